@@ -6,6 +6,7 @@
 //!
 //! Reading order: [`Model`]; [`Drive`]; `disk` (platters and heads) and `ssd`; [`curves`] for what a model comes to.
 
+mod commands;
 mod constant;
 pub mod curves;
 mod disk;

@@ -2,21 +2,20 @@
 //! acknowledges writes.
 //!
 //! - The drive takes `queue-depth` commands at a time (`commands`). The next is the one that the heads can begin with soonest, less a
-//!   share (`ageing`) of the time that it has waited: aged shortest access time first. Of the write cache, the extents next to the heads in ascending order take part.
-//!   They have waited as long as the flush or the write without room that they are written for, or since the last of them was written.
-//! - Reads go before what the write cache holds, unless that is three quarters full, or a flush or a write waits for it. What came after
-//!   a flush stands behind it by the longest positioning time.
-//! - What is to be written is written once it has come over the interface.
+//!   share (`ageing`) of the time that it has waited: aged shortest access time first.
+//! - Commands go before what the write cache holds, unless a flush or a write without room waits for it. As long as one does, a command
+//!   and an extent of the cache take turns. Of the extents next to the heads in ascending order, it is the one that they can begin with soonest.
+//! - What is to be written is written once it has come over the interface. Its room in the cache is free again, sector by sector, when it is on the
+//!   platters.
 //! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
 //! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
-mod commands;
 mod geometry;
 mod writes;
 
+use crate::commands::Commands;
 use crate::model::Model;
 use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
-use commands::Commands;
 use geometry::{Geometry, Place};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -25,7 +24,7 @@ use writes::Writes;
 /// Sectors that are written to the platters in one go.
 const DESTAGED_AT_ONCE: u64 = (1 << 20) / SECTOR_BYTES;
 
-/// Extents of the write cache that compete for being next.
+/// Extents of the write cache that the drive chooses from.
 const CANDIDATES: usize = 32;
 
 /// A request that takes the heads.
@@ -43,8 +42,8 @@ struct Waiting {
 #[derive(Debug)]
 enum Work {
     Request(u64),
-    /// An extent out of the write cache.
-    Destage(Range<u64>),
+    /// An extent out of the write cache, and when they begin with it.
+    Destage(u64, Range<u64>),
 }
 
 /// A stream that the read cache follows: what of it is in the cache.
@@ -67,8 +66,6 @@ pub struct Disk {
     geometry: Geometry,
     sectors: u64,
     ageing: f64,
-    /// The longest positioning time.
-    behind_a_flush_ns: u64,
     command_ns: u64,
     settle_ns: u64,
     interface: f64,
@@ -79,21 +76,24 @@ pub struct Disk {
 
     commands: Commands,
     place: Place,
-    /// The sector that follows what they wrote last, while they are still there.
-    passed: u64,
+    /// The sector that follows what the heads passed last, and whether they wrote that.
+    next_sector: u64,
+    have_written: bool,
+    /// Whether the last that the heads did was an extent of the write cache.
+    destaged_last: bool,
     /// What the heads are at, and until when.
     current: Option<(u64, Work)>,
     queue: VecDeque<Waiting>,
     /// Writes that do not fit into the cache yet.
     blocked: VecDeque<Waiting>,
+    /// When the first of them has room, if that is while the heads are at an extent.
+    room_ns: Option<u64>,
     writes: Writes,
     /// What was written before each, and when it came.
     flushes: VecDeque<(u64, u64, u64)>,
     segments: Vec<Segment>,
     ahead: Option<Ahead>,
     interface_free_ns: u64,
-    /// When the heads last wrote something out of the cache.
-    destaged_ns: u64,
     /// When idle heads have something to do that is on its way now.
     wake_ns: Option<u64>,
     done: Done,
@@ -105,7 +105,6 @@ impl Disk {
             geometry: Geometry::new(model, capacity_bytes),
             sectors: capacity_bytes / SECTOR_BYTES,
             ageing: model.number("ageing"),
-            behind_a_flush_ns: model.ns("full-seek") + (60e9 / model.number("rpm")).round() as u64,
             command_ns: model.ns("command-time"),
             settle_ns: model.ns("write-settle"),
             interface: model.number("interface-rate"),
@@ -115,16 +114,18 @@ impl Disk {
             write_back: true,
             commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
             place: Geometry::START,
-            passed: u64::MAX,
+            next_sector: 0,
+            have_written: false,
+            destaged_last: false,
             current: None,
             queue: VecDeque::new(),
             blocked: VecDeque::new(),
+            room_ns: None,
             writes: Writes::default(),
             flushes: VecDeque::new(),
             segments: Vec::new(),
             ahead: None,
             interface_free_ns: 0,
-            destaged_ns: 0,
             wake_ns: None,
             done: Done::default(),
         }
@@ -170,7 +171,7 @@ impl Disk {
                     self.blocked.push_back(waiting);
                     self.unblock(now_ns);
                 } else {
-                    waiting.there_ns = self.transfer(now_ns, sectors);
+                    waiting.there_ns = self.transfer(now_ns + self.command_ns, sectors);
                     self.queue.push_back(waiting);
                 }
             }
@@ -191,8 +192,12 @@ impl Disk {
     }
 
     pub(crate) fn next_event(&self) -> Option<u64> {
-        let heads = self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns);
-        heads.into_iter().chain(self.done.next()).min()
+        self.heads_event().into_iter().chain(self.room_ns).chain(self.done.next()).min()
+    }
+
+    /// When the heads have done what they are at, or idle ones have something to do.
+    fn heads_event(&self) -> Option<u64> {
+        self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns)
     }
 
     pub(crate) fn completed(&mut self, now_ns: u64) -> Option<(u64, u64)> {
@@ -203,18 +208,21 @@ impl Disk {
     /// Ends what ended by now, and begins what follows it.
     fn catch_up(&mut self, now_ns: u64) {
         loop {
-            let heads = self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns);
-            let next = heads.into_iter().chain(self.commands.next_end()).min();
+            let heads = self.heads_event();
+            let next = heads.into_iter().chain(self.room_ns).chain(self.commands.next_end()).min();
             let Some(at_ns) = next.filter(|at_ns| *at_ns <= now_ns) else { return };
             if heads != Some(at_ns) {
+                if self.room_ns == Some(at_ns) {
+                    self.unblock(at_ns);
+                    continue;
+                }
                 self.commands.end();
                 self.take(at_ns);
                 continue;
             }
             match self.current.take() {
                 Some((_, Work::Request(id))) => self.end(at_ns, id),
-                Some((_, Work::Destage(_))) => {
-                    self.destaged_ns = at_ns;
+                Some((_, Work::Destage(..))) => {
                     self.unblock(at_ns);
                     self.end_flushes(at_ns);
                 }
@@ -225,14 +233,21 @@ impl Disk {
     }
 
     fn is_destaging(&self) -> bool {
-        matches!(self.current, Some((_, Work::Destage(_))))
+        self.destaging().is_some()
     }
 
-    /// Over the interface, after what is under way there.
-    fn transfer(&mut self, now_ns: u64, sectors: &Range<u64>) -> u64 {
+    /// The extent that the heads are writing out of the cache, and when they begin with it.
+    fn destaging(&self) -> Option<(u64, &Range<u64>)> {
+        match &self.current {
+            Some((_, Work::Destage(begin_ns, extent))) => Some((*begin_ns, extent)),
+            _ => None,
+        }
+    }
+
+    /// Over the interface from some time on, after what is under way there.
+    fn transfer(&mut self, from_ns: u64, sectors: &Range<u64>) -> u64 {
         let bytes = (sectors.end - sectors.start) * SECTOR_BYTES;
-        self.interface_free_ns =
-            self.interface_free_ns.max(now_ns + self.command_ns) + transfer_ns(bytes, self.interface);
+        self.interface_free_ns = self.interface_free_ns.max(from_ns) + transfer_ns(bytes, self.interface);
         self.interface_free_ns
     }
 
@@ -243,7 +258,7 @@ impl Disk {
         let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
         let held = (0..self.segments.len()).find(|&index| settled(index) && holds(&self.segments[index]));
         if self.is_to_be_written(sectors) || held.is_some() {
-            let at_ns = self.transfer(now_ns, sectors);
+            let at_ns = self.transfer(now_ns + self.command_ns, sectors);
             self.end(at_ns, id);
             if let Some(index) = held {
                 self.make_room(index, sectors.end, now_ns);
@@ -256,11 +271,8 @@ impl Disk {
 
     /// Whether all of these sectors are in the write cache, or the heads are writing them out of it.
     fn is_to_be_written(&self, sectors: &Range<u64>) -> bool {
-        let run = match &self.current {
-            Some((_, Work::Destage(run))) => run,
-            _ => &(0..0),
-        };
-        let rest = [sectors.start..sectors.end.min(run.start), sectors.start.max(run.end)..sectors.end];
+        let extent = self.destaging().map_or(&(0..0), |(_, extent)| extent);
+        let rest = [sectors.start..sectors.end.min(extent.start), sectors.start.max(extent.end)..sectors.end];
         rest.iter().all(|part| part.is_empty() || self.writes.holds(part))
     }
 
@@ -279,7 +291,7 @@ impl Disk {
         let (end, at_ns, place) = self.geometry.run(segment.sectors.end, ahead.limit, begin_ns, now_ns);
         segment.sectors.end = end;
         ahead.next_ns = at_ns;
-        self.place = place;
+        (self.place, self.next_sector) = (place, end);
     }
 
     /// The heads have just passed `end` at this time, and go on from there while they can.
@@ -334,17 +346,31 @@ impl Disk {
 
     /// Takes writes into the cache, in their order, as long as there is room.
     fn unblock(&mut self, now_ns: u64) {
+        self.room_ns = None;
         while let Some(first) = self.blocked.front() {
-            let count = first.sectors.end - first.sectors.start;
-            // One that is larger than the cache has it for itself.
-            if self.writes.sectors() + count > self.cache_sectors && !self.writes.is_empty() {
+            let room_ns = self.room_for_ns(first.sectors.end - first.sectors.start);
+            if room_ns.is_none_or(|room_ns| room_ns > now_ns) {
+                self.room_ns = room_ns;
                 return;
             }
             let Some(first) = self.blocked.pop_front() else { return };
-            let at_ns = self.transfer(now_ns, &first.sectors);
+            let at_ns = self.transfer(now_ns.max(first.since_ns + self.command_ns), &first.sectors);
             self.writes.add(first.sectors, at_ns);
             self.end(at_ns, first.id);
         }
+    }
+
+    /// When the cache has room for so many sectors more, if it has now or as soon as enough of the extent that the heads are at is written.
+    fn room_for_ns(&self, count: u64) -> Option<u64> {
+        let (begin_ns, extent) = self.destaging().unwrap_or((0, &(0..0)));
+        let held = self.writes.sectors() + (extent.end - extent.start);
+        // What is larger than the cache has it for itself.
+        let too_many = held.saturating_sub(self.cache_sectors.saturating_sub(count));
+        if too_many == 0 {
+            return Some(0);
+        }
+        let last = extent.start + too_many;
+        (last <= extent.end).then(|| self.geometry.run(extent.start, last, begin_ns, u64::MAX).1)
     }
 
     fn end_flushes(&mut self, now_ns: u64) {
@@ -370,12 +396,13 @@ impl Disk {
         self.wake_ns = None;
         self.read_on(now_ns);
         loop {
-            let cached = self.next_destage(now_ns);
-            let Some((index, begin_ns)) = self.next_request(now_ns, cached.as_ref().map(|(aged, _, _)| *aged)) else {
-                match cached {
-                    Some((_, begin_ns, sectors)) => self.destage(begin_ns, sectors),
-                    None => self.wake_ns = self.writes.next_ns(now_ns),
-                }
+            if self.is_turn_of_the_cache()
+                && let Some((begin_ns, extent)) = self.next_extent(now_ns)
+            {
+                return self.destage(now_ns, begin_ns, extent);
+            }
+            let Some((index, begin_ns)) = self.next_request(now_ns) else {
+                self.wake_ns = self.writes.next_ns(now_ns);
                 return;
             };
             let Some(request) = self.queue.remove(index) else { return };
@@ -392,62 +419,62 @@ impl Disk {
         }
     }
 
-    /// The extent of the write cache that is written next, if any is: how it stands among requests, when that can begin.
-    fn next_destage(&self, now_ns: u64) -> Option<(i64, u64, Range<u64>)> {
-        let full = self.writes.sectors() * 4 >= self.cache_sectors * 3;
-        // For whom the cache is emptied, the longest.
-        let flush = self.flushes.front().map(|(_, _, since_ns)| *since_ns);
-        let since_ns = self.blocked.front().map(|one| one.since_ns).into_iter().chain(flush).min();
-        if !(full || since_ns.is_some() || self.queue.is_empty()) {
-            return None;
-        }
-        // Each extent that is written is a step for them.
-        let since_ns = since_ns.map_or(now_ns, |since_ns| since_ns.max(self.destaged_ns));
-        // A flush has what it waits for written first: new writes could go on for ever.
-        let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
-        let near = self.writes.near(CANDIDATES, DESTAGED_AT_ONCE, up_to, now_ns).into_iter();
-        let begun = near.map(|sectors| (self.begin_ns(now_ns, &sectors, true), sectors));
-        let (begin_ns, sectors) = begun.min_by_key(|(begin_ns, sectors)| (*begin_ns, sectors.start))?;
-        Some((self.aged(begin_ns, now_ns, since_ns), begin_ns, sectors))
+    /// Whether an extent of the write cache goes before the commands that wait for the heads.
+    fn is_turn_of_the_cache(&self) -> bool {
+        let is_waited_for = !(self.blocked.is_empty() && self.flushes.is_empty());
+        self.queue.is_empty() || (is_waited_for && !self.destaged_last)
     }
 
-    /// The request that is next, unless an extent of the write cache is that stands so: its place in the queue, and when the heads can
-    /// begin with it, if they do not come by it anyway.
-    fn next_request(&self, now_ns: u64, cached: Option<i64>) -> Option<(usize, Option<u64>)> {
-        let flush_ns = self.flushes.front().map_or(u64::MAX, |(_, _, since_ns)| *since_ns);
+    /// The extent of the write cache that is written next, and when that can begin.
+    fn next_extent(&self, now_ns: u64) -> Option<(u64, Range<u64>)> {
+        // A flush has what it waits for written first: new writes could go on for ever.
+        let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
+        let near = self.writes.near(self.next_sector, CANDIDATES, DESTAGED_AT_ONCE, up_to, now_ns).into_iter();
+        let begun = near.map(|sectors| (self.begin_ns(now_ns, &sectors, true), sectors));
+        begun.min_by_key(|(begin_ns, sectors)| (*begin_ns, sectors.start))
+    }
+
+    /// The command that is next: its place in the queue, and when the heads can begin with it, if they do not come by it anyway.
+    fn next_request(&self, now_ns: u64) -> Option<(usize, Option<u64>)> {
         let stream = self.in_stream();
         let stands = self.queue.iter().enumerate().map(|(index, one)| {
             let in_stream = stream == Some(index);
             let begin_ns =
                 if in_stream { now_ns } else { self.begin_ns(now_ns.max(one.there_ns), &one.sectors, one.writes) };
-            let behind_ns = if one.since_ns > flush_ns { self.behind_a_flush_ns } else { 0 };
-            (self.aged(begin_ns + behind_ns, now_ns, one.since_ns), index, (!in_stream).then_some(begin_ns))
+            (self.aged(begin_ns, now_ns, one.since_ns), index, (!in_stream).then_some(begin_ns))
         });
-        let (aged, index, begin_ns) = stands.min()?;
-        cached.is_none_or(|cached| aged <= cached).then_some((index, begin_ns))
+        stands.min().map(|(_, index, begin_ns)| (index, begin_ns))
     }
 
     /// When the heads can begin with sectors.
     fn begin_ns(&self, ready_ns: u64, sectors: &Range<u64>, writes: bool) -> u64 {
         // Heads that write on where they are have settled.
-        let settle = if writes && sectors.start != self.passed { self.settle_ns } else { 0 };
+        let settle =
+            if writes && !(self.have_written && sectors.start == self.next_sector) { self.settle_ns } else { 0 };
         self.geometry.arrival_ns(ready_ns, self.place, sectors.start, settle)
     }
 
-    fn destage(&mut self, begin_ns: u64, sectors: Range<u64>) {
+    fn destage(&mut self, now_ns: u64, begin_ns: u64, extent: Range<u64>) {
         self.ahead = None;
-        let (_, end_ns, place) = self.geometry.run(sectors.start, sectors.end, begin_ns, u64::MAX);
-        (self.place, self.passed) = (place, sectors.end);
-        self.writes.take(&sectors);
-        self.current = Some((end_ns, Work::Destage(sectors)));
+        let (end, end_ns, place) = self.geometry.run(extent.start, extent.end, begin_ns, u64::MAX);
+        self.writes.take(&extent);
+        self.at(place, end, true);
+        self.destaged_last = true;
+        self.current = Some((end_ns, Work::Destage(begin_ns, extent)));
+        self.unblock(now_ns);
+    }
+
+    /// The heads will be there, behind a sector that they have written or read.
+    fn at(&mut self, place: Place, next_sector: u64, have_written: bool) {
+        (self.place, self.next_sector, self.have_written) = (place, next_sector, have_written);
+        self.destaged_last = false;
     }
 
     /// The heads begin with a request at this time.
     fn serve(&mut self, at_ns: u64, request: &Waiting) {
         let (end, end_ns, place) = self.geometry.run(request.sectors.start, request.sectors.end, at_ns, u64::MAX);
-        self.place = place;
+        self.at(place, end, request.writes);
         self.current = Some((end_ns, Work::Request(request.id)));
-        self.passed = if request.writes { end } else { u64::MAX };
         if !request.writes {
             let segment = self.segment_of(&request.sectors);
             self.segments[segment].sectors.end = end;
@@ -460,13 +487,13 @@ impl Disk {
         let Some(ahead) = self.ahead else { return };
         let from = self.segments[ahead.segment].sectors.end;
         if request.sectors.end <= from {
-            let at_ns = self.transfer(now_ns, &request.sectors);
+            let at_ns = self.transfer(now_ns + self.command_ns, &request.sectors);
             self.end(at_ns, request.id);
             return self.make_room(ahead.segment, request.sectors.end, now_ns);
         }
         let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
         let (end, end_ns, place) = self.geometry.run(from, request.sectors.end, begin_ns, u64::MAX);
-        self.place = place;
+        self.at(place, end, false);
         self.segments[ahead.segment].sectors.end = end;
         self.current = Some((end_ns.max(request.since_ns + self.command_ns), Work::Request(request.id)));
         self.follow(ahead.segment, end, end_ns);

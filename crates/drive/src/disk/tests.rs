@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::at;
+use crate::testing::{at, with};
 use crate::{Drive, Kind, curves};
 
 fn disks() -> Vec<Model> {
@@ -460,7 +460,6 @@ fn a_flush_has_a_drive_for_itself_unless_it_is_queued() {
     }
 }
 
-/// Positions are some 10 ms, and a thirtieth of a wait counts against them.
 #[test]
 fn nobody_waits_for_ever_in_any_mix() {
     use Actor::{NearReader, RandomReader, RandomWriter, StreamReader, StreamWriter, Syncer};
@@ -571,25 +570,106 @@ fn a_small_disk_has_its_whole_stroke_too() {
             let positions = seeks / blocks / blocks + turn / 2.0 + 4096.0 / rate * 1e9;
             let expected = model.number("command-time") + positions;
             // Without read-ahead: much of a small disk is in the cache otherwise.
-            let (_, mean) = curves::random_reads(&without_read_ahead(&model), size, 1, 40_000);
+            let (_, mean) =
+                curves::random_reads(&with(&model, &[("read-ahead", "\"0 B\""), ("segments", "1")]), size, 1, 40_000);
             assert!((mean / expected - 1.0).abs() < 0.02, "{} of {size}: {mean}, {expected}", model.name());
         }
     }
 }
 
-fn without_read_ahead(model: &Model) -> Model {
-    let parameters: String = model
-        .parameters()
-        .iter()
-        .map(|one| {
-            let is = match one.name {
-                "read-ahead" => "\"0 B\"".to_owned(),
-                "segments" => "1".to_owned(),
-                _ if one.written.parse::<f64>().is_ok() => one.written.clone(),
-                _ => format!("{:?}", one.written),
-            };
-            format!("{} = {{ is = {is}, from = \"the model\" }}\n", one.name)
-        })
-        .collect();
-    Model::parse(model.name(), &format!("title = \"\"\nkind = \"disk\"\n[parameters]\n{parameters}")).expect("a model")
+/// What a read anywhere takes, and what a write out of the cache does, in nanoseconds, without command and interface.
+fn positions(model: &Model) -> [f64; 2] {
+    let rate = (model.number("outer-rate") + model.number("inner-rate")) / 2.0;
+    let read = mean_seek_ns(model) + 30e9 / model.number("rpm") + 4096.0 / rate * 1e9;
+    [read, read + model.number("write-settle")]
+}
+
+/// With room for one write in the cache there is nothing to choose from: a read anywhere, a write anywhere, and so on.
+#[test]
+fn a_reader_and_a_writer_without_room_take_turns() {
+    const UNTIL_NS: u64 = 200_000_000_000;
+    for model in disks() {
+        let small = with(&model, &[("write-cache", "\"4 KiB\"")]);
+        let got = mix(&small, &[Actor::RandomReader, Actor::RandomWriter], UNTIL_NS);
+        let [read, written] = positions(&model);
+        // Heads wait for commands where there is one at a time.
+        let acknowledged = model.number("command-time") + 4096e9 / model.number("interface-rate");
+        let between = if model.number("queue-depth") < 2.0 { acknowledged } else { 0.0 };
+        let expected = UNTIL_NS as f64 / (read + written + between);
+        for (_, count) in &got {
+            assert!((*count as f64 / expected - 1.0).abs() < 0.01, "{}: {got:?}, {expected}", model.name());
+        }
+    }
+}
+
+/// Once a cache of the usual size is full, there are as many writes as reads, and no fewer than without a choice of extents.
+#[test]
+fn a_writer_does_not_starve_a_reader() {
+    const UNTIL_NS: u64 = 30_000_000_000;
+    for model in disks() {
+        for (readers, writers) in [(1, 1), (8, 1), (1, 8), (8, 8)] {
+            let actors = [vec![Actor::RandomReader; readers], vec![Actor::RandomWriter; writers]].concat();
+            let got = mix(&model, &actors, UNTIL_NS);
+            let of = |range: std::ops::Range<usize>| got[range].iter().map(|(_, count)| *count).sum::<u64>();
+            let (reads, writes) = (of(0..readers), of(readers..actors.len()));
+            let cached = model.ns("write-cache") / 4096;
+            let [read, written] = positions(&model);
+            let what = format!("{}, {readers} and {writers}: {reads} reads, {writes} writes", model.name());
+            if model.number("queue-depth") < 2.0 {
+                // In the order in which they come.
+                assert!((reads * writers as u64).abs_diff(writes * readers as u64) < 100, "{what}");
+                continue;
+            }
+            // There are more reads than extents while the cache fills.
+            let each = model.number("command-time") + 4096e9 / model.number("interface-rate");
+            let filling = cached as f64 * each / read;
+            assert!(writes.abs_diff(reads + cached) as f64 <= 100.0 + 3.0 * filling, "{what}");
+            assert!(reads as f64 > UNTIL_NS as f64 / (read + written), "{what}");
+        }
+    }
+}
+
+/// To the nanosecond: heads have written as much as it needs, and then it comes over the interface.
+#[test]
+fn a_write_has_room_when_as_much_is_on_the_platters() {
+    for model in disks() {
+        let model = with(&model, &[("write-cache", "\"1 MiB\"")]);
+        let geometry = Geometry::new(&model, SIZE);
+        let far = SIZE / SECTOR_BYTES / 2;
+        for count in [8, 64, 2048] {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 1, &Request::Write(far..far + 2048));
+            let full = at(&mut drive, 1);
+            drive.submit(full, 2, &Request::Write(0..count));
+            let begins = geometry.arrival_ns(full, Geometry::START, far, model.ns("write-settle"));
+            let room = geometry.run(far, far + count, begins, u64::MAX).1;
+            let expected = room + transfer_ns(count * SECTOR_BYTES, model.number("interface-rate"));
+            assert_eq!(at(&mut drive, 2), expected, "{}, {count} sectors", model.name());
+        }
+    }
+}
+
+/// Whatever the size of the requests: what they wait for is room for them.
+#[test]
+fn a_stream_of_writes_is_as_fast_as_its_zone() {
+    for model in disks() {
+        let rate = model.number("outer-rate");
+        for (step, depth) in [(128, 1), (512, 1), (2048, 1), (2560, 1), (512, 4), (2560, 4)] {
+            let mut drive = Drive::new(&model, SIZE);
+            let (cached, measured) = (model.ns("write-cache") / SECTOR_BYTES / step, (128 << 11) / step);
+            let (mut now, mut begun) = (0, 0);
+            let count = 4 * cached + measured;
+            for id in 0..count {
+                drive.submit(now, id, &Request::Write(id * step..(id + 1) * step));
+                if id + 1 >= depth {
+                    now = at(&mut drive, id + 1 - depth);
+                }
+                if id + 1 == 4 * cached {
+                    begun = now;
+                }
+            }
+            let got = (measured * step * SECTOR_BYTES) as f64 * 1e9 / (now - begun) as f64;
+            assert!((got / rate - 1.0).abs() < 0.02, "{}, {step} sectors, {depth}: {got}, {rate}", model.name());
+        }
+    }
 }

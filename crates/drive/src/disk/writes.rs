@@ -21,8 +21,6 @@ pub(super) struct Writes {
     pieces: BTreeMap<u64, Piece>,
     sectors: u64,
     newest: u64,
-    /// Where what was taken last ended.
-    last_written: u64,
 }
 
 impl Writes {
@@ -79,10 +77,10 @@ impl Writes {
         }
     }
 
-    /// Runs of pieces that touch, in ascending order from where the last was taken, and from the first after the last: of each at most
+    /// Runs of pieces that touch, in ascending order from a sector on, and from the first after the last: of each at most
     /// so many sectors, and only writes with numbers up to this one whose data is there.
-    pub(super) fn near(&self, count: usize, most: u64, up_to: u64, now_ns: u64) -> Vec<Range<u64>> {
-        let whole = self.pieces.range(self.last_written..).chain(self.pieces.range(..self.last_written));
+    pub(super) fn near(&self, from: u64, count: usize, most: u64, up_to: u64, now_ns: u64) -> Vec<Range<u64>> {
+        let whole = self.pieces.range(from..).chain(self.pieces.range(..from));
         let mut runs: Vec<Range<u64>> = Vec::with_capacity(count);
         // Where the pieces that touch the last run end.
         let mut touches = None;
@@ -112,7 +110,6 @@ impl Writes {
             }
             self.sectors -= taken - start;
         }
-        self.last_written = sectors.end;
     }
 }
 
@@ -121,7 +118,7 @@ mod tests {
     use super::*;
 
     fn near(writes: &Writes, count: usize, most: u64, up_to: u64) -> String {
-        format!("{:?}", writes.near(count, most, up_to, 0))
+        format!("{:?}", writes.near(0, count, most, up_to, 0))
     }
 
     #[test]
@@ -170,8 +167,8 @@ mod tests {
         writes.add(0..8, 0);
         writes.add(8..16, 50);
         writes.add(24..32, 30);
-        assert_eq!(format!("{:?}", writes.near(9, 100, u64::MAX, 29)), "[0..8]");
-        assert_eq!(format!("{:?}", writes.near(9, 100, u64::MAX, 50)), "[0..16, 24..32]");
+        assert_eq!(format!("{:?}", writes.near(0, 9, 100, u64::MAX, 29)), "[0..8]");
+        assert_eq!(format!("{:?}", writes.near(0, 9, 100, u64::MAX, 50)), "[0..16, 24..32]");
         assert_eq!([0, 30, 50].map(|now_ns| writes.next_ns(now_ns)), [Some(30), Some(50), None]);
     }
 }

@@ -1,6 +1,6 @@
 //! What the host has sent and the drive has not completed, and what the host holds back until the drive takes it.
 //!
-//! A drive takes `queue-depth` commands at a time, in the order in which they come, whether they need the heads or not. Unless a flush is
+//! A drive takes `queue-depth` commands at a time, in the order in which they come, whether its caches can answer them or not. Unless a flush is
 //! a command of its queue, like SCSI's SYNCHRONIZE CACHE, it is taken when all before it are complete, and nothing is taken beside it: ATA's FLUSH
 //! CACHE is no queued command.
 
@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 #[derive(Debug)]
-pub(super) struct Commands {
+pub(crate) struct Commands {
     depth: usize,
     flush_is_queued: bool,
     held_back: VecDeque<(u64, Request)>,
@@ -21,16 +21,16 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    pub(super) const fn new(depth: usize, flush_is_queued: bool) -> Self {
+    pub(crate) const fn new(depth: usize, flush_is_queued: bool) -> Self {
         Self { depth, flush_is_queued, held_back: VecDeque::new(), under_way: 0, alone: false, ends: BinaryHeap::new() }
     }
 
-    pub(super) fn arrive(&mut self, id: u64, request: Request) {
+    pub(crate) fn arrive(&mut self, id: u64, request: Request) {
         self.held_back.push_back((id, request));
     }
 
     /// The next command that the drive takes now, if it takes one.
-    pub(super) fn take(&mut self) -> Option<(u64, Request)> {
+    pub(crate) fn take(&mut self) -> Option<(u64, Request)> {
         let (_, first) = self.held_back.front()?;
         let alone = *first == Request::Flush && !self.flush_is_queued;
         if self.under_way > 0 && (alone || self.alone || self.under_way >= self.depth) {
@@ -42,16 +42,16 @@ impl Commands {
     }
 
     /// One that is under way will be complete then.
-    pub(super) fn ends_at(&mut self, at_ns: u64) {
+    pub(crate) fn ends_at(&mut self, at_ns: u64) {
         self.ends.push(Reverse(at_ns));
     }
 
-    pub(super) fn next_end(&self) -> Option<u64> {
+    pub(crate) fn next_end(&self) -> Option<u64> {
         self.ends.peek().map(|Reverse(at_ns)| *at_ns)
     }
 
     /// The one that ends next has ended.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.ends.pop();
         self.under_way -= 1;
     }
