@@ -75,7 +75,7 @@ impl Drive {
         match &self.0 {
             Inside::Constant(constant) => constant.done.next(),
             Inside::Disk(disk) => disk.next_event(),
-            Inside::Ssd(ssd) => ssd.done.next(),
+            Inside::Ssd(ssd) => ssd.next_event(),
         }
     }
 
@@ -84,7 +84,7 @@ impl Drive {
         match &mut self.0 {
             Inside::Constant(constant) => constant.done.pop(now_ns),
             Inside::Disk(disk) => disk.completed(now_ns),
-            Inside::Ssd(ssd) => ssd.done.pop(now_ns),
+            Inside::Ssd(ssd) => ssd.completed(now_ns),
         }
     }
 }

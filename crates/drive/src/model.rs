@@ -109,6 +109,8 @@ const SSD: &[Known] = &[
     known("interface-rate", Unit::Rate, MB, 1e12, "between buffer and host"),
     known("full-duplex", Unit::Number, 0.0, 1.0, "1: the interface has that rate in each direction"),
     known("command-time", Unit::Time, 0.0, SECOND, "of controller and protocol, each request"),
+    known("queue-depth", Unit::Number, 1.0, 65_536.0, "commands that the drive takes at a time"),
+    known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("write-buffer", Unit::Bytes, 4096.0, 1e12, "acknowledges writes before they are programmed"),
     known("buffer-is-durable", Unit::Number, 0.0, 1.0, "1: survives a loss of power, and a flush has nothing to do"),
     known("over-provisioning", Unit::Number, 0.01, 10.0, "spare flash as a share of the drive's size"),

@@ -1,6 +1,7 @@
 //! Flash: channels and dies, pages that are read and programmed, blocks that are erased, a buffer for writes, and the collection of
 //! garbage as it is once the drive has been written over often enough.
 //!
+//! - The drive takes `queue-depth` commands at a time (`commands`), and a flush alone unless it is `queued-flush`.
 //! - Addresses are striped over the dies page by page. A die does one thing at a time (`die`): a read waits for what is under way, and
 //!   goes before all that is not begun. Channels and the interface move one page at a time,
 //!   in the order in which there is something to move. An interface that is `full-duplex` does so in each direction.
@@ -17,6 +18,7 @@ mod buffer;
 mod die;
 mod lane;
 
+use crate::commands::Commands;
 use crate::model::Model;
 use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 use buffer::Buffer;
@@ -43,6 +45,7 @@ pub(crate) struct Ssd {
     amplification: f64,
     write_back: bool,
 
+    commands: Commands,
     now_ns: u64,
     dies: Vec<Die>,
     channels: Vec<Lane>,
@@ -66,7 +69,7 @@ pub(crate) struct Ssd {
     last_programmed_ns: u64,
     /// When the last write was given room: none that comes later is given any before.
     room_ns: u64,
-    pub(crate) done: Done,
+    done: Done,
 }
 
 impl Ssd {
@@ -86,6 +89,7 @@ impl Ssd {
             durable: model.number("buffer-is-durable") > 0.5,
             amplification: ((1.0 + spare) / (2.0 * spare)).max(1.0),
             write_back: true,
+            commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
             now_ns: 0,
             dies: vec![Die::default(); dies],
             channels: (0..channels).map(|_| Lane::default()).collect(),
@@ -111,9 +115,45 @@ impl Ssd {
     }
 
     pub(crate) fn submit(&mut self, now_ns: u64, id: u64, request: &Request) {
+        self.catch_up(now_ns);
+        if *request == Request::Free {
+            return self.done.push(now_ns, id);
+        }
+        self.commands.arrive(id, request.clone());
+        self.take(now_ns);
+    }
+
+    pub(crate) fn next_event(&self) -> Option<u64> {
+        self.done.next()
+    }
+
+    pub(crate) fn completed(&mut self, now_ns: u64) -> Option<(u64, u64)> {
+        self.catch_up(now_ns);
+        self.done.pop(now_ns)
+    }
+
+    /// Ends what ended by now, and takes what the host held back until then.
+    fn catch_up(&mut self, now_ns: u64) {
+        while let Some(at_ns) = self.commands.next_end().filter(|at_ns| *at_ns <= now_ns) {
+            self.commands.end();
+            self.take(at_ns);
+        }
+    }
+
+    /// Takes what the host has sent, as far as it may.
+    fn take(&mut self, now_ns: u64) {
+        while let Some((id, request)) = self.commands.take() {
+            let at_ns = self.end_of(now_ns, &request);
+            self.done.push(at_ns, id);
+            self.commands.ends_at(at_ns);
+        }
+    }
+
+    /// When a command that begins now will be complete.
+    fn end_of(&mut self, now_ns: u64, request: &Request) -> u64 {
         self.now_ns = now_ns;
         let ready = now_ns + self.command_ns;
-        let at_ns = match request {
+        match request {
             Request::Free => now_ns,
             Request::Read(sectors) => self.read(ready, sectors),
             Request::Write(sectors) | Request::Zero(sectors) => {
@@ -125,8 +165,7 @@ impl Ssd {
             Request::Unmap(_) => ready,
             Request::Flush if self.durable => ready,
             Request::Flush => self.flush(ready),
-        };
-        self.done.push(at_ns, id);
+        }
     }
 
     /// Over the interface, to the host.

@@ -1,4 +1,4 @@
-use crate::testing::at;
+use crate::testing::{at, with};
 use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
 
 const SIZE: u64 = 256 << 30;
@@ -22,6 +22,7 @@ fn a_read_alone_takes_the_sum_of_its_parts() {
 #[test]
 fn a_read_of_an_idle_die_does_not_wait_for_a_busy_one() {
     for model in ssds() {
+        let model = with(&model, &[("queue-depth", "4096")]);
         let (page, dies) = (model.ns("page") / SECTOR_BYTES, model.ns("dies"));
         let channels = model.ns("channels");
         if dies <= channels {
@@ -146,6 +147,7 @@ fn what_is_in_the_write_buffer_is_read_from_there() {
 #[test]
 fn many_reads_reach_the_ceiling_and_not_more() {
     for model in ssds() {
+        let model = with(&model, &[("queue-depth", "4096")]);
         let (rate, _) = curves::random_reads(&model, SIZE, 4096, 200_000);
         let dies = model.number("dies") * 1e9 / model.number("read-time");
         let channels = model.number("channels") * model.number("channel-rate") / 4096.0;
@@ -316,5 +318,56 @@ fn a_flush_programs_a_page_unless_the_buffer_lasts() {
             let expected = acknowledged + moved + model.number("program-time");
             assert!((mean / expected - 1.0).abs() < 0.02, "{}: {mean}, {expected}", model.name());
         }
+    }
+}
+
+/// The next begins when one before it is complete.
+#[test]
+fn a_drive_takes_so_many_commands_at_a_time() {
+    for model in ssds() {
+        let (depth, dies) = (model.ns("queue-depth"), model.ns("dies"));
+        let [command, channel, interface] = parts(&model);
+        let each = command + model.number("read-time") + channel + interface;
+        // One of each die, so that they wait for nothing else.
+        let one = with(&model, &[("queue-depth", "1")]);
+        let mut drive = Drive::new(&one, SIZE);
+        for die in 0..dies {
+            drive.submit(0, die, &small(die, &one));
+        }
+        for die in 0..dies {
+            let (took, expected) = (at(&mut drive, die) as f64, (die + 1) as f64 * each);
+            assert!((took - expected).abs() < 3.0 * (die + 1) as f64, "{}, {die}: {took}, {expected}", model.name());
+        }
+        // More than it takes wait elsewhere, and make no difference to it.
+        let rates = [depth, 2 * depth].map(|many| curves::random_reads(&model, SIZE, many as usize, 50_000).0);
+        assert!((rates[1] / rates[0] - 1.0).abs() < 0.001, "{}: {rates:?}", model.name());
+    }
+}
+
+/// ATA: it waits for all before it, and what comes later waits for it. NVMe: it is one of the queue.
+#[test]
+fn a_flush_has_a_drive_for_itself_unless_it_is_queued() {
+    for model in ssds() {
+        let mut drive = Drive::new(&model, SIZE);
+        for id in 0..8 {
+            drive.submit(0, id, &small(id, &model));
+        }
+        drive.submit(1_000, 8, &Request::Flush);
+        for id in 9..12 {
+            drive.submit(2_000, id, &small(id, &model));
+        }
+        let mut ends = [0; 12];
+        while let Some(event) = drive.next_event() {
+            while let Some((at_ns, id)) = drive.completed(event) {
+                ends[id as usize] = at_ns;
+            }
+        }
+        let (flushed, command) = (ends[8], model.ns("command-time"));
+        let queued = model.number("queued-flush") > 0.5;
+        let before = if queued { 1_000 } else { *ends[..8].iter().max().expect("eight") };
+        assert_eq!(flushed, before + command, "{}", model.name());
+        let begun = if queued { 2_000 } else { flushed };
+        let least = begun + command + model.ns("read-time");
+        assert!(ends[9..].iter().all(|end| (least..least + 50_000).contains(end)), "{}: {ends:?}", model.name());
     }
 }
