@@ -5,7 +5,9 @@
 use io_uring::{IoUring, opcode, squeue, types};
 use std::ffi::CString;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 /// Files that are read at once.
 const FILES: usize = 32;
@@ -13,6 +15,9 @@ const FILES: usize = 32;
 const BYTES: usize = Ahead::BYTES as usize;
 /// A file to be opened, one to be read and one to be closed for each that is read at once.
 const ENTRIES: u32 = 4 * FILES as u32;
+/// How often, and how many times, a ring that does not work is looked at for what the kernel still does.
+const LOOK: Duration = Duration::from_millis(1);
+const LOOKS: u32 = 1000;
 
 /// A ring, and memory for what it reads.
 pub(super) struct Ahead {
@@ -28,8 +33,16 @@ enum Asked {
     Close = 3,
 }
 
-/// A file that is open: its number, and its descriptor.
-type Open = (usize, RawFd);
+/// A file that is open: its number, and its descriptor, which is closed with it.
+type Open = (usize, OwnedFd);
+
+/// What the kernel did of what it was asked.
+#[derive(Default)]
+struct Results {
+    done: Vec<(Asked, usize, i32)>,
+    /// How many entries it was given, the first ones.
+    given: usize,
+}
 
 impl std::fmt::Debug for Ahead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -48,7 +61,7 @@ impl Ahead {
     }
 
     /// Reads files, and hands over the number of each with its beginning: all of it, or as much as there is room for. Those that
-    /// cannot be read are left out.
+    /// cannot be read are left out. However it ends, no file stays open.
     ///
     /// # Errors
     /// When the ring does not work. It is of no use any more.
@@ -58,11 +71,12 @@ impl Ahead {
         let (mut read, mut opened): (Vec<Open>, Vec<Open>) = (Vec::new(), Vec::new());
         loop {
             let mut entries = Vec::with_capacity(3 * FILES);
-            for (number, descriptor) in read.drain(..) {
-                entries.push(named(opcode::Close::new(types::Fd(descriptor)).build(), Asked::Close, number));
+            // First, as `closed` counts on.
+            for (number, descriptor) in &read {
+                entries.push(named(opcode::Close::new(of(descriptor)).build(), Asked::Close, *number));
             }
             for ((number, descriptor), memory) in opened.iter().zip(self.buffer.chunks_exact_mut(BYTES)) {
-                let entry = opcode::Read::new(types::Fd(*descriptor), memory.as_mut_ptr(), BYTES as u32);
+                let entry = opcode::Read::new(of(descriptor), memory.as_mut_ptr(), BYTES as u32);
                 entries.push(named(entry.build(), Asked::Read, *number));
             }
             for number in unopened.by_ref().take(FILES) {
@@ -74,51 +88,97 @@ impl Ahead {
             if entries.is_empty() {
                 return Ok(self);
             }
-            let results = match self.submit(&entries) {
-                Ok(results) => results,
-                Err(error) => {
-                    // The kernel may still write there.
-                    std::mem::forget(std::mem::take(&mut self.buffer));
-                    return Err(error);
-                }
-            };
-            let result = |asked, number| results.iter().find(|(it, of, _)| (*it, *of) == (asked, number));
+            let mut results = Results::default();
+            let submitted = self.submit(&entries, &mut results);
+            if submitted.is_err() {
+                self.settle(&mut results);
+            }
+            closed(std::mem::take(&mut read), &results);
+            let new = results.done.iter().filter(|(asked, _, result)| *asked == Asked::Open && *result >= 0);
+            // SAFETY: the kernel has just opened them for this, and nobody else knows of them.
+            let new = new.map(|(_, number, result)| (*number, unsafe { OwnedFd::from_raw_fd(*result) })).collect();
+            if let Err(error) = submitted {
+                drop::<Vec<Open>>(new);
+                // The kernel may still write there.
+                std::mem::forget(std::mem::take(&mut self.buffer));
+                return Err(error);
+            }
             for ((number, _), memory) in opened.iter().zip(self.buffer.chunks_exact_mut(BYTES)) {
-                let bytes = result(Asked::Read, *number).and_then(|(.., result)| usize::try_from(*result).ok());
+                let bytes = results.of(Asked::Read, *number).and_then(|result| usize::try_from(result).ok());
                 if let Some(content) = bytes.and_then(|bytes| memory.get_mut(..bytes)) {
                     each(*number, content);
                 }
             }
-            read = std::mem::take(&mut opened);
-            let new = results.iter().filter(|(asked, _, result)| *asked == Asked::Open && *result >= 0);
-            opened.extend(new.map(|(_, number, result)| (*number, *result)));
+            read = std::mem::replace(&mut opened, new);
         }
     }
 
     /// Has the kernel do all of this, and waits for it.
-    fn submit(&mut self, entries: &[squeue::Entry]) -> io::Result<Vec<(Asked, usize, i32)>> {
+    fn submit(&mut self, entries: &[squeue::Entry], results: &mut Results) -> io::Result<()> {
         // SAFETY: names and buffer outlive this call, which returns with an error only if something may be in flight; then the buffer
         // is given up, and names were copied when the entries were taken.
         unsafe { self.ring.submission().push_multiple(entries) }.map_err(io::Error::other)?;
-        let mut results = Vec::with_capacity(entries.len());
-        while results.len() < entries.len() {
-            match self.ring.submit_and_wait(entries.len() - results.len()) {
-                Ok(_) => {}
+        while results.done.len() < entries.len() {
+            match self.ring.submit_and_wait(entries.len() - results.done.len()) {
+                Ok(given) => results.given += given,
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => {}
                 Err(error) => return Err(error),
             }
-            results.extend(self.ring.completion().map(|done| {
-                let (name, result) = (done.user_data(), done.result());
-                let asked = match name >> 32 {
-                    1 => Asked::Open,
-                    2 => Asked::Read,
-                    _ => Asked::Close,
-                };
-                (asked, (name & u64::from(u32::MAX)) as usize, result)
-            }));
+            self.take(results);
         }
-        Ok(results)
+        Ok(())
     }
+
+    /// Takes what is done off the ring.
+    fn take(&mut self, results: &mut Results) {
+        results.done.extend(self.ring.completion().map(|done| {
+            let (name, result) = (done.user_data(), done.result());
+            let asked = match name >> 32 {
+                1 => Asked::Open,
+                2 => Asked::Read,
+                _ => Asked::Close,
+            };
+            (asked, (name & u64::from(u32::MAX)) as usize, result)
+        }));
+    }
+
+    /// Waits, but not for ever, for what a ring that does not work was given before: a file that it opens after that would stay open.
+    fn settle(&mut self, results: &mut Results) {
+        for _ in 0..LOOKS {
+            self.take(results);
+            if results.done.len() >= results.given {
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Results {
+    fn of(&self, asked: Asked, number: usize) -> Option<i32> {
+        self.done.iter().find(|(it, of, _)| (*it, *of) == (asked, number)).map(|(.., result)| *result)
+    }
+}
+
+/// Closes what the kernel was asked to close, with the first entries, and did not: it may have been given no entry, or have refused it.
+fn closed(files: Vec<Open>, results: &Results) {
+    for (place, (number, descriptor)) in files.into_iter().enumerate() {
+        let is_open = match results.of(Asked::Close, number) {
+            // Any other error is of a file that is closed all the same.
+            Some(result) => {
+                matches!(-result, libc::EINVAL | libc::ECANCELED | libc::EAGAIN | libc::ENOMEM | libc::EOPNOTSUPP)
+            }
+            // One that is still being closed is not to be closed twice: its number may be another's by then.
+            None => place >= results.given,
+        };
+        if !is_open {
+            let _ = descriptor.into_raw_fd();
+        }
+    }
+}
+
+fn of(descriptor: &OwnedFd) -> types::Fd {
+    types::Fd(descriptor.as_raw_fd())
 }
 
 fn named(entry: squeue::Entry, asked: Asked, number: usize) -> squeue::Entry {
@@ -162,5 +222,38 @@ mod tests {
         }
         // Other tests open files, too: 141 more for each time would be seen among those.
         assert!(descriptors() < before + count / 2, "what was opened is closed");
+    }
+
+    /// Of this place: other tests open files, too.
+    fn open_below(place: &std::path::Path) -> usize {
+        let entries = fs::read_dir("/proc/self/fd").expect("proc");
+        let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        targets.filter(|target| target.starts_with(place)).count()
+    }
+
+    #[test]
+    fn a_ring_that_fails_half_way_leaves_no_file_open() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let paths: Vec<PathBuf> = (0..3 * FILES).map(|number| place.path().join(number.to_string())).collect();
+        paths.iter().for_each(|path| fs::write(path, [1; 512]).expect("ours"));
+        let paths: Vec<&str> = paths.iter().map(|path| path.to_str().expect("plain")).collect();
+        for fails_after in [1, FILES + 1, 2 * FILES + 1] {
+            let Some(ahead) = Ahead::new() else {
+                eprintln!("skipped: this kernel has no io_uring");
+                return;
+            };
+            // What stands in the ring's place takes no entries.
+            let (ring, null) = (ahead.ring.as_raw_fd(), fs::File::open("/dev/null").expect("it is there"));
+            let mut there = 0;
+            let ended = ahead.read(&paths, |_, _| {
+                there += 1;
+                if there == fails_after {
+                    // SAFETY: both are open, and the ring's number stays the ring's to close.
+                    assert_eq!(unsafe { libc::dup2(null.as_raw_fd(), ring) }, ring);
+                }
+            });
+            assert!(ended.is_err(), "after {fails_after}");
+            assert_eq!(open_below(place.path()), 0, "after {fails_after}");
+        }
     }
 }
