@@ -1,7 +1,9 @@
 //! What the kernel acknowledged, in order.
 
 use super::event::{Change, Event, FileId, is_below};
-use super::oracle::{Acknowledged, Kept, Promises, Reader};
+use super::kept::Kept;
+use super::oracle::{Acknowledged, Promises};
+use super::reading::Reader;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -16,9 +16,12 @@
 mod ahead;
 mod event;
 mod journal;
+mod kept;
+mod known;
 mod oracle;
+mod reading;
 
 pub use journal::Witness;
-pub use oracle::{Broken, Kept, Property};
+pub use kept::{Broken, Kept, Property};
 
 pub(crate) use event::{Change, FileId};

@@ -1,6 +1,9 @@
+use super::super::known::UNIT;
 use super::*;
+use crate::data::stamp;
 use crate::promises::Witness;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const DIRECTORY: &str = "/nowhere";
 

@@ -1,0 +1,69 @@
+//! What became of promises.
+
+use std::path::PathBuf;
+
+/// Broken promises described one by one; any more are only counted.
+const MAX_BROKEN: usize = 20;
+
+/// What kind of promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Property {
+    /// Data that was synced is there, or newer data.
+    Data,
+    /// A file is as long as it was when it was synced, or longer.
+    Length,
+    /// A file that was synced can be found by the name it had, or by one that it got later.
+    Name,
+    /// A name that was removed before everything was synced does not come back.
+    Removal,
+    /// By a name that was only given to other files by rename there is one of them, whole where all of them were synced.
+    Replacement,
+}
+
+impl Property {
+    /// As it is called in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Length => "length",
+            Self::Name => "name",
+            Self::Removal => "removal",
+            Self::Replacement => "replacement",
+        }
+    }
+}
+
+/// A promise that was not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Of which kind.
+    pub property: Property,
+    /// About which file, below the filesystem's root.
+    pub path: PathBuf,
+    /// What was found instead.
+    pub words: String,
+}
+
+/// What became of the promises.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Promises looked at: one for each file's data, length and name, and one for each removed or replaced name.
+    pub checked: u64,
+    /// How many were broken.
+    pub broken: u64,
+    /// The first of them.
+    pub first: Vec<Broken>,
+}
+
+impl Kept {
+    pub(super) fn note(&mut self, broken: Option<Broken>) {
+        self.checked += 1;
+        if let Some(broken) = broken {
+            self.broken += 1;
+            if self.first.len() < MAX_BROKEN {
+                self.first.push(broken);
+            }
+        }
+    }
+}
