@@ -312,10 +312,10 @@ mod tests {
             first.files.insert(two.number, first.files[&one.number]);
         }
         save(&mut first, two, 2);
-        let kept = witness.look(witness.moment(), true);
+        let kept = witness.look(witness.now(), true);
         assert_eq!((kept.checked, kept.broken), (6, 0), "data, length and name of each: {:?}", kept.first);
         std::fs::write(place.path().join("two"), [0; stamp::UNIT]).unwrap();
-        assert_eq!(witness.look(witness.moment(), true).broken, 1);
+        assert_eq!(witness.look(witness.now(), true).broken, 1);
         second.close(two).unwrap();
     }
 }

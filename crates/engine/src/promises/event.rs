@@ -31,6 +31,18 @@ pub(crate) enum Change {
     Remade { below: Arc<str> },
 }
 
+impl Change {
+    /// The file that it says something of by itself.
+    pub(super) const fn file(&self) -> Option<FileId> {
+        match self {
+            Self::Named { file, .. } | Self::Wrote { file, .. } | Self::Cut { file } | Self::Synced { file, .. } => {
+                Some(*file)
+            }
+            Self::Unnamed { .. } | Self::Renamed { .. } | Self::SyncedAll | Self::Remade { .. } => None,
+        }
+    }
+}
+
 /// A change, when its call began, and when it had returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {

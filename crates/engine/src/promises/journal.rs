@@ -4,6 +4,7 @@ use super::event::{Change, Event, FileId, is_below};
 use super::kept::Kept;
 use super::oracle::{Acknowledged, Promises};
 use super::reading::Reader;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,17 +51,24 @@ impl Witness {
         self.0.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used.
+    /// From now on: nothing that is not acknowledged yet is ruled out.
+    #[must_use]
+    pub fn now(&self) -> Range<u64> {
+        self.moment()..u64::MAX
+    }
+
+    /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used. Calls
+    /// that began after another moment had no effect, and excuse nothing: the power was cut between these two.
     /// What cannot be read is a broken promise. With `together`, small files are read many at a time where the kernel can do that.
     #[must_use]
-    pub fn look(&self, moment: u64, together: bool) -> Kept {
-        let promises = self.promises(moment);
+    pub fn look(&self, cut: Range<u64>, together: bool) -> Kept {
+        let promises = self.promises(cut);
         promises.look(&mut self.0.reader.lock().unwrap_or_else(PoisonError::into_inner), together)
     }
 
-    pub(super) fn promises(&self, moment: u64) -> Promises {
+    pub(super) fn promises(&self, cut: Range<u64>) -> Promises {
         let Journal { events, acknowledged, .. } = &mut *self.journal();
-        acknowledged.at(events, moment)
+        acknowledged.at(events, &cut)
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {

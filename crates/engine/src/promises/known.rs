@@ -5,6 +5,7 @@ use super::kept::{Broken, Kept, Property};
 use super::reading::{Blocks, open};
 use crate::data::stamp;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,6 +79,57 @@ impl Writers {
 }
 
 impl Known {
+    /// What is known of a file's data alone, if the power is cut between two moments.
+    pub(super) fn of(file: FileId, events: &[Event], cut: &Range<u64>) -> Self {
+        let mut known = Self::default();
+        let mut is_there = false;
+        let acknowledged = events.partition_point(|event| event.ended < cut.start);
+        for event in &events[..acknowledged] {
+            is_there |= event.change.file() == Some(file);
+            match &event.change {
+                Change::Wrote { file: of, offset, bytes, stamp, generation, durable } if *of == file => {
+                    let (begun, ended) = (event.begun, event.ended);
+                    let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
+                    known.wrote(Pending { begun, ended, offset, bytes, stamp, generation }, *durable);
+                }
+                Change::Cut { file: of } if *of == file => known.was_cut(event.ended),
+                Change::Synced { file: of, .. } if *of == file => known.sync(event.begun, false),
+                Change::SyncedAll if is_there => known.sync(event.begun, false),
+                // Whether it was there is for those to say who know its names.
+                Change::Remade { .. } if is_there => known.uncertain = true,
+                _ => {}
+            }
+        }
+        known.allow_pending();
+        for event in events[acknowledged..].iter().filter(|event| event.begun < cut.end) {
+            match &event.change {
+                Change::Wrote { file: of, offset, bytes, stamp, generation, .. } if *of == file => {
+                    known.may_hold(*offset, *bytes, *stamp, *generation);
+                }
+                Change::Cut { file: of } if *of == file => known.uncertain = true,
+                Change::Remade { .. } => known.uncertain = true,
+                _ => {}
+            }
+        }
+        known
+    }
+
+    /// A write was acknowledged.
+    pub(super) fn wrote(&mut self, write: Pending, durable: bool) {
+        if durable {
+            self.promise(&write);
+            self.synced = true;
+        } else {
+            self.pending.push(write);
+        }
+    }
+
+    /// It was cut, or lost data, by a call that had returned then.
+    pub(super) fn was_cut(&mut self, ended: u64) {
+        self.pending.clear();
+        self.cut = Some(ended);
+    }
+
     /// A sync that began then was acknowledged.
     pub(super) fn sync(&mut self, begun: u64, names: bool) {
         if self.cut.is_some_and(|ended| ended < begun) {
@@ -187,7 +239,12 @@ impl Known {
     pub(super) fn is_whole(&self, content: &mut [u8], id: FileId, writers: &Writers) -> bool {
         let length = content.len() as u64;
         let mut blocks = Blocks { file: None, length, buffer: content, held: 0..length };
-        self.end() <= length && !self.begins_as_other(&mut blocks, id, writers) && self.damage(&mut blocks).is_none()
+        self.is_in(&mut blocks, id, writers)
+    }
+
+    /// Whether a file is this one, with everything that is promised of it.
+    pub(super) fn is_in(&self, blocks: &mut Blocks<'_>, id: FileId, writers: &Writers) -> bool {
+        self.end() <= blocks.length && !self.begins_as_other(blocks, id, writers) && self.damage(blocks).is_none()
     }
 
     /// What is at a path; `None` without a file there.

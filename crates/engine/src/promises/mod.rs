@@ -11,7 +11,8 @@
 //! - by syncfs: all of this for every file, and that names removed before do not come back.
 //!
 //! What came after may have reached the disk or not, so both is accepted: newer data in place of older, a later name in place of
-//! the promised one, and for a file whose removal or truncation had begun by any time, anything.
+//! the promised one, and for a file whose removal or truncation had begun, anything. What began when the power was off already
+//! excuses nothing.
 
 mod ahead;
 mod event;

@@ -3,9 +3,10 @@
 use super::ahead::Ahead;
 use super::event::{Change, Event, FileId, is_below};
 use super::kept::{Broken, Kept, Property};
-use super::known::{Found, Known, Pending, Reading, Writers};
-use super::reading::Reader;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use super::known::{Known, Pending, Reading, Writers};
+use super::reading::{Blocks, Reader, open};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +28,10 @@ pub(super) struct Promises {
     gone: HashMap<Arc<str>, u64>,
     promised_gone: HashSet<Arc<str>>,
     replaced: HashMap<Arc<str>, Replaced>,
+    /// Files that may have got such a name by a call that was not acknowledged, and when the first such call began.
+    given: BTreeMap<FileId, u64>,
+    /// What was promised of these when that call began: if a file has the name, all of this had been done before.
+    then: BTreeMap<FileId, Known>,
     writers: Arc<Writers>,
 }
 
@@ -42,9 +47,10 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// What is promised at a moment. The events are those of the last call, and perhaps more.
-    pub(super) fn at(&mut self, events: &[Event], moment: u64) -> Promises {
-        let acknowledged = events.partition_point(|event| event.ended < moment);
+    /// What is promised if the power is cut between two moments: what was acknowledged before the first one, and whatever began before
+    /// the second may have had its effect. The events are those of the last call, and perhaps more.
+    pub(super) fn at(&mut self, events: &[Event], cut: &Range<u64>) -> Promises {
+        let acknowledged = events.partition_point(|event| event.ended < cut.start);
         if acknowledged < self.applied {
             let writers = std::mem::take(&mut self.promises.writers);
             self.promises = Promises { writers, ..Promises::default() };
@@ -59,7 +65,9 @@ impl Acknowledged {
         self.applied = acknowledged;
         let mut promises = self.promises.clone();
         promises.allow_pending();
-        events[acknowledged..].iter().for_each(|event| promises.allow(event));
+        events[acknowledged..].iter().filter(|event| event.begun < cut.end).for_each(|event| promises.allow(event));
+        let given = promises.given.iter().filter(|(_, begun)| **begun > cut.start);
+        promises.then = given.map(|(file, begun)| (*file, Known::of(*file, events, &(*begun..cut.end)))).collect();
         promises
     }
 }
@@ -100,22 +108,12 @@ impl Promises {
                 known.later_names.insert(Arc::clone(to));
             }
             Change::Wrote { file, offset, bytes, stamp, generation, durable } => {
-                let known = self.file(*file);
                 let (begun, ended) = (event.begun, event.ended);
                 let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
                 let write = Pending { begun, ended, offset, bytes, stamp, generation };
-                if *durable {
-                    known.promise(&write);
-                    known.synced = true;
-                } else {
-                    known.pending.push(write);
-                }
+                self.file(*file).wrote(write, *durable);
             }
-            Change::Cut { file } => {
-                let known = self.file(*file);
-                known.pending.clear();
-                known.cut = Some(event.ended);
-            }
+            Change::Cut { file } => self.file(*file).was_cut(event.ended),
             Change::Synced { file, names } => {
                 if let Some(known) = self.files.get_mut(file).map(Arc::make_mut) {
                     known.sync(event.begun, *names);
@@ -188,7 +186,13 @@ impl Promises {
             Change::Renamed { from, to } => {
                 self.promised_gone.remove(to);
                 match self.owner.get(from).copied() {
-                    Some(file) => self.replace(from, to, file, event.ended),
+                    Some(file) => {
+                        self.replace(from, to, file, event.ended);
+                        if self.replaced.contains_key(to) {
+                            let begun = self.given.entry(file).or_insert(event.begun);
+                            *begun = event.begun.min(*begun);
+                        }
+                    }
                     None => drop(self.replaced.remove(to)),
                 }
                 if let Some(known) = self.owner.get(to).and_then(|file| self.files.get_mut(file)) {
@@ -277,21 +281,25 @@ impl Promises {
         let broken = |words: &str| {
             Some(Broken { property: Property::Replacement, path: path.to_owned(), words: words.to_owned() })
         };
-        if !path.is_file() {
+        let Some(opened) = open(path) else {
             return broken("it was only replaced, and neither the old file nor the new one is there");
-        }
+        };
         // What was not synced may be there in any state.
         let told = |known: &Known| known.synced && !known.uncertain && known.cut.is_none();
-        let known = || replaced.files.iter().map(|id| (*id, self.files.get(id).map(|known| &**known)));
-        if !known().all(|(_, known)| known.is_some_and(told)) {
+        let known = |id| self.then.get(id).or_else(|| self.files.get(id).map(|known| &**known));
+        let candidates: Vec<(FileId, Option<&Known>)> = replaced.files.iter().map(|id| (*id, known(id))).collect();
+        if !candidates.iter().all(|(_, known)| known.is_some_and(told)) {
             return None;
         }
-        let mut is_whole = |(id, known): (FileId, Option<&Known>)| {
-            known.is_some_and(|known| {
-                matches!(known.at(path, id, reading), Some(Found::Its { length: None, data: None }))
-            })
+        let (file, length) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return broken(&format!("it cannot be read: {error}")),
         };
-        let whole = known().any(&mut is_whole);
+        let mut blocks = Blocks { file: Some(&file), length, buffer: &mut *reading.buffer, held: 0..0 };
+        let mut is_whole = |(id, known): &(FileId, Option<&Known>)| {
+            known.is_some_and(|it| it.is_in(&mut blocks, *id, reading.writers))
+        };
+        let whole = candidates.iter().any(&mut is_whole);
         if whole { None } else { broken("it is neither the old file nor the new one, and both were synced") }
     }
 }

@@ -58,7 +58,7 @@ fn what_was_acknowledged_is_there_and_what_is_taken_away_is_missed() {
     for engine in [IoEngineKind::Psync, IoEngineKind::IoUring] {
         let place = on_disk();
         let witness = witnessed(&durable_load(engine), place.path());
-        let kept = witness.look(witness.moment(), true);
+        let kept = witness.look(witness.now(), true);
         assert!(kept.checked > 20, "{engine:?}: {kept:?}");
         assert_eq!(kept.broken, 0, "{engine:?}: {:?}", kept.first);
 
@@ -79,7 +79,7 @@ fn what_was_acknowledged_is_there_and_what_is_taken_away_is_missed() {
         zeroed.iter().for_each(|path| fill(path, &[0]));
         foreign.iter().for_each(|path| fill(path, &another));
 
-        let kept = witness.look(witness.moment(), true);
+        let kept = witness.look(witness.now(), true);
         let found = |property, path: &PathBuf, words: &str| {
             kept.first
                 .iter()
@@ -111,10 +111,10 @@ fn an_older_generation_is_missed() {
     let (_first, _, file) = after(1);
     let older = fs::read(file).expect("it is there");
     let (_second, witness, file) = after(2);
-    assert_eq!(witness.look(witness.moment(), true).broken, 0);
+    assert_eq!(witness.look(witness.now(), true).broken, 0);
     assert_ne!(fs::read(&file).expect("it is there"), older);
     fs::write(&file, older).expect("it can be written");
-    let kept = witness.look(witness.moment(), true);
+    let kept = witness.look(witness.now(), true);
     assert!(kept.first.iter().any(|broken| broken.words.contains("was synced")), "{kept:?}");
 }
 
@@ -140,11 +140,11 @@ fn of_replaced_files_the_old_or_the_new_one_is_there() {
     assert_eq!(files.len(), 8, "nothing is left beside them: {files:?}");
     // Behind it there is the sync alone.
     let moment = witness.moment() - 2;
-    let kept = witness.look(moment, true);
+    let kept = witness.look(moment..u64::MAX, true);
     assert!(kept.broken == 0 && kept.checked >= 8 * 3, "{kept:?}");
     fs::remove_file(&files[0]).expect("it is ours");
     fs::write(&files[1], []).expect("it is ours");
-    let kept = witness.look(moment, true);
+    let kept = witness.look(moment..u64::MAX, true);
     for file in &files[..2] {
         let found = kept.first.iter().any(|broken| broken.property == Property::Replacement && broken.path == *file);
         assert!(found, "{}: {kept:?}", file.display());
@@ -160,7 +160,7 @@ fn what_several_threads_append_to_one_file_is_where_it_was_written() {
         workload(fileset(1, 1024), group(8, mix(&[(1, action(Operation::Append(append)))])), operations(800));
     workload.data.stamped = false;
     let witness = witnessed(&workload, place.path());
-    let kept = witness.look(witness.moment(), true);
+    let kept = witness.look(witness.now(), true);
     assert!(kept.checked > 0 && kept.broken == 0, "{kept:?}");
 }
 
@@ -175,7 +175,7 @@ fn mappings_promise_nothing_by_themselves() {
         workload.io.sync = OpenSync::Dsync;
         workload.final_sync = FinalSync::None;
         let witness = witnessed(&workload, place.path());
-        witness.look(witness.moment(), true).checked
+        witness.look(witness.now(), true).checked
     };
     let (written, copied) = (promised(IoEngineKind::Psync), promised(IoEngineKind::Mmap));
     assert!(written > copied, "{written} promises of writes, {copied} of copies");

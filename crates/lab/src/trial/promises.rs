@@ -4,6 +4,7 @@ use crate::meters::Marker;
 use fstone_engine::Witness;
 use fstone_sandbox::agent::is_exact;
 use std::{
+    ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -29,8 +30,18 @@ const PERIOD_BEFORE: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Promises {
     witness: Witness,
-    /// (mark of the disk, what had been acknowledged before it was set), both ascending.
-    marks: Arc<Mutex<Vec<(u64, u64)>>>,
+    /// In the order in which they were set.
+    marks: Arc<Mutex<Vec<Mark>>>,
+}
+
+/// A mark in the disk's log, and where it is among the load's calls.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    number: u64,
+    /// What had been acknowledged then, before it was set, was done before it.
+    before: u64,
+    /// What began then, when it had been set, was done after it.
+    after: u64,
 }
 
 impl Promises {
@@ -42,17 +53,19 @@ impl Promises {
         // One at a time, or two threads could put theirs down in the other order.
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         // In this order: whatever is promised at that moment was there before the mark.
-        let moment = self.witness.moment();
-        if let Some(mark) = marker.mark() {
-            marks.push((mark, moment));
+        let before = self.witness.moment();
+        if let Some(number) = marker.mark() {
+            marks.push(Mark { number, before, after: self.witness.moment() });
         }
     }
 
-    /// What had been acknowledged before a mark of the disk.
-    pub(super) fn moment(&self, mark: Option<u64>) -> u64 {
+    /// When the power was cut behind a mark of the disk and before the next: what had been acknowledged before the first moment
+    /// was there, and what began after the second was not.
+    pub(super) fn cut(&self, mark: Option<u64>) -> Range<u64> {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = marks.partition_point(|(known, _)| mark.is_some_and(|mark| *known <= mark));
-        count.checked_sub(1).map_or(0, |last| marks[last].1)
+        let count = marks.partition_point(|known| mark.is_some_and(|mark| known.number <= mark));
+        let start = count.checked_sub(1).map_or(0, |last| marks[last].before);
+        start..marks.get(count).map_or(u64::MAX, |next| next.after)
     }
 
     /// Does something while the disk is told again and again how far the load is.
@@ -78,5 +91,23 @@ impl Promises {
         });
         self.mark(marker);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_between_two_marks() {
+        let promises = Promises::default();
+        let marks = [(3, 10, 12), (4, 20, 23), (7, 30, 31)];
+        let marks = marks.map(|(number, before, after)| Mark { number, before, after });
+        promises.marks.lock().expect("ours").extend(marks);
+        // Behind a mark that is of nobody here, what the last one before it says counts.
+        let expected = [(None, 0..12), (Some(2), 0..12), (Some(3), 10..23), (Some(5), 20..31), (Some(9), 30..u64::MAX)];
+        for (mark, cut) in expected {
+            assert_eq!(promises.cut(mark), cut, "{mark:?}");
+        }
     }
 }

@@ -31,13 +31,18 @@ impl Told {
 
     /// The same is found whether files are read one by one or many at a time.
     fn look(&self, moment: u64) -> Kept {
-        let kept = self.0.look(moment, false);
-        assert_eq!(self.0.look(moment, true), kept);
+        self.look_between(moment..u64::MAX)
+    }
+
+    /// What is found after a power cut between two moments.
+    fn look_between(&self, cut: Range<u64>) -> Kept {
+        let kept = self.0.look(cut.clone(), false);
+        assert_eq!(self.0.look(cut, true), kept);
         kept
     }
 
     fn promises(&self) -> Promises {
-        self.0.promises(self.0.moment())
+        self.0.promises(self.0.now())
     }
 
     /// Unit and generation of what is promised of a file.
@@ -89,7 +94,7 @@ fn a_later_write_may_have_a_lower_generation() {
     assert_eq!(told.promised(file), [(0, 2), (1, 3)]);
     told.write(file, 0, 1);
     assert_eq!(told.promised(file), [(0, 1), (1, 3)], "acknowledged, and perhaps on the disk");
-    let then = told.0.promises(moment);
+    let then = told.0.promises(moment..u64::MAX);
     assert_eq!(then.files[&file].units[&0].says, Some((1, 1)), "not acknowledged yet, and perhaps on the disk");
     // Of data that the file may have under another name nothing can be told.
     told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 9, generation: 4, durable: false });
@@ -145,11 +150,11 @@ fn what_comes_after_the_moment_is_allowed_and_not_asked_for() {
     told.change(Change::Synced { file, names: true });
     let moment = told.0.moment();
     told.change(Change::Renamed { from: path("tmp"), to: path("new") });
-    let promises = told.0.promises(moment);
+    let promises = told.0.promises(moment..u64::MAX);
     assert!(promises.files[&file].later_names.contains(&path("new")));
     assert!(!promises.files[&file].excused);
     told.change(Change::Unnamed { path: path("new") });
-    assert!(told.0.promises(moment).files[&file].excused);
+    assert!(told.0.promises(moment..u64::MAX).files[&file].excused);
 }
 
 #[test]
@@ -271,6 +276,80 @@ fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
     assert!(broken(told.0.moment(), None, None).is_empty() && broken(moment, None, None).is_empty());
 }
 
+/// A removal is no excuse for a file that is missing after a power cut before it.
+#[test]
+fn what_is_removed_later_has_to_be_there_before() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    for removed in [
+        Change::Unnamed { path: path("a") },
+        Change::Renamed { from: path("b"), to: path("a") },
+        Change::Remade { below: place.path().to_string_lossy().into() },
+    ] {
+        let told = Told(Witness::new());
+        let file = told.0.opened(told.0.tick(), &path("a"), 5, true).0;
+        told.write(file, 0, 1);
+        told.change(Change::Synced { file, names: true });
+        let moment = told.0.moment();
+        let _other = told.0.opened(told.0.tick(), &path("b"), 6, true);
+        let before = told.0.moment();
+        told.change(removed.clone());
+        let found =
+            |cut| -> Vec<Property> { told.look_between(cut).first.into_iter().map(|broken| broken.property).collect() };
+        assert_eq!(found(moment..before), [Property::Name], "{removed:?}");
+        let excused: Vec<Property> = match removed {
+            Change::Renamed { .. } => vec![Property::Replacement],
+            _ => Vec::new(),
+        };
+        for after in [moment..before + 1, moment..u64::MAX, told.0.now()] {
+            assert_eq!(found(after), excused, "{removed:?}");
+        }
+    }
+}
+
+/// An editor saves a document again and again: whatever save the power is cut in, the name has the old one or a new one, whole.
+#[test]
+fn every_save_of_a_document_is_looked_at() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let stamped = |generation| {
+        let mut block = vec![0; 512];
+        stamp::write(&mut block, 1, 0, generation);
+        block
+    };
+    let told = Told(Witness::new());
+    let first = told.0.opened(told.0.tick(), &path("a"), 5, true).0;
+    told.write(first, 0, 1);
+    told.change(Change::SyncedAll);
+    let mut moments = vec![told.0.moment()];
+    for generation in 2..5 {
+        let file = told.0.opened(told.0.tick(), &path("a.r"), 5 + generation, true).0;
+        told.write(file, 0, generation);
+        moments.push(told.0.moment());
+        told.change(Change::Synced { file, names: true });
+        moments.push(told.0.moment());
+        told.change(Change::Renamed { from: path("a.r"), to: path("a") });
+        moments.push(told.0.moment());
+    }
+    let broken = |cut, data: &[u8]| -> bool {
+        std::fs::write(&*path("a"), data).expect("ours");
+        told.look_between(cut).first.iter().any(|broken| broken.property == Property::Replacement)
+    };
+    // Between the write and the rename of each save, seen from any moment before.
+    for (number, moment) in moments.iter().enumerate().skip(1) {
+        for end in moments[number..].iter().copied().chain([u64::MAX]) {
+            let is_replaced = !told.0.promises(*moment..end).replaced.is_empty();
+            let cut = *moment..end;
+            assert_eq!(broken(cut.clone(), &stamped(1)[..100]), is_replaced, "{moment} to {end}");
+            assert_eq!(broken(cut.clone(), &[0; 512]), is_replaced, "{moment} to {end}");
+            assert!(!broken(cut.clone(), &stamped(1)), "{moment} to {end}: the old one");
+            let newest = moments.iter().filter(|renamed| **renamed < end).count() as u64 / 3 + 1;
+            assert!(!broken(cut, &stamped(newest.min(4))), "{moment} to {end}: {newest}");
+        }
+    }
+    assert!(!told.0.promises(moments[1]..u64::MAX).replaced.is_empty());
+}
+
 /// The kernel gives the number of a file that was replaced to a new one before the thread that replaced it can say so.
 #[test]
 fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
@@ -293,13 +372,15 @@ fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
 }
 
 /// What is promised when everything is gone through from the start, and nothing is shared.
-fn from_the_start(events: &[Event], moment: u64) -> Promises {
+fn from_the_start(events: &[Event], cut: &Range<u64>) -> Promises {
     let mut promises = Promises::default();
     events.iter().for_each(|event| Arc::make_mut(&mut promises.writers).note(event));
-    let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < moment));
+    let (acknowledged, later) = events.split_at(events.partition_point(|event| event.ended < cut.start));
     acknowledged.iter().for_each(|event| promises.apply(event));
     promises.files.values_mut().for_each(|known| Arc::make_mut(known).allow_pending());
-    later.iter().for_each(|event| promises.allow(event));
+    later.iter().filter(|event| event.begun < cut.end).for_each(|event| promises.allow(event));
+    let given = promises.given.iter().filter(|(_, begun)| **begun > cut.start);
+    promises.then = given.map(|(file, begun)| (*file, Known::of(*file, events, &(*begun..cut.end)))).collect();
     promises
 }
 
@@ -315,6 +396,8 @@ fn assert_same(one: &Promises, other: &Promises) {
     assert_eq!(one.gone, other.gone);
     assert_eq!(one.promised_gone, other.promised_gone);
     assert_eq!(one.replaced, other.replaced);
+    assert_eq!(one.given, other.given);
+    assert_eq!(format!("{:?}", one.then), format!("{:?}", other.then));
     assert_eq!(one.writers.0, other.writers.0);
 }
 
@@ -346,16 +429,17 @@ proptest! {
     /// Moments go forward in a study, but need not, and a load goes on after a look.
     #[test]
     fn going_on_from_the_last_look_is_the_same_as_from_the_start(
-        events in history(), looks in prop::collection::vec((0..130u64, 0..60usize), 1..8), forward: bool,
+        events in history(), looks in prop::collection::vec((0..130u64, 0..40u64, 0..60usize), 1..8), forward: bool,
     ) {
         let mut looks = looks;
         if forward {
             looks.sort_unstable();
         }
         let (mut kept, mut there) = (Acknowledged::default(), 0);
-        for (moment, more) in looks {
+        for (moment, open, more) in looks {
+            let cut = moment..moment + open;
             there = (there + more).min(events.len());
-            assert_same(&kept.at(&events[..there], moment), &from_the_start(&events[..there], moment));
+            assert_same(&kept.at(&events[..there], &cut), &from_the_start(&events[..there], &cut));
         }
     }
 }

@@ -48,7 +48,7 @@ impl Session {
         match self.mount_anew(step, &path)? {
             Ok(time) => {
                 reply.mounted = Some(time);
-                let kept = promises.witness().look(promises.moment(check.mark), !is_exact());
+                let kept = promises.witness().look(promises.cut(check.mark), !is_exact());
                 let first = kept.first.first().map(|first| {
                     let path = first.path.strip_prefix(&self.place).unwrap_or(&first.path);
                     format!("{} of {}: {}", first.property.name(), path.display(), first.words)
