@@ -121,13 +121,16 @@ pub(crate) fn check(unit: &[u8], file: u64, offset: u64, expected: Expected) -> 
     }
 }
 
-/// Of which file and generation a block says it is, when it was stamped for this offset.
+/// How many bytes of a unit say which one it is, and prove that.
+pub(crate) const NAME: usize = HEADER_WORDS * WORD;
+
+/// Of which file and generation a block says it is, when it was stamped for this offset and is long enough to say so.
 pub(crate) fn says(block: &[u8], offset: u64) -> Option<(u64, u64)> {
-    let (words, _) = block.get(..UNIT)?.as_chunks::<WORD>();
+    let (words, _) = block.get(..NAME)?.as_chunks::<WORD>();
     (u64::from_le_bytes(words[0]) == offset).then(|| (u64::from_le_bytes(words[1]), u64::from_le_bytes(words[2])))
 }
 
-/// The generation of a whole unit that is what was once written there.
+/// The generation of a unit, or of at least [`NAME`] bytes of its beginning, that is what was once written there.
 pub(crate) fn generation(unit: &[u8], file: u64, offset: u64) -> Result<u64, Mismatch> {
     check(unit, file, offset, Expected::Stamped)?;
     Ok(says(unit, offset).map_or(0, |(_, generation)| generation))

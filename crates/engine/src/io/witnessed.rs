@@ -82,17 +82,12 @@ impl<E: Io> Witnessed<E> {
 
     /// A write was acknowledged, so many bytes of it.
     fn wrote(&self, Writing { begun, file, offset, says }: Writing, got: usize) {
-        // Of a unit that is written in part nothing can be told until it is synced again.
-        if !(offset | got as u64).is_multiple_of(stamp::UNIT as u64) {
-            self.witness.changed(begun, Change::Cut { file });
+        if got == 0 {
+            return;
         }
-        // Only whole units can be told apart later.
-        let bytes = (got - got % stamp::UNIT) as u64;
-        let whole = offset.is_multiple_of(stamp::UNIT as u64) && bytes > 0;
-        let Some((stamp, generation)) = says.filter(|_| whole) else { return };
         // O_DSYNC does nothing for what is copied into a mapping.
         let durable = self.synchronous && !E::CAPABILITIES.reads_to_write;
-        self.witness.changed(begun, Change::Wrote { file, offset, bytes, stamp, generation, durable });
+        self.witness.changed(begun, Change::Wrote { file, offset, bytes: got as u64, says, durable });
     }
 
     /// Makes a call, and writes the change down if the kernel acknowledged it.

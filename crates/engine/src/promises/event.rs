@@ -18,9 +18,9 @@ pub(crate) enum Change {
     Unnamed { path: Arc<str> },
     /// A name became another, in place of what had that name.
     Renamed { from: Arc<str>, to: Arc<str> },
-    /// Stamped units of data: where in the file, how many bytes, what their stamps say, and whether they were durable when
-    /// the write returned.
-    Wrote { file: FileId, offset: u64, bytes: u64, stamp: u64, generation: u64, durable: bool },
+    /// Data: where in the file, how many bytes, of which file and generation its stamps say it is, as far as that is known, and
+    /// whether it was durable when the write returned.
+    Wrote { file: FileId, offset: u64, bytes: u64, says: Option<(u64, u64)>, durable: bool },
     /// The file was cut or given a length, or lost data in between.
     Cut { file: FileId },
     /// The file's data is durable; with `names`, so are its names.

@@ -11,30 +11,62 @@ use std::sync::Arc;
 
 pub(super) const UNIT: u64 = stamp::UNIT as u64;
 
-/// A write that returned.
+/// A write that returned. Its data has a stamp at its beginning, and every [`UNIT`] bytes after that; the last one may be cut short.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
-    pub(super) begun: u64,
-    pub(super) ended: u64,
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
-    pub(super) stamp: u64,
-    pub(super) generation: u64,
+    begun: u64,
+    ended: u64,
+    offset: u64,
+    bytes: u64,
+    says: Option<(u64, u64)>,
 }
 
-/// What a unit has to hold.
+impl Pending {
+    /// The write that an event is of, its file, and whether it was durable when it returned.
+    pub(super) fn of(event: &Event) -> Option<(FileId, Self, bool)> {
+        let Change::Wrote { file, offset, bytes, says, durable } = event.change else { return None };
+        Some((file, Self { begun: event.begun, ended: event.ended, offset, bytes, says }, durable))
+    }
+
+    const fn end(&self) -> u64 {
+        self.offset + self.bytes
+    }
+
+    /// Its parts with a stamp each: where, and how many bytes.
+    fn parts(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let end = self.end();
+        (self.offset..end).step_by(stamp::UNIT).map(move |at| (at, UNIT.min(end - at)))
+    }
+
+    /// How many bytes of it have a stamp that begins there; none where no stamp does.
+    fn part(&self, at: u64) -> u64 {
+        let begins = at >= self.offset && (at - self.offset).is_multiple_of(UNIT);
+        if begins { UNIT.min(self.end().saturating_sub(at)) } else { 0 }
+    }
+}
+
+/// What a part of a file has to hold, with a stamp at its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// Its stamp and at least which generation; `None` where writes of several stamps may have been the last.
+    /// How long it is, at most [`UNIT`].
+    pub(super) bytes: u64,
+    /// Its stamp and at least which generation; `None` where nothing of it can be told: writes of several stamps may have been the
+    /// last, or one that left a part of it.
     pub(super) says: Option<(u64, u64)>,
     /// When the last write to it returned.
     pub(super) ended: u64,
 }
 
 impl Unit {
-    /// Another write may have been the last.
-    pub(super) fn or(&mut self, stamp: u64, generation: u64) {
-        self.says = self.says.filter(|says| says.0 == stamp).map(|says| (stamp, says.1.min(generation)));
+    /// A write to it, which begins there, may have been the last.
+    fn or(&mut self, at: u64, write: &Pending) {
+        // What is in two sectors of a disk may be there in part.
+        let is_torn = at / UNIT != (at + self.bytes - 1) / UNIT;
+        let alone = write.part(at) >= self.bytes && !is_torn;
+        self.says = match (self.says, write.says) {
+            (Some((of, generation)), Some((stamp, other))) if alone && of == stamp => Some((of, generation.min(other))),
+            _ => None,
+        };
     }
 }
 
@@ -43,7 +75,7 @@ impl Unit {
 pub(super) struct Known {
     /// Written, and not yet promised.
     pub(super) pending: Vec<Pending>,
-    /// By unit, what is promised.
+    /// By where it begins, what is promised.
     pub(super) units: Arc<BTreeMap<u64, Unit>>,
     /// Whether anything about its data is promised, be it that there is none.
     pub(super) synced: bool,
@@ -67,8 +99,8 @@ pub(super) struct Writers(pub(super) HashMap<(u64, u64), FileId>);
 
 impl Writers {
     pub(super) fn note(&mut self, event: &Event) {
-        if let Change::Wrote { file, stamp, generation, .. } = &event.change {
-            self.0.insert((*stamp, *generation), *file);
+        if let Change::Wrote { file, says: Some(says), .. } = event.change {
+            self.0.insert(says, file);
         }
     }
 
@@ -87,10 +119,10 @@ impl Known {
         for event in &events[..acknowledged] {
             is_there |= event.change.file() == Some(file);
             match &event.change {
-                Change::Wrote { file: of, offset, bytes, stamp, generation, durable } if *of == file => {
-                    let (begun, ended) = (event.begun, event.ended);
-                    let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
-                    known.wrote(Pending { begun, ended, offset, bytes, stamp, generation }, *durable);
+                Change::Wrote { file: of, .. } if *of == file => {
+                    if let Some((_, write, durable)) = Pending::of(event) {
+                        known.wrote(write, durable);
+                    }
                 }
                 Change::Cut { file: of } if *of == file => known.was_cut(event.ended),
                 Change::Synced { file: of, .. } if *of == file => known.sync(event.begun, false),
@@ -103,8 +135,10 @@ impl Known {
         known.allow_pending();
         for event in events[acknowledged..].iter().filter(|event| event.begun < cut.end) {
             match &event.change {
-                Change::Wrote { file: of, offset, bytes, stamp, generation, .. } if *of == file => {
-                    known.may_hold(*offset, *bytes, *stamp, *generation);
+                Change::Wrote { file: of, .. } if *of == file => {
+                    if let Some((_, write, _)) = Pending::of(event) {
+                        known.may_hold(&write);
+                    }
                 }
                 Change::Cut { file: of } if *of == file => known.uncertain = true,
                 Change::Remade { .. } => known.uncertain = true,
@@ -152,16 +186,25 @@ impl Known {
     /// What was written is durable.
     pub(super) fn promise(&mut self, write: &Pending) {
         let units = Arc::make_mut(&mut self.units);
-        for unit in write.offset / UNIT..(write.offset + write.bytes) / UNIT {
-            let mut held = Unit { says: Some((write.stamp, write.generation)), ended: write.ended };
-            // Of writes that ran at the same time, either may have been the last.
-            if let Some(before) = units.get(&unit).filter(|before| before.ended > write.begun) {
-                match before.says {
-                    Some((stamp, generation)) => held.or(stamp, generation),
-                    None => held.says = None,
+        for (at, bytes) in write.parts() {
+            let says = write.says.filter(|_| bytes >= stamp::NAME as u64);
+            let mut held = Unit { bytes, says, ended: write.ended };
+            // What it overwrote of others in part cannot be told any more.
+            for (_, other) in overlapping(units, at, at + bytes).filter(|(start, _)| *start != at) {
+                other.says = None;
+                held.says = held.says.filter(|_| other.ended <= write.begun);
+            }
+            if let Some(before) = units.get(&at) {
+                if before.bytes > bytes {
+                    (held.bytes, held.says) = (before.bytes, None);
+                } else if before.ended > write.begun {
+                    // Of writes that ran at the same time, either may have been the last.
+                    let mut both = Unit { bytes, ..*before };
+                    both.or(at, write);
+                    held.says = both.says.filter(|_| before.bytes == bytes);
                 }
             }
-            units.insert(unit, held);
+            units.insert(at, held);
         }
     }
 
@@ -172,25 +215,26 @@ impl Known {
         }
     }
 
-    /// Whether any unit there is promised.
-    pub(super) fn promises_any(&self, offset: u64, bytes: u64) -> bool {
-        self.units.range(offset / UNIT..(offset + bytes) / UNIT).next().is_some()
+    /// Whether anything that a write changes is promised.
+    pub(super) fn promises_any(&self, write: &Pending) -> bool {
+        let before = self.units.range(before(write.offset)..write.end());
+        before.into_iter().any(|(at, unit)| at + unit.bytes > write.offset)
     }
 
-    /// Units may hold a write that is not promised. Its generation is not always above what is: it was given before the call
+    /// What is promised may hold a write that is not. Its generation is not always above what is: it was given before the call
     /// began, and another thread may have written in between.
-    pub(super) fn may_hold(&mut self, offset: u64, bytes: u64, stamp: u64, generation: u64) {
-        if !self.promises_any(offset, bytes) {
+    pub(super) fn may_hold(&mut self, write: &Pending) {
+        if !self.promises_any(write) {
             return;
         }
-        let units = Arc::make_mut(&mut self.units).range_mut(offset / UNIT..(offset + bytes) / UNIT);
-        units.for_each(|(_, unit)| unit.or(stamp, generation));
+        let units = Arc::make_mut(&mut self.units);
+        overlapping(units, write.offset, write.end()).for_each(|(at, unit)| unit.or(at, write));
     }
 
     /// The same for what was acknowledged and not yet made durable.
     pub(super) fn allow_pending(&mut self) {
         for write in std::mem::take(&mut self.pending) {
-            self.may_hold(write.offset, write.bytes, write.stamp, write.generation);
+            self.may_hold(&write);
         }
     }
 
@@ -220,19 +264,30 @@ impl Known {
             kept.note(None);
         }
         let (length, data) = found.swap_remove(0);
-        kept.note(length);
-        kept.note(data);
+        if self.end() > 0 {
+            kept.note(length);
+        }
+        if self.is_compared() || data.is_some() {
+            kept.note(data);
+        }
     }
 
     /// It is there by one of its names, as long as it was promised and with its data.
     pub(super) fn note_whole(&self, kept: &mut Kept) {
-        let promises = if self.promised_names.is_empty() { 2 } else { 3 };
-        (0..promises).for_each(|_| kept.note(None));
+        let promises = [!self.promised_names.is_empty(), self.end() > 0, self.is_compared()];
+        promises.into_iter().filter(|it| *it).for_each(|_| kept.note(None));
+    }
+
+    /// Whether any byte of it is.
+    fn is_compared(&self) -> bool {
+        self.units.values().any(|unit| unit.says.is_some())
     }
 
     /// Where what is promised of its data ends.
     pub(super) fn end(&self) -> u64 {
-        self.units.keys().next_back().map_or(0, |unit| (unit + 1) * UNIT)
+        // None is longer than a unit, so the one that begins last need not end last.
+        let Some(last) = self.units.keys().next_back() else { return 0 };
+        self.units.range(before(*last)..).map(|(at, unit)| at + unit.bytes).max().unwrap_or(0)
     }
 
     /// Whether this is the file's beginning, with everything that is promised of it.
@@ -271,25 +326,26 @@ impl Known {
     /// Whether the first unit that is promised holds what another file was given. Stamps name a place in the fileset, and a
     /// place has one file after the other: by its stamp alone, a newer file would pass for this one.
     pub(super) fn begins_as_other(&self, blocks: &mut Blocks<'_>, id: FileId, writers: &Writers) -> bool {
-        let Some((&unit, Unit { says: Some((stamp, _)), .. })) = self.units.first_key_value() else { return false };
-        if (unit + 1) * UNIT > blocks.length {
+        let Some((&at, Unit { says: Some((stamp, _)), bytes, .. })) = self.units.first_key_value() else {
+            return false;
+        };
+        if at + bytes > blocks.length {
             return false;
         }
-        blocks.unit(unit).is_ok_and(|found| {
-            stamp::generation(found, *stamp, unit * UNIT).is_ok_and(|found| writers.are_others(*stamp, found, id))
+        blocks.part(at, *bytes).is_ok_and(|found| {
+            stamp::generation(found, *stamp, at).is_ok_and(|found| writers.are_others(*stamp, found, id))
         })
     }
 
     /// The first unit that is not what was promised or newer.
     pub(super) fn damage(&self, blocks: &mut Blocks<'_>) -> Option<String> {
         let length = blocks.length;
-        for (&unit, held) in self.units.iter().take_while(|(unit, _)| (**unit + 1) * UNIT <= length) {
-            let at = unit * UNIT;
-            let found = match blocks.unit(unit) {
+        for (&at, held) in self.units.iter().filter(|(at, held)| **at + held.bytes <= length) {
+            let Some((stamp, generation)) = held.says else { continue };
+            let found = match blocks.part(at, held.bytes) {
                 Ok(found) => found,
                 Err(error) => return Some(format!("byte {at}: {error}")),
             };
-            let Some((stamp, generation)) = held.says else { continue };
             let words = match stamp::generation(found, stamp, at) {
                 Ok(found) if found >= generation => continue,
                 Ok(found) => format!("generation {found}, and {generation} was synced"),
@@ -299,6 +355,17 @@ impl Known {
         }
         None
     }
+}
+
+/// Where a unit begins at the earliest that reaches behind a place.
+const fn before(at: u64) -> u64 {
+    (at + 1).saturating_sub(UNIT)
+}
+
+/// The units that have bytes between two places.
+fn overlapping(units: &mut BTreeMap<u64, Unit>, from: u64, to: u64) -> impl Iterator<Item = (u64, &mut Unit)> {
+    let near = units.range_mut(before(from)..to).map(|(at, unit)| (*at, unit));
+    near.filter(move |(at, unit)| at + unit.bytes > from)
 }
 
 /// What reading files one by one needs.

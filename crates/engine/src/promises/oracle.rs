@@ -107,11 +107,10 @@ impl Promises {
                 known.names.push((event.ended, Arc::clone(to)));
                 known.later_names.insert(Arc::clone(to));
             }
-            Change::Wrote { file, offset, bytes, stamp, generation, durable } => {
-                let (begun, ended) = (event.begun, event.ended);
-                let (offset, bytes, stamp, generation) = (*offset, *bytes, *stamp, *generation);
-                let write = Pending { begun, ended, offset, bytes, stamp, generation };
-                self.file(*file).wrote(write, *durable);
+            Change::Wrote { .. } => {
+                if let Some((file, write, durable)) = Pending::of(event) {
+                    self.file(file).wrote(write, durable);
+                }
             }
             Change::Cut { file } => self.file(*file).was_cut(event.ended),
             Change::Synced { file, names } => {
@@ -208,9 +207,10 @@ impl Promises {
                 (known.excused, known.uncertain) = (true, true);
             }
             Change::Remade { below } => self.forget(below),
-            Change::Wrote { file, offset, bytes, stamp, generation, .. } => {
-                if let Some(known) = self.files.get_mut(file).filter(|known| known.promises_any(*offset, *bytes)) {
-                    Arc::make_mut(known).may_hold(*offset, *bytes, *stamp, *generation);
+            Change::Wrote { .. } => {
+                let Some((file, write, _)) = Pending::of(event) else { return };
+                if let Some(known) = self.files.get_mut(&file).filter(|known| known.promises_any(&write)) {
+                    Arc::make_mut(known).may_hold(&write);
                 }
             }
             Change::Synced { .. } | Change::SyncedAll => {}

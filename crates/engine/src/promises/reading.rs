@@ -1,7 +1,6 @@
 //! Reading the files of a state.
 
 use super::ahead::Ahead;
-use crate::data::stamp;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -32,7 +31,7 @@ impl Reader {
     }
 }
 
-/// A file's units, read some at a time.
+/// A file's data, read some at a time.
 pub(super) struct Blocks<'r> {
     /// None where the buffer holds all of it.
     pub(super) file: Option<&'r File>,
@@ -43,10 +42,9 @@ pub(super) struct Blocks<'r> {
 }
 
 impl Blocks<'_> {
-    /// A whole unit, which has to be within the file.
-    pub(super) fn unit(&mut self, unit: u64) -> io::Result<&[u8]> {
-        let at = unit * stamp::UNIT as u64;
-        if !(self.held.start <= at && at + stamp::UNIT as u64 <= self.held.end) {
+    /// So many bytes, which have to be within the file and fewer than there is room for.
+    pub(super) fn part(&mut self, at: u64, length: u64) -> io::Result<&[u8]> {
+        if !(self.held.start <= at && at + length <= self.held.end) {
             let bytes = (self.length - at).min(self.buffer.len() as u64);
             self.held = 0..0;
             let file = self.file.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -54,7 +52,7 @@ impl Blocks<'_> {
             self.held = at..at + bytes;
         }
         let from = (at - self.held.start) as usize;
-        Ok(&self.buffer[from..from + stamp::UNIT])
+        Ok(&self.buffer[from..from + length as usize])
     }
 }
 

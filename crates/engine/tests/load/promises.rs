@@ -180,3 +180,40 @@ fn mappings_promise_nothing_by_themselves() {
     let (written, copied) = (promised(IoEngineKind::Psync), promised(IoEngineKind::Mmap));
     assert!(written > copied, "{written} promises of writes, {copied} of copies");
 }
+
+/// Records that are not whole stamps, and others written over them.
+#[test]
+fn data_of_any_length_is_looked_at() {
+    let place = on_disk();
+    let append = Transfer { extent: Extent::Bytes(1000), block_bytes: 1000, fsync: true, ..whole() };
+    let mut workload =
+        workload(fileset(2, 1024), group(1, mix(&[(1, action(Operation::Append(append)))])), operations(40));
+    workload.data.stamped = false;
+    let mut over = workload.phases[0].clone();
+    over.name = "over".into();
+    let write = Transfer { extent: Extent::Bytes(700), block_bytes: 700, ..append };
+    over.groups[0].actions = mix(&[(1, action(Operation::Write(write)))]);
+    over.stop = operations(4);
+    workload.phases.push(over);
+    let witness = witnessed(&workload, place.path());
+    let kept = witness.look(witness.now(), true);
+    assert_eq!((kept.checked, kept.broken), (6, 0), "data, length and name of each: {kept:?}");
+    for file in files(place.path()) {
+        let sound = fs::read(&file).expect("it is there");
+        // Of the last record, which nothing was written over.
+        for at in [sound.len() - 1, sound.len() - 999] {
+            let mut data = sound.clone();
+            data[at] ^= 1;
+            fs::write(&file, &data).expect("it can be written");
+            let kept = witness.look(witness.now(), true);
+            assert!(
+                kept.first.iter().any(|broken| broken.property == Property::Data && broken.path == file),
+                "{at}: {kept:?}"
+            );
+        }
+        fs::write(&file, &sound[..sound.len() - 1]).expect("it can be written");
+        let kept = witness.look(witness.now(), true);
+        assert!(kept.first.iter().any(|broken| broken.property == Property::Length && broken.path == file), "{kept:?}");
+        fs::write(&file, &sound).expect("it can be written");
+    }
+}

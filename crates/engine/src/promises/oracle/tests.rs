@@ -26,7 +26,7 @@ impl Told {
     }
 
     fn write(&self, file: FileId, offset: u64, generation: u64) {
-        self.change(Change::Wrote { file, offset, bytes: 512, stamp: 1, generation, durable: false });
+        self.change(Change::Wrote { file, offset, bytes: 512, says: Some((1, generation)), durable: false });
     }
 
     /// The same is found whether files are read one by one or many at a time.
@@ -49,7 +49,7 @@ impl Told {
     fn promised(&self, file: FileId) -> Vec<(u64, u64)> {
         let promises = self.promises();
         let units = promises.files[&file].units.iter();
-        units.filter_map(|(unit, held)| Some((*unit, held.says?.1))).collect()
+        units.filter_map(|(at, held)| Some((*at / UNIT, held.says?.1))).collect()
     }
 }
 
@@ -73,7 +73,7 @@ fn of_writes_at_the_same_time_either_may_be_the_last() {
     let file = told.open("a", 5);
     let begun = told.0.tick();
     told.write(file, 0, 2);
-    let beside = Change::Wrote { file, offset: 0, bytes: 512, stamp: 1, generation: 1, durable: false };
+    let beside = Change::Wrote { file, offset: 0, bytes: 512, says: Some((1, 1)), durable: false };
     told.0.changed(begun, beside);
     told.change(Change::Synced { file, names: true });
     assert_eq!(told.promised(file), [(0, 1)]);
@@ -97,7 +97,7 @@ fn a_later_write_may_have_a_lower_generation() {
     let then = told.0.promises(moment..u64::MAX);
     assert_eq!(then.files[&file].units[&0].says, Some((1, 1)), "not acknowledged yet, and perhaps on the disk");
     // Of data that the file may have under another name nothing can be told.
-    told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 9, generation: 4, durable: false });
+    told.change(Change::Wrote { file, offset: 512, bytes: 512, says: Some((9, 4)), durable: false });
     assert_eq!(told.promised(file), [(0, 1)]);
     told.change(Change::Synced { file, names: true });
     assert_eq!(told.promised(file), [(0, 1), (1, 4)]);
@@ -110,7 +110,7 @@ fn a_synchronous_write_promises_itself_alone() {
     let file = told.open("a", 5);
     told.write(file, 0, 1);
     assert!(!told.promises().files[&file].synced);
-    told.change(Change::Wrote { file, offset: 512, bytes: 512, stamp: 1, generation: 2, durable: true });
+    told.change(Change::Wrote { file, offset: 512, bytes: 512, says: Some((1, 2)), durable: true });
     assert_eq!(told.promised(file), [(1, 2)]);
     assert!(told.promises().files[&file].synced);
 }
@@ -127,7 +127,7 @@ fn a_cut_file_is_asked_for_once_that_is_synced() {
     told.change(Change::Synced { file, names: true });
     let promises = told.promises();
     assert!(promises.files[&file].cut.is_none());
-    assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [1]);
+    assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [512]);
 }
 
 #[test]
@@ -405,14 +405,18 @@ fn assert_same(one: &Promises, other: &Promises) {
 fn history() -> impl Strategy<Value = Vec<Event>> {
     let file = || (1..5u64, 1..3u32).prop_map(|(inode, incarnation)| FileId { inode, incarnation });
     let name = || prop::sample::select(vec!["a", "b", "set/a", "set/b", "set/c"]).prop_map(path);
-    let wrote = (file(), 0..6u64, 0..4u64, 1..3u64, 1..9u64, any::<bool>());
+    // Some of whole units, and some of any bytes.
+    let place = prop_oneof![
+        (0..6u64, 0..4u64).prop_map(|(unit, units)| (unit * UNIT, units * UNIT)),
+        (0..6 * UNIT, 1..3 * UNIT),
+    ];
+    let wrote = (file(), place, 1..3u64, 1..9u64, any::<bool>());
     let change = prop_oneof![
         3 => (file(), name()).prop_map(|(file, path)| Change::Named { file, path }),
         2 => name().prop_map(|path| Change::Unnamed { path }),
         3 => (name(), name()).prop_map(|(from, to)| Change::Renamed { from, to }),
-        6 => wrote.prop_map(|(file, unit, units, stamp, generation, durable)| {
-            let (offset, bytes) = (unit * UNIT, units * UNIT);
-            Change::Wrote { file, offset, bytes, stamp, generation, durable }
+        6 => wrote.prop_map(|(file, (offset, bytes), stamp, generation, durable)| {
+            Change::Wrote { file, offset, bytes, says: Some((stamp, generation)), durable }
         }),
         1 => file().prop_map(|file| Change::Cut { file }),
         4 => (file(), any::<bool>()).prop_map(|(file, names)| Change::Synced { file, names }),
@@ -441,5 +445,98 @@ proptest! {
             there = (there + more).min(events.len());
             assert_same(&kept.at(&events[..there], &cut), &from_the_start(&events[..there], &cut));
         }
+    }
+}
+
+/// A file's content, and what is found in it, after writes one after the other of which the first so many were synced.
+fn found_in(content: &[u8], writes: &[(u64, u64)], synced: usize) -> Kept {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let name = place.path().join("a");
+    std::fs::write(&name, content).expect("ours");
+    let told = Told(Witness::new());
+    let file = told.0.opened(told.0.tick(), &name.to_string_lossy(), 5, true).0;
+    for (generation, (offset, bytes)) in (1..).zip(writes) {
+        if generation as usize == synced + 1 {
+            told.change(Change::Synced { file, names: true });
+        }
+        let says = Some((1, generation));
+        told.change(Change::Wrote { file, offset: *offset, bytes: *bytes, says, durable: false });
+    }
+    if synced == writes.len() {
+        told.change(Change::Synced { file, names: true });
+    }
+    told.look(told.0.moment())
+}
+
+/// What a file holds after these writes, one of each generation from the first on.
+fn written(writes: &[(u64, u64)]) -> Vec<u8> {
+    let mut content = Vec::new();
+    for (generation, (offset, bytes)) in (1..).zip(writes) {
+        let (offset, end) = (*offset as usize, (offset + bytes) as usize);
+        content.resize(content.len().max(end), 0);
+        stamp::write(&mut content[offset..end], 1, offset as u64, generation);
+    }
+    content
+}
+
+/// Records of any length, appended one after the other.
+#[test]
+fn every_byte_of_appended_records_is_looked_at() {
+    let lengths = [1000, 100, 700, 24, 32, 300, 1536, 511];
+    let mut end = 0;
+    let writes = lengths.map(|bytes| {
+        end += bytes;
+        (end - bytes, bytes)
+    });
+    let content = written(&writes);
+    let whole = found_in(&content, &writes, writes.len());
+    assert_eq!((whole.checked, whole.broken), (3, 0), "{whole:?}");
+    for at in (0..content.len()).step_by(7) {
+        let mut content = content.clone();
+        content[at] ^= 1;
+        let found = found_in(&content, &writes, writes.len());
+        // The last unit of a record may be too short to say which one it is.
+        let rest = writes.iter().find(|(offset, bytes)| (*offset..offset + bytes).contains(&(at as u64)));
+        let (offset, bytes) = rest.expect("a record");
+        let unit = (at as u64 - offset) / UNIT * UNIT;
+        assert_eq!(found.broken, u64::from(bytes - unit >= 32), "byte {at}");
+    }
+    let short = found_in(&content[..content.len() - 1], &writes, writes.len());
+    assert_eq!(short.first[0].property, Property::Length);
+}
+
+#[test]
+fn where_no_byte_is_compared_no_data_is_counted() {
+    // A name alone, and a name and a length.
+    assert_eq!(found_in(&[], &[], 0).checked, 1);
+    assert_eq!(found_in(&[1; 8], &[(0, 8)], 1).checked, 2);
+    // The second leaves half of the first.
+    assert_eq!(found_in(&[1; 512], &[(0, 512), (100, 300)], 2).checked, 3, "the second itself");
+    assert_eq!(found_in(&[1; 512], &[(0, 512), (100, 8)], 2).checked, 2);
+}
+
+proptest! {
+    /// Each sector of the disk has what it had after the writes that were synced, or after any later one.
+    #[test]
+    fn no_order_of_sectors_is_taken_for_a_loss(
+        writes in prop::collection::vec(prop_oneof![
+            (0..8u64, 1..4u64).prop_map(|(unit, units)| (unit * UNIT, units * UNIT)),
+            (0..3000u64, 1..1500u64),
+        ], 1..8),
+        synced: prop::sample::Index,
+        ages in prop::collection::vec(any::<prop::sample::Index>(), 16),
+    ) {
+        let synced = synced.index(writes.len() + 1);
+        let after: Vec<Vec<u8>> = (synced..=writes.len()).map(|count| written(&writes[..count])).collect();
+        let mut content = after.last().expect("one at least").clone();
+        for (number, (sector, age)) in content.chunks_mut(stamp::UNIT).zip(&ages).enumerate() {
+            let of = &after[age.index(after.len())];
+            let there = of.get(number * stamp::UNIT..).unwrap_or_default();
+            let there = &there[..there.len().min(sector.len())];
+            sector.fill(0);
+            sector[..there.len()].copy_from_slice(there);
+        }
+        let found = found_in(&content, &writes, synced);
+        prop_assert_eq!(found.broken, 0, "{:?}", found.first);
     }
 }
