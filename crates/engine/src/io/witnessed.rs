@@ -7,7 +7,7 @@ use super::{Capabilities, Completion, Direction, Fd, Io, Part, Result, Setup, Se
 use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
 use rustix::fd::{AsRawFd, BorrowedFd};
-use rustix::fs::{Advice, OFlags};
+use rustix::fs::{Advice, FileType, OFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -67,6 +67,18 @@ impl<E: Io> Witnessed<E> {
             self.files.insert(fd.number, (fd.generation, file));
         }
         Ok(file)
+    }
+
+    /// Which file has a name that no call was made with before.
+    fn find(&self, directory: BorrowedFd<'_>, path: &CStr, name: &Arc<str>) {
+        if self.witness.knows(name) {
+            return;
+        }
+        let begun = self.witness.tick();
+        let found = kernel::lstat(directory, path).ok();
+        if let Some(found) = found.filter(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile) {
+            self.witness.opened(begun, name, found.st_ino, false);
+        }
     }
 
     /// Opens a file, and says whether this made it.
@@ -216,16 +228,23 @@ impl<E: Io> Io for Witnessed<E> {
 
     fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()> {
         let names = (self.path(from_in, from), self.path(to_in, to));
+        self.find(from_in, from, &names.0);
         let change = Change::Renamed { from: names.0, to: names.1 };
         self.acknowledged(change, |inner| inner.rename(from_in, from, to_in, to))
     }
 
     fn link(&mut self, directory: BorrowedFd<'_>, from: &CStr, to: &CStr) -> Result<()> {
-        self.inner.link(directory, from, to)
+        let name = self.path(directory, to);
+        self.inner.link(directory, from, to)?;
+        self.witness.linked(name);
+        Ok(())
     }
 
     fn symlink(&mut self, directory: BorrowedFd<'_>, target: &CStr, path: &CStr) -> Result<()> {
-        self.inner.symlink(directory, target, path)
+        let name = self.path(directory, path);
+        self.inner.symlink(directory, target, path)?;
+        self.witness.linked(name);
+        Ok(())
     }
 
     fn mkdir(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {

@@ -12,8 +12,9 @@ pub(crate) struct FileId {
 /// Something that a call changed, or made durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked.
-    Named { file: FileId, path: Arc<str> },
+    /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked. The name
+    /// may be durable already: the file was built before the load and synced.
+    Named { file: FileId, path: Arc<str>, durable: bool },
     /// A name went.
     Unnamed { path: Arc<str> },
     /// A name became another, in place of what had that name.

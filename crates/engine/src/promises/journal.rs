@@ -4,7 +4,9 @@ use super::event::{Change, Event, FileId, is_below};
 use super::kept::Kept;
 use super::oracle::{Acknowledged, Promises};
 use super::reading::Reader;
+use std::collections::HashSet;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +33,10 @@ pub(super) struct Journal {
     names: std::collections::HashMap<Arc<str>, FileId>,
     /// How many names each file has at the moment, by inode.
     links: std::collections::HashMap<u64, (u32, u32)>,
+    /// Directories below which everything was durable when the load began.
+    settled: Vec<Arc<str>>,
+    /// Names that appeared since, of which it is not known what file they are of.
+    strange: HashSet<Arc<str>>,
 }
 
 impl Witness {
@@ -83,15 +89,48 @@ impl Witness {
         match &change {
             Change::Unnamed { path } => journal.unname(path),
             Change::Renamed { from, to } => {
-                if let Some(file) = journal.names.remove(from) {
-                    journal.unname(to);
-                    journal.names.insert(Arc::clone(to), file);
+                let file = journal.names.remove(from);
+                journal.unname(to);
+                match file {
+                    Some(file) => drop(journal.names.insert(Arc::clone(to), file)),
+                    // It may be a directory: what is below it has other names now.
+                    None => journal.unsettle(&[from, to]),
                 }
             }
             Change::Remade { below } => journal.forget(below),
             _ => {}
         }
         journal.events.push(Event { begun, ended, change });
+    }
+
+    /// Something that nobody here observes may change whatever is below a directory.
+    pub fn unobserved<T>(&self, below: &Path, work: impl FnOnce() -> T) -> T {
+        let below = std::fs::canonicalize(below).unwrap_or_else(|_| below.to_owned());
+        let begun = self.tick();
+        let done = work();
+        self.changed(begun, Change::Remade { below: below.to_string_lossy().into() });
+        done
+    }
+
+    /// What is below a directory is durable, and no name there is of anything else than it was then, but by calls from now on.
+    pub(crate) fn settled(&self, directory: &Path) {
+        let mut journal = self.journal();
+        let directory: Arc<str> = directory.to_string_lossy().into();
+        // Those of before are as durable as any.
+        journal.strange.retain(|path| !is_below(path, &directory));
+        if !journal.settled.contains(&directory) {
+            journal.settled.push(directory);
+        }
+    }
+
+    /// A name appeared by a call that does not say of what file.
+    pub(crate) fn linked(&self, path: Arc<str>) {
+        self.journal().strange.insert(path);
+    }
+
+    /// Whether it is known which file a path names.
+    pub(crate) fn knows(&self, path: &str) -> bool {
+        self.journal().names.contains_key(path)
     }
 
     /// A file was opened by this path: which one it is, and whether that is news. Then a name appeared.
@@ -106,7 +145,8 @@ impl Witness {
         {
             return (*file, false);
         }
-        let (names, incarnation) = journal.links.get(&inode).copied().unwrap_or((0, 0));
+        let known = journal.links.get(&inode).copied();
+        let (names, incarnation) = known.unwrap_or((0, 0));
         // A number without a name left belongs to a new file.
         let (names, incarnation) = if made || names == 0 { (0, incarnation + 1) } else { (names, incarnation) };
         let file = FileId { inode, incarnation };
@@ -114,8 +154,12 @@ impl Witness {
         let path: Arc<str> = path.into();
         journal.unname(&path);
         journal.names.insert(Arc::clone(&path), file);
+        // A file that was there before the load was not met by another name.
+        let durable = !made && known.is_none() && journal.is_settled(&path);
+        // What is made there from now on is no longer what was.
+        journal.strange.insert(Arc::clone(&path));
         drop(journal);
-        self.changed(begun, Change::Named { file, path });
+        self.changed(begun, Change::Named { file, path, durable });
         (file, true)
     }
 
@@ -133,6 +177,20 @@ impl Journal {
         for path in gone {
             self.unname(&path);
         }
+        self.unsettle(&[below]);
+    }
+
+    /// Whether a name was durable when the load began, and has been of the same file ever since.
+    fn is_settled(&self, path: &Arc<str>) -> bool {
+        !self.strange.contains(path) && self.settled.iter().any(|directory| is_below(path, directory))
+    }
+
+    /// What is below these, or next to them, may be something else.
+    fn unsettle(&mut self, paths: &[&Arc<str>]) {
+        let touches = |directory: &Arc<str>, path: &Arc<str>| {
+            directory == path || is_below(path, directory) || is_below(directory, path)
+        };
+        self.settled.retain(|directory| !paths.iter().any(|path| touches(directory, path)));
     }
 
     fn unname(&mut self, path: &Arc<str>) {

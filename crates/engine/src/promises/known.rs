@@ -183,6 +183,11 @@ impl Known {
         }
     }
 
+    /// Whether anything is.
+    pub(super) fn is_promised(&self) -> bool {
+        self.synced || !self.promised_names.is_empty()
+    }
+
     /// What was written is durable.
     pub(super) fn promise(&mut self, write: &Pending) {
         let units = Arc::make_mut(&mut self.units);

@@ -81,13 +81,16 @@ impl Promises {
     /// A call that was acknowledged.
     fn apply(&mut self, event: &Event) {
         match &event.change {
-            Change::Named { file, path } => {
+            Change::Named { file, path, durable } => {
                 self.gone.remove(path);
                 self.promised_gone.remove(path);
                 self.owner.insert(Arc::clone(path), *file);
                 let known = self.file(*file);
                 known.names.push((event.ended, Arc::clone(path)));
                 known.later_names.insert(Arc::clone(path));
+                if *durable {
+                    known.promised_names.insert(Arc::clone(path));
+                }
             }
             Change::Unnamed { path } => {
                 self.unname(path);
@@ -95,12 +98,17 @@ impl Promises {
                 self.gone.insert(Arc::clone(path), event.ended);
             }
             Change::Renamed { from, to } => {
-                let Some(file) = self.owner.remove(from) else { return };
-                self.replace(from, to, file, event.ended);
+                let file = self.owner.remove(from);
+                match file {
+                    Some(file) => self.replace(from, to, file, event.ended),
+                    // By what is there now nothing can be told of what was.
+                    None => drop(self.replaced.remove(to)),
+                }
                 self.unname(to);
                 self.gone.insert(Arc::clone(from), event.ended);
                 self.gone.remove(to);
                 self.promised_gone.remove(to);
+                let Some(file) = file else { return };
                 self.owner.insert(Arc::clone(to), file);
                 let known = self.file(file);
                 known.names.retain(|(_, name)| name != from);
@@ -171,7 +179,7 @@ impl Promises {
     /// A call that may have had its effect or not.
     fn allow(&mut self, event: &Event) {
         match &event.change {
-            Change::Named { file, path } => {
+            Change::Named { file, path, .. } => {
                 self.promised_gone.remove(path);
                 self.owner.insert(Arc::clone(path), *file);
                 self.file(*file).later_names.insert(Arc::clone(path));
@@ -230,7 +238,7 @@ impl Promises {
             .files
             .iter()
             .map(|(id, known)| (*id, &**known))
-            .filter(|(_, known)| known.synced && !known.excused && known.cut.is_none())
+            .filter(|(_, known)| known.is_promised() && !known.excused && known.cut.is_none())
             .collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
         if together {

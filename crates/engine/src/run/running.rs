@@ -152,7 +152,7 @@ impl<'a> Running<'a> {
     /// Builds filesets that are wanted and not there yet, and makes them durable.
     pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
         let started = Instant::now();
-        let mut any = false;
+        let (mut any, mut roots) = (false, Vec::new());
         let missing: Vec<usize> = (0..self.files.len()).filter(|index| !self.built[*index]).collect();
         for index in &missing {
             build::look(&self.files[*index], self.site(*index))?;
@@ -173,6 +173,7 @@ impl<'a> Running<'a> {
                 let root = build::root(self.directory, &self.workload.filesets[index]);
                 let root = std::fs::canonicalize(&root).unwrap_or(root);
                 witness.changed(begun, Change::Remade { below: root.to_string_lossy().into() });
+                roots.push(root);
             }
             built?;
             self.built[index] = true;
@@ -181,6 +182,9 @@ impl<'a> Running<'a> {
         if any && self.real() {
             let synced = self.durable()?.sync(&self.files, self.workload.final_sync);
             synced.map_err(|error| self.unsettled(error))?;
+        }
+        if let Some(witness) = self.options.observer.witness().filter(|_| self.syncs()) {
+            roots.iter().for_each(|root| witness.settled(root));
         }
         self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(())

@@ -3,7 +3,7 @@
 use crate::support::{action, fileset, group, mix, on_disk, operations, random_block, whole, workload};
 use fstone_engine::{Observer, Ownership, Property, RunOptions, Witness, run};
 use fstone_model::Workload;
-use fstone_model::workload::{Extent, FinalSync, IoEngineKind, OpenSync, Operation, Transfer};
+use fstone_model::workload::{Action, Extent, FinalSync, IoEngineKind, OpenSync, Operation, Transfer};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -216,4 +216,47 @@ fn data_of_any_length_is_looked_at() {
         assert!(kept.first.iter().any(|broken| broken.property == Property::Length && broken.path == file), "{kept:?}");
         fs::write(&file, &sound).expect("it can be written");
     }
+}
+
+/// Files that were there before the load are moved to names that it removed before, and are there by one of their names.
+#[test]
+fn files_that_were_built_may_be_moved_to_names_that_were_removed() {
+    let place = on_disk();
+    let unlink = mix(&[(1, action(Operation::Unlink))]);
+    let mut workload = workload(fileset(20, 4096), group(1, unlink), operations(20));
+    let mut found = fileset(20, 4096);
+    (found.name, found.directory) = ("found".into(), "found".into());
+    workload.filesets.push(found);
+    let mut moves = workload.phases[0].clone();
+    moves.name = "moves".into();
+    moves.groups[0].actions = mix(&[(1, Action { fileset: Some(1), ..action(Operation::Move { to: 0 }) })]);
+    moves.stop = operations(12);
+    workload.phases.push(moves);
+    let witness = witnessed(&workload, place.path());
+    let moved = files(place.path());
+    assert_eq!(moved.len(), 12);
+    let kept = witness.look(witness.now(), true);
+    // The names of the files that were moved, and 20 - 12 names that were removed and 12 that were moved away.
+    assert_eq!((kept.checked, kept.broken), (32, 0), "{kept:?}");
+    fs::remove_file(&moved[0]).expect("it is ours");
+    let kept = witness.look(witness.now(), true);
+    assert_eq!((kept.broken, kept.first[0].property), (1, Property::Name), "{kept:?}");
+}
+
+/// Of a table that was built before the load only the data is synced, and its name is promised all the same.
+#[test]
+fn the_name_of_a_file_that_was_built_is_promised_before_any_fsync_of_it() {
+    let place = on_disk();
+    let write = mix(&[(1, action(Operation::Write(random_block())))]);
+    let mut workload = workload(fileset(1, 64 << 10), group(1, write), operations(50));
+    workload.phases[0].groups[0].fsync.every_operations = 1;
+    workload.phases[0].groups[0].fsync.data_only = true;
+    let witness = witnessed(&workload, place.path());
+    // Before the last sync.
+    let moment = witness.moment() - 2;
+    let kept = witness.look(moment..u64::MAX, true);
+    assert_eq!((kept.checked, kept.broken), (3, 0), "{kept:?}");
+    fs::remove_file(files(place.path()).remove(0)).expect("it is ours");
+    let kept = witness.look(moment..u64::MAX, true);
+    assert_eq!((kept.broken, kept.first[0].property), (1, Property::Name), "{kept:?}");
 }

@@ -350,6 +350,89 @@ fn every_save_of_a_document_is_looked_at() {
     assert!(!told.0.promises(moments[1]..u64::MAX).replaced.is_empty());
 }
 
+/// What was built before the load and synced is durable, and what the load makes is not.
+#[test]
+fn names_of_files_that_were_built_are_promised_from_the_beginning() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let told = Told(Witness::new());
+    let open = |name: &str, inode, made| told.0.opened(told.0.tick(), &path(name), inode, made).0;
+    open("unknown", 4, false);
+    told.0.settled(place.path());
+    let built = open("built", 5, false);
+    open("made", 6, true);
+    told.0.linked(path("linked"));
+    open("linked", 7, false);
+    let lost = |told: &Told| -> Vec<Arc<str>> {
+        let found = told.look(told.0.moment());
+        found.first.into_iter().map(|broken| broken.path.to_string_lossy().into()).collect()
+    };
+    assert_eq!(lost(&told), [path("built")]);
+    std::fs::write(&*path("built"), []).expect("ours");
+    assert!(lost(&told).is_empty());
+    // By its new name, too.
+    told.change(Change::Renamed { from: path("built"), to: path("moved") });
+    assert!(lost(&told).is_empty());
+    std::fs::rename(&*path("built"), &*path("moved")).expect("ours");
+    assert!(lost(&told).is_empty());
+    // A name that was used again says nothing of what was there.
+    let again = open("built", 8, true);
+    assert!(again != built);
+    told.change(Change::Unnamed { path: path("built") });
+    open("built", 9, false);
+    assert!(lost(&told).is_empty());
+    std::fs::remove_file(&*path("moved")).expect("ours");
+    assert_eq!(lost(&told), [path("built")], "the name that it had, of the first");
+    // A directory that was renamed, or what somebody else did: no name is known for certain.
+    told.change(Change::Renamed { from: path("directory"), to: path("other") });
+    open("late", 10, false);
+    assert_eq!(lost(&told), [path("built")]);
+}
+
+#[test]
+fn what_others_may_have_changed_is_not_asked_for_after_that() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path: Arc<str> = place.path().join("a").to_string_lossy().into();
+    let told = Told(Witness::new());
+    let file = told.0.opened(told.0.tick(), &path, 5, true).0;
+    told.write(file, 0, 1);
+    told.change(Change::SyncedAll);
+    let moment = told.0.moment();
+    let broken = |cut| told.look_between(cut).broken;
+    assert_eq!(broken(moment..moment), 1);
+    let during = told.0.unobserved(place.path(), || told.0.moment());
+    let after = told.0.moment();
+    assert_eq!(broken(moment..moment), 1, "it had not begun");
+    for cut in [moment..during, moment..u64::MAX, after..u64::MAX] {
+        assert_eq!(told.look_between(cut).checked, 0);
+    }
+    // What is promised after that is another matter.
+    let new = told.0.opened(told.0.tick(), &path, 5, false).0;
+    told.write(new, 0, 2);
+    told.change(Change::Synced { file: new, names: true });
+    assert_eq!(broken(told.0.now()), 1);
+}
+
+/// A file that nobody opened is moved to a name that was removed before.
+#[test]
+fn a_file_that_was_found_may_get_a_name_that_was_removed() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let told = Told(Witness::new());
+    told.0.opened(told.0.tick(), &path("a"), 5, true);
+    told.change(Change::Unnamed { path: path("a") });
+    told.change(Change::SyncedAll);
+    std::fs::write(&*path("a"), []).expect("ours");
+    assert_eq!(told.look(told.0.moment()).broken, 1, "it is back");
+    let moment = told.0.moment();
+    told.change(Change::Renamed { from: path("found"), to: path("a") });
+    told.change(Change::SyncedAll);
+    assert_eq!(told.look(moment).broken, 0);
+    assert_eq!(told.look(told.0.moment()).broken, 0);
+    std::fs::write(&*path("found"), []).expect("ours");
+    assert_eq!(told.look(told.0.moment()).broken, 1, "its old name is back");
+}
+
 /// The kernel gives the number of a file that was replaced to a new one before the thread that replaced it can say so.
 #[test]
 fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
@@ -412,7 +495,7 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
     ];
     let wrote = (file(), place, 1..3u64, 1..9u64, any::<bool>());
     let change = prop_oneof![
-        3 => (file(), name()).prop_map(|(file, path)| Change::Named { file, path }),
+        3 => (file(), name(), any::<bool>()).prop_map(|(file, path, durable)| Change::Named { file, path, durable }),
         2 => name().prop_map(|path| Change::Unnamed { path }),
         3 => (name(), name()).prop_map(|(from, to)| Change::Renamed { from, to }),
         6 => wrote.prop_map(|(file, (offset, bytes), stamp, generation, durable)| {
