@@ -129,6 +129,25 @@ fn ext4_keeps_on_a_sound_disk_what_it_acknowledged_and_ext2_does_not() {
     assert!(code == 2 && err.contains("is not the name of a crash state"), "{code} {err}");
 }
 
+/// What is done between two loads by nobody who is watched is no loss, and what a load does after a state no excuse for it.
+#[test]
+fn what_a_command_removes_between_two_loads_is_not_told_as_lost() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    study(&bench, "\"ext4\" = { type = \"ext4\" }", "states = 30");
+    let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
+    let between = "[[step]]\ncommand = { shell = true, run = \"cd new && rm file1 && mv file2 moved && echo >file3 && sync\" }\n\
+                   [[step]]\nload = { workload = \"log.workload\" }\n[[step]]\npower-cut";
+    bench.write("power.toml", &text.replace("[[step]]\npower-cut", between));
+    bench.write("log.workload", &MAIL.replace("\"tmp\"", "\"spool\"").replace("\"new\"", "\"old\""));
+    carry_out(&bench);
+    let trial = &support::trials(&bench.json())[0];
+    assert_eq!(figure(trial, "promises lost"), 0.0, "{trial:#}");
+    assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+}
+
 #[test]
 fn a_filesystem_whose_log_only_its_check_replays_is_mounted_after_it() {
     if !has_uml() {
