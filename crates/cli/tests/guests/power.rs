@@ -3,6 +3,7 @@
 use super::exact_kernels;
 use crate::support::{self, Bench, has_uml};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 
 const MAIL: &str = r#"
 name = "mail"
@@ -146,6 +147,38 @@ fn what_a_command_removes_between_two_loads_is_not_told_as_lost() {
     let trial = &support::trials(&bench.json())[0];
     assert_eq!(figure(trial, "promises lost"), 0.0, "{trial:#}");
     assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+}
+
+/// A check that can no longer be run after some states ends the trial, and what was lost in these is told.
+#[test]
+fn losses_before_a_state_that_cannot_be_checked_are_told() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let programs = bench.path("programs");
+    std::fs::create_dir(&programs).expect("ours");
+    let check = "#!/bin/sh\necho >>\"$0.runs\"\nif [ $(wc -l <\"$0.runs\") = 12 ]; then mv \"$0.broken\" \"$0\"; fi\n\
+                 exec /sbin/e2fsck \"$@\"\n";
+    for (name, script) in [("e2fsck", check), ("e2fsck.broken", "#!/nowhere\n")] {
+        std::fs::write(programs.join(name), script).expect("ours");
+        std::fs::set_permissions(programs.join(name), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    study(&bench, "\"ext2\" = { type = \"ext2\" }", "states = 25");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
+    let cache = bench.path("cache");
+    let environment = [("XDG_CACHE_HOME", cache.to_str().expect("plain")), ("PATH", path.as_str())];
+    let (code, out, err) = bench.run_with(&["run", "./power.toml", "--executor", "uml"], &environment);
+    assert_ne!(code, 0, "{out}{err}");
+    let json = bench.json();
+    let trial = &support::trials(&json)[0];
+    let told = warnings(trial);
+    assert!(told.iter().any(|words| words.contains("promises lost")), "{trial:#}");
+    // Its version may have been asked for as well. The state that could not be checked is one of them.
+    assert!((11.0..=13.0).contains(&figure(trial, "crash states")), "{trial:#}");
+    assert!(figure(trial, "promises lost") > 0.0, "{trial:#}");
+    let (log, state) = log_and_state(&told);
+    bench.succeed(&["crash-state", log, state, "--image", "state.img"]);
 }
 
 #[test]

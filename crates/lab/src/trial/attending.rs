@@ -6,7 +6,7 @@
 
 use super::{
     power_cut::{Found, in_state, keep_log, states_of},
-    record::{Halt, failed},
+    record::{Halt, Record, failed},
 };
 use crate::{
     agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, decode, encode},
@@ -54,12 +54,33 @@ impl<'a> Attending<'a> {
     }
 
     /// Adds what was found to what the guest told of its steps, and to a bad end of the guest the state that it came to in.
-    pub(super) fn settle(self, told: Result<Vec<DoneStep>, Halt>) -> Result<Vec<DoneStep>, Halt> {
+    pub(super) fn settle(
+        mut self,
+        told: Result<Vec<DoneStep>, Halt>,
+        record: &mut Record,
+    ) -> Result<Vec<DoneStep>, Halt> {
+        let unfinished = self.cutting.as_mut().map(|cutting| (cutting.index, std::mem::take(&mut cutting.found)));
         let mut steps = match told {
             Ok(steps) => steps,
-            Err(Halt::Outcome(outcome)) => return Err(in_it(self.cutting.as_ref(), outcome)),
-            Err(halt) => return Err(halt),
+            Err(halt) => {
+                // There is no step to which they could be added.
+                if let Some((step, found)) =
+                    unfinished.and_then(|(index, found)| Some((self.cell.steps.get(index)?, found)))
+                {
+                    record.warnings.extend(found.warnings(step));
+                }
+                return Err(match halt {
+                    Halt::Outcome(outcome) => in_it(self.cutting.as_ref(), outcome),
+                    halt => halt,
+                });
+            }
         };
+        if let Some((index, found)) = unfinished
+            && let Some(step) = self.cell.steps.get(index)
+        {
+            let warnings = found.warnings(step);
+            self.done.push((index, found, warnings));
+        }
         for (index, found, warnings) in self.done {
             let Some(step) = steps.get_mut(index) else { continue };
             step.reply.figures.extend(found.figures());
@@ -95,8 +116,12 @@ impl<'a> Attending<'a> {
                 self.cutting = Some(Cutting { index, cut, states, chosen, shown: 0, found, since });
                 self.go_on(disk)
             }
-            Question::Found(reply) => {
+            Question::Found(mut reply) => {
+                let end = reply.end.take();
                 self.cutting.as_mut().and_then(|cutting| cutting.add(&reply, self.sink)).ok_or_else(senseless)?;
+                if let Some(outcome) = end {
+                    return Err(in_it(self.cutting.as_ref(), outcome));
+                }
                 self.go_on(disk)
             }
         }

@@ -208,7 +208,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let job = self.job;
         let mut attending = Attending::new(job.cell, job.seed, &self.agents.guest_options()?.kept, job.sink);
         let done = self.agents.simulate(&mut self.record, &mut attending);
-        let done = attending.settle(done)?;
+        let done = attending.settle(done, &mut self.record)?;
         for (step, done) in self.job.cell.steps.iter().zip(done) {
             let mut result = StepResult { started_ns: done.started_ns, ..begun(step) };
             let ended = self.write_down(&mut result, step, Whom::Guest, done.reply);

@@ -64,32 +64,14 @@ impl Agents<'_> {
         let mut states = states_of(step, cut, log, self.guest.as_ref().and_then(GuestSeat::loads))?;
         let chosen = states.choose(cut.states as usize, self.job.seed);
         let mut found = Found::default();
-        let mut checks = self.host_checks(step)?;
-        // What the guest looked at last. The host checks it while the guest looks at the next.
-        let mut unchecked: Option<(CrashState, StateReply)> = None;
-        for (number, &state) in chosen.iter().enumerate() {
-            let here = checks.is_some();
-            let before = unchecked.take();
-            let (looked, checked) = while_checked(step, checks.as_ref().filter(|_| before.is_some()), || {
-                self.look_at(step, &mut states, state, here)
-            });
-            found.add_checked(before, checked)?;
-            let reply = looked?;
-            match &mut checks {
-                Some(checks) => {
-                    self.take_state(step, checks)?;
-                    unchecked = Some((state, reply));
-                }
-                None => found.add(state, &reply),
-            }
-            let progress = found.progress(number + 1, chosen.len(), started.elapsed());
-            self.job.sink.event(&Event::Load(progress));
-        }
-        if unchecked.is_some() {
-            let checked = checks.as_ref().map(|checks| checks.check(step));
-            found.add_checked(unchecked, checked)?;
-        }
-        self.show(step, None)?;
+        let ended =
+            self.try_states((step, started), &mut states, &chosen, &mut found).and_then(|()| self.show(step, None));
+        // What was found before a bad end is told with it.
+        let end = match ended {
+            Ok(()) => StepEnd::Done,
+            Err(Halt::Outcome(outcome)) => StepEnd::Outcome(outcome),
+            Err(halt) => return Err(halt),
+        };
         let mut warnings = found.warnings(step);
         // A disk that lies needs no explanation.
         if found.is_told() && cut.disk == DiskTruth::Sound {
@@ -104,8 +86,51 @@ impl Agents<'_> {
             effective: Effective::default(),
             uuid: None,
             mounted: false,
-            end: StepEnd::Done,
+            end,
         })
+    }
+
+    /// Shows each state to the guest, and adds what is found in it.
+    fn try_states(
+        &mut self,
+        (step, started): (&Step, Instant),
+        states: &mut States,
+        chosen: &[CrashState],
+        found: &mut Found,
+    ) -> Result<(), Halt> {
+        let mut checks = self.host_checks(step)?;
+        // What the guest looked at last. The host checks it while the guest looks at the next.
+        let mut unchecked: Option<(CrashState, StateReply)> = None;
+        for (number, &state) in chosen.iter().enumerate() {
+            let here = checks.is_some();
+            let before = unchecked.take();
+            let (looked, checked) = while_checked(step, checks.as_ref().filter(|_| before.is_some()), || {
+                self.look_at(step, states, state, here)
+            });
+            found.add_checked(before, checked)?;
+            let mut reply = looked?;
+            if let Some(outcome) = reply.end.take() {
+                found.add(state, &reply);
+                return Err(in_state(state, Halt::Outcome(outcome)));
+            }
+            match &mut checks {
+                Some(checks) => {
+                    if let Err(halt) = self.take_state(step, checks) {
+                        found.add(state, &reply);
+                        return Err(halt);
+                    }
+                    unchecked = Some((state, reply));
+                }
+                None => found.add(state, &reply),
+            }
+            let progress = found.progress(number + 1, chosen.len(), started.elapsed());
+            self.job.sink.event(&Event::Load(progress));
+        }
+        if unchecked.is_some() {
+            let checked = checks.as_ref().map(|checks| checks.check(step));
+            found.add_checked(unchecked, checked)?;
+        }
+        Ok(())
     }
 
     fn show(&self, step: &Step, state: Option<(&mut States, CrashState)>) -> Result<(), Halt> {
@@ -129,10 +154,6 @@ impl Agents<'_> {
         let reply = self
             .ask(Whom::Guest, &step.name, kind, &body, STATE_LIMIT)
             .and_then(|body| decode::<StateReply>(&body).map_err(|words| failed(step, words)));
-        let reply = reply.and_then(|mut reply| match reply.end.take() {
-            Some(outcome) => Err(Halt::Outcome(outcome)),
-            None => Ok(reply),
-        });
         reply.map_err(|halt| in_state(state, halt))
     }
 }
@@ -231,13 +252,18 @@ impl Found {
         checked: Option<Result<Checked, Halt>>,
     ) -> Result<(), Halt> {
         let Some((state, mut reply)) = looked else { return Ok(()) };
-        if let Some(checked) = checked {
-            let Checked { clean, words } = checked.map_err(|halt| in_state(state, halt))?;
-            reply.clean = Some(clean);
-            reply.words = reply.words.or(words);
+        let mut ended = Ok(());
+        match checked {
+            Some(Ok(Checked { clean, words })) => {
+                reply.clean = Some(clean);
+                reply.words = reply.words.or(words);
+            }
+            // What the guest found there counts all the same.
+            Some(Err(halt)) => ended = Err(in_state(state, halt)),
+            None => {}
         }
         self.add(state, &reply);
-        Ok(())
+        ended
     }
 
     pub(super) fn add(&mut self, state: CrashState, reply: &StateReply) {
