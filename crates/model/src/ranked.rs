@@ -10,7 +10,7 @@ pub const SKEW_SHARE: f64 = 0.01;
 /// tolerance of adjtimex(2)).
 pub const MOST_DRIFT_PPM: u64 = 500;
 
-/// The ranks of a load whose merged report is elsewhere.
+/// The ranks of a load. Their merged report stands beside this.
 ///
 /// The store also keeps it in a format without field names, so no field may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Ranked {
     pub ranks: u32,
     /// On how many nodes.
     pub nodes: u32,
-    /// Ranks whose load ended normally.
+    /// Ranks whose load ended normally. The merged report covers all ranks that reported, whether or not they did.
     pub completed: u32,
     /// How many ranks the merged report covers.
     pub merged: u32,

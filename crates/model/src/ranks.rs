@@ -18,66 +18,32 @@ pub const TABLE_FILE: &str = "ranks.csv";
 pub struct RanksReport {
     /// The load's name.
     pub name: String,
-    /// How many ranks were started.
-    pub ranks: u32,
-    /// On how many nodes.
-    pub nodes: u32,
-    /// Ranks whose load ended normally. The merged report covers all ranks that reported, whether or not they did.
-    pub completed: u32,
     /// The seed that every rank's own is derived from.
     pub seed: u64,
-    /// Why the load ended early; `None` if it ended normally.
-    pub ended_early: Option<String>,
+    /// The ranks and how they met.
+    #[serde(flatten)]
+    pub ranked: Ranked,
     /// All ranks that reported, as one load: counts and histograms are sums, the time is from the first rank's begin to the last
     /// one's end, and the series is on one axis.
     pub load: LoadReport,
-    /// How many ranks `load` is of.
-    pub merged: u32,
-    /// Every phase that a rank ended, measured or not.
-    pub phases: Vec<PhaseMeeting>,
-    /// By operations per second of its own time.
-    pub slowest: Option<u32>,
-    /// Likewise; of an even number the slower of the two.
-    pub median: Option<u32>,
-    /// Likewise.
-    pub fastest: Option<u32>,
-    /// Every rank.
-    pub per_rank: Vec<RankReport>,
-    /// Every node, by its name.
-    pub per_node: Vec<NodeReport>,
 }
 
 impl RanksReport {
     /// How the ranks met in the phase of this name; `None` if none ended it.
     #[must_use]
     pub fn meeting(&self, phase: &str) -> Option<&PhaseMeeting> {
-        self.phases.iter().find(|meeting| meeting.name == phase)
+        self.ranked.phases.iter().find(|meeting| meeting.name == phase)
     }
 
     /// What each rank that ended the phase of this name did in it.
     pub fn of_phase(&self, phase: &str) -> impl Iterator<Item = &RankPhase> {
-        self.per_rank.iter().flat_map(|rank| &rank.phases).filter(move |of_rank| of_rank.name == phase)
+        self.ranked.per_rank.iter().flat_map(|rank| &rank.phases).filter(move |of_rank| of_rank.name == phase)
     }
 
     /// The merged report with all of this in it, as one report of a load.
     #[must_use]
     pub fn into_load(self) -> LoadReport {
-        let Self { ranks, nodes, completed, merged, ended_early, phases, .. } = self;
-        let Self { slowest, median, fastest, per_rank, per_node, .. } = self;
-        let of_ranks = Ranked {
-            ranks,
-            nodes,
-            completed,
-            merged,
-            ended_early,
-            phases,
-            slowest,
-            median,
-            fastest,
-            per_rank,
-            per_node,
-        };
-        LoadReport { ranks: Some(Box::new(of_ranks)), ..self.load }
+        LoadReport { ranks: Some(Box::new(self.ranked)), ..self.load }
     }
 }
 
@@ -119,4 +85,20 @@ pub enum RankNews {
         /// Bytes read and written in it.
         bytes: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs read `ranks.json`: what is known of the ranks stands in it beside the load, not below a key of its own.
+    #[test]
+    fn a_report_is_one_flat_document() {
+        let per_rank = vec![RankReport { rank: 1, outcome: RankOutcome::EndedEarly, ..RankReport::default() }];
+        let ranked = Ranked { ranks: 2, slowest: Some(1), per_rank, ..Ranked::default() };
+        let report = RanksReport { name: "load".into(), seed: u64::MAX, ranked, ..RanksReport::default() };
+        let json = serde_json::to_value(&report).expect("a document");
+        assert_eq!((&json["ranks"], &json["per_rank"][0]["outcome"]), (&2.into(), &"ended-early".into()));
+        assert_eq!(serde_json::from_value::<RanksReport>(json).expect("read"), report);
+    }
 }

@@ -554,7 +554,7 @@ impl Coordinator {
             let one_clock = rank == 0 || (machine(rank).is_some() && machine(rank) == machine(0));
             self.ranks[rank].compared.uncertainty_at_ns(at_ns, one_clock)
         });
-        report.ended_early.clone_from(&self.over);
+        report.ranked.ended_early.clone_from(&self.over);
         report
     }
 }

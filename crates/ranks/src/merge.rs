@@ -8,7 +8,7 @@ use crate::message::{Passed, PassedWall};
 use fstone_model::Histogram;
 use fstone_model::load::{ErrorReport, GroupFsyncs, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
-    NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, RanksReport, SKEW_SHARE, Stonewall,
+    NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, RanksReport, SKEW_SHARE, Stonewall,
 };
 use fstone_model::workload::{Phase, Workload};
 use std::collections::BTreeMap;
@@ -339,14 +339,11 @@ impl Merger {
         }
         let per_node: Vec<NodeReport> = nodes.into_values().collect();
         let completed = per_rank.iter().filter(|rank| rank.outcome == RankOutcome::Completed).count();
-        RanksReport {
-            name: self.name,
+        let ranked = Ranked {
             ranks: per_rank.len() as u32,
             nodes: per_node.len() as u32,
             completed: completed as u32,
-            seed: self.seed,
             ended_early: None,
-            load: self.load,
             merged: self.merged,
             phases,
             slowest: at(0),
@@ -354,7 +351,8 @@ impl Merger {
             fastest: at(by_rate.len().saturating_sub(1)),
             per_rank,
             per_node,
-        }
+        };
+        RanksReport { name: self.name, seed: self.seed, ranked, load: self.load }
     }
 
     /// Puts what was counted since its phase's begin at its place on the axis.

@@ -293,19 +293,21 @@ fn what_was_created_is_what_others_stat_and_remove() {
         let report = told.report.expect("rank 0 was told");
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
         assert!(ended.iter().all(|ended| ended.clean), "{sharing:?}: {report:?}");
-        assert_eq!((ended[0].status, report.completed, report.nodes), (7, 3, 2));
-        let of = |phase: usize| report.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>();
+        assert_eq!((ended[0].status, report.ranked.completed, report.ranked.nodes), (7, 3, 2));
+        let of = |phase: usize| {
+            report.ranked.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>()
+        };
         let [created, stated, removed] = [of(0), of(1), of(2)];
         assert!(
             created[0] > 0 && created.iter().all(|count| *count == created[0]),
             "all as many as the furthest: {created:?}"
         );
         assert_eq!((&created, &created), (&stated, &removed), "{sharing:?}");
-        let wall = report.phases[0].stonewall.expect("there was one");
+        let wall = report.ranked.phases[0].stonewall.expect("there was one");
         assert!(wall.most == created[0] && wall.fewest <= wall.most && wall.operations <= created[0] * 3, "{wall:?}");
         assert_eq!(left(place.path()), 0, "{sharing:?}: all were removed");
         // What was known after each phase was kept in between.
-        assert_eq!(told.kept.iter().map(|kept| kept.phases.len()).max(), Some(3));
+        assert_eq!(told.kept.iter().map(|kept| kept.ranked.phases.len()).max(), Some(3));
     }
 }
 
@@ -319,7 +321,7 @@ fn the_interval_of_one_rank_is_that_of_all() {
         ..workload(Fileset { ranks: Sharing::Private, ..files(100, 0.0) }, phases)
     };
     let (told, _) = run_on(3, &load, place.path(), PATIENT, Trouble::IsSlow(1));
-    assert_eq!(told.report.expect("rank 0 was told").completed, 3);
+    assert_eq!(told.report.expect("rank 0 was told").ranked.completed, 3);
     let noted = told.noted.lock().expect("no panic");
     let of_one: Vec<&str> = noted
         .iter()
@@ -338,7 +340,7 @@ fn a_signal_in_set_up_ends_all_of_them_early() {
     let (told, ended) = run_on(2, &load, place.path(), PATIENT, Trouble::IsSignalledInSetup(1));
     let report = told.report.expect("rank 0 was told");
     assert!(ended.iter().all(|ended| ended.clean), "{report:?}");
-    assert!(report.per_rank.iter().all(|rank| rank.outcome == RankOutcome::EndedEarly), "{report:?}");
+    assert!(report.ranked.per_rank.iter().all(|rank| rank.outcome == RankOutcome::EndedEarly), "{report:?}");
     assert!(left(place.path()) < 800_000, "they went on");
 }
 
@@ -353,9 +355,9 @@ fn a_quota_is_kept_by_a_phase_that_wears_out() {
     );
     let (told, _) = run_on(2, &load, place.path(), PATIENT, Trouble::Nothing);
     let report = told.report.expect("rank 0 was told");
-    assert_eq!(report.phases[0].stonewall, None, "all were done long before 20 s");
-    assert!(report.per_rank.iter().all(|rank| rank.phases[0].stonewall_operations.is_none()), "{report:?}");
-    assert_eq!(report.per_rank.iter().map(|rank| rank.operations).collect::<Vec<_>>(), [10, 10]);
+    assert_eq!(report.ranked.phases[0].stonewall, None, "all were done long before 20 s");
+    assert!(report.ranked.per_rank.iter().all(|rank| rank.phases[0].stonewall_operations.is_none()), "{report:?}");
+    assert_eq!(report.ranked.per_rank.iter().map(|rank| rank.operations).collect::<Vec<_>>(), [10, 10]);
 }
 
 /// Names with the number of the rank in them, in directories that rank 0 makes; or in directories that have the number as well.
@@ -389,12 +391,12 @@ fn ranks_have_their_names_in_common_directories() {
         let (told, _) = run_on(3, &workload(fileset.clone(), kept), place.path(), PATIENT, Trouble::Nothing);
         let report = told.report.expect("rank 0 was told");
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
-        for rank in &report.per_rank {
+        for rank in &report.ranked.per_rank {
             assert_eq!(
                 rank.phases.iter().map(|phase| phase.operations).collect::<Vec<_>>(),
                 [14; 3],
                 "{tree} {:?}",
-                report.per_rank.iter().map(|rank| &rank.outcome).collect::<Vec<_>>()
+                report.ranked.per_rank.iter().map(|rank| &rank.outcome).collect::<Vec<_>>()
             );
         }
         let own = if tree == "t." { "t.0/t.2/t.6" } else { "t.2.0/t.2.2/t.2.6" };
@@ -464,10 +466,10 @@ fn a_shared_file_is_written_in_pieces_that_take_turns() {
         let (told, _) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
         let report = told.report.expect("rank 0 was told");
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
-        assert_eq!(report.completed, 3, "{:?}", report.per_rank);
-        let written = report.per_rank[0].phases[0].written_bytes;
+        assert_eq!(report.ranked.completed, 3, "{:?}", report.ranked.per_rank);
+        let written = report.ranked.per_rank[0].phases[0].written_bytes;
         assert!(written > 0 && (deadline.is_some() || written == 5000));
-        for rank in &report.per_rank {
+        for rank in &report.ranked.per_rank {
             let [wrote, read] = &*rank.phases else { panic!("{rank:?}") };
             assert_eq!((wrote.written_bytes, read.read_bytes), (written, written), "{deadline:?} {shuffled}");
         }
@@ -498,7 +500,7 @@ fn a_shared_file_is_written_in_regions_by_all() {
     assert_eq!(load.unfit_for_ranks(), None);
     let (told, _) = run_on(4, &load, place.path(), PATIENT, Trouble::Nothing);
     let report = told.report.expect("rank 0 was told");
-    assert_eq!((report.completed, report.load.written_bytes()), (4, 8 * 64 * 4096), "{:?}", report.load.errors);
+    assert_eq!((report.ranked.completed, report.load.written_bytes()), (4, 8 * 64 * 4096), "{:?}", report.load.errors);
     let data = std::fs::read(place.path().join("file0")).expect("one file for all");
     let empty = data.chunks(4096).filter(|block| block.iter().all(|byte| *byte == 0)).count();
     // Threads of a rank share its operations, perhaps so unevenly that one does them all. It writes its part twice then, and half is empty.
@@ -519,7 +521,7 @@ fn a_seed_repeats_and_ranks_have_different_ones() {
         (0..50).map(of).collect()
     };
     let (first, _) = run_on(3, &load, place.path(), PATIENT, Trouble::Nothing);
-    let seeds: Vec<u64> = first.report.expect("told").per_rank.iter().map(|rank| rank.seed).collect();
+    let seeds: Vec<u64> = first.report.expect("told").ranked.per_rank.iter().map(|rank| rank.seed).collect();
     assert!(seeds[0] == 42 && seeds[1] != seeds[2] && seeds[1] != 42, "{seeds:?}");
     let before = [0, 1, 2].map(sizes);
     assert!(before[0] != before[1] && before[1] != before[2]);
@@ -545,33 +547,39 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
         (told.report.expect("rank 0 was told"), ended)
     };
     let (report, ended) = run(Trouble::FallsSilent(2));
-    assert!(!ended[0].clean && report.merged == 2, "{report:?}");
-    let RankOutcome::Died { words } = &report.per_rank[2].outcome else { panic!("{:?}", report.per_rank[2].outcome) };
+    assert!(!ended[0].clean && report.ranked.merged == 2, "{report:?}");
+    let RankOutcome::Died { words } = &report.ranked.per_rank[2].outcome else {
+        panic!("{:?}", report.ranked.per_rank[2].outcome)
+    };
     assert!(words.contains("no sign of life for 2.") && words.contains("\"long\""), "{words}");
     assert!(
-        report.ended_early.as_ref().is_some_and(|why| why.contains("rank 2 on node1 died")),
+        report.ranked.ended_early.as_ref().is_some_and(|why| why.contains("rank 2 on node1 died")),
         "{:?}",
-        report.ended_early
+        report.ranked.ended_early
     );
-    assert_eq!(report.per_rank[0].outcome, RankOutcome::EndedEarly);
-    assert_eq!(report.phases[0].ranks, 3, "what all ended is known of all");
+    assert_eq!(report.ranked.per_rank[0].outcome, RankOutcome::EndedEarly);
+    assert_eq!(report.ranked.phases[0].ranks, 3, "what all ended is known of all");
     assert!(report.load.invocations() > 200, "both phases of two ranks: {}", report.load.invocations());
 
     for hung in [0, 1] {
         let (report, ended) = run(Trouble::Hangs(hung));
-        assert!(!ended[0].clean && report.merged == 2, "{report:?}");
-        let RankOutcome::Hung { words } = &report.per_rank[hung as usize].outcome else { panic!("{report:?}") };
+        assert!(!ended[0].clean && report.ranked.merged == 2, "{report:?}");
+        let RankOutcome::Hung { words } = &report.ranked.per_rank[hung as usize].outcome else { panic!("{report:?}") };
         assert!(words.contains("nothing was completed for") && words.contains("\"long\""), "{words}");
     }
 
     let (report, ended) = run(Trouble::Fails(1));
     assert!(ended.iter().all(|ended| ended.clean), "all can be waited for");
-    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
-    assert_eq!(report.per_rank[2].outcome, RankOutcome::EndedEarly);
+    assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
+    assert_eq!(report.ranked.per_rank[2].outcome, RankOutcome::EndedEarly);
 
     let (report, ended) = run(Trouble::IsSignalled(1));
-    assert!(ended.iter().all(|ended| ended.clean) && report.merged == 3, "{report:?}");
-    assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("signal")), "{:?}", report.ended_early);
+    assert!(ended.iter().all(|ended| ended.clean) && report.ranked.merged == 3, "{report:?}");
+    assert!(
+        report.ranked.ended_early.as_ref().is_some_and(|why| why.contains("signal")),
+        "{:?}",
+        report.ranked.ended_early
+    );
 }
 
 /// What a rank cannot do after its load is its outcome, and all have completed theirs.
@@ -583,15 +591,15 @@ fn a_rank_that_cannot_tidy_up_ends_no_other() {
     for unable in [0, 1] {
         let (told, ended) = run_on(3, &load, place.path(), PATIENT, Trouble::CannotTidyUp(unable));
         let report = told.report.expect("rank 0 was told");
-        assert!(ended.iter().all(|ended| ended.clean) && report.merged == 3, "{report:?}");
-        for rank in &report.per_rank {
+        assert!(ended.iter().all(|ended| ended.clean) && report.ranked.merged == 3, "{report:?}");
+        for rank in &report.ranked.per_rank {
             let wanted = match rank.rank == unable {
                 true => RankOutcome::Failed { words: "cannot remove anything".into() },
                 false => RankOutcome::Completed,
             };
             assert_eq!(rank.outcome, wanted, "rank {}", rank.rank);
         }
-        assert_eq!((report.ended_early, report.completed), (None, 2));
+        assert_eq!((report.ranked.ended_early, report.ranked.completed), (None, 2));
     }
 }
 
@@ -622,17 +630,21 @@ fn a_rank_whose_mount_goes_away_is_told_of_and_nobody_waits() {
         started.elapsed() < Duration::from_secs(30),
         "nobody waits for the phase's end: {:?} {:?}",
         report.load.errors,
-        report.per_rank[1]
+        report.ranked.per_rank[1]
     );
     assert!(ended.iter().all(|ended| ended.clean), "all processes are there: {report:?}");
     let error = report.load.errors.first().expect("it is an error of the load");
     assert_eq!(error.errno, rustix::io::Errno::NOTCONN.raw_os_error(), "{error:?}");
-    assert!(error.path.contains("(rank 1)") && report.per_rank[1].errors > 0, "{error:?}");
-    assert!(report.ended_early.as_ref().is_some_and(|why| why.contains("rank 1 on node0")), "{:?}", report.ended_early);
-    let outcome = &report.per_rank[1].outcome;
+    assert!(error.path.contains("(rank 1)") && report.ranked.per_rank[1].errors > 0, "{error:?}");
+    assert!(
+        report.ranked.ended_early.as_ref().is_some_and(|why| why.contains("rank 1 on node0")),
+        "{:?}",
+        report.ranked.ended_early
+    );
+    let outcome = &report.ranked.per_rank[1].outcome;
     assert!(matches!(outcome, RankOutcome::Failed { words } if words.contains("not connected")), "{outcome:?}");
-    assert_eq!(report.phases[0].ranks, 3, "what all ended is known of all");
-    assert!([0, 2].iter().all(|rank| report.per_rank[*rank].operations > 100), "{:?}", report.per_rank);
+    assert_eq!(report.ranked.phases[0].ranks, 3, "what all ended is known of all");
+    assert!([0, 2].iter().all(|rank| report.ranked.per_rank[*rank].operations > 100), "{:?}", report.ranked.per_rank);
     drop(mount);
 }
 
@@ -678,8 +690,9 @@ fn a_shift_by_nodes_has_each_rank_work_on_files_of_another_node() {
     let load = workload(Fileset { ranks: Sharing::Private, ..files(1_000_000, 0.0) }, phases);
     let (told, _) = run_on(4, &load, place.path(), PATIENT, Trouble::Nothing);
     let report = told.report.expect("rank 0 was told");
-    assert!(report.load.errors.is_empty() && report.nodes == 2, "{report:?}");
-    let of = |phase: usize| report.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>();
+    assert!(report.load.errors.is_empty() && report.ranked.nodes == 2, "{report:?}");
+    let of =
+        |phase: usize| report.ranked.per_rank.iter().map(|rank| rank.phases[phase].operations).collect::<Vec<u64>>();
     let [created, stated] = [of(0), of(1)];
     assert_eq!(stated, [created[2], created[3], created[0], created[1]], "{created:?}");
 }

@@ -16,17 +16,17 @@ fn time(ns: u64) -> String {
 #[must_use]
 pub fn ranks_summary(report: &RanksReport) -> String {
     let mut out = String::new();
-    let of = if report.completed == report.ranks {
+    let of = if report.ranked.completed == report.ranked.ranks {
         "all completed".into()
     } else {
-        format!("{} completed", report.completed)
+        format!("{} completed", report.ranked.completed)
     };
-    let nodes = if report.nodes == 1 { "node" } else { "nodes" };
-    let _ = writeln!(out, "{} ranks on {} {nodes}, {of}", report.ranks, report.nodes);
-    if let Some(why) = &report.ended_early {
+    let nodes = if report.ranked.nodes == 1 { "node" } else { "nodes" };
+    let _ = writeln!(out, "{} ranks on {} {nodes}, {of}", report.ranked.ranks, report.ranked.nodes);
+    if let Some(why) = &report.ranked.ended_early {
         let _ = writeln!(out, "  ended early: {}", text::line(why));
     }
-    let lost: Vec<&RankReport> = report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).collect();
+    let lost: Vec<&RankReport> = report.ranked.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).collect();
     for rank in lost.iter().take(TOLD) {
         let words = rank.outcome.words().unwrap_or_default();
         let (word, host) = (rank.outcome.word(), text::line(&rank.host));
@@ -37,9 +37,10 @@ pub fn ranks_summary(report: &RanksReport) -> String {
         let _ = writeln!(out, "  and {} more; --results has them all", lost.len() - TOLD);
     }
     meetings(&mut out, report);
-    if report.merged > 0 {
-        if report.merged < report.ranks {
-            let _ = writeln!(out, "\nThe figures are those of {} ranks; the others sent no report.", report.merged);
+    if report.ranked.merged > 0 {
+        if report.ranked.merged < report.ranked.ranks {
+            let _ =
+                writeln!(out, "\nThe figures are those of {} ranks; the others sent no report.", report.ranked.merged);
         }
         out.push('\n');
         out.push_str(&load_summary(&report.name, &report.load));
@@ -50,12 +51,12 @@ pub fn ranks_summary(report: &RanksReport) -> String {
 
 /// How the ranks met, phase by phase.
 fn meetings(out: &mut String, report: &RanksReport) {
-    if report.phases.is_empty() {
+    if report.ranked.phases.is_empty() {
         return;
     }
     let _ =
         writeln!(out, "\n  {:<20} {:>6} {:>10} {:>12} {:>12}", "phase", "ranks", "length", "start skew", "stop skew");
-    for phase in &report.phases {
+    for phase in &report.ranked.phases {
         let PhaseMeeting { name, ranks, length_ns, start_skew_ns, stop_skew_ns, skewed, .. } = phase;
         let mark = if *skewed { " !" } else { "" };
         let _ = writeln!(
@@ -77,18 +78,24 @@ fn meetings(out: &mut String, report: &RanksReport) {
             );
         }
     }
-    if report.phases.iter().any(|phase| phase.skewed) {
+    if report.ranked.phases.iter().any(|phase| phase.skewed) {
         let _ = writeln!(
             out,
             "  ! the ranks started or ended more than 1 % of the phase apart: not all were at work meanwhile"
         );
     }
-    let largest = |of: fn(&PhaseMeeting) -> u64| time(report.phases.iter().map(of).max().unwrap_or(0));
+    let largest = |of: fn(&PhaseMeeting) -> u64| time(report.ranked.phases.iter().map(of).max().unwrap_or(0));
     let skews = largest(PhaseMeeting::skew_uncertainty_ns);
-    let compared =
-        report.per_rank.iter().filter_map(|rank| rank.clock).map(|clock| clock.uncertainty_ns).max().unwrap_or(0);
-    let allowed = report.phases.iter().any(|phase| phase.uncertainty_ns > compared);
-    let drifts = report.per_rank.iter().filter_map(|rank| {
+    let compared = report
+        .ranked
+        .per_rank
+        .iter()
+        .filter_map(|rank| rank.clock)
+        .map(|clock| clock.uncertainty_ns)
+        .max()
+        .unwrap_or(0);
+    let allowed = report.ranked.phases.iter().any(|phase| phase.uncertainty_ns > compared);
+    let drifts = report.ranked.per_rank.iter().filter_map(|rank| {
         let clock = rank.clock?;
         Some((clock.drift_ppm?.abs(), clock.drift_uncertainty_ppm))
     });
@@ -106,10 +113,12 @@ fn meetings(out: &mut String, report: &RanksReport) {
 
 /// Slowest, median and fastest rank, and nodes.
 fn spread(out: &mut String, report: &RanksReport) {
-    let of = |number: Option<u32>| report.per_rank.iter().find(|rank| Some(rank.rank) == number);
+    let of = |number: Option<u32>| report.ranked.per_rank.iter().find(|rank| Some(rank.rank) == number);
     let rate = |value: f64| Scale::of_one(Unit::PerSecond, value).with_unit(value);
     out.push('\n');
-    for (what, rank) in [("slowest", report.slowest), ("median", report.median), ("fastest", report.fastest)] {
+    for (what, rank) in
+        [("slowest", report.ranked.slowest), ("median", report.ranked.median), ("fastest", report.ranked.fastest)]
+    {
         let Some(rank) = of(rank) else { continue };
         let percentile = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| time(value.round() as u64));
         let _ = writeln!(
@@ -124,14 +133,15 @@ fn spread(out: &mut String, report: &RanksReport) {
             time(rank.max_ns)
         );
     }
-    if report.nodes > 1 {
+    if report.ranked.nodes > 1 {
         let by = |one: &&_, other: &&_| {
             let (one, other): (&fstone_model::ranks::NodeReport, &fstone_model::ranks::NodeReport) = (one, other);
             one.per_second.total_cmp(&other.per_second)
         };
-        for (what, node) in
-            [("slowest node", report.per_node.iter().min_by(by)), ("fastest node", report.per_node.iter().max_by(by))]
-        {
+        for (what, node) in [
+            ("slowest node", report.ranked.per_node.iter().min_by(by)),
+            ("fastest node", report.ranked.per_node.iter().max_by(by)),
+        ] {
             let Some(node) = node else { continue };
             let (host, ranks) = (text::line(&node.host), node.ranks);
             let _ = writeln!(out, "  {what:<14}{host}: {ranks} ranks, {}", rate(node.per_second));
@@ -146,7 +156,7 @@ pub fn ranks_csv(report: &RanksReport) -> String {
         "rank,host,process,outcome,phase,begin_ns,end_ns,operations,read_bytes,written_bytes,stonewall_operations,clock_offset_ns,\
          clock_uncertainty_ns,clock_drift_ppm,clock_drift_uncertainty_ppm,words\n",
     );
-    for rank in &report.per_rank {
+    for rank in &report.ranked.per_rank {
         let clock = rank.clock.unwrap_or_default();
         let ppm = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
         let drift = format!("{},{}", ppm(clock.drift_ppm), ppm(clock.drift_uncertainty_ppm));
@@ -180,5 +190,5 @@ pub fn ranks_csv(report: &RanksReport) -> String {
 /// Whether all ranks completed without an error.
 #[must_use]
 pub fn ranks_all_well(report: &RanksReport) -> bool {
-    report.load.errors.is_empty() && report.per_rank.iter().all(|rank| rank.outcome == RankOutcome::Completed)
+    report.load.errors.is_empty() && report.ranked.per_rank.iter().all(|rank| rank.outcome == RankOutcome::Completed)
 }

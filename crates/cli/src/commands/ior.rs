@@ -95,7 +95,7 @@ impl ranks::Course for Course {
 
     /// Where not all ranks came to remove their files, rank 0 removes them when all are done. What it cannot remove is told as left.
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
-        if report.ended_early.is_some() && !ranks::any_lost(report) {
+        if report.ranked.ended_early.is_some() && !ranks::any_lost(report) {
             for path in self.left(report) {
                 let _ = paths::remove_file(&path);
             }
@@ -105,10 +105,10 @@ impl ranks::Course for Course {
 
     fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
         // Files from before the first phase are in the way, and belong to somebody.
-        if self.ior.keep || !self.ior.write || report.phases.is_empty() {
+        if self.ior.keep || !self.ior.write || report.ranked.phases.is_empty() {
             return Vec::new();
         }
-        let tasks = if self.ior.file_per_process { report.ranks } else { 1 };
+        let tasks = if self.ior.file_per_process { report.ranked.ranks } else { 1 };
         let all = (0..self.ior.repetitions).flat_map(|repetition| (0..tasks).map(move |task| (repetition, task)));
         all.map(|(repetition, task)| Path::new(self.ior.directory()).join(self.ior.file_of(repetition, task))).collect()
     }

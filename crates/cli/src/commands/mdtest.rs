@@ -258,7 +258,7 @@ impl ranks::Course for Course {
         if ranks::any_lost(report) {
             return written;
         }
-        if report.phases.is_empty() && self.mdtest.phases.create {
+        if report.ranked.phases.is_empty() && self.mdtest.phases.create {
             // A set-up that failed may have made no more than these.
             let _ = self.remove_test_directories(directory_of(&self.mdtest));
         }

@@ -354,7 +354,7 @@ impl Results {
     /// Each file is whole at any moment, the old one or the new one. A load that did nothing has nothing to put in place of another's.
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
-        if self.others && report.phases.is_empty() {
+        if self.others && report.ranked.phases.is_empty() {
             terminal::tell(&format!("{} has the results of an earlier load, which stay\n", directory.display()));
             return;
         }
@@ -374,7 +374,11 @@ impl Results {
 
 /// Whether any rank died or hangs. It may still be at its files, and their filesystem may be what it hangs in.
 pub(super) fn any_lost(report: &RanksReport) -> bool {
-    report.per_rank.iter().any(|rank| matches!(rank.outcome, RankOutcome::Died { .. } | RankOutcome::Hung { .. }))
+    report
+        .ranked
+        .per_rank
+        .iter()
+        .any(|rank| matches!(rank.outcome, RankOutcome::Died { .. } | RankOutcome::Hung { .. }))
 }
 
 /// Writes a file that is not there before. What had its name, a link perhaps, is not followed.
@@ -413,7 +417,7 @@ impl Conclusion for Results {
             let unknown = any_lost(&report);
             let is_there = |path: &PathBuf| unknown || path.symlink_metadata().is_ok();
             let mut left = course.left(&report).into_iter().filter(is_there);
-            let why = match report.ended_early {
+            let why = match report.ranked.ended_early {
                 _ if unknown => "may be left, because not all ranks ended normally",
                 Some(_) => "is left, because not all ranks ended normally",
                 None => "is left, because it could not be removed",
@@ -429,7 +433,7 @@ impl Conclusion for Results {
         let well = fstone_report::ranks_all_well(&report);
         let exit = match well {
             true => Exit::Success,
-            false if signalled && report.per_rank.iter().all(|rank| rank.outcome.words().is_none()) => {
+            false if signalled && report.ranked.per_rank.iter().all(|rank| rank.outcome.words().is_none()) => {
                 Exit::Interrupted
             }
             false => Exit::NothingCompleted,

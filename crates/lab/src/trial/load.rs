@@ -160,16 +160,17 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
 #[must_use]
 pub(super) fn ranks_figures(ranks: &RanksReport) -> Vec<Figure> {
     let largest = |skew: fn(&PhaseMeeting) -> u64| {
-        ranks.phases.iter().filter(|phase| phase.measured && phase.ranks == ranks.ranks).map(skew).max()
+        ranks.ranked.phases.iter().filter(|phase| phase.measured && phase.ranks == ranks.ranked.ranks).map(skew).max()
     };
-    let rate =
-        |number: Option<u32>| ranks.per_rank.iter().find(|rank| Some(rank.rank) == number).map(|rank| rank.per_second);
+    let rate = |number: Option<u32>| {
+        ranks.ranked.per_rank.iter().find(|rank| Some(rank.rank) == number).map(|rank| rank.per_second)
+    };
     [
         (&catalog::START_SKEW, largest(|phase| phase.start_skew_ns).map(|ns| ns as f64)),
         (&catalog::STOP_SKEW, largest(|phase| phase.stop_skew_ns).map(|ns| ns as f64)),
-        (&catalog::SLOWEST_RANK, rate(ranks.slowest)),
-        (&catalog::MEDIAN_RANK, rate(ranks.median)),
-        (&catalog::FASTEST_RANK, rate(ranks.fastest)),
+        (&catalog::SLOWEST_RANK, rate(ranks.ranked.slowest)),
+        (&catalog::MEDIAN_RANK, rate(ranks.ranked.median)),
+        (&catalog::FASTEST_RANK, rate(ranks.ranked.fastest)),
     ]
     .into_iter()
     .filter_map(|(metric, value)| value.map(|value| metric.figure(value)))

@@ -86,9 +86,9 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
         coordinator.handle(rank, Message::Report((rank == 0).then(|| Box::new(report))), now_ns);
     }
     let report = coordinator.concluded().expect("all have said what they had to");
-    assert_eq!((report.merged, report.load.elapsed_ns), (1, 100 * MS));
-    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
-    assert!(report.per_rank[1].clock.is_some_and(|clock| clock.drift_ppm.is_some()));
+    assert_eq!((report.ranked.merged, report.load.elapsed_ns), (1, 100 * MS));
+    assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
+    assert!(report.ranked.per_rank[1].clock.is_some_and(|clock| clock.drift_ppm.is_some()));
 }
 
 /// Two ranks that were welcomed, after so long.
@@ -115,9 +115,9 @@ fn a_rank_whose_error_ended_the_load_has_not_completed_it() {
         coordinator.handle(rank, Message::Report(Some(Box::default())), now_ns);
     }
     let report = coordinator.concluded().expect("all have reported");
-    assert_eq!(report.per_rank[1].outcome, RankOutcome::Failed { words: "open of \"a\" failed: ENOSPC".into() });
-    assert_eq!((report.completed, report.merged), (0, 2));
-    assert_eq!(report.ended_early.as_deref(), Some("rank 1 on : open of \"a\" failed: ENOSPC"));
+    assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: "open of \"a\" failed: ENOSPC".into() });
+    assert_eq!((report.ranked.completed, report.ranked.merged), (0, 2));
+    assert_eq!(report.ranked.ended_early.as_deref(), Some("rank 1 on : open of \"a\" failed: ENOSPC"));
 }
 
 /// A launcher kills soon after its signal, and there is no time to compare clocks again: they may have drifted since.
@@ -146,9 +146,9 @@ fn a_clock_that_was_compared_once_is_known_less_and_less() {
             coordinator.handle(rank, Message::Report(Some(Box::default())), now_ns);
         }
         let report = coordinator.concluded().expect("all have reported");
-        let clock = report.per_rank[1].clock.expect("compared");
+        let clock = report.ranked.per_rank[1].clock.expect("compared");
         assert_eq!((clock.drift_ppm, clock.uncertainty_ns < MS), (None, true));
-        let drifted_ns = report.phases[0].uncertainty_ns - clock.uncertainty_ns;
+        let drifted_ns = report.ranked.phases[0].uncertainty_ns - clock.uncertainty_ns;
         assert!(if drifts { drifted_ns.abs_diff(50 * MS) < MS } else { drifted_ns == 0 }, "{boots:?}: {drifted_ns}");
     }
 }

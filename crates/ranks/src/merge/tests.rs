@@ -131,12 +131,16 @@ fn a_phase_lasts_from_the_first_begin_to_the_last_end() {
     assert_eq!(load.series.iter().map(|point| point.operations).collect::<Vec<_>>(), [2, 2, 2, 1, 4, 4, 2, 2, 0][..8]);
     let own: Vec<u64> = load.own_series[0].series.iter().map(|point| point.operations).collect();
     assert_eq!((load.own_series.len(), own), (1, vec![2, 2]), "the same of one action");
-    let skews: Vec<_> =
-        report.phases.iter().map(|phase| (phase.start_skew_ns / MS, phase.stop_skew_ns / MS, phase.skewed)).collect();
+    let skews: Vec<_> = report
+        .ranked
+        .phases
+        .iter()
+        .map(|phase| (phase.start_skew_ns / MS, phase.stop_skew_ns / MS, phase.skewed))
+        .collect();
     assert_eq!(skews, [(10, 60, true), (10, 210, true)]);
     // By operations per second of their own time: 70 in 705 ms, and 90 in 555 ms.
-    assert_eq!((report.slowest, report.median, report.fastest), (Some(0), Some(0), Some(1)));
-    assert_eq!(report.per_rank[1].phases[0].begin_ns, 10 * MS);
+    assert_eq!((report.ranked.slowest, report.ranked.median, report.ranked.fastest), (Some(0), Some(0), Some(1)));
+    assert_eq!(report.ranked.per_rank[1].phases[0].begin_ns, 10 * MS);
 }
 
 #[test]
@@ -148,12 +152,13 @@ fn a_rank_that_dies_before_it_reports_stretches_nothing() {
     let mut merger = Merger::new(&workload(2), 1, vec![own, passed(&[(900, 4000), (5000, 9000)])], &[true, true]);
     let figures = vec![merger.add(0, &figures), RankReport { rank: 1, ..RankReport::default() }];
     let left = merger.finish(figures, &|_, _| 0);
-    assert_eq!((left.merged, left.load.elapsed_ns), (1, 705 * MS));
+    assert_eq!((left.ranked.merged, left.load.elapsed_ns), (1, 705 * MS));
     assert_eq!(left.load.phases, alone.load.phases);
     assert_eq!(left.load.operations, alone.load.operations);
     assert_eq!((&left.load.series, &left.load.own_series), (&alone.load.series, &alone.load.own_series));
-    assert_eq!(left.phases[1].length_ns, (14_000 - 2010) * MS, "how they met is of all");
-    let began = |rank: usize| left.per_rank[rank].phases.iter().map(|phase| phase.begin_ns / MS).collect::<Vec<_>>();
+    assert_eq!(left.ranked.phases[1].length_ns, (14_000 - 2010) * MS, "how they met is of all");
+    let began =
+        |rank: usize| left.ranked.per_rank[rank].phases.iter().map(|phase| phase.begin_ns / MS).collect::<Vec<_>>();
     assert_eq!([began(0), began(1)], [[100, 0], [0, 2990]], "since the first of all did");
 }
 
@@ -164,9 +169,9 @@ fn a_rank_that_sends_no_report_began_when_it_did() {
     let merger = Merger::new(&workload(1), 1, all, &[false, false]);
     let figures = (0..2).map(|rank| RankReport { rank, ..RankReport::default() }).collect();
     let report = merger.finish(figures, &|rank, at_ns| rank as u64 * at_ns);
-    let times = report.per_rank.iter().map(|rank| (rank.phases[0].begin_ns / MS, rank.phases[0].end_ns / MS));
+    let times = report.ranked.per_rank.iter().map(|rank| (rank.phases[0].begin_ns / MS, rank.phases[0].end_ns / MS));
     assert_eq!(times.collect::<Vec<_>>(), [(0, 4000), (7, 4007)]);
-    assert_eq!(report.phases[0].uncertainty_ns, 4907 * MS, "of the one that is known least");
+    assert_eq!(report.ranked.phases[0].uncertainty_ns, 4907 * MS, "of the one that is known least");
 }
 
 #[test]
@@ -214,7 +219,7 @@ fn fsyncs_are_added_to_those_of_their_group_and_kind() {
 fn a_skew_of_one_percent_is_not_marked_and_more_is() {
     let skewed = |late_ms: u64| {
         let ranks = [0, late_ms].map(|late| (passed(&[(late, 1000 - late)]), report(&[1000 - late], &[vec![1]])));
-        merged(&workload(1), &ranks).phases[0].skewed
+        merged(&workload(1), &ranks).ranked.phases[0].skewed
     };
     assert!(!skewed(10) && skewed(11));
 }
@@ -249,7 +254,7 @@ fn ten_thousand_ranks_are_merged_in_little_memory() {
     let (took, grown) = (started.elapsed(), resident().saturating_sub(before));
     eprintln!("{RANKS} ranks: merged in {took:?}, {} MiB more memory", grown >> 20);
     assert_eq!(report.load.invocations(), u64::from(RANKS) * 2000);
-    assert_eq!((report.nodes, report.per_node[0].ranks, report.merged), (100, 100, RANKS));
+    assert_eq!((report.ranked.nodes, report.ranked.per_node[0].ranks, report.ranked.merged), (100, 100, RANKS));
     assert_eq!(report.load.operations[0].latency.count(), u64::from(RANKS) * 1000);
     // A hundred reports would be more than this.
     assert!(grown < 64 << 20, "{} MiB: no report is kept", grown >> 20);

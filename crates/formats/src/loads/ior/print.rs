@@ -17,7 +17,7 @@ pub fn print(results: &Results<'_>) -> String {
     let _ = writeln!(out, "IOR (fstone {}): loads of many tasks", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "{:<20}: {}", "Began", place.times[0]);
     let _ = writeln!(out, "{:<20}: {}", "Command line", text::line(&place.command_line));
-    let of_node = report.ranks.checked_div(report.nodes).unwrap_or(0);
+    let of_node = report.ranked.ranks.checked_div(report.ranked.nodes).unwrap_or(0);
     let pairs = [
         ("api", "POSIX".to_owned()),
         ("test filename", place.path.clone()),
@@ -25,13 +25,13 @@ pub fn print(results: &Results<'_>) -> String {
         ("segments", ior.segments.to_string()),
         ("ordering in a file", if ior.random { "random" } else { "sequential" }.into()),
         ("task offset", ior.shift.to_string()),
-        ("nodes", report.nodes.to_string()),
-        ("tasks", report.ranks.to_string()),
+        ("nodes", report.ranked.nodes.to_string()),
+        ("tasks", report.ranked.ranks.to_string()),
         ("clients per node", of_node.to_string()),
         ("repetitions", ior.repetitions.to_string()),
         ("xfersize", units::format_bytes(ior.transfer_bytes)),
         ("blocksize", units::format_bytes(ior.block_bytes)),
-        ("aggregate filesize", units::format_bytes(ior.task_bytes().saturating_mul(u64::from(report.ranks)))),
+        ("aggregate filesize", units::format_bytes(ior.task_bytes().saturating_mul(u64::from(report.ranked.ranks)))),
     ];
     let _ = writeln!(out, "\nOptions:");
     for (name, value) in pairs {
@@ -89,7 +89,7 @@ fn accesses<'l>(lines: &'l [Line<'_>]) -> impl Iterator<Item = Access> + use<'l>
 }
 
 fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
-    let (ior, ranks) = (results.ior, results.report.ranks);
+    let (ior, ranks) = (results.ior, results.report.ranked.ranks);
     let _ = writeln!(
         out,
         "\nSummary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) \
@@ -171,15 +171,15 @@ pub fn json(results: &Results<'_>) -> Value {
         "path": place.path,
         "started": place.times[0],
         "finished": place.times[1],
-        "tasks": report.ranks,
-        "nodes": report.nodes,
+        "tasks": report.ranked.ranks,
+        "nodes": report.ranked.nodes,
         "file_per_process": ior.file_per_process,
         "block_bytes": ior.block_bytes,
         "transfer_bytes": ior.transfer_bytes,
         "segments": ior.segments,
         "seed": report.seed,
-        "completed_tasks": report.completed,
-        "ended_early": report.ended_early,
+        "completed_tasks": report.ranked.completed,
+        "ended_early": report.ranked.ended_early,
         "operations": operations,
         "errors": report.load.errors,
         "warnings": report.load.warnings,

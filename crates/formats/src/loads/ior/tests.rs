@@ -5,7 +5,7 @@ use crate::{
 };
 use fstone_model::Histogram;
 use fstone_model::load::{LoadReport, OperationReport};
-use fstone_model::ranks::{PhaseMeeting, RankPhase, RankReport, RanksReport};
+use fstone_model::ranks::{PhaseMeeting, RankPhase, RankReport, Ranked, RanksReport};
 use fstone_model::workload::{Actions, Existing, Neighbours, Operation, Pattern, Runs, Step, Workload};
 use std::time::Duration;
 
@@ -132,14 +132,10 @@ fn a_line_is_of_the_same_tasks_throughout() {
     };
     let operations = vec![operation("open", 1), operation("write", 10), operation("close", 0)];
     let meeting = PhaseMeeting { name: phase.clone(), ranks: 2, length_ns: 1_000_000_000, ..PhaseMeeting::default() };
-    let report = RanksReport {
-        ranks: 2,
-        merged: 1,
-        load: LoadReport { operations, ..LoadReport::default() },
-        phases: vec![meeting],
-        per_rank: vec![task(0), task(1)],
-        ..RanksReport::default()
-    };
+    let ranked =
+        Ranked { ranks: 2, merged: 1, phases: vec![meeting], per_rank: vec![task(0), task(1)], ..Ranked::default() };
+    let load = LoadReport { operations, ..LoadReport::default() };
+    let report = RanksReport { ranked, load, ..RanksReport::default() };
     let place = Place::default();
     let results = Results { ior: &ior, plan: &plan, report: &report, place: &place };
     let json = json(&results);

@@ -76,11 +76,11 @@ pub(in crate::loads) fn latencies_json(operation: &OperationReport) -> Value {
 
 /// What a phase's figures lack, if not all tasks did all of it.
 pub(in crate::loads) fn lacking(report: &RanksReport, meeting: &PhaseMeeting) -> Option<String> {
-    let is_last = report.phases.last().is_some_and(|last| last.name == meeting.name);
-    if meeting.ranks < report.ranks {
-        Some(format!("{} of {} tasks", meeting.ranks, report.ranks))
+    let is_last = report.ranked.phases.last().is_some_and(|last| last.name == meeting.name);
+    if meeting.ranks < report.ranked.ranks {
+        Some(format!("{} of {} tasks", meeting.ranks, report.ranked.ranks))
     } else {
-        (is_last && report.ended_early.is_some()).then(|| "ended early".into())
+        (is_last && report.ranked.ended_early.is_some()).then(|| "ended early".into())
     }
 }
 
@@ -133,10 +133,10 @@ pub(in crate::loads) fn stonewall(out: &mut String, phase: &str, wall: &Stonewal
 
 /// Why the load ended early, tasks that did not come to their end, errors, and warnings.
 pub(in crate::loads) fn outcomes(out: &mut String, report: &RanksReport) {
-    if let Some(why) = &report.ended_early {
+    if let Some(why) = &report.ranked.ended_early {
         let _ = writeln!(out, "   ended early: {}", text::line(why));
     }
-    for rank in report.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
+    for rank in report.ranked.per_rank.iter().filter(|rank| rank.outcome.words().is_some()).take(TOLD) {
         let (word, words) = (rank.outcome.word(), text::line(rank.outcome.words().unwrap_or_default()));
         let _ = writeln!(out, "   task {} on {} {word}: {words}", rank.rank, text::line(&rank.host));
     }
@@ -152,6 +152,7 @@ pub(in crate::loads) fn outcomes(out: &mut String, report: &RanksReport) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::ranks::Ranked;
 
     #[test]
     fn a_spread_has_the_deviation_that_its_program_prints() {
@@ -169,14 +170,14 @@ mod tests {
     #[test]
     fn what_a_part_of_the_tasks_did_is_marked() {
         let meeting = |name: &str, ranks| PhaseMeeting { name: name.into(), ranks, ..PhaseMeeting::default() };
-        let mut report =
-            RanksReport { ranks: 2, phases: vec![meeting("a", 2), meeting("b", 1)], ..RanksReport::default() };
+        let ranked = Ranked { ranks: 2, phases: vec![meeting("a", 2), meeting("b", 1)], ..Ranked::default() };
+        let mut report = RanksReport { ranked, ..RanksReport::default() };
         let words = |report: &RanksReport| -> Vec<Option<String>> {
-            report.phases.iter().map(|phase| lacking(report, phase)).collect()
+            report.ranked.phases.iter().map(|phase| lacking(report, phase)).collect()
         };
         assert_eq!(words(&report), [None, Some("1 of 2 tasks".into())]);
-        report.phases[1].ranks = 2;
-        report.ended_early = Some("a task hung".into());
+        report.ranked.phases[1].ranks = 2;
+        report.ranked.ended_early = Some("a task hung".into());
         assert_eq!(words(&report), [None, Some("ended early".into())]);
 
         let of = |figures: &[Option<&'static str>]| {

@@ -16,13 +16,14 @@ pub fn print(results: &Results<'_>) -> String {
         out,
         "mdtest (fstone {}) was launched with {} total task(s) on {} node(s)",
         env!("CARGO_PKG_VERSION"),
-        report.ranks,
-        report.nodes
+        report.ranked.ranks,
+        report.ranked.nodes
     );
     let _ = writeln!(out, "Command line used: {}", text::line(&place.command_line));
-    let first = report.per_rank.first().map(|rank| rank.host.as_str());
+    let first = report.ranked.per_rank.first().map(|rank| rank.host.as_str());
     let here = |host: &str| if Some(host) == first { '1' } else { '0' };
-    let _ = writeln!(out, "Nodemap: {}", report.per_rank.iter().map(|rank| here(&rank.host)).collect::<String>());
+    let _ =
+        writeln!(out, "Nodemap: {}", report.ranked.per_rank.iter().map(|rank| here(&rank.host)).collect::<String>());
     let _ = writeln!(out, "{:<20}: {}", "Path", text::line(&place.path));
     let used = |all: u64, free: u64| if all == 0 { 0.0 } else { 100.0 * (1.0 - free as f64 / all as f64) };
     let gib = place.bytes as f64 / f64::from(1 << 30);
@@ -40,7 +41,7 @@ pub fn print(results: &Results<'_>) -> String {
         (true, false) => "files",
         _ => "directories",
     };
-    let _ = writeln!(out, "{} tasks, {} {what}", report.ranks, u64::from(report.ranks) * mdtest.items);
+    let _ = writeln!(out, "{} tasks, {} {what}", report.ranked.ranks, u64::from(report.ranked.ranks) * mdtest.items);
     let rows = results.rows();
     if mdtest.print_rates {
         table(&mut out, &format!("rate (in ops/sec): (of {} iterations)", mdtest.iterations), &rows, |figure| {
@@ -124,14 +125,14 @@ pub fn json(results: &Results<'_>) -> Value {
         "path": place.path,
         "started": place.times[0],
         "finished": place.times[1],
-        "tasks": report.ranks,
-        "nodes": report.nodes,
+        "tasks": report.ranked.ranks,
+        "nodes": report.ranked.nodes,
         "items_per_task": mdtest.items,
         "items_per_directory": mdtest.each,
         "iterations": mdtest.iterations,
         "seed": report.seed,
-        "completed_tasks": report.completed,
-        "ended_early": report.ended_early,
+        "completed_tasks": report.ranked.completed,
+        "ended_early": report.ranked.ended_early,
         "operations": rows,
         "errors": report.load.errors,
         "warnings": report.load.warnings,

@@ -6,7 +6,7 @@ use crate::{
 use fstone_model::{
     Histogram, LoadReport,
     load::OperationReport,
-    ranks::{PhaseMeeting, RankPhase, RankReport, RanksReport},
+    ranks::{PhaseMeeting, RankPhase, RankReport, Ranked, RanksReport},
     workload::{Directories, Existing, FileChoice, Operation, Workload},
 };
 use std::time::Duration;
@@ -197,15 +197,16 @@ fn report(plan: &Plan) -> RanksReport {
         latency: Histogram::from_values(&[1000, 2000]),
         ..OperationReport::default()
     });
-    RanksReport {
+    let ranked = Ranked {
         ranks: 2,
         nodes: 2,
         completed: 2,
-        load: LoadReport { operations: operations.collect(), ..LoadReport::default() },
         phases: meetings.collect(),
         per_rank: vec![rank(0), rank(1)],
-        ..RanksReport::default()
-    }
+        ..Ranked::default()
+    };
+    let load = LoadReport { operations: operations.collect(), ..LoadReport::default() };
+    RanksReport { ranked, load, ..RanksReport::default() }
 }
 
 #[test]

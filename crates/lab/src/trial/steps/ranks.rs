@@ -160,24 +160,24 @@ fn used(command: &CommandLine, places: &[&Path]) -> Vec<PathBuf> {
 
 /// The figures of all ranks, and of this machine.
 fn figures(ranks: &RanksReport, readings: Option<&Readings>) -> Vec<Figure> {
-    let mut figures = if ranks.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
+    let mut figures = if ranks.ranked.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
     // What the ranks used and wrote is of all nodes, where the processors and the device that are read here are of this one.
     let mixed = [catalog::PROCESS_CPU.name, catalog::WRITE_AMPLIFICATION.name];
-    figures.retain(|figure| ranks.nodes == 1 || !mixed.contains(&figure.metric.as_str()));
+    figures.retain(|figure| ranks.ranked.nodes == 1 || !mixed.contains(&figure.metric.as_str()));
     figures.extend(ranks_figures(ranks));
     figures
 }
 
 /// The first rank that did not end as it should, if any: that is what became of the step.
 fn outcome(step: &Step, ranks: &RanksReport, output: &CommandOutput) -> Option<Outcome> {
-    let lost = ranks.per_rank.iter().filter(|rank| rank.outcome.words().is_some());
+    let lost = ranks.ranked.per_rank.iter().filter(|rank| rank.outcome.words().is_some());
     // One that failed by itself says more than those that ended for want of it.
     let first =
         lost.clone().find(|rank| matches!(rank.outcome, RankOutcome::Hung { .. })).or_else(|| lost.clone().next());
     if let Some(rank) = first {
         let others = match lost.count() {
             1 => String::new(),
-            lost => format!("; {lost} of {} ranks did not end normally", ranks.ranks),
+            lost => format!("; {lost} of {} ranks did not end normally", ranks.ranked.ranks),
         };
         let words = format!(
             "rank {} on {} (process {}) {}: {}{others}",
@@ -194,9 +194,9 @@ fn outcome(step: &Step, ranks: &RanksReport, output: &CommandOutput) -> Option<O
         });
     }
     // What is left of a job that was killed at once has phases, and no report of the load.
-    let whole = ranks.merged > 0 && ranks.ended_early.is_none();
+    let whole = ranks.ranked.merged > 0 && ranks.ranked.ended_early.is_none();
     (!whole).then(|| {
-        let why = ranks.ended_early.clone().unwrap_or_else(|| end_of(output));
+        let why = ranks.ranked.ended_early.clone().unwrap_or_else(|| end_of(output));
         Outcome::Failed(Reason::new(&step.name, format!("the ranks ended early: {why}")))
     })
 }
@@ -207,8 +207,13 @@ fn end_of(output: &CommandOutput) -> String {
 
 /// What has to be said of how the ranks met.
 fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
-    let skewed: Vec<&str> =
-        ranks.phases.iter().filter(|phase| phase.measured && phase.skewed).map(|phase| phase.name.as_str()).collect();
+    let skewed: Vec<&str> = ranks
+        .ranked
+        .phases
+        .iter()
+        .filter(|phase| phase.measured && phase.skewed)
+        .map(|phase| phase.name.as_str())
+        .collect();
     (!skewed.is_empty()).then(|| {
         format!(
             "{}: in {} the ranks started or ended more than 1 % of the time apart, and not all were at work meanwhile",
@@ -326,13 +331,14 @@ impl Drop for Meeting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::LoadReport;
+    use fstone_model::{LoadReport, ranks::Ranked};
 
     #[test]
     fn processor_time_of_several_nodes_is_no_figure_of_one() {
         let has_it = |nodes| {
             let load = LoadReport { elapsed_ns: 1_000_000_000, process_user_ns: 1, ..LoadReport::default() };
-            let ranks = RanksReport { merged: 2, ranks: 2, nodes, load, ..RanksReport::default() };
+            let ranked = Ranked { merged: 2, ranks: 2, nodes, ..Ranked::default() };
+            let ranks = RanksReport { ranked, load, ..RanksReport::default() };
             figures(&ranks, None).iter().any(|figure| figure.metric == catalog::PROCESS_CPU.name)
         };
         assert!(has_it(1) && !has_it(2));
