@@ -35,13 +35,15 @@ impl Apart {
         }
     }
 
-    /// What has Open MPI's launcher keep its own files there, and TMPDIR stays the user's. It is the same place on all nodes: its ranks
-    /// are told one for all, and refuse one for the launcher's node beside that. Nothing where the user says where they are to be.
-    pub(super) fn variables(&self) -> Vec<(String, String)> {
+    /// Variables that make Open MPI's launcher keep its own files in that memory; TMPDIR stays the user's. Open MPI tells all nodes the
+    /// same directory (its ranks reject another one for the launcher's node), and on other nodes /dev/shm is not the trial's own. So there
+    /// are no variables if ranks may run on `other_nodes`, or if the user names a directory.
+    pub(super) fn variables(&self, other_nodes: bool) -> Vec<(String, String)> {
         let of_user = |prefix: &&str| {
             ["", "local_", "remote_"].iter().any(|of| std::env::var_os(format!("{prefix}_{of}tmpdir_base")).is_some())
         };
-        let ours = ["OMPI_MCA_orte", "PRTE_MCA_prte"].into_iter().filter(|prefix| self.memory && !of_user(prefix));
+        let private = self.memory && !other_nodes;
+        let ours = ["OMPI_MCA_orte", "PRTE_MCA_prte"].into_iter().filter(|prefix| private && !of_user(prefix));
         ours.map(|prefix| (format!("{prefix}_tmpdir_base"), MEMORY.into())).collect()
     }
 }
@@ -67,6 +69,14 @@ fn is_in(directory: &Path, used: &[PathBuf]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_private_directory_is_named_only_if_all_ranks_run_here() {
+        // Nothing is mounted, so nothing may be unmounted.
+        let apart = std::mem::ManuallyDrop::new(Apart { memory: true, processes: false });
+        assert_eq!(apart.variables(false).len(), 2);
+        assert_eq!(apart.variables(true), []);
+    }
 
     #[test]
     fn what_is_in_a_directory_is_found_by_any_of_its_paths() {

@@ -86,7 +86,9 @@ impl Session {
         json.and_then(|json| fs::write(place.task(), json)).map_err(work)?;
         let mut command = command(launch, &place.task()).map_err(work)?;
         let apart = Apart::new(&used(&command, &[&place.0, &self.place]));
-        command.env.extend(apart.variables());
+        // What is mounted here is on no other node, and so are its ranks.
+        let other_nodes = !self.mounted && self.own.is_none();
+        command.env.extend(apart.variables(other_nodes));
 
         let started = Instant::now();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
