@@ -3,6 +3,7 @@
 use crate::Histogram;
 use crate::check::checked;
 use crate::ranked::Ranked;
+use crate::workload::ErrorPolicy;
 use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
@@ -384,6 +385,12 @@ impl CallReport {
 }
 
 impl LoadReport {
+    /// The error that ended the load, under this policy.
+    #[must_use]
+    pub fn ended_by(&self, on_error: ErrorPolicy) -> Option<&ErrorReport> {
+        self.errors.first().filter(|_| on_error == ErrorPolicy::Stop)
+    }
+
     /// Takes out what no page shows: the latencies of threads, and of system calls other than those that make data durable.
     pub fn shorten(&mut self) {
         self.per_thread.clear();

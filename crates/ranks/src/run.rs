@@ -70,7 +70,7 @@ pub fn run<T: Transport>(
         member: None,
         report: None,
         done: false,
-        stops_on_error: settings.workload.on_error == ErrorPolicy::Stop,
+        on_error: settings.workload.on_error,
         coordinator: (rank == 0).then(|| Coordinator::new(settings, size, now_ns)),
         awake_until_ns: 0,
         heard_ns: now_ns,
@@ -178,7 +178,7 @@ struct Node {
     report: Option<Box<LoadReport>>,
     done: bool,
     /// Whether an operation that fails ends the load.
-    stops_on_error: bool,
+    on_error: ErrorPolicy,
     coordinator: Option<Coordinator>,
     awake_until_ns: u64,
     /// When it last heard of rank 0.
@@ -305,8 +305,8 @@ impl Node {
         if !std::mem::replace(&mut self.done, true) {
             let early = self.member.as_ref().is_none_or(|member| member.parted());
             let reports = self.report.is_some();
-            let first = self.report.as_ref().and_then(|report| report.errors.first()).filter(|_| self.stops_on_error);
-            let halted = first.map(|error| format!("{} of {:?} failed: {}", error.call, error.path, error.text));
+            let error = self.report.as_ref().and_then(|report| report.ended_by(self.on_error));
+            let halted = error.map(|error| format!("{} of {:?} failed: {}", error.call, error.path, error.text));
             self.say(transport, 0, Message::Done { failed, halted, unfinished, early, reports });
         }
     }

@@ -13,7 +13,6 @@ use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions}
 use fstone_model::{
     Workload,
     ranks::{REPORT_FILE, RankNews, RankOutcome, RanksReport, TABLE_FILE},
-    workload::ErrorPolicy,
 };
 use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
@@ -263,7 +262,7 @@ fn carry_out(
     report.per_thread.clear();
     let ran = Ran { workload, directory, options, member: observer.member };
     // Its error ends the load of all. The others are still at it, and come to no meeting before they are told.
-    let halted = workload.on_error == ErrorPolicy::Stop && !report.errors.is_empty() && ran.member.size() > 1;
+    let halted = report.ended_by(workload.on_error).is_some() && ran.member.size() > 1;
     let unfinished = observer.course.filter(|_| !halted).and_then(|course| course.ended(&ran).err());
     Ok(Loaded { report, unfinished })
 }
