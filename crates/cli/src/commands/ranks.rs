@@ -443,3 +443,6 @@ impl Conclusion for Results {
         self.exit as u8
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! A course of several ranks, which are threads of this process.
+
+use super::*;
+use fstone_formats::{Source, native};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// How often the ranks meet after their load.
+const MEETINGS: usize = 2;
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Meets after the load, and remembers who met.
+#[derive(Default)]
+struct Meets {
+    met: Mutex<Vec<(u32, bool)>>,
+    report: Mutex<Option<RanksReport>>,
+}
+
+impl Course for Meets {
+    fn prepare(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn ended(&self, load: &Ran<'_>) -> Result<(), String> {
+        for _ in 0..MEETINGS {
+            let met = load.member.meet().is_ok();
+            locked(&self.met).push((load.member.rank(), met));
+        }
+        Ok(())
+    }
+
+    fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error> {
+        *locked(&self.report) = Some(report.clone());
+        Ok((String::new(), false))
+    }
+
+    fn left(&self, _report: &RanksReport) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn live(&self) -> bool {
+        false
+    }
+}
+
+fn workload(on_error: &str) -> Workload {
+    let text = format!(
+        r#"
+name = "course"
+on-error = "{on_error}"
+fileset = [{{ name = "files", files = 20, size = "4 KiB" }}]
+[[phase]]
+name = "first"
+stop = {{ operations = 10 }}
+group = [{{ name = "stat", sequence = [{{ stat = {{}}, fileset = "files" }}] }}]
+[[phase]]
+name = "second"
+stop = {{ time = "2 s" }}
+group = [{{ name = "stat", sequence = [{{ stat = {{}}, fileset = "files" }}] }}]
+"#
+    );
+    native::parse(&Source::new("load.toml".to_owned(), text)).expect("a workload")
+}
+
+/// Removes every file below a directory.
+fn remove_files(directory: &Path) {
+    for entry in fs::read_dir(directory).expect("it is there") {
+        let path = entry.expect("readable").path();
+        if path.is_dir() { remove_files(&path) } else { fs::remove_file(&path).expect("removed") }
+    }
+}
+
+/// Runs three ranks. If `fails`, the files of rank 1 disappear in the second phase.
+fn three(on_error: &str, fails: bool) -> (Vec<(u32, bool)>, RanksReport) {
+    let place = tempfile::tempdir().expect("a directory");
+    let (files, results) = (place.path().join("files"), place.path().join("results"));
+    fs::create_dir(&files).expect("made");
+    let course = Arc::new(Meets::default());
+    let patient = Duration::from_secs(60);
+    let load = || Load {
+        workload: workload(on_error),
+        directories: vec![files.clone()],
+        seed: 1,
+        ownership: Ownership::Marked,
+        told: Told::Course(Arc::clone(&course) as Arc<dyn Course>),
+        results: Some(results.clone()),
+        silence: patient,
+        stillness: patient,
+        measure_null: false,
+        expected: None,
+    };
+    std::thread::scope(|scope| {
+        for rank in simulated::world(3) {
+            let load = load();
+            scope.spawn(move || run_on(load, rank).unwrap_or_else(|failure| panic!("{:#}", failure.error)));
+        }
+        if fails {
+            // It is written when all have ended the first phase.
+            while !results.join(REPORT_FILE).exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            remove_files(&files.join("rank1"));
+        }
+    });
+    let report = locked(&course.report).take().expect("rank 0 showed it");
+    let mut met = std::mem::take(&mut *locked(&course.met));
+    met.sort_unstable();
+    (met, report)
+}
+
+#[test]
+fn all_ranks_meet_after_a_load() {
+    for (on_error, fails) in [("stop", false), ("continue", true)] {
+        let (met, report) = three(on_error, fails);
+        let all = [0, 1, 2].into_iter().flat_map(|rank| [(rank, true); MEETINGS]);
+        assert_eq!(met, all.collect::<Vec<_>>(), "{on_error}: {:?}", report.ranked.per_rank);
+        assert_eq!(report.load.errors.is_empty(), !fails, "{:?}", report.load.errors);
+        assert_eq!(report.ranked.ended_early, None);
+    }
+}
+
+/// The rank with the error comes to no meeting, so none may wait for it or count it as one that met.
+#[test]
+fn an_error_of_one_rank_ends_all() {
+    let (met, report) = three("stop", true);
+    let others = [0, 2].into_iter().flat_map(|rank| [(rank, false); MEETINGS]);
+    assert_eq!(met, others.collect::<Vec<_>>(), "{:?}", report.ranked.per_rank);
+    let outcomes: Vec<_> = report.ranked.per_rank.iter().map(|rank| &rank.outcome).collect();
+    assert!(
+        matches!(outcomes[..], [RankOutcome::EndedEarly, RankOutcome::Failed { .. }, RankOutcome::EndedEarly]),
+        "{outcomes:?}"
+    );
+    let why = report.ranked.ended_early.as_deref().unwrap_or_default();
+    assert!(why.starts_with("rank 1 on ") && why.contains("No such file"), "{why}");
+}
