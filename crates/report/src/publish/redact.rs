@@ -3,11 +3,11 @@
 //! Every string of a run and its trials goes through here in its JSON form, so a field that is added to the model is
 //! not forgotten. What nobody needs on a published page (the mounts, most of the kernel's command line) is left out entirely.
 
-use super::scan::{ENDS, Telling, is_ours, is_plain_device, is_word, telling};
+use super::scan::{ENDS, Telling, extent, is_ours, is_plain_device, is_word, telling};
 use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is published although it reveals whose machine it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,6 +101,8 @@ pub(super) struct Redactor {
     shown: Shown,
     /// What is put in place of names, the longest first.
     names: BTreeMap<Longest, String>,
+    /// Paths that nothing but their occurrence elsewhere reveals, the longest first.
+    places: BTreeSet<Longest>,
     /// What the machines are called now, by [`key`].
     machines: HashMap<String, String>,
     /// The number of each path.
@@ -110,6 +112,17 @@ pub(super) struct Redactor {
 /// A name, in an order in which one that holds another comes before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Longest(std::cmp::Reverse<usize>, String);
+
+impl Longest {
+    fn of(name: &str) -> Self {
+        Self(std::cmp::Reverse(name.len()), name.to_owned())
+    }
+
+    /// Whether a text begins with it, in capitals or not.
+    fn begins(&self, text: &str) -> bool {
+        text.get(..self.1.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.1))
+    }
+}
 
 /// What distinguishes machines: many are called "localhost".
 fn key(name: &str, inventory: &Inventory) -> String {
@@ -126,7 +139,13 @@ fn machines(run: &Run) -> impl Iterator<Item = (&str, &Inventory)> {
 impl Redactor {
     /// For these runs, in the order in which their machines are numbered.
     pub(super) fn of(runs: &[&Dataset], shown: Shown) -> Self {
-        let mut new = Self { shown, names: BTreeMap::new(), machines: HashMap::new(), paths: HashMap::new() };
+        let mut new = Self {
+            shown,
+            names: BTreeMap::new(),
+            places: BTreeSet::new(),
+            machines: HashMap::new(),
+            paths: HashMap::new(),
+        };
         for (name, inventory) in runs.iter().flat_map(|dataset| machines(&dataset.run)) {
             let number = new.machines.len() + 1;
             new.machines.entry(key(name, inventory)).or_insert_with(|| format!("machine {number}"));
@@ -260,7 +279,7 @@ impl Redactor {
         let is_plain = |c: char| is_word(c) || "/.+@%-".contains(c);
         let named = path.contains(|c: char| c.is_ascii_alphabetic()) && path.trim_end_matches('/').contains('/');
         if named && path.starts_with(is_word) && path.chars().all(is_plain) && !is_ours(path) {
-            self.name(path, "[path]", self.shown.paths);
+            self.place(path);
         }
     }
 
@@ -289,7 +308,7 @@ impl Redactor {
         let spaced: Vec<&str> =
             ends.map(|end| &path[..end]).filter(|part| part.contains(|c| c == ' ' || ENDS.contains(&c))).collect();
         for part in spaced {
-            self.name(part, "[path]", self.shown.paths);
+            self.place(part);
         }
     }
 
@@ -313,8 +332,13 @@ impl Redactor {
 
     fn name(&mut self, name: &str, now: &str, shown: bool) {
         if !shown && name.len() > 1 && !NOBODYS.contains(&name.to_ascii_lowercase().as_str()) {
-            let longest = Longest(std::cmp::Reverse(name.len()), name.to_owned());
-            self.names.entry(longest).or_insert_with(|| now.to_owned());
+            self.names.entry(Longest::of(name)).or_insert_with(|| now.to_owned());
+        }
+    }
+
+    fn place(&mut self, path: &str) {
+        if !self.shown.paths && path.len() > 1 {
+            self.places.insert(Longest::of(path));
         }
     }
 
@@ -337,29 +361,73 @@ impl Redactor {
 
     /// A text without what tells.
     fn text(&mut self, text: &str) -> String {
-        let mut named = text.to_owned();
-        for (name, now) in &self.names {
-            named = without(&named, &name.1, now);
-        }
-        let (mut kept, mut rest, mut before) = (String::with_capacity(named.len()), named.as_str(), None);
+        let (mut kept, mut rest, mut before) = (String::with_capacity(text.len()), text, None);
         while let Some(first) = rest.chars().next() {
-            let (length, now) = match telling(rest, before) {
-                Some(Telling::Path(length)) if !self.shown.paths => (length, Some(self.path(&rest[..length]))),
-                Some(Telling::Serial(length)) if !self.shown.serials => (length, Some("[serial]".to_owned())),
-                Some(Telling::Address(length)) if !self.shown.hosts => (length, Some("[address]".to_owned())),
-                Some(
-                    Telling::Path(length)
-                    | Telling::Serial(length)
-                    | Telling::Address(length)
-                    | Telling::Harmless(length),
-                ) => (length, None),
-                None => (first.len_utf8(), None),
+            let name = self.name_at(rest, before);
+            let (length, now) = match self.place_at(rest, before).or_else(|| telling(rest, before)) {
+                // A name inside a path goes with the path: without its name the rest of it would not be one.
+                Some(found) if name.is_none_or(|(length, _)| length <= found.length()) => {
+                    let (length, what) = (found.length(), &rest[..found.length()]);
+                    let now = match found {
+                        Telling::Path(_) if !self.shown.paths => self.path(what),
+                        Telling::Serial(_) if !self.shown.serials => "[serial]".to_owned(),
+                        Telling::Address(_) if !self.shown.hosts => "[address]".to_owned(),
+                        _ => self.without_names(what),
+                    };
+                    (length, now)
+                }
+                _ => {
+                    name.map_or_else(|| (first.len_utf8(), first.to_string()), |(length, now)| (length, now.to_owned()))
+                }
             };
-            kept.push_str(now.as_deref().unwrap_or(&rest[..length]));
+            kept.push_str(&now);
             before = rest[..length].chars().next_back();
             rest = &rest[length..];
         }
         kept
+    }
+
+    /// A text in which only names are replaced.
+    fn without_names(&self, text: &str) -> String {
+        let (mut kept, mut rest, mut before) = (String::with_capacity(text.len()), text, None);
+        while let Some(first) = rest.chars().next() {
+            let length = match self.name_at(rest, before) {
+                Some((length, now)) => {
+                    kept.push_str(now);
+                    length
+                }
+                None => {
+                    kept.push(first);
+                    first.len_utf8()
+                }
+            };
+            before = rest[..length].chars().next_back();
+            rest = &rest[length..];
+        }
+        kept
+    }
+
+    /// The name that a text begins with as a whole word: its length, and what is put in its place.
+    fn name_at(&self, rest: &str, before: Option<char>) -> Option<(usize, &str)> {
+        if before.is_some_and(is_word) {
+            return None;
+        }
+        let is_it = |name: &Longest| name.begins(rest) && !rest[name.1.len()..].starts_with(is_word);
+        self.names.iter().find(|(name, _)| is_it(name)).map(|(name, now)| (name.1.len(), now.as_str()))
+    }
+
+    /// A known path, or one below it.
+    fn place_at(&self, rest: &str, before: Option<char>) -> Option<Telling> {
+        // What ends like a path from here may be one of the root's.
+        let is_inside = before.is_some_and(|c| is_word(c) || "/.~-".contains(c));
+        let is_it = |place: &&Longest| {
+            (place.1.starts_with('/') || !is_inside)
+                && place.begins(rest)
+                && !rest[place.1.len()..].starts_with(is_word)
+        };
+        let place = self.places.iter().find(is_it)?.1.len();
+        let below = &rest[place..];
+        Some(Telling::Path(place + below[..extent(below, before)].trim_end_matches('.').len()))
     }
 
     /// Paths are numbered: two of them are not to look like one.
@@ -370,29 +438,6 @@ impl Redactor {
     }
 }
 
-/// A text with `now` in place of a name, wherever that is a whole word.
-fn without(text: &str, name: &str, now: &str) -> String {
-    let (small, wanted) = (text.to_ascii_lowercase(), name.to_ascii_lowercase());
-    if !small.contains(&wanted) {
-        return text.to_owned();
-    }
-    let mut kept = String::with_capacity(text.len());
-    let mut done = 0;
-    for (at, found) in small.match_indices(&wanted) {
-        let end = at + found.len();
-        // What ends like a path from here may be one of the root's.
-        let longer = name.contains('/') && !name.starts_with('/') && text[..at].ends_with(['/', '.', '~', '-']);
-        if text[..at].ends_with(is_word) || text[end..].starts_with(is_word) || at < done || longer {
-            continue;
-        }
-        kept.push_str(&text[done..at]);
-        kept.push_str(now);
-        done = end;
-    }
-    kept.push_str(&text[done..]);
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,6 +446,7 @@ mod tests {
         let mut new = Redactor {
             shown: Shown::default(),
             names: BTreeMap::new(),
+            places: BTreeSet::new(),
             machines: HashMap::new(),
             paths: HashMap::new(),
         };
@@ -429,17 +475,22 @@ mod tests {
             ("mallory's patch", "[user]'s patch"),
             ("mallorys", "mallorys"),
             ("disk S4EWNX0N is slow", "disk [serial] is slow"),
-            ("open /home/eve moon/study dir/y: no", "open [path]/y: no"),
-            ("cp '/srv/a b/c' /srv/d", "cp '[path 1]' [path 2]"),
-            ("again /srv/d", "again [path 2]"),
-            ("sshfs alice@filer.corp:/srv /usr/bin/x", "sshfs [user]@[host]:[path 3] /usr/bin/x"),
+            ("open /home/eve moon/study dir/y: no", "open [path 1]: no"),
+            ("open '/home/eve moon/study dir/y z': no", "open '[path 2]': no"),
+            ("cp '/srv/a b/c' /srv/d", "cp '[path 3]' [path 4]"),
+            ("again /srv/d", "again [path 4]"),
+            ("sshfs alice@filer.corp:/srv /usr/bin/x", "sshfs [user]@[host]:[path 5] /usr/bin/x"),
+            ("no /home/mallory/acme-merger/plans here", "no [path 6] here"),
+            ("no /mnt/eve-laptop/acme, no /srv/S4EWNX0N/acme", "no [path 7], no [path 8]"),
+            ("/usr/bin/mallory and mallory/acme.toml", "/usr/bin/[user] and [path 9]"),
             ("https://bob:token@git.corp/x failed", "[address] failed"),
             ("tcp to 10.0.0.7:22, 10 times", "tcp to [address]:22, 10 times"),
-            ("no /srv/acme,merger/x", "no [path]"),
-            ("images/acme: is full", "[path]: is full"),
+            ("no /srv/acme,merger/x", "no [path 10]"),
+            ("images/acme: is full", "[path 11]: is full"),
+            ("images/acme/merger.", "[path 12]."),
             ("image of /dev/loop0 in myimages/acme", "image of /dev/loop0 in myimages/acme"),
-            ("run ./acme/x.toml then loads/acme.fio, 9/10 in docs/x", "run [path 4] then [path 5], 9/10 in docs/x"),
-            ("/etc/acme/key, /usr/local/bin/acme, /usr/bin/tar", "[path 6], [path 7], /usr/bin/tar"),
+            ("run ./acme/x.toml then loads/acme.fio, 9/10 in docs/x", "run [path 13] then [path 14], 9/10 in docs/x"),
+            ("/etc/acme/key, /usr/local/bin/acme, /usr/bin/tar", "[path 15], [path 16], /usr/bin/tar"),
             ("eth0 52-54-00-12-34-56", "eth0 [address]"),
             ("fsck.ext4 -n /dev/loop0, 400 MiB/s", "fsck.ext4 -n /dev/loop0, 400 MiB/s"),
         ] {
@@ -451,5 +502,6 @@ mod tests {
     fn what_is_asked_for_stays() {
         let mut redactor = Redactor { shown: Shown { paths: true, ..Shown::default() }, ..redactor() };
         assert_eq!(redactor.text("cp /srv/d x; 10.0.0.7"), "cp /srv/d x; [address]");
+        assert_eq!(redactor.text("cp /home/mallory/acme x"), "cp /home/[user]/acme x");
     }
 }

@@ -15,6 +15,15 @@ pub(super) enum Telling {
     Harmless(usize),
 }
 
+impl Telling {
+    /// In bytes.
+    pub(super) const fn length(self) -> usize {
+        match self {
+            Self::Path(length) | Self::Serial(length) | Self::Address(length) | Self::Harmless(length) => length,
+        }
+    }
+}
+
 /// Ends a path, unless it began with a quote.
 pub(super) const ENDS: &[char] = &['"', '\'', '`', ',', ';', ':', '(', ')', '[', ']', '{', '}', '<', '>', '|', '&'];
 
@@ -158,7 +167,7 @@ fn is_file(name: &str) -> bool {
 }
 
 /// Where a path ends that may have begun with a quote.
-fn extent(rest: &str, before: Option<char>) -> usize {
+pub(super) fn extent(rest: &str, before: Option<char>) -> usize {
     let end = match before.filter(|c| matches!(c, '"' | '\'' | '`')) {
         Some(quote) => rest.find(quote),
         None => rest.find(|c: char| c.is_whitespace() || ENDS.contains(&c)),

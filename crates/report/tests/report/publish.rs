@@ -6,7 +6,7 @@ use fstone_report::publish::{Gallery, INDEX, Page, Shown};
 use std::fs;
 
 /// What nobody is to read.
-const SECRETS: [&str; 14] = [
+const SECRETS: [&str; 15] = [
     "mallory",
     "moonbase",
     "S4EWNX0N123456",
@@ -21,6 +21,7 @@ const SECRETS: [&str; 14] = [
     "far-node",
     "52-54-00-12-34-57",
     "acme",
+    "merger",
 ];
 
 /// A run on a machine of this name, full of what tells.
@@ -51,6 +52,9 @@ fn telling(host: &str, factor: f64, hour: u64) -> Dataset {
     }
     for trial in &mut dataset.trials {
         trial.warnings.push(format!("{host}: /home/mallory/secret project/image is slow"));
+        trial.warnings.push(format!(
+            "cp: /home/mallory/merger/plans, /mnt/{host}/merger/x and /scratch/S4EWNX0N123456/merger are full"
+        ));
         trial.effective.superblock.push(("UUID".into(), "4f2c1a7e-0b1d-4c55-9d3e-0123456789ab".into()));
         for step in &mut trial.steps {
             for figure in &mut step.figures {
