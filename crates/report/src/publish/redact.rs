@@ -327,7 +327,10 @@ impl Redactor {
     fn host(&mut self, name: &str, now: &str) {
         self.name(name, now, self.shown.hosts);
         let short = name.split('.').next().unwrap_or_default();
-        self.name(short, now, self.shown.hosts);
+        // An address has none, and a number is a word of many texts.
+        if !short.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.name(short, now, self.shown.hosts);
+        }
     }
 
     fn name(&mut self, name: &str, now: &str, shown: bool) {
@@ -366,7 +369,7 @@ impl Redactor {
             let name = self.name_at(rest, before);
             let (length, now) = match self.place_at(rest, before).or_else(|| telling(rest, before)) {
                 // A name inside a path goes with the path: without its name the rest of it would not be one.
-                Some(found) if name.is_none_or(|(length, _)| length <= found.length()) => {
+                Some(found) if name.is_none_or(|(length, _)| length < found.length()) => {
                     let (length, what) = (found.length(), &rest[..found.length()]);
                     let now = match found {
                         Telling::Path(_) if !self.shown.paths => self.path(what),
@@ -457,6 +460,8 @@ mod tests {
             "Serial Number: S4EWNX0N\n",
             "took ~10 min",
             "alice@filer.corp:/srv",
+            "10.0.0.9:/export",
+            "12.corp:/export",
             "/srv/acme,merger/x",
         ] {
             new.learn_text(text);
@@ -485,6 +490,7 @@ mod tests {
             ("/usr/bin/mallory and mallory/acme.toml", "/usr/bin/[user] and [path 9]"),
             ("https://bob:token@git.corp/x failed", "[address] failed"),
             ("tcp to 10.0.0.7:22, 10 times", "tcp to [address]:22, 10 times"),
+            ("on 10.0.0.9 and 12.corp, 12 times", "on [host] and [host], 12 times"),
             ("no /srv/acme,merger/x", "no [path 10]"),
             ("images/acme: is full", "[path 11]: is full"),
             ("images/acme/merger.", "[path 12]."),
