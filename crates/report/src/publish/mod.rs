@@ -48,10 +48,9 @@ impl Gallery {
         places.sort_by_key(|place| (runs[*place].run.started_unix_ns, runs[*place].run.identified()));
         let ordered: Vec<&Dataset> = places.iter().map(|place| &runs[*place]).collect();
         let redactor = Redactor::of(&ordered, shown);
-        let names = names(&ordered);
         let runs = ordered.iter().zip(1..).map(|(run, number)| redactor.redacted(run, number));
         let runs: Vec<Dataset> = runs.collect::<Result<_, _>>()?;
-        Ok(Self { names, redactor, runs, places })
+        Ok(Self { names: names(&ordered, &runs), redactor, runs, places })
     }
 
     /// Name of the page of the run at this place.
@@ -126,12 +125,14 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
 }
 
 /// The names of runs' pages, from study and identity, which stay the same when other runs are published.
-fn names(runs: &[&Dataset]) -> Vec<String> {
+fn names(runs: &[&Dataset], redacted: &[Dataset]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for dataset in runs {
-        let name = unique(&format!("{}-{}", plain(&dataset.run.plan.study), identity(&dataset.run)), |name| {
-            names.iter().any(|other| other == name)
-        });
+    for (dataset, redacted) in runs.iter().zip(redacted) {
+        let study = &dataset.run.plan.study;
+        // What is put in place of a machine's name depends on which other runs are published.
+        let study = if *study == redacted.run.plan.study { plain(study) } else { "run".to_owned() };
+        let name =
+            unique(&format!("{study}-{}", identity(&dataset.run)), |name| names.iter().any(|other| other == name));
         names.push(name);
     }
     names

@@ -156,6 +156,17 @@ fn addresses_are_of_the_run_itself() {
 }
 
 #[test]
+fn addresses_tell_no_more_than_their_pages() {
+    let mut run = telling("moonbase", 1.0, 0);
+    run.run.plan.study = "mallory-moonbase".into();
+    for (name, page) in published(&[run], Shown::default()) {
+        for secret in ["mallory", "moonbase"] {
+            assert!(!name.contains(secret) && !page.contains(secret), "{secret} in {name}");
+        }
+    }
+}
+
+#[test]
 fn a_run_without_a_figure_says_so() {
     let mut run = telling("a-host", 1.0, 0);
     run.trials.clear();
