@@ -3,7 +3,7 @@
 //! Every string of a run and its trials goes through here in its JSON form, so a field that is added to the model is
 //! not forgotten. What nobody needs on a published page (the mounts, most of the kernel's command line) is left out entirely.
 
-use super::scan::{ENDS, Telling, extent, is_ours, is_plain_device, is_word, telling};
+use super::scan::{ENDS, Telling, extent, is_host, is_ours, is_plain_device, is_word, server, telling};
 use fstone_model::{Dataset, Inventory, Note, Trial, dataset::Run, note::NOTE_CHARACTERS};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -267,6 +267,11 @@ impl Redactor {
                 }
             }
         }
+        for (at, _) in text.match_indices("//").filter(|(at, _)| !text[..*at].ends_with([':', '/', '.'])) {
+            if let Some(server) = server(&text[at..]).filter(|_| !text[..at].ends_with(is_word)) {
+                self.host(server, "[host]");
+            }
+        }
         let small = text.to_ascii_lowercase();
         for (at, word) in small.match_indices("serial") {
             self.learn_serial(&text[at + word.len()..]);
@@ -283,15 +288,20 @@ impl Redactor {
         }
     }
 
-    /// A directory of another machine, as a whole word: `filer:/export`, `alice@filer.corp:/srv`.
+    /// A directory of another machine, as a whole word: `filer:/export`, `alice@filer.corp:/srv`, `mon1,mon2:6789:/`.
     fn learn_remote(&mut self, word: &str) {
         let Some((place, path)) = word.split_once(":/") else { return };
-        let (user, host) = place.split_once('@').map_or((None, place), |(user, host)| (Some(user), host));
-        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| is_word(c) || "-.".contains(c));
-        if path.starts_with('/') || !is_name(host) || !user.is_none_or(is_name) {
+        let (user, hosts) = place.split_once('@').map_or((None, place), |(user, hosts)| (Some(user), hosts));
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let without_port = |host| match str::rsplit_once(host, ':') {
+            Some((host, port)) if is_port(port) => host,
+            _ => host,
+        };
+        let hosts: Vec<&str> = hosts.split(',').map(without_port).collect();
+        if path.starts_with('/') || !hosts.iter().all(|host| is_host(host)) || !user.is_none_or(is_host) {
             return;
         }
-        self.host(host, "[host]");
+        hosts.into_iter().for_each(|host| self.host(host, "[host]"));
         if let Some(user) = user {
             self.name(user, "[user]", self.shown.users);
         }
@@ -461,6 +471,9 @@ mod tests {
             "took ~10 min",
             "alice@filer.corp:/srv",
             "10.0.0.9:/export",
+            "mon1.corp,mon2.corp:6789:/",
+            "mount -t cifs //wardrobe.corp/plans /mnt",
+            "//usr/bin/tar",
             "12.corp:/export",
             "/srv/acme,merger/x",
         ] {
@@ -490,6 +503,7 @@ mod tests {
             ("/usr/bin/mallory and mallory/acme.toml", "/usr/bin/[user] and [path 9]"),
             ("https://bob:token@git.corp/x failed", "[address] failed"),
             ("tcp to 10.0.0.7:22, 10 times", "tcp to [address]:22, 10 times"),
+            ("mon1 and mon2.corp are down, wardrobe is not", "[host] and [host] are down, [host] is not"),
             ("on 10.0.0.9 and 12.corp, 12 times", "on [host] and [host], 12 times"),
             ("no /srv/acme,merger/x", "no [path 10]"),
             ("images/acme: is full", "[path 11]: is full"),
@@ -498,6 +512,7 @@ mod tests {
             ("run ./acme/x.toml then loads/acme.fio, 9/10 in docs/x", "run [path 13] then [path 14], 9/10 in docs/x"),
             ("/etc/acme/key, /usr/local/bin/acme, /usr/bin/tar", "[path 15], [path 16], /usr/bin/tar"),
             ("eth0 52-54-00-12-34-56", "eth0 [address]"),
+            ("mount //wardrobe.corp/plans/acme: //usr/bin/tar", "mount [path 17]: //usr/bin/tar"),
             ("fsck.ext4 -n /dev/loop0, 400 MiB/s", "fsck.ext4 -n /dev/loop0, 400 MiB/s"),
         ] {
             assert_eq!(redactor.text(text), kept, "{text}");

@@ -22,6 +22,16 @@ impl Telling {
             Self::Path(length) | Self::Serial(length) | Self::Address(length) | Self::Harmless(length) => length,
         }
     }
+
+    /// The same with one more slash in front.
+    const fn after_slash(self) -> Self {
+        match self {
+            Self::Path(length) => Self::Path(length + 1),
+            Self::Serial(length) => Self::Serial(length + 1),
+            Self::Address(length) => Self::Address(length + 1),
+            Self::Harmless(length) => Self::Harmless(length + 1),
+        }
+    }
 }
 
 /// Ends a path, unless it began with a quote.
@@ -66,6 +76,12 @@ const CARDS: [&str; 3] = ["enx", "wlx", "wwx"];
 /// Paths begin with these even if a letter precedes them, as in `-I/home/…`.
 const HOMES: [&str; 10] =
     ["/home/", "/root/", "/Users/", "/mnt/", "/media/", "/tmp/", "/var/", "/srv/", "/opt/", "/export/"];
+
+/// Directories at the root. Two slashes before another name are the address of a share: `//server/share`.
+const AT_ROOT: [&str; 20] = [
+    "home", "root", "Users", "mnt", "media", "tmp", "var", "srv", "opt", "export", "usr", "etc", "dev", "proc", "sys",
+    "run", "bin", "sbin", "lib", "lib64",
+];
 
 /// What the links in /dev/disk/by-id begin with.
 const BY_ID: [&str; 12] =
@@ -181,6 +197,13 @@ fn path(rest: &str, before: Option<char>) -> Option<Telling> {
         return None;
     }
     let found = rest[..extent(rest, before)].trim_end_matches('.');
+    if let Some(below) = found.strip_prefix("//").filter(|_| before != Some(':')) {
+        return if below.split('/').next().is_some_and(|first| AT_ROOT.contains(&first)) {
+            path(&rest[1..], before).map(Telling::after_slash)
+        } else {
+            server(found).map(|_| Telling::Path(found.len()))
+        };
+    }
     let mut parts = found.split('/');
     let first = parts.next()?;
     let second = parts.next()?;
@@ -192,6 +215,17 @@ fn path(rest: &str, before: Option<char>) -> Option<Telling> {
         return Some(Telling::Harmless(found.len()));
     }
     Some(Telling::Path(found.len()))
+}
+
+/// The server in `//server/share`, which is what CIFS mounts.
+pub(super) fn server(text: &str) -> Option<&str> {
+    let (server, share) = text.strip_prefix("//")?.split_once('/')?;
+    (is_host(server) && share.starts_with(is_word) && !AT_ROOT.contains(&server)).then_some(server)
+}
+
+/// Whether a machine may be called so.
+pub(super) fn is_host(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| is_word(c) || "-.".contains(c))
 }
 
 /// Whether a path of these parts is the same on every machine: `/usr/bin/tar` and `/dev/sda`, and not `/usr/local/…` or `/dev/vg/…`.
@@ -275,6 +309,9 @@ mod tests {
             "../acme",
             "acme-merger/study.toml",
             "trees/acme.tar.xz",
+            "//server/share",
+            "//10.0.0.7/share/acme",
+            "//home/alice/x",
         ] {
             assert_eq!(found(&format!("{path}: gone")), Some(Telling::Path(path.len())), "{path}");
         }
@@ -310,6 +347,10 @@ mod tests {
             "/sys/block/sda/queue/scheduler",
             "/usr",
             "/s",
+            "//",
+            "// x/y",
+            "//x",
+            "//usr/bin/tar",
             "..",
             "../..",
         ] {
