@@ -9,8 +9,8 @@ use fstone_model::workload::{
     Action, Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
     Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     LatencyTarget, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase,
-    Region, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
-    Zone, Zones,
+    Region, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Tour, TransactionRule, Transfer, Weighted,
+    Workload, Zone, Zones,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -407,6 +407,8 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 })
             });
             let region = if parts { region } else { Region::Whole };
+            let fits = matches!(&actions, Actions::Mix(mix) if mix.iter().all(|weighted| weighted.action.fits_tour()));
+            let tour = (fits && invalidate).then_some(if parts { Tour::InTurn } else { Tour::Drawn });
             // Only what moves data has a rate in bytes.
             let moves = actions.all().iter().any(|action| action.operation.nature().largest_block > 0);
             ThreadGroup {
@@ -425,6 +427,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 own_series: invalidate,
                 batches,
                 latency_target,
+                tour,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,
@@ -849,5 +852,27 @@ fn every_operation_has_its_word() {
         action.handle = operation.needs_handle().then_some(3);
         action.operation = operation;
         assert_eq!(parse(&native::print(&workload)), workload);
+    }
+}
+
+#[test]
+fn a_tour_is_of_a_mix_of_single_blocks() {
+    let group = |actions: &str| {
+        let text = format!(
+            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 2\nsize = \"1 MiB\"\n[[phase]]\nname = \"p\"\n[[phase.group]]\nname = \"g\"\n\
+             tour = \"one-by-one\"\nstop = {{ once-through = true }}\n{actions}\n"
+        );
+        native::parse(&Source::new("w.toml", text))
+    };
+    let read = "read = { size = \"4 KiB\", block = \"4 KiB\", pattern = \"cursor\" }";
+    let sound = group(&format!("[[phase.group.mix]]\n{read}")).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert_eq!(sound.phases[0].groups[0].tour, Some(Tour::OneByOne));
+    for (actions, why) in [
+        (format!("[[phase.group.sequence]]\n{read}"), "`tour` without a `mix`"),
+        (format!("[[phase.group.mix]]\nchoice = \"round-robin\"\n{read}"), "`read` cannot be part of a tour"),
+        ("[[phase.group.mix]]\nstat = {}".into(), "`stat` cannot be part of a tour"),
+    ] {
+        let wrong = group(&actions).expect_err("it is wrong").to_string();
+        assert!(wrong.contains(why), "{wrong}");
     }
 }

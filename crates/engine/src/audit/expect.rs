@@ -74,7 +74,8 @@ fn mix(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<f64> {
     for group in summary.workload.measured_phases().flat_map(|phase| &phase.groups) {
         let count = group.actions.all().len();
         let own: Vec<&OperationReport> = reports.by_ref().take(count).collect();
-        if !matches!(group.actions, Actions::Mix(_)) || count < 2 {
+        // Of a tour, shares are those on each file.
+        if !matches!(group.actions, Actions::Mix(_)) || count < 2 || group.tour.is_some() {
             continue;
         }
         let total: u64 = own.iter().map(|report| report.invocations + report.errors).sum();
@@ -155,7 +156,8 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
         }
         let untouched = untouched(summary, index, |group, action, report| {
             let indirect = action.handle.is_some() || action.numbers.is_some();
-            if action.operation.nature().changes_names() || action.fileset.is_none() || indirect {
+            if action.operation.nature().changes_names() || action.fileset.is_none() || indirect || group.tour.is_some()
+            {
                 return None;
             }
             match action.choice {
@@ -187,13 +189,16 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
     for (index, files) in summary.files.iter().enumerate() {
         let Some(count) = summary.touched.count(index).filter(|count| count.total > 0) else { continue };
         let total = count.total as f64;
-        let mut skewed = 0;
+        let (mut skewed, mut tours) = (0, Tours::default());
         let untouched = untouched(summary, index, |group, action, report| {
             let Some(transfer) = action.operation.nature().transfer else { return Some(1.0) };
             if group.region != Region::Whole {
                 return None;
             }
             let blocks = report.calls as f64;
+            if group.tour.is_some() {
+                return on_tour(group, action).then(|| tours.missed(group, blocks, total));
+            }
             match (transfer.pattern, action.choice) {
                 (Pattern::Random { distribution, .. }, choice) => {
                     let in_one_space = choice == FileChoice::Concatenated || files.table.live() == 1;
@@ -238,12 +243,46 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
     sum.finish("blocks", warnings)
 }
 
+/// Whether a thread's tour gives each block of the action's fileset once before any comes again.
+fn on_tour(group: &ThreadGroup, action: &Action) -> bool {
+    let of_fileset = |other: &&Action| other.fileset == action.fileset;
+    let grid = |action: &Action| match action.operation.nature().transfer?.pattern {
+        Pattern::Random { distribution: Distribution::Permutation, align_bytes } if action.blocks.is_none() => {
+            Some(align_bytes)
+        }
+        _ => None,
+    };
+    let first = grid(action);
+    first.is_some()
+        && group.threads == 1
+        && group.actions.all().into_iter().filter(of_fileset).all(|other| grid(other) == first)
+}
+
+/// What the actions of a tour have moved together, of the groups that were asked for.
+#[derive(Default)]
+struct Tours<'g> {
+    of: Option<&'g ThreadGroup>,
+    blocks: f64,
+}
+
+impl<'g> Tours<'g> {
+    /// Of the blocks that the actions of the group before this one left, the share that this one leaves.
+    fn missed(&mut self, group: &'g ThreadGroup, blocks: f64, total: f64) -> f64 {
+        if !self.of.is_some_and(|of| std::ptr::eq(of, group)) {
+            *self = Self { of: Some(group), blocks: 0.0 };
+        }
+        let left = total - self.blocks;
+        self.blocks += blocks;
+        if left > 0.0 { (1.0 - blocks / left).max(0.0) } else { 1.0 }
+    }
+}
+
 /// Share of a fileset's files or blocks that no action is expected to touch: the product over the actions. `None`
 /// when that cannot be told of one of them, or when there are none.
-fn untouched(
-    summary: &Summary<'_>,
+fn untouched<'a>(
+    summary: &Summary<'a>,
     fileset: usize,
-    mut missed: impl FnMut(&ThreadGroup, &Action, &OperationReport) -> Option<f64>,
+    mut missed: impl FnMut(&'a ThreadGroup, &'a Action, &'a OperationReport) -> Option<f64>,
 ) -> Option<f64> {
     let mut product = None;
     for (_, group, action, report) in actions(summary) {

@@ -104,7 +104,8 @@ impl<E: Io> Worker<'_, E> {
 
     #[inline(always)]
     fn next_action(&mut self, choice: &mut Choice) -> Next {
-        match &self.group.selector {
+        let group = self.group;
+        match &group.selector {
             Selector::Single => Next::Action(0),
             Selector::Mix(sums) => {
                 let drawn = self.random.below(sums.last().copied().unwrap_or(0));
@@ -117,6 +118,10 @@ impl<E: Io> Worker<'_, E> {
                 if *length == 0 { Next::End } else { Next::Action(index) }
             }
             Selector::Program(_) => self.next_of_program(&mut choice.course),
+            Selector::Tour => match group.tour.as_ref().and_then(|plan| self.next_of_tour(plan)) {
+                Some(index) => Next::Action(index),
+                None => Next::End,
+            },
             Selector::Ratio { ratio, counts } => {
                 let [firsts, seconds] = &**counts;
                 let (done, others) = (firsts.load(Ordering::Relaxed), seconds.load(Ordering::Relaxed));

@@ -3,7 +3,7 @@
 use super::choice::Choice;
 use crate::io::Io;
 use crate::measure::Call;
-use crate::plan::Selector;
+use crate::plan::{Guide, Selector};
 use crate::worker::{Fault, Worker};
 use fstone_model::workload::{FileChoice, Operation};
 use rustix::io::Errno;
@@ -31,7 +31,7 @@ impl<E: Io> Worker<'_, E> {
     pub(super) fn ran_out(&self, index: usize) {
         let action = &self.group.actions[index];
         let leaves = action.operation.is_of_leaves();
-        if action.choice == FileChoice::Rotation || action.numbers.is_some() || leaves {
+        if action.choice == FileChoice::Rotation || matches!(action.guide, Some(Guide::Numbers(_))) || leaves {
             let what = match action.operation {
                 Operation::Create { .. } | Operation::Mkdir => "free name",
                 _ if leaves => "directory",

@@ -18,6 +18,11 @@ pub(crate) struct Cover {
 }
 
 impl Cover {
+    /// Whether all places were taken in this round.
+    pub(crate) fn is_full(&self) -> bool {
+        self.places > 0 && self.left == 0
+    }
+
     /// First place and length of the next row, of at most so many of these places.
     pub(crate) fn next(&mut self, places: u64, most: u64, seed: u64) -> (u64, u64) {
         if self.places != places {

@@ -135,6 +135,15 @@ pub(crate) fn positions(transfer: &Transfer, size: u64) -> u64 {
     }
 }
 
+/// What places of the transfer are multiples of.
+#[inline(always)]
+pub(crate) fn alignment(transfer: &Transfer) -> u64 {
+    match transfer.pattern {
+        Pattern::Random { align_bytes, .. } => align_bytes.max(1),
+        _ => 1,
+    }
+}
+
 /// Length of one block of the transfer in a file of this size.
 pub(crate) fn block_bytes(transfer: &Transfer, size: u64) -> u64 {
     let block = match transfer.extent {

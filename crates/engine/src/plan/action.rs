@@ -25,8 +25,8 @@ pub(crate) struct PlannedAction {
     pub(crate) choice: FileChoice,
     /// The handle that it works by.
     pub(crate) handle: Option<usize>,
-    /// What the file's number is drawn from, in place of the choice.
-    pub(crate) numbers: Option<Sizes>,
+    /// What says which file, in place of the choice.
+    pub(crate) guide: Option<Guide>,
     pub(crate) rule: TransactionRule,
     /// What transactions are counted in.
     pub(crate) block_bytes: u64,
@@ -47,11 +47,32 @@ pub(crate) struct PlannedAction {
     pub(crate) covers: Vec<Mutex<Cover>>,
 }
 
+/// What says which file an action works on, if that is not its choice.
+#[derive(Debug)]
+pub(crate) enum Guide {
+    /// A number that is drawn from these.
+    Numbers(Sizes),
+    /// The thread's tour, which says where in the file as well.
+    Tour,
+}
+
 impl PlannedAction {
-    pub(super) fn new(action: &Action, manner: Manner, files: &[Files], rosters: &[Option<Roster>]) -> Self {
+    /// `tours` says whether its group makes a tour.
+    pub(super) fn new(
+        action: &Action,
+        tours: bool,
+        manner: Manner,
+        files: &[Files],
+        rosters: &[Option<Roster>],
+    ) -> Self {
         let fileset = action.fileset.map(|index| index as usize);
         let largest_block = action.operation.nature().largest_block;
-        let operation = with_smallest_block(action);
+        let mut operation = with_smallest_block(action);
+        if let Some(transfer) = operation.transfer_mut().filter(|_| tours) {
+            // Where its blocks are is the tour's.
+            transfer.pattern = Pattern::Cursor { shared: false };
+        }
+        let operation = operation;
         let nature = operation.nature();
         let transfer = nature.transfer;
         let space = match (action.choice, fileset, transfer) {
@@ -80,7 +101,11 @@ impl PlannedAction {
             fileset,
             choice: action.choice,
             handle: action.handle.map(|handle| handle as usize),
-            numbers: action.numbers.as_ref().and_then(|numbers| Sizes::new(numbers, 1).ok()),
+            guide: if tours {
+                Some(Guide::Tour)
+            } else {
+                action.numbers.as_ref().and_then(|numbers| Sizes::new(numbers, 1).ok()).map(Guide::Numbers)
+            },
             rule: action.transactions,
             block_bytes: largest_block.max(1),
             blocks: action.blocks.as_ref().and_then(|blocks| BlockSizes::new(blocks).ok()),

@@ -14,9 +14,12 @@ use fstone_model::workload::{
     Step, ThreadGroup, has_rank,
 };
 use rustix::thread::CpuSet;
+use std::collections::BTreeSet;
 
 /// Memory that a fileset's table takes for each file.
 const TABLE_BYTES: u64 = 16;
+/// Memory that a thread's tour takes for each file.
+const TOUR_BYTES: u64 = 64;
 /// Most requests in flight per thread.
 const MAX_DEPTH: u32 = 4096;
 
@@ -83,6 +86,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_rate(workload, group)?;
             check_cpus(group)?;
             check_region(group)?;
+            check_tour(group)?;
             check_program(workload, phase, group)?;
             if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
                 return refuse(format!(
@@ -187,6 +191,22 @@ fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
     Ok(())
 }
 
+/// Refuses tours of actions that are not one block each, or choose their files themselves.
+fn check_tour(group: &ThreadGroup) -> Result<(), LoadError> {
+    if group.tour.is_none() {
+        return Ok(());
+    }
+    let fits = |action: &Action| action.fits_tour();
+    match &group.actions {
+        Actions::Mix(mix) if mix.iter().all(|weighted| fits(&weighted.action)) => Ok(()),
+        _ => refuse(format!(
+            "has a tour in group {:?}, which needs a mix of reads and writes of one block each, at random places or by a cursor that is not \
+             shared, each on a fileset of its own choice and without another choice of files",
+            group.name
+        )),
+    }
+}
+
 /// Refuses I/O settings that exclude each other.
 fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(), LoadError> {
     let (io, name) = (workload.io_of(group), &group.name);
@@ -220,10 +240,22 @@ fn check_amounts(workload: &Workload) -> Result<(), LoadError> {
             fileset.name
         ));
     }
-    let wanted = workload.filesets.iter().map(files).sum::<u64>().saturating_mul(TABLE_BYTES);
+    let of_tour = |group: &ThreadGroup| {
+        let actions = group.actions.all();
+        let through: BTreeSet<u32> = actions.iter().filter_map(|action| action.fileset).collect();
+        let all = through.iter().filter_map(|index| workload.filesets.get(*index as usize)).map(files).sum::<u64>();
+        all.saturating_mul(u64::from(group.threads)).saturating_mul(TOUR_BYTES)
+    };
+    let tours = workload.phases.iter().map(|phase| {
+        let of_phase = phase.groups.iter().filter(|group| group.tour.is_some()).map(of_tour);
+        of_phase.fold(0, u64::saturating_add)
+    });
+    let tours = tours.max().unwrap_or(0);
+    let wanted = workload.filesets.iter().map(files).sum::<u64>().saturating_mul(TABLE_BYTES).saturating_add(tours);
     match memory_bytes() {
         Some(memory) if wanted > memory => refuse(format!(
-            "has files whose table takes {} MiB of memory, where {} MiB are free: it takes {TABLE_BYTES} bytes a file",
+            "has files whose tables take {} MiB of memory, where {} MiB are free: {TABLE_BYTES} bytes a file, and {TOUR_BYTES} for each thread \
+             whose tour leads to it",
             wanted >> 20,
             memory >> 20
         )),

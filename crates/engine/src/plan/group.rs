@@ -5,6 +5,7 @@ use super::limits::Limits;
 use super::program::{Mail, Program};
 use super::schedule::Schedule;
 use super::series::Series;
+use super::tour::TourPlan;
 use crate::fileset::Files;
 use crate::measure::Clock;
 use crate::pattern::Roster;
@@ -26,6 +27,8 @@ pub(crate) enum Selector {
         counts: Box<[CachePadded<AtomicU64>; 2]>,
     },
     Program(Box<Program>),
+    /// What its tour says.
+    Tour,
 }
 
 /// When the fsyncs of a group's policy are due while it runs.
@@ -74,6 +77,8 @@ pub(crate) struct GroupPlan {
     pub(crate) number: usize,
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) selector: Selector,
+    /// How its threads go through their files, if they make a tour.
+    pub(crate) tour: Option<TourPlan>,
     pub(crate) limits: Limits,
     /// Whether its threads can have many requests in flight.
     pub(crate) queues: bool,
@@ -128,10 +133,16 @@ impl GroupPlan {
         common: Common<'_>,
     ) -> Self {
         let Common { files, rosters, once, clock, mails, place, wears_out } = common;
-        let actions: Vec<PlannedAction> =
-            spec.actions.all().into_iter().map(|action| PlannedAction::new(action, manner, files, rosters)).collect();
+        let tour = TourPlan::of(spec);
+        let actions: Vec<PlannedAction> = spec
+            .actions
+            .all()
+            .into_iter()
+            .map(|action| PlannedAction::new(action, tour.is_some(), manner, files, rosters))
+            .collect();
         let selector = match &spec.actions {
             Actions::Program(steps) => Selector::Program(Box::new(Program::new(spec, steps, place, mails))),
+            _ if tour.is_some() => Selector::Tour,
             _ if actions.len() == 1 => Selector::Single,
             Actions::Mix(mix) => Selector::Mix(
                 mix.iter()
@@ -147,7 +158,7 @@ impl GroupPlan {
         let filesets: Vec<usize> = (0..files.len())
             .filter(|fileset| spec.actions.all().iter().any(|action| action.works_on(*fileset)))
             .collect();
-        let until_walked = once && actions.iter().any(PlannedAction::walks);
+        let until_walked = once && (tour.is_some() || actions.iter().any(PlannedAction::walks));
         let mut stop = spec.stop;
         let mut thread_quota = None;
         if once && !until_walked {
@@ -170,6 +181,7 @@ impl GroupPlan {
             number,
             actions,
             selector,
+            tour,
             limits,
             queues: manner.queues,
             until_walked,

@@ -14,13 +14,15 @@ mod program;
 mod schedule;
 mod searches;
 mod series;
+mod tour;
 mod wear;
 
-pub(crate) use action::{PlannedAction, cursor_of, is_permutation, is_read_back};
+pub(crate) use action::{Guide, PlannedAction, cursor_of, is_permutation, is_read_back};
 pub(crate) use check::check;
 pub(crate) use device::check_device;
 pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
 pub(crate) use searches::Searches;
+pub(crate) use tour::{ActionOfTour, TourPlan, Way};
 pub(crate) use wear::WearOut;

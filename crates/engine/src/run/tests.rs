@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+mod tours;
+
 fn group(operation: Operation) -> ThreadGroup {
     let action = Action::new("operation", operation, Some(0));
     let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);

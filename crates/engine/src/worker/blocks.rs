@@ -3,7 +3,7 @@
 use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::Io;
-use crate::pattern::{Cover, block_bytes, extent_bytes, positions, random_blocks};
+use crate::pattern::{Cover, alignment, block_bytes, extent_bytes, positions, random_blocks};
 use crate::plan::is_permutation;
 use fstone_model::workload::{Extent, FileChoice, Pattern, Transfer};
 use std::sync::{Mutex, PoisonError};
@@ -34,6 +34,9 @@ impl Blocks {
     }
 
     fn run<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, picked: &Picked, size: u64) -> Self {
+        if worker.group.tour.is_some() {
+            return Self::piece(worker, index, picked);
+        }
         if transfer.extent == Extent::Bytes(transfer.block_bytes)
             && let Some(drawn) = worker.drawn_block(index)
         {
@@ -58,13 +61,16 @@ impl Blocks {
             Pattern::Bursts { operations, align_bytes } => {
                 (worker.burst(index, operations, align_bytes, extent, size), extent, 0)
             }
-            Pattern::Written { .. } => {
-                let piece = worker.states[index].piece;
-                return Self::Run { offset: picked.position.unwrap_or(0), left: piece, block: Some(piece), skip: 0 };
-            }
+            Pattern::Written { .. } => return Self::piece(worker, index, picked),
             Pattern::FromStart | Pattern::Random { .. } | Pattern::Runs(_) => (0, extent, 0),
         };
         Self::Run { offset, left, block, skip }
+    }
+
+    /// The piece that the choice of the file already determined.
+    fn piece<E: Io>(worker: &Worker<'_, E>, index: usize, picked: &Picked) -> Self {
+        let piece = worker.states[index].piece;
+        Self::Run { offset: picked.position.unwrap_or(0), left: piece, block: Some(piece), skip: 0 }
     }
 
     /// One block of a size that was drawn, not at random. There is nothing to skip behind it.
@@ -158,10 +164,7 @@ fn first_position<E: Io>(
 /// Offset and length of a position.
 #[inline(always)]
 fn place(transfer: &Transfer, size: u64, position: u64) -> (u64, usize) {
-    let align = match transfer.pattern {
-        Pattern::Random { align_bytes, .. } => align_bytes.max(1),
-        _ => 1,
-    };
+    let align = alignment(transfer);
     let offset = (position * align).min(size - 1);
     (offset, block_bytes(transfer, size).min(size - offset) as usize)
 }
@@ -175,10 +178,7 @@ fn uncovered_block<E: Io>(
     size: u64,
     cover: &Mutex<Cover>,
 ) -> (u64, usize) {
-    let align = match transfer.pattern {
-        Pattern::Random { align_bytes, .. } => align_bytes.max(1),
-        _ => 1,
-    };
+    let align = alignment(transfer);
     let drawn = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
     let seed = worker.states[index].drawer.seed();
     let mut cover = cover.lock().unwrap_or_else(PoisonError::into_inner);

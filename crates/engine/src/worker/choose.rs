@@ -8,7 +8,7 @@ use crate::fileset::{Draw, Hold};
 use crate::io::Io;
 use crate::measure::Call;
 use crate::pattern::{distribution_of, permute, positions};
-use crate::plan::{PlannedAction, cursor_of, is_read_back};
+use crate::plan::{Guide, PlannedAction, cursor_of, is_read_back};
 use fstone_model::workload::{FileChoice, Pattern, Transfer};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -52,7 +52,7 @@ impl<E: Io> Worker<'_, E> {
         let fileset = self.fileset(action);
         let hold = if self.load.phase.contended[fileset] { action.hold } else { Hold::Free };
         match action.choice {
-            _ if action.numbers.is_some() => self.by_number(action, fileset, hold),
+            _ if action.guide.is_some() => self.by_guide(index, action, fileset, hold),
             FileChoice::Uniform => self.draw(fileset, hold),
             FileChoice::Rotation => self.in_rotation(fileset, hold),
             FileChoice::Same => self.same(action, hold),
@@ -110,7 +110,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// Waits for one file.
     #[inline(always)]
-    fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Attempt<Picked> {
+    pub(super) fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
         if let Draw::File(file) = table.take(file, hold) {
             return Ok(Picked { fileset, file, hold, position });
@@ -143,10 +143,15 @@ impl<E: Io> Worker<'_, E> {
         })
     }
 
-    /// The file of a drawn number, or the next.
+    /// The file that something else than the choice says.
     #[inline(never)]
-    fn by_number(&mut self, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
-        let number = action.numbers.as_ref().map_or(0, |numbers| numbers.draw(&mut self.random));
+    fn by_guide(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
+        let number = match &action.guide {
+            Some(Guide::Tour) => return self.by_tour(index, fileset, hold),
+            Some(Guide::Numbers(numbers)) => numbers.draw(&mut self.random),
+            None => 0,
+        };
+        // The file of a drawn number, or the next.
         self.next_from(fileset, hold, || number).map(|(picked, _)| picked)
     }
 

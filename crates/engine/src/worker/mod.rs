@@ -17,6 +17,7 @@ mod own_table;
 mod picked;
 mod state;
 mod thread;
+mod tour;
 
 pub(crate) use aim::Target;
 pub(crate) use attempt::{Attempt, Fault, Incomplete};

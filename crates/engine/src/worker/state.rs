@@ -19,9 +19,10 @@ pub(crate) struct ActionState<'a> {
     pub(crate) positions: (u64, u64),
     /// Its own position in a walk that is not shared.
     pub(crate) cursor: u64,
-    /// Of what is read back: the file that it is in, how much comes next, and whether all was read.
-    pub(crate) file: u64,
+    /// How much comes next, where that is known before the file is chosen: of what is read back, and on a tour.
     pub(crate) piece: u64,
+    /// Of what is read back: the file that it is in, and whether all was read.
+    pub(crate) file: u64,
     pub(crate) all_read: bool,
     /// How many operations are left of a burst.
     pub(crate) burst: u32,

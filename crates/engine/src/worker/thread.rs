@@ -6,6 +6,7 @@ use super::held::Handles;
 use super::load::Load;
 use super::picked::Picked;
 use super::state::ActionState;
+use super::tour::Tour;
 use crate::data::memory::Aligned;
 use crate::data::{Destination, Source};
 use crate::fileset::build::stamp_name;
@@ -45,6 +46,8 @@ pub(crate) struct Worker<'a, E> {
     /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState<'a>>,
+    /// Where it is on its group's tour.
+    pub(super) tour: Option<Box<Tour>>,
     /// Whether single calls are timed.
     time_calls: bool,
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
@@ -94,6 +97,7 @@ impl<'a, E: Io> Worker<'a, E> {
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,
+            tour: Tour::new(load, group, thread),
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
             moved: 0,

@@ -2,6 +2,7 @@
 
 use super::fileset::SizeDistribution;
 use super::operation::Operation;
+use super::transfer::{Extent, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// One kind of operation as a group performs it.
@@ -69,6 +70,19 @@ impl Action {
             handle: None,
             numbers: None,
         }
+    }
+
+    /// Whether the action can be part of a [tour](super::Tour).
+    #[must_use]
+    pub fn fits_tour(&self) -> bool {
+        let (Operation::Read(transfer) | Operation::Write(transfer)) = &self.operation else { return false };
+        let placed = matches!(transfer.pattern, Pattern::Random { .. } | Pattern::Cursor { shared: false });
+        placed
+            && transfer.extent == Extent::Bytes(transfer.block_bytes)
+            && self.fileset.is_some()
+            && self.choice == FileChoice::Uniform
+            && self.handle.is_none()
+            && self.numbers.is_none()
     }
 
     /// Whether the action works on this fileset.

@@ -135,6 +135,29 @@ pub struct ThreadGroup {
     /// The latency target by which its queue depth is found, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
+    /// In which order each thread goes through the files of all its filesets, if it does so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tour: Option<Tour>,
+}
+
+/// The order in which a thread goes through files, each until it is finished: then through those that are left, and when all are finished
+/// through all again.
+///
+/// Its actions are a mix of reads and overwrites of one block each, at random places or by a cursor of the thread. Which file comes next
+/// says the tour, in place of their choice; which action, their weights among those on its fileset. They share where they are in a file: a
+/// permutation is one for all that have the same grid of places, so that each place comes once, and a cursor goes on behind the last block
+/// that any action of its direction, reading or writing, has moved there. What is left of a block at a file's end is left out. A file is finished when the action that is drawn has no block
+/// left: a permutation has given each, or a cursor is at the end. If there is an action at random places of the same direction beside the
+/// cursor, that goes on in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tour {
+    /// A block of each file in turn.
+    InTurn,
+    /// Each file to its end before the next.
+    OneByOne,
+    /// Any that is left, drawn for each block.
+    Drawn,
 }
 
 /// A latency target: each thread of a group searches for the largest queue depth that meets it, from 1 up to the group's. Groups of
@@ -200,6 +223,7 @@ impl ThreadGroup {
             own_series: false,
             batches: Batches::default(),
             latency_target: None,
+            tour: None,
         }
     }
 

@@ -25,7 +25,7 @@ pub use fileset::{
     Sharing, SizeDistribution, has_rank,
 };
 pub use group::{
-    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup,
+    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup, Tour,
 };
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,

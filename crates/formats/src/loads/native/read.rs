@@ -18,7 +18,7 @@ use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
     ErrorPolicy, Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     LatencyTarget, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
-    SizeDistribution, Stop, ThreadGroup, Weighted, Workload,
+    SizeDistribution, Stop, ThreadGroup, Tour, Weighted, Workload,
 };
 use std::{
     path::{Component, Path},
@@ -484,8 +484,28 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
                 .map(|low| u32::try_from(low.value.0).expect("the type allows no more")),
         }),
         latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
+        tour: tour(surface, &actions, report),
         actions,
     }
+}
+
+/// A tour, of a mix whose actions can make one.
+fn tour(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> Option<Tour> {
+    let field = surface.tour.as_ref()?;
+    let Actions::Mix(mix) = actions else {
+        report.push(
+            Diagnostic::error(field.key, "`tour` without a `mix`")
+                .label("it is a mix whose actions share their places"),
+        );
+        return None;
+    };
+    for action in mix.iter().map(|weighted| &weighted.action).filter(|action| !action.fits_tour()) {
+        report.push(
+            Diagnostic::error(field.key, format!("`{}` cannot be part of a tour", action.name))
+                .label("expected reads and writes of one block, `random` or by a `cursor`, without a `choice` and each on one fileset"),
+        );
+    }
+    Some(field.value.0)
 }
 
 fn latency_target(surface: &LatencyTargetSurface) -> LatencyTarget {

@@ -14,7 +14,7 @@ use crate::{
 };
 use fstone_model::workload::{
     Advice, Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES,
-    MAXIMUM_THREADS, OpenPolicy, OpenSync, PaceUnit, Sharing, TransactionRule,
+    MAXIMUM_THREADS, OpenPolicy, OpenSync, PaceUnit, Sharing, Tour, TransactionRule,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -243,6 +243,8 @@ table! {
         "batches" => batches: BatchesSurface;
         /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
+        /// Each thread goes through the files of all its filesets and finishes each before it begins any anew: a block of each "in-turn", each to its end ("one-by-one"), or "drawn" for each block. The actions of its `mix` share the order of random blocks and the position in a file. No tour unless given.
+        "tour" => tour: Listed<Tour>;
     }
     one of ["mix", "sequence", "ratio", "program"]
 }
@@ -402,6 +404,7 @@ words! {
         "partitioned" => Partitioned, "same" => Same, "rotation" => Rotation,
     }
     PaceUnit { "rounds" => Rounds, "operations" => Operations, "transfers" => Transfers, "mebibytes" => Mebibytes }
+    Tour { "in-turn" => InTurn, "one-by-one" => OneByOne, "drawn" => Drawn }
     TransactionRule { "one" => One, "whole-blocks" => BlocksFloor, "begun-blocks" => BlocksCeil }
     PatternWord {
         "from-start" => FromStart, "from-random" => FromRandom, "cursor" => Cursor,
