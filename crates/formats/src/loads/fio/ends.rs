@@ -1,6 +1,7 @@
 //! When a clone of a job ends, and how much a pass over its files is.
 
 use super::{
+    actions::tour,
     files::Place,
     job::{Amount, Blocks, Job, Offsets},
 };
@@ -46,6 +47,11 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
     }
     if job.engine.of_files() {
         return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
+    }
+    let asked = job.io_size.is_some() || job.size.is_some();
+    if place.file_bytes.is_none() && !asked && job.loops == 1 && tour(job, place).is_some() {
+        // How large the files are is drawn when they are made.
+        return Stop { time, operations: job.number_ios, once_through: true, ..Stop::default() };
     }
     let bytes = bytes_of_a_loop(job, place).saturating_mul(job.loops).min(MOST);
     let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]

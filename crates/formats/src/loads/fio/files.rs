@@ -1,7 +1,7 @@
 //! The files of jobs: which there are, how large, and who shares them.
 
 use super::{
-    job::{Blocks, Engine, Job, Service},
+    job::{Blocks, Engine, Job},
     text::Findings,
 };
 use crate::{Diagnostics, Span, diagnostic::Diagnostic};
@@ -166,10 +166,8 @@ impl<'l> Filesets<'l> {
             error(job, findings, "a suffix of rw= needs one file and blocks of one size".into(), cure);
             return None;
         }
-        // Parts of files, and blocks of several sizes, are for files that each are a fileset.
-        let fixed = job.blocks.iter().all(|blocks| matches!(blocks, Blocks::Fixed(_)));
-        let one_by_one =
-            !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != typical) || !fixed);
+        // Parts of files are for files that each are a fileset.
+        let one_by_one = !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != typical));
         let names: Vec<(String, Option<u64>)> = if named {
             job.filenames.iter().map(|name| (name.clone(), None)).collect()
         } else if files == 1 && !job.engine.of_files() {
@@ -184,11 +182,6 @@ impl<'l> Filesets<'l> {
             error(job, findings, format!("more than {MAXIMUM_NAMED} files that must be named one by one"), cure);
             return None;
         };
-        if names.len() > 1 && job.service == Service::Sequential {
-            let cure = "use file_service_type=roundrobin";
-            error(job, findings, "files that are named one by one are taken in turn".into(), cure);
-            return None;
-        }
         let mut filesets = Vec::new();
         if self.all.len() + names.len() > MAXIMUM_FILESETS {
             let what = format!("more than {MAXIMUM_FILESETS} names of files, but for numbered ones");
@@ -410,11 +403,6 @@ fn tell(job: &Job, findings: &mut Findings, diagnostic: Diagnostic) {
         }
         _ => findings.report().push(diagnostic),
     }
-}
-
-/// Whether a job goes from one file to the next only when it is done with the first.
-pub(super) fn to_the_end(job: &Job) -> bool {
-    job.service == Service::Sequential
 }
 
 /// The most files that all jobs have together.

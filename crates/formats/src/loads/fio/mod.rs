@@ -5,10 +5,11 @@
 //! as fio does. `docs/formats/fio.md` says, option by option, what differs and why.
 //!
 //! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values (`distribution` one of them), `read` makes
-//! [`Job`]s, `files`, `ends`, `removals` and `workload` say them in the words of the model.
+//! [`Job`]s, `files`, `actions`, `ends`, `removals` and `workload` say them in the words of the model.
 //!
 //! The format was learnt from fio's documentation and from running it; no code is taken from it.
 
+mod actions;
 mod command_line;
 mod distribution;
 mod ends;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 mod figures;
 mod files;
+mod tours;
 
 fn read(text: &str) -> Result<Plan, Diagnostics> {
     let mut loader = |name: &str| match name {

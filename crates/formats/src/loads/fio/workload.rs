@@ -4,17 +4,17 @@
 //! of a phase. A phase with jobs that write and verify is followed by one in which they read back what they wrote.
 
 use super::{
+    actions::{actions, tour},
     ends::{pass, stop},
-    files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note, to_the_end},
-    job::{Blocks, Engine, Hint, Job, Offsets, Service, Sync},
+    files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
+    job::{Engine, Hint, Job, Service, Sync},
     removals::Removals,
     text::Findings,
 };
 use fstone_model::workload::{
-    Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, Distribution, ErrorPolicy, Extent, FileChoice,
-    FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy,
-    OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted, Workload,
-    Zone, Zones,
+    Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
+    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy, OpenSync,
+    Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Workload,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -29,22 +29,6 @@ pub struct Part {
     pub group: String,
     /// The name of the group that reads back what it wrote.
     pub verify: Option<String>,
-}
-
-/// What names its operations have in reports.
-pub(super) const READ: &str = "read";
-pub(super) const WRITE: &str = "write";
-const READ_ON: &str = "read on";
-const WRITE_ON: &str = "write on";
-
-/// Whether an operation of a group that a job is reads.
-pub(super) fn reads(operation: &str) -> bool {
-    operation == READ || operation == READ_ON
-}
-
-/// Whether an operation of a group that a job is writes.
-pub(super) fn writes(operation: &str) -> bool {
-    operation == WRITE || operation == WRITE_ON
 }
 
 /// The load, and where each job is in its report. What cannot be is reported.
@@ -375,6 +359,7 @@ fn overrides(own: IoSettings, io: IoSettings) -> IoOverrides {
 
 fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut group = ThreadGroup::new(name, 1, actions(job, place));
+    group.tour = tour(job, place);
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
     group.think_time = job.think;
@@ -484,125 +469,6 @@ fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     }
 }
 
-fn actions(job: &Job, place: &Place) -> Actions {
-    let fileset = place.filesets[0];
-    let operation = match job.engine {
-        Engine::FileCreate => {
-            Some(("create", Operation::Create { block_bytes: 0, fsync: false }, FileChoice::RoundRobin))
-        }
-        Engine::FileStat => Some(("stat", Operation::Stat, FileChoice::RoundRobin)),
-        Engine::FileDelete => Some(("delete", Operation::Unlink, FileChoice::RoundRobin)),
-        Engine::FileRename => Some(("rename", Operation::Rename, FileChoice::RoundRobin)),
-        Engine::DirectoryCreate => Some(("mkdir", Operation::Mkdir, FileChoice::Uniform)),
-        Engine::DirectoryStat => Some(("stat", Operation::StatDirectory, FileChoice::Uniform)),
-        Engine::DirectoryDelete => Some(("rmdir", Operation::Rmdir, FileChoice::Uniform)),
-        _ => None,
-    };
-    if let Some((name, operation, choice)) = operation {
-        let mut action = Action::new(name, operation, Some(fileset));
-        action.choice = choice;
-        return Actions::Sequence(vec![action]);
-    }
-    let [reads, writes] = job.read_and_write_weights();
-    let mut kinds: Vec<(u32, &str, bool, usize)> = Vec::new();
-    for (share, names, direction) in [(reads, [READ, READ_ON], 0), (writes, [WRITE, WRITE_ON], 1)] {
-        let used = if direction == 0 { job.direction.reads } else { job.direction.writes };
-        let random = if job.direction.random { job.random_percent[direction] } else { 0 };
-        let weights = if used { [share * random, share * (100 - random)] } else { [0, 0] };
-        // The name says how it is done only where both ways are in the job.
-        let other = if weights[0] == 0 { names[0] } else { names[1] };
-        kinds.push((weights[0], names[0], true, direction));
-        kinds.push((weights[1], other, false, direction));
-    }
-    kinds.retain(|(weight, ..)| *weight > 0);
-    let mut weighted = Vec::new();
-    for fileset in &place.filesets {
-        for (weight, name, random, direction) in &kinds {
-            weighted
-                .push(Weighted { weight: *weight, action: transfer(job, place, *fileset, name, *random, *direction) });
-        }
-    }
-    // Files with names of their own in turn, a block each.
-    let in_turn = kinds.len() == 1 && job.service == Service::RoundRobin;
-    if weighted.len() == 1 || in_turn {
-        return Actions::Sequence(weighted.into_iter().map(|weighted| weighted.action).collect());
-    }
-    Actions::Mix(weighted)
-}
-
-fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, direction: usize) -> Action {
-    let blocks = &job.blocks[direction];
-    let drawn = match blocks {
-        Blocks::Fixed(_) => None,
-        // Drawn sizes are cut down to multiples of the smallest: so the largest is drawn as often as any other.
-        Blocks::Range(low, high) => Some(SizeDistribution::Uniform { minimum: *low, maximum: high - high % low + low }),
-        Blocks::Split(sizes) => Some(SizeDistribution::Weighted(sizes.clone())),
-    };
-    let bounds = drawn.as_ref().and_then(SizeDistribution::block_bounds);
-    let bytes = bounds.map_or_else(|| blocks.largest(), |(_, largest)| largest);
-    let pattern = if random {
-        let distribution = match &job.distribution {
-            Offsets::Uniform if job.repeats_blocks => Distribution::Uniform,
-            Offsets::Uniform => Distribution::Permutation,
-            Offsets::Zipf(theta) => Distribution::Zipf { theta: *theta },
-            Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0, scattered: true },
-            Offsets::Pareto(share) => Distribution::Pareto { share: *share },
-            Offsets::Zoned(zones) => Distribution::Zoned(*zones),
-            Offsets::ZonedBytes(zones) => {
-                within(zones, place.length).map_or(Distribution::Uniform, Distribution::Zoned)
-            }
-        };
-        let align_bytes = job.align[direction].unwrap_or(blocks.smallest());
-        if job.direction.burst > 1 {
-            Pattern::Bursts { operations: job.direction.burst, align_bytes }
-        } else {
-            Pattern::Random { distribution, align_bytes }
-        }
-    } else if job.direction.gap != 0 {
-        Pattern::Stride { gap_bytes: job.direction.gap }
-    } else {
-        Pattern::Cursor { shared: false }
-    };
-    let transfer = Transfer { extent: Extent::Bytes(bytes), block_bytes: bytes, pattern, fsync: false };
-    let operation = match direction {
-        0 => Operation::Read(transfer),
-        _ => Operation::Write(transfer),
-    };
-    let mut action = Action::new(name, operation, Some(fileset));
-    action.blocks = drawn;
-    let numbered = place.files > 1 && place.filesets.len() == 1;
-    action.choice = match (numbered, random) {
-        (false, _) => FileChoice::Uniform,
-        _ if job.service == Service::Random => FileChoice::Uniform,
-        // A block of each in turn.
-        (true, true) if job.service == Service::RoundRobin && place.file_bytes.is_some() => FileChoice::RoundRobin,
-        // All blocks of all files, each once.
-        (true, true) if matches!(blocks, Blocks::Fixed(_)) => FileChoice::Concatenated,
-        (true, true) => FileChoice::Uniform,
-        (true, false) if to_the_end(job) => FileChoice::Concatenated,
-        (true, false) => FileChoice::RoundRobin,
-    };
-    action
-}
-
-/// Zones in bytes as parts of a file of this length, cut off where it ends. fio's may leave out the end, where nothing is drawn then.
-fn within(zones: &[(u32, Option<u64>)], length: u64) -> Option<Zones> {
-    let mut left = length;
-    let part = |bytes: u64| (u128::from(bytes) * u128::from(u32::MAX) / u128::from(length.max(1))).max(1) as u32;
-    let mut all: Vec<Zone> = Vec::new();
-    for (weight, bytes) in zones {
-        let bytes = bytes.unwrap_or(left).min(left);
-        left -= bytes;
-        if bytes > 0 {
-            all.push(Zone { weight: *weight, length: part(bytes) });
-        }
-    }
-    if left > 0 {
-        all.push(Zone { weight: 0, length: part(left) });
-    }
-    Zones::new(&all)
-}
-
 /// The group that reads back what a job wrote in so many phases, each block once.
 fn read_back(
     job: &Job,
@@ -620,6 +486,7 @@ fn read_back(
         action.choice = FileChoice::Concatenated;
         action.blocks = None;
     }
+    group.tour = None;
     // fio opens the files anew. It does not sync them: what is still to be written back comes from the page cache.
     group.invalidate = written.invalidate;
     group.stop = Stop { once_through: true, ..Stop::default() };
@@ -638,6 +505,7 @@ fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, fileset
     reader.io_size = None;
     reader.loops = 1;
     let mut group = ThreadGroup::new(name, 1, actions(&reader, place));
+    group.tour = tour(&reader, place);
     group.io = written.io;
     group.open = OpenPolicy::KeepOpen;
     group.region = region(place, filesets);

@@ -2,7 +2,7 @@
 
 use crate::loads::fio::{
     Plan,
-    workload::{reads, writes},
+    actions::{reads, writes},
 };
 use fstone_model::{
     Histogram, LoadReport,

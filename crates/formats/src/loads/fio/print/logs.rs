@@ -2,7 +2,7 @@
 
 use crate::loads::fio::{
     Part, Plan,
-    workload::{reads, writes},
+    actions::{reads, writes},
 };
 use fstone_model::{LoadReport, load::SeriesPoint, load_series::Moment};
 use std::{collections::BTreeMap, fmt::Write as _};

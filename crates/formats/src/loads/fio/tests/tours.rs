@@ -1,0 +1,67 @@
+//! Which jobs go through their files on a tour.
+
+use super::*;
+use fstone_model::workload::{Tour, Weighted};
+
+fn group(options: &str) -> fstone_model::workload::ThreadGroup {
+    let plan = plan(&format!("[a]\nsize=1m\n{options}\n"));
+    plan.workload.phases.last().expect("a phase").groups[0].clone()
+}
+
+#[test]
+fn jobs_whose_operations_share_something_make_a_tour() {
+    let tour = |options: &str| group(options).tour;
+    // Reads and writes share one map, if there is one.
+    assert_eq!(tour("rw=randrw"), Some(Tour::InTurn));
+    for simple in ["rw=randrw\nnorandommap", "rw=randrw\nrandom_distribution=zipf", "rw=rw", "rw=randread", "rw=write"]
+    {
+        assert_eq!(tour(simple), None, "{simple}");
+    }
+    // Random and sequential operations share a position.
+    assert_eq!(tour("rw=randread\npercentage_random=50"), Some(Tour::InTurn));
+    assert_eq!(tour("rw=randrw\npercentage_random=50\nnorandommap"), Some(Tour::InTurn));
+    assert_eq!(tour("rw=randread\npercentage_random=0"), None);
+    assert_eq!(tour("rw=read:8k"), None);
+}
+
+#[test]
+fn jobs_that_finish_some_files_before_others_make_a_tour() {
+    let tour = |options: &str| group(&format!("nrfiles=4\n{options}")).tour;
+    let [first, second, any] = ["roundrobin", "sequential", "random"].map(|how| format!("file_service_type={how}"));
+    // Files that are alike are finished together.
+    assert_eq!(tour("rw=randread"), None);
+    assert_eq!(tour(&format!("rw=write\n{first}")), None);
+    assert_eq!(tour(&format!("rw=read\n{second}")), None);
+    assert_eq!(tour(&format!("rw=randread\nnorandommap\n{any}")), None);
+    assert_eq!(tour(&format!("rw=randread\n{second}")), Some(Tour::OneByOne));
+    assert_eq!(tour(&format!("rw=read\n{any}")), Some(Tour::Drawn));
+    assert_eq!(tour(&format!("rw=randread\n{any}")), Some(Tour::Drawn));
+    for sizes in ["bssplit=4k/50:16k/50", "bsrange=4k-16k", "filesize=4k-64k"] {
+        assert_eq!(tour(&format!("rw=randread\n{sizes}")), Some(Tour::InTurn), "{sizes}");
+        assert_eq!(tour(&format!("rw=write\n{sizes}\n{second}")), Some(Tour::OneByOne), "{sizes}");
+    }
+    // Files with names of their own as well.
+    let named = group(&format!("rw=read\nfilename=a:b:c\n{second}"));
+    assert_eq!(named.tour, Some(Tour::OneByOne));
+    let Actions::Mix(mix) = &named.actions else { panic!("{:?}", named.actions) };
+    let filesets: Vec<Option<u32>> = mix.iter().map(|Weighted { action, .. }| action.fileset).collect();
+    assert_eq!(filesets, [Some(0), Some(1), Some(2)]);
+}
+
+/// How large such files are is not known before they are made: the job is done when all are.
+#[test]
+fn files_of_several_sizes_are_gone_through_once() {
+    let plan = |options: &str| plan(&format!("[a]\nrw=randread\nnrfiles=4\nfilesize=4k-64k\n{options}\n"));
+    let stop = |options: &str| plan(options).workload.phases[0].groups[0].stop;
+    assert_eq!(stop(""), Stop { once_through: true, ..Stop::default() });
+    assert_eq!(stop("io_size=1m").operations, Some(256));
+    assert_eq!(stop("number_ios=7"), Stop { operations: Some(7), once_through: true, ..Stop::default() });
+}
+
+/// What is read back is what was written, and comes as it was written.
+#[test]
+fn what_is_read_back_is_no_tour() {
+    let plan = plan("[a]\nsize=1m\nrw=randwrite\nbssplit=4k/50:16k/50\nnrfiles=4\nverify=md5\n");
+    let tours: Vec<_> = plan.workload.phases.iter().map(|phase| phase.groups[0].tour).collect();
+    assert_eq!(tours, [Some(Tour::InTurn), None]);
+}
