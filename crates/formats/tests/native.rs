@@ -428,6 +428,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 batches,
                 latency_target,
                 tour,
+                continues: open == OpenPolicy::KeepOpen && invalidate,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
                 fsync,

@@ -2,7 +2,7 @@
 
 use super::rate::{bandwidth, rate, rates};
 use super::summary::{DEVIATIONS, Summary};
-use crate::pattern::pareto_power;
+use crate::pattern::{distribution_of, pareto_power};
 use fstone_model::load::{Audit, Expected, OperationReport};
 use fstone_model::workload::operation::Target;
 use fstone_model::workload::{
@@ -196,6 +196,11 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                 return None;
             }
             let blocks = report.calls as f64;
+            // Of what was begun before, nobody knows how much was left of the round.
+            let permuted = distribution_of(transfer) == Some(Distribution::Permutation);
+            if group.continues && (permuted || group.tour.is_some()) {
+                return None;
+            }
             if group.tour.is_some() {
                 return on_tour(group, action).then(|| tours.missed(group, blocks, total));
             }

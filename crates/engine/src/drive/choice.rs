@@ -42,6 +42,16 @@ impl Choice {
         Self { counts_at_once: u64::from(at_once), ..Self::default() }
     }
 
+    /// At this place in a sequence.
+    pub(super) fn at(self, sequence: usize) -> Self {
+        Self { sequence, ..self }
+    }
+
+    /// Its place in a sequence.
+    pub(super) fn place(&self) -> usize {
+        self.sequence
+    }
+
     /// At the begin of what a group does.
     pub(super) fn of(group: &GroupPlan) -> Self {
         match &group.selector {

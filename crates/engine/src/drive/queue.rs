@@ -91,8 +91,8 @@ impl<E: Io> Worker<'_, E> {
         E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
     }
 
-    /// Keeps the queue full until the end; gives the end of the last operation, and the depth that was found or given.
-    pub(super) fn drive_queue(&mut self, point: &mut Point) -> (u64, Option<Found>) {
+    /// Keeps the queue full until the end, from the place in a sequence that `kept` says, which is where the next loop goes on; gives the end of the last operation, and the depth that was found or given.
+    pub(super) fn drive_queue(&mut self, point: &mut Point, kept: &mut Choice) -> (u64, Option<Found>) {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
@@ -101,7 +101,7 @@ impl<E: Io> Worker<'_, E> {
         let single: Vec<bool> = self.group.actions.iter().map(|action| action.operation.is_one_transfer()).collect();
         let paced = self.group.schedule.is_some();
         let at_once = if self.group.io.direct { 1 } else { most };
-        let (mut choice, mut claimed) = (Choice::counting(at_once), false);
+        let (mut choice, mut claimed) = (Choice::counting(at_once).at(kept.place()), false);
         let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let think = clock.ticks(self.group.spec.think_time);
@@ -217,6 +217,7 @@ impl<E: Io> Worker<'_, E> {
         if search.as_ref().is_some_and(Search::ends) && !self.load.phase.searches.are_over() {
             self.load.phase.searches.leave();
         }
+        *kept = choice;
         (queue.last_end, search.map(|search| search.found()).or(given))
     }
 

@@ -5,7 +5,7 @@ use super::choice::Choice;
 use crate::io::Io;
 use crate::ops;
 use crate::plan::{Found, PeriodicFsyncs, Selector};
-use crate::worker::Worker;
+use crate::worker::{ThreadStanding, Worker};
 use fstone_model::load::ThreadReport;
 use std::sync::atomic::Ordering;
 
@@ -22,6 +22,8 @@ pub(crate) struct Ended {
     pub(crate) report: ThreadReport,
     /// The queue depth that it found or was given.
     pub(crate) found: Option<Found>,
+    /// Where it stands, for a thread that continues.
+    pub(crate) standing: ThreadStanding,
 }
 
 impl<E: Io> Worker<'_, E> {
@@ -36,7 +38,7 @@ impl<E: Io> Worker<'_, E> {
         if !self.group.spec.start_delay.is_zero() {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
-        let mut choice = Choice::of(self.group);
+        let mut choice = Choice::of(self.group).at(self.resume());
         let (mut last_end, mut found) = self.through(&mut point, &mut choice);
         if let Some(wear) = &self.load.phase.wear
             && !self.told_to_stop()
@@ -62,7 +64,8 @@ impl<E: Io> Worker<'_, E> {
         let until = last_end.max(worked_until).max(self.group_start());
         report.elapsed_ns = clock.between(self.group_start().max(start), until);
         report.queue_depth = found.map_or(0, |found| found.depth);
-        Ended { worked_until, at: last_end, cpu_ns, report, found }
+        let standing = self.standing(choice.place());
+        Ended { worked_until, at: last_end, cpu_ns, report, found, standing }
     }
 
     /// Through one of the loops.
@@ -70,7 +73,7 @@ impl<E: Io> Worker<'_, E> {
         match (self.queues(), self.is_plain_reads()) {
             (false, false) => (self.drive_alone::<false>(point, choice), None),
             (false, true) => (self.drive_alone::<true>(point, choice), None),
-            (true, _) => self.drive_queue(point),
+            (true, _) => self.drive_queue(point, choice),
         }
     }
 

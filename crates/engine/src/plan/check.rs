@@ -87,6 +87,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_cpus(group)?;
             check_region(group)?;
             check_tour(group)?;
+            check_continued(workload, phase, group)?;
             check_program(workload, phase, group)?;
             if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
                 return refuse(format!(
@@ -187,6 +188,31 @@ fn check_region(group: &ThreadGroup) -> Result<(), LoadError> {
                 action.name
             ));
         }
+    }
+    Ok(())
+}
+
+/// Refuses a group that continues one that is not there, or did something else.
+fn check_continued(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(), LoadError> {
+    if !group.continues {
+        return Ok(());
+    }
+    let place = workload.phases.iter().position(|other| std::ptr::eq(other, phase)).unwrap_or_default();
+    let before = place.checked_sub(1).map(|before| &workload.phases[before]);
+    let same = |other: &&ThreadGroup| {
+        other.name == group.name
+            && other.threads == group.threads
+            && other.actions == group.actions
+            && other.tour == group.tour
+            && other.region == group.region
+    };
+    let steps = matches!(group.actions, Actions::Program(_));
+    if steps || before.is_none_or(|before| !before.groups.iter().any(|other| same(&other))) {
+        return refuse(format!(
+            "has a group {:?} in phase {:?} that continues, where the phase before has no group of its name, threads and operations, or where \
+             they are a program",
+            group.name, phase.name
+        ));
     }
     Ok(())
 }

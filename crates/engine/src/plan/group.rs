@@ -75,6 +75,8 @@ pub(crate) struct GroupPlan {
     pub(crate) descriptors: usize,
     /// Its place in the results.
     pub(crate) number: usize,
+    /// The phase in which its random orders began, and its number there.
+    pub(crate) origin: (u64, u64),
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) selector: Selector,
     /// How its threads go through their files, if they make a tour.
@@ -105,6 +107,8 @@ pub(super) struct Common<'a> {
     pub(super) once: bool,
     pub(super) clock: &'a Clock,
     pub(super) mails: &'a [Mail],
+    /// The number of the phase.
+    pub(super) phase: u64,
     /// The group's place in the phase.
     pub(super) place: usize,
     /// Whether the phase wears out after its time.
@@ -132,7 +136,7 @@ impl GroupPlan {
         descriptors: usize,
         common: Common<'_>,
     ) -> Self {
-        let Common { files, rosters, once, clock, mails, place, wears_out } = common;
+        let Common { files, rosters, once, clock, mails, place, wears_out, .. } = common;
         let tour = TourPlan::of(spec);
         let actions: Vec<PlannedAction> = spec
             .actions
@@ -179,6 +183,7 @@ impl GroupPlan {
             io: manner.io,
             descriptors,
             number,
+            origin: (common.phase, number as u64),
             actions,
             selector,
             tour,

@@ -14,6 +14,7 @@ mod program;
 mod schedule;
 mod searches;
 mod series;
+mod standing;
 mod tour;
 mod wear;
 
@@ -24,5 +25,6 @@ pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
 pub(crate) use searches::Searches;
+pub(crate) use standing::Standing;
 pub(crate) use tour::{ActionOfTour, TourPlan, Way};
 pub(crate) use wear::WearOut;

@@ -53,10 +53,10 @@ pub(crate) struct PhasePlan {
 }
 
 impl PhasePlan {
-    /// `first_group` is the number of the phase's first group in the results.
+    /// The phase comes with its place; `first_group` is the number of its first group in the results.
     pub(crate) fn new(
         workload: &Workload,
-        phase: &Phase,
+        (place_of_phase, phase): (usize, &Phase),
         files: &[Files],
         first_group: usize,
         witnessed: bool,
@@ -105,7 +105,8 @@ impl PhasePlan {
                 let descriptors = opened.iter().position(|other| *other == opened[index]).unwrap_or(index);
                 let number = first_group + index;
                 let wears_out = wear.is_some();
-                let common = Common { files, rosters: &rosters, once, clock, mails: &mails, place: index, wears_out };
+                let (phase, mails, rosters) = (place_of_phase as u64, &mails, &rosters);
+                let common = Common { files, rosters, once, clock, mails, phase, place: index, wears_out };
                 GroupPlan::new(group, number, manner(group), descriptors, common)
             })
             .collect();

@@ -39,6 +39,7 @@ pub(super) fn cost_per_operation(
             group.start_delay = Duration::ZERO;
             group.think_time = Duration::ZERO;
             group.latency_target = None;
+            group.continues = false;
             endless(&mut group.stop);
             if let Actions::Program(steps) = &mut group.actions {
                 only_operations(steps);

@@ -7,14 +7,15 @@ use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed}
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
-use crate::plan::{Found, GroupPlan, WearOut};
-use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, Worker};
+use crate::plan::{Found, GroupPlan, Standing, WearOut};
+use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadStanding, Worker};
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
 use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -43,6 +44,8 @@ pub(crate) struct PhaseEnd {
     pub(crate) threads: Vec<ThreadReport>,
     /// What the threads of each group that has a latency target found.
     pub(crate) found: Vec<(String, Vec<Found>)>,
+    /// Where the groups that the next phase continues stand, and the threads of each.
+    pub(crate) standings: Standings,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
     /// When it began, of CLOCK_MONOTONIC.
@@ -62,6 +65,9 @@ pub(crate) struct GroupEnd {
     pub(crate) done_ns: u64,
 }
 
+/// Where groups stood when a phase ended, by their names: what their threads shared, and each of them.
+pub(crate) type Standings = HashMap<String, (Standing, Vec<Option<ThreadStanding>>)>;
+
 /// What is told and called while a phase runs.
 pub(crate) struct Watch<'a> {
     pub(crate) name: &'a str,
@@ -72,6 +78,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) begin: &'a dyn Fn() -> Result<(), LoadError>,
     /// Whether the load of all ranks ended early.
     pub(crate) parted: &'a dyn Fn() -> bool,
+    /// Whether the next phase continues the group of a name.
+    pub(crate) continued: &'a dyn Fn(&str) -> bool,
 }
 
 /// Says that a thread is done even when it panics.
@@ -179,7 +187,8 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     let start = load.start.load(Ordering::Relaxed);
     let mut ends = std::mem::take(&mut *meeting.ends.lock().unwrap_or_else(PoisonError::into_inner));
     ends.sort_by_key(|(number, _)| *number);
-    let ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
+    let mut ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
+    let standings = standings(load, &mut ends, watch.continued);
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
     let mut of_groups = ends.iter();
@@ -208,10 +217,27 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         last_done_ns: since(last),
         groups,
         found,
+        standings,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
         ran_out: load.phase.ran_out.get().cloned(),
     })
+}
+
+/// Where the groups stand that the next phase continues.
+fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Standings {
+    let mut threads = ends.iter_mut();
+    let mut standings = Standings::new();
+    for group in &load.phase.groups {
+        let threads = threads.by_ref().take(group.spec.threads as usize);
+        if continued(&group.spec.name) {
+            let threads = threads.map(|end| Some(std::mem::take(&mut end.standing))).collect();
+            standings.insert(group.spec.name.clone(), (group.standing(), threads));
+        } else {
+            threads.for_each(drop);
+        }
+    }
+    standings
 }
 
 /// Keeps the calling thread on the group's CPUs, if it has any of its own. That comes before anything else, so that memory

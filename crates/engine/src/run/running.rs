@@ -2,7 +2,7 @@
 
 use super::durable::{Durable, SyncError};
 use super::names::{collector_of, names};
-use super::phase::{self, PhaseEnd, Watch};
+use super::phase::{self, PhaseEnd, Standings, Watch};
 use super::pretend::pretended;
 
 use crate::audit::Touched;
@@ -24,6 +24,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Shortest point of a series.
@@ -65,6 +66,8 @@ pub(super) struct Running<'a> {
     pub(super) measured: Measured,
     /// The generation of the first write of each phase until now, where data is stamped.
     generations: Vec<u64>,
+    /// Where the groups that the next phase continues stand.
+    standings: Mutex<Standings>,
     /// Queue depths that were found, by the names of groups.
     found: HashMap<String, Vec<Found>>,
 }
@@ -136,6 +139,7 @@ impl<'a> Running<'a> {
             cpu_ns: 0,
             measured: Measured::default(),
             generations: Vec::new(),
+            standings: Mutex::default(),
             found: HashMap::new(),
             workload,
         })
@@ -459,6 +463,9 @@ impl<'a> Running<'a> {
             }
             parted
         };
+        let next = self.workload.phases.get(number + 1);
+        let continued =
+            |name: &str| next.is_some_and(|next| next.groups.iter().any(|group| group.continues && group.name == name));
         let watch = Watch {
             name: &phase.name,
             observer: self.options.observer,
@@ -466,8 +473,10 @@ impl<'a> Running<'a> {
             expected: phase.stop.time,
             begin: &together,
             parted: &parted,
+            continued: &continued,
         };
-        let end = self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))?;
+        let mut end = self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))?;
+        *self.standings.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut end.standings);
         if let Some(peers) = peers {
             peers.ended(PhasePassed {
                 number,
@@ -497,8 +506,17 @@ impl<'a> Running<'a> {
         work: impl FnOnce(&Load<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
         let witnessed = self.options.observer.witness().is_some();
-        let mut plan = PhasePlan::new(&self.workload, phase, &self.files, first_group, witnessed, &self.clock);
+        let place = (number, phase);
+        let mut plan = PhasePlan::new(&self.workload, place, &self.files, first_group, witnessed, &self.clock);
+        let mut stood = std::mem::take(&mut *self.standings.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut standings = HashMap::new();
         for group in &mut plan.groups {
+            if group.spec.continues
+                && let Some((shared, threads)) = stood.remove(&group.spec.name)
+            {
+                group.resume(shared);
+                standings.insert(group.spec.name.clone(), threads);
+            }
             group.found = self.found.get(&group.spec.name).cloned().unwrap_or_default();
         }
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
@@ -524,6 +542,7 @@ impl<'a> Running<'a> {
             point_ticks: self.clock.ticks(self.interval),
             kept,
             witness: self.options.observer.witness().cloned(),
+            standings: Mutex::new(standings),
             generations: &self.generations,
         };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));

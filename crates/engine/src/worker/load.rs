@@ -1,6 +1,7 @@
 //! What all threads of a phase share.
 
 use super::descriptors::Kept;
+use super::standing::ThreadStanding;
 use crate::audit::Touched;
 use crate::data::Depot;
 use crate::fileset::Files;
@@ -8,9 +9,11 @@ use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
 use crate::promises::Witness;
 use crate::random::derive;
-use fstone_model::workload::ErrorPolicy;
+use fstone_model::workload::{ErrorPolicy, ThreadGroup};
 use rustix::fs::OFlags;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Which stream of the run's seed the order of shuffled files comes from.
 const SHUFFLE_STREAM: u64 = 0x7368_7566_666c;
@@ -46,6 +49,8 @@ pub(crate) struct Load<'a> {
     pub(crate) kept: Kept,
     /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
+    /// Where the threads of groups stood when the phase before ended, by the names of the groups.
+    pub(crate) standings: Mutex<HashMap<String, Vec<Option<ThreadStanding>>>>,
     /// The generation of the first write of each phase until this one, where data is stamped.
     pub(crate) generations: &'a [u64],
 }
@@ -59,6 +64,15 @@ impl Load<'_> {
     /// The seed of the order in which files come that are taken in a random order, the same for all threads of a phase.
     pub(crate) fn shuffle_seed(&self) -> u64 {
         derive(self.seed, &[SHUFFLE_STREAM, self.phase_number])
+    }
+
+    /// Where the thread of this number stood in the phase before, if its group continues. Only to be asked once.
+    pub(super) fn standing_of(&self, group: &ThreadGroup, thread: u64) -> Option<ThreadStanding> {
+        if !group.continues {
+            return None;
+        }
+        let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
+        standings.get_mut(&group.name)?.get_mut(thread as usize)?.take()
     }
 
     /// Ends the load after an error.

@@ -34,7 +34,8 @@ impl<'a> ActionState<'a> {
     pub(super) fn new(load: &'a Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
         let action = &group.actions[index];
         let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
-        let seed = derive(load.seed, &[PERMUTATION_STREAM, load.phase_number, group.number as u64, index as u64]);
+        let (phase, number) = group.origin;
+        let seed = derive(load.seed, &[PERMUTATION_STREAM, phase, number, index as u64]);
         Self {
             aim: Aim::new(load, group, action),
             drawer: Drawer::new(distribution, seed),
@@ -46,6 +47,23 @@ impl<'a> ActionState<'a> {
             burst: 0,
             space: share(load, group, action, thread),
         }
+    }
+}
+
+/// Where a thread was with an action when its phase ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ActionStanding {
+    cursor: u64,
+    burst: u32,
+}
+
+impl ActionState<'_> {
+    pub(super) fn standing(&self) -> ActionStanding {
+        ActionStanding { cursor: self.cursor, burst: self.burst }
+    }
+
+    pub(super) fn resume(&mut self, from: ActionStanding) {
+        (self.cursor, self.burst) = (from.cursor, from.burst);
     }
 }
 

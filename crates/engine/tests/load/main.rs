@@ -2,6 +2,7 @@
 
 mod choice;
 mod conformance;
+mod continued;
 mod depth;
 mod descriptors;
 mod every;

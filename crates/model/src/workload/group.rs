@@ -135,6 +135,10 @@ pub struct ThreadGroup {
     /// The latency target by which its queue depth is found, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
+    /// Whether its threads go on where those of the group of its name ended in the phase before, which does the same: with their cursors, the
+    /// random orders of their blocks, and their tours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
     /// In which order each thread goes through the files of all its filesets, if it does so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tour: Option<Tour>,
@@ -223,6 +227,7 @@ impl ThreadGroup {
             own_series: false,
             batches: Batches::default(),
             latency_target: None,
+            continues: false,
             tour: None,
         }
     }

@@ -267,9 +267,24 @@ fn what_a_search_has_warmed_stays_warm() {
     assert_eq!(cold(""), [true]);
     let search = "ioengine=libaio\niodepth=8\nlatency_target=500\nlatency_window=1s\n";
     assert_eq!(cold(search), [true, false]);
-    // The job would begin again with what its ramp has cached.
-    assert_eq!(cold("ramp_time=2\n"), [true, true]);
+    assert_eq!(cold("ramp_time=2\n"), [true, false]);
+    assert_eq!(cold(&format!("{search}ramp_time=2\n")), [true, false, false]);
     assert_eq!(cold("ramp_time=2\npre_read=1\n"), [false, false, false]);
+}
+
+/// Behind a ramp or a search fio goes on where it was.
+#[test]
+fn what_is_measured_continues_the_ramp() {
+    let continues = |options: &str| -> Vec<bool> {
+        let plan = plan(&format!("[a]\nsize=1m\nrw=randread\n{options}"));
+        plan.workload.phases.iter().map(|phase| phase.groups[0].continues).collect()
+    };
+    let search = "ioengine=libaio\niodepth=8\nlatency_target=500\nlatency_window=1s\n";
+    assert_eq!(continues(""), [false]);
+    assert_eq!(continues("ramp_time=2\n"), [false, true]);
+    assert_eq!(continues("ramp_time=2\npre_read=1\n"), [false, false, true]);
+    assert_eq!(continues(search), [false, true]);
+    assert_eq!(continues(&format!("{search}ramp_time=2\n")), [false, true, true]);
 }
 
 /// fio opens files anew before it reads them back, so that the pages are dropped that need not be written back. It syncs none.

@@ -137,13 +137,15 @@ pub(super) fn workload(
             phases.push(not_measured(format!("{name} ramp"), groups, stop));
         }
         if searching {
-            phases.push(not_measured(format!("{name} search"), groups.clone(), Stop::default()));
+            let mut groups_of_search = groups.clone();
+            if !ramp.is_zero() {
+                groups_of_search.iter_mut().for_each(goes_on);
+            }
+            phases.push(not_measured(format!("{name} search"), groups_of_search, Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
-        // What a search has warmed stays warm: fio does not open its files anew in between. Behind a ramp it does not either, but goes on
-        // where the ramp was, while here the job begins again with what the ramp has cached.
-        if searching {
-            groups.iter_mut().for_each(|group| group.invalidate = false);
+        if searching || !ramp.is_zero() {
+            groups.iter_mut().for_each(goes_on);
         }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
         phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
@@ -222,6 +224,12 @@ fn all_or_none<'j>(
 fn first_end(groups: &[ThreadGroup]) -> Stop {
     let ends = groups.iter().filter_map(|group| Some(group.stop.time? + group.start_delay));
     Stop { time: ends.min(), first_done: true, ..Stop::default() }
+}
+
+/// A group that goes on where it was in the phase before. What that has cached stays: fio does not open its files anew in between.
+fn goes_on(group: &mut ThreadGroup) {
+    group.continues = true;
+    group.invalidate = false;
 }
 
 /// A group that looked for its queue depth, measured for a window at what it found.

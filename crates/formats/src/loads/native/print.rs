@@ -187,6 +187,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("own-series", flag(group.own_series)),
         ("batches", batches(group.batches)),
         ("latency-target", group.latency_target.map(latency_target)),
+        ("continues", flag(group.continues)),
         ("tour", group.tour.as_ref().map(word)),
         ("ratio", ratio),
     ])

@@ -484,6 +484,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
                 .map(|low| u32::try_from(low.value.0).expect("the type allows no more")),
         }),
         latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
+        continues: flag(surface.continues.as_ref(), false),
         tour: tour(surface, &actions, report),
         actions,
     }

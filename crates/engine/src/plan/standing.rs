@@ -1,0 +1,47 @@
+//! Where a group stood when its phase ended: what its threads share, for a group that continues.
+
+use super::group::GroupPlan;
+use crate::pattern::Cover;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the threads of a group shared when it ended.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    origin: (u64, u64),
+    /// By the number of the action.
+    actions: Vec<ActionStanding>,
+}
+
+#[derive(Debug)]
+struct ActionStanding {
+    cursor: u64,
+    turns: Vec<u64>,
+    covers: Vec<Cover>,
+}
+
+impl GroupPlan {
+    /// Where it stands, when all its threads have ended.
+    pub(crate) fn standing(&self) -> Standing {
+        let actions = self.actions.iter().map(|action| ActionStanding {
+            cursor: action.cursor.load(Ordering::Relaxed),
+            turns: action.turns.iter().map(|turns| turns.load(Ordering::Relaxed)).collect(),
+            covers: action
+                .covers
+                .iter()
+                .map(|cover| std::mem::take(&mut *cover.lock().unwrap_or_else(PoisonError::into_inner)))
+                .collect(),
+        });
+        Standing { origin: self.origin, actions: actions.collect() }
+    }
+
+    /// Goes on from there.
+    pub(crate) fn resume(&mut self, from: Standing) {
+        self.origin = from.origin;
+        for (action, from) in self.actions.iter_mut().zip(from.actions) {
+            *action.cursor = AtomicU64::new(from.cursor);
+            action.turns = from.turns.into_iter().map(AtomicU64::new).collect();
+            action.covers = from.covers.into_iter().map(Into::into).collect();
+        }
+    }
+}
