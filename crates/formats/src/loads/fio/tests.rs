@@ -93,7 +93,7 @@ fn stonewalls_and_waiting_make_phases() {
         ]
     );
     assert!(plan.workload.data.stamped);
-    assert_eq!(plan.parts[2].verify.as_deref(), Some("c verify"));
+    assert_eq!(plan.parts[2].verify, ["c verify"]);
 }
 
 #[test]
@@ -285,6 +285,49 @@ fn what_is_measured_continues_the_ramp() {
     assert_eq!(continues("ramp_time=2\npre_read=1\n"), [false, false, true]);
     assert_eq!(continues(search), [false, true]);
     assert_eq!(continues(&format!("{search}ramp_time=2\n")), [false, true, true]);
+}
+
+/// fio reads back after each loop what was written in it.
+#[test]
+fn each_loop_is_read_back() {
+    let plan = plan(
+        "[a]\nsize=1m\nrw=write\nverify=md5\nloops=3\n[b]\nsize=1m\nrw=write\nverify=md5\nloops=2\n[c]\nsize=1m\nloops=2\n",
+    );
+    assert_eq!(
+        phases(&plan),
+        [
+            ("run", true, vec!["a", "b", "c"]),
+            ("run verify", true, vec!["a verify", "b verify"]),
+            ("run loop 2", true, vec!["a loop 2", "b loop 2"]),
+            ("run loop 2 verify", true, vec!["a loop 2 verify", "b loop 2 verify"]),
+            ("run loop 3", true, vec!["a loop 3"]),
+            ("run loop 3 verify", true, vec!["a loop 3 verify"]),
+        ]
+    );
+    assert_eq!(
+        (&plan.parts[0].again[..], plan.parts[0].verify.len()),
+        (&["a loop 2".into(), "a loop 3".into()][..], 3)
+    );
+    let operations: Vec<Vec<Option<u64>>> = plan
+        .workload
+        .phases
+        .iter()
+        .map(|phase| phase.groups.iter().map(|group| group.stop.operations).collect())
+        .collect();
+    let each: [Vec<Option<u64>>; 6] = [
+        vec![Some(256), Some(256), Some(512)],
+        vec![None, None],
+        vec![Some(256); 2],
+        vec![None, None],
+        vec![Some(256)],
+        vec![None],
+    ];
+    assert_eq!(operations, each);
+    // An end that is counted over all loops can come in any of them.
+    for counted in ["runtime=3", "number_ios=300", "loops=101"] {
+        let plan = self::plan(&format!("[a]\nsize=1m\nrw=write\nverify=md5\nloops=3\n{counted}\n"));
+        assert_eq!(plan.workload.phases.len(), 2, "{counted}");
+    }
 }
 
 /// fio opens files anew before it reads them back, so that the pages are dropped that need not be written back. It syncs none.

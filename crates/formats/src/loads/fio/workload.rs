@@ -27,8 +27,29 @@ pub struct Part {
     pub clone: u32,
     /// The group's name.
     pub group: String,
-    /// The name of the group that reads back what it wrote.
-    pub verify: Option<String>,
+    /// The names of those of its further loops, where each is a phase of its own.
+    pub again: Vec<String>,
+    /// The names of the groups that read back what it wrote.
+    pub verify: Vec<String>,
+}
+
+impl Part {
+    /// The names of all its groups.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &String> {
+        std::iter::once(&self.group).chain(&self.again).chain(&self.verify)
+    }
+}
+
+/// A job that reads back after each of its loops what it wrote in it.
+struct Loops<'p> {
+    /// How many there are.
+    count: u64,
+    /// Its place among the parts.
+    part: usize,
+    job: usize,
+    place: &'p Place,
+    /// What it does in each.
+    group: ThreadGroup,
 }
 
 /// The load, and where each job is in its report. What cannot be is reported.
@@ -68,15 +89,24 @@ pub(super) fn workload(
         let mut groups = Vec::new();
         let mut back = Vec::new();
         let mut first_read = Vec::new();
+        let mut loops = Vec::new();
         let mut ramp = Duration::ZERO;
         for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == level) {
             let job = &jobs[*index];
             let group_name = unique(&mut names, &group_name(job, *clone));
             if job.create_only {
-                parts.push(Part { job: *index, clone: *clone, group: group_name, verify: None });
+                parts.push(Part {
+                    job: *index,
+                    clone: *clone,
+                    group: group_name,
+                    again: Vec::new(),
+                    verify: Vec::new(),
+                });
                 continue;
             }
-            let group = group(job, *clone, place, group_name.clone(), io, &filesets);
+            let count = loops_read_back(job);
+            let once = Job { loops: job.loops / count, ..job.clone() };
+            let group = group(&once, *clone, place, group_name.clone(), io, &filesets);
             // Files are gone through by their number, and then as a whole.
             let goes_through =
                 |action: &Action| matches!(action.choice, FileChoice::RoundRobin | FileChoice::Concatenated);
@@ -89,11 +119,15 @@ pub(super) fn workload(
                     "give jobs of one name the same filesize, and files a whole number of blocks",
                 );
             }
-            let verify = (job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()).then(|| {
+            let mut verify = Vec::new();
+            if reads_back(job) {
                 let name = unique(&mut names, &format!("{group_name} verify"));
-                back.push((index, place, name.clone(), group.clone()));
-                name
-            });
+                verify.push(name.clone());
+                back.push((*index, place, name, group.clone()));
+            }
+            if count > 1 {
+                loops.push(Loops { count, part: parts.len(), job: *index, place, group: group.clone() });
+            }
             if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
                 let name = unique(&mut names, &format!("{group_name} pre-read"));
                 let mut reader = reader(job, place, name, &group, &filesets);
@@ -103,7 +137,7 @@ pub(super) fn workload(
             }
             ramp = ramp.max(job.ramp);
             groups.push(group);
-            parts.push(Part { job: *index, clone: *clone, group: group_name, verify });
+            parts.push(Part { job: *index, clone: *clone, group: group_name, again: Vec::new(), verify });
         }
         if groups.is_empty() {
             phases.extend(to_remove.phase(level, &filesets));
@@ -148,20 +182,30 @@ pub(super) fn workload(
             groups.iter_mut().for_each(goes_on);
         }
         let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
-        phases.push(Phase { name: name.clone(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
+        phases.push(Phase::new(name.clone(), groups, stop));
         if !back.is_empty() {
             let written_in = (phases.len() - first) as u32;
-            let read_back = |(index, place, name, written): (&usize, &Place, String, ThreadGroup)| {
-                read_back(&jobs[*index], place, name, &written, &filesets, written_in)
+            let read_back = |(index, place, name, written): (usize, &Place, String, ThreadGroup)| {
+                read_back(&jobs[index], place, name, &written, &filesets, written_in)
             };
-            phases.push(Phase {
-                name: format!("{name} verify"),
-                measured: true,
-                groups: back.into_iter().map(read_back).collect(),
-                stop: Stop::default(),
-                rank_shift: 0,
-                node_shift: 0,
-            });
+            let back = back.into_iter().map(read_back).collect();
+            phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
+        }
+        for number in 2..=loops.iter().map(|of| of.count).max().unwrap_or(1) {
+            let (mut groups, mut back) = (Vec::new(), Vec::new());
+            for of in loops.iter().filter(|of| number <= of.count) {
+                let part = &mut parts[of.part];
+                let name = unique(&mut names, &format!("{} loop {number}", part.group));
+                let written = ThreadGroup { name: name.clone(), start_delay: Duration::ZERO, ..of.group.clone() };
+                part.again.push(name);
+                let name = unique(&mut names, &format!("{} verify", written.name));
+                back.push(read_back(&jobs[of.job], of.place, name.clone(), &written, &filesets, 1));
+                part.verify.push(name);
+                groups.push(written);
+            }
+            let name = format!("{name} loop {number}");
+            phases.push(Phase::new(name.clone(), groups, Stop::default()));
+            phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
         }
         phases.extend(to_remove.phase(level, &filesets));
     }
@@ -185,6 +229,19 @@ pub(super) fn workload(
     };
     fit_targets(&workload, jobs, &parts, findings);
     (workload, parts)
+}
+
+/// Whether a job reads back what it wrote.
+fn reads_back(job: &Job) -> bool {
+    job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
+}
+
+/// How many of a job's loops are read back apart: all, or one that stands for all where that would be too many phases, or where an end that
+/// is counted over all loops can come in any of them.
+fn loops_read_back(job: &Job) -> u64 {
+    const MOST: u64 = 100;
+    let counted = job.time_based || job.runtime.is_some() || job.number_ios.is_some();
+    if reads_back(job) && !counted && job.loops <= MOST { job.loops.max(1) } else { 1 }
 }
 
 /// A phase whose operations are in no figures.

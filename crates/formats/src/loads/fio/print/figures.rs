@@ -124,7 +124,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         };
         let ms = |ns: u64| ns.div_ceil(1_000_000);
         let mut over_time: [OverTime; 2] = Default::default();
-        for name in std::iter::once(&part.group).chain(&part.verify) {
+        for name in part.groups() {
             figures.job_runtime_ms += ms(elapsed(name));
             let Some(thread) = ran.get(name.as_str()) else { continue };
             figures.usage.add(thread.usage);
@@ -145,7 +145,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
         let mut ran_ms = [0; 2];
-        for name in std::iter::once(&part.group).chain(&part.verify) {
+        for name in part.groups() {
             let mut moved = [false; 2];
             for operation in operations.get(name.as_str()).into_iter().flatten() {
                 figures.add(operation, report);

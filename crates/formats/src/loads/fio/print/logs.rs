@@ -81,9 +81,10 @@ fn lines(directions: &[Vec<SeriesPoint>; 2], job_begin_ns: u64, kind: &str, repo
 
 /// The reads or the writes of a clone over time.
 fn over_time(part: &Part, direction: usize, report: &LoadReport) -> Vec<SeriesPoint> {
+    let works = |group: &String| part.group == *group || part.again.contains(group);
     let is_it = |name: &str| if direction == 0 { reads(name) } else { writes(name) };
     let mut sum: Vec<SeriesPoint> = Vec::new();
-    for own in report.own_series.iter().filter(|own| own.group == part.group && is_it(&own.name)) {
+    for own in report.own_series.iter().filter(|own| works(&own.group) && is_it(&own.name)) {
         if sum.len() < own.series.len() {
             sum.resize_with(own.series.len(), SeriesPoint::default);
         }

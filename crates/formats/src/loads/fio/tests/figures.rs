@@ -69,8 +69,7 @@ fn each_job_has_figures_of_its_own() {
 #[test]
 fn what_is_read_back_takes_time_of_its_own() {
     let plan = plan("[a]\nrw=randrw\nsize=1m\nverify=crc32c\nnumjobs=2\ngroup_reporting\n");
-    let group =
-        |place: usize| (plan.parts[place].group.as_str(), plan.parts[place].verify.as_deref().expect("verified"));
+    let group = |place: usize| (plan.parts[place].group.as_str(), plan.parts[place].verify[0].as_str());
     let thread = |group: &str, ms: u64| ThreadReport {
         group: group.into(),
         elapsed_ns: ms * 1_000_000,
