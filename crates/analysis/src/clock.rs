@@ -3,21 +3,17 @@
 use crate::text::{line, listing};
 use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING};
 
-const fn is_exact(cell: &Cell) -> bool {
-    cell.kernel.is_exact()
-}
-
 /// Whether all of a run is in virtual time.
 #[must_use]
 pub fn is_virtual(dataset: &Dataset) -> bool {
     let cells = &dataset.run.plan.cells;
-    !cells.is_empty() && cells.iter().all(is_exact)
+    !cells.is_empty() && cells.iter().all(|cell| cell.kernel.is_exact())
 }
 
 /// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call"; `None` for real time.
 #[must_use]
 pub fn heading(run: &Run) -> Option<String> {
-    let exact: Vec<&Cell> = run.plan.cells.iter().filter(|cell| is_exact(cell)).collect();
+    let exact: Vec<&Cell> = run.plan.cells.iter().filter(|cell| cell.kernel.is_exact()).collect();
     let mut models: Vec<String> = exact.iter().filter_map(|cell| cell.device.model()).map(line).collect();
     models.dedup();
     let on = if models.is_empty() { String::new() } else { format!(" on {}", listing(&models)) };
@@ -31,7 +27,7 @@ pub fn heading(run: &Run) -> Option<String> {
 pub(crate) fn told(dataset: &Dataset) -> String {
     let run = &dataset.run;
     let charge = charge(run).map_or_else(String::new, |charge| format!(", {charge} a system call"));
-    match (run.plan.cells.iter().any(is_exact), is_virtual(dataset)) {
+    match (run.plan.cells.iter().any(|cell| cell.kernel.is_exact()), is_virtual(dataset)) {
         (_, true) => format!("virtual time{charge}"),
         (true, false) => format!("real time and virtual time{charge}"),
         (false, false) => "real time".to_owned(),

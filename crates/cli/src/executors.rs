@@ -240,7 +240,7 @@ pub(crate) fn guest_settings(
     }
     let options = guests(context, arguments, plan)?;
     let mut settings = vec![(GUEST_MEMORY_SETTING.to_owned(), format_bytes(options.memory_bytes))];
-    if plan.cells.iter().any(is_exact) {
+    if plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
         settings
             .extend(options.models.iter().map(|(name, model)| (format!("{MODEL_SETTING}{name}"), model.to_string())));
         settings.push((CHARGE_SETTING.to_owned(), format_duration(options.charge)));
@@ -250,10 +250,6 @@ pub(crate) fn guest_settings(
         settings.push(("guest disk".to_owned(), options.speed.to_string()));
     }
     Ok(settings)
-}
-
-const fn is_exact(cell: &Cell) -> bool {
-    cell.kernel.is_exact()
 }
 
 /// The seed of runs in virtual time: always the same, so that any two of them can be compared seed by seed.
@@ -268,7 +264,7 @@ pub(crate) fn make_exact(
     drawn_seed: u64,
 ) -> Result<(), Failure> {
     let bad = |words: String| Failure::new(Exit::BadInput, words);
-    if !plan.cells.iter().any(is_exact) {
+    if !plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
         let modelled = plan.cells.iter().find_map(|cell| cell.device.model());
         return match (&arguments.model, modelled) {
             (Some(_), _) => {
@@ -280,7 +276,7 @@ pub(crate) fn make_exact(
             (None, None) => Ok(()),
         };
     }
-    if plan.seed == drawn_seed && arguments.seed.is_none() && plan.cells.iter().all(is_exact) {
+    if plan.seed == drawn_seed && arguments.seed.is_none() && plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
         plan.seed = EXACT_SEED;
     }
     let named = match arguments.model.as_deref() {
@@ -296,7 +292,7 @@ pub(crate) fn make_exact(
         }
         other => other.map(str::to_owned),
     };
-    for cell in plan.cells.iter_mut().filter(|cell| is_exact(cell)) {
+    for cell in plan.cells.iter_mut().filter(|cell| cell.kernel.is_exact()) {
         if let DeviceSpec::Loop { model, .. } = &mut cell.device {
             let own = model.take().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
             *model = Some(named.clone().unwrap_or(own));
@@ -326,7 +322,7 @@ fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {
 /// What each of the plan's kernels is, to the last bit: figures in virtual time belong to one build of a kernel.
 fn exact_kernels(context: &Context, plan: &Plan) -> Vec<(String, String)> {
     let mut names: Vec<String> =
-        plan.cells.iter().filter(|cell| is_exact(cell)).map(|cell| cell.kernel.written()).collect();
+        plan.cells.iter().filter(|cell| cell.kernel.is_exact()).map(|cell| cell.kernel.written()).collect();
     names.sort();
     names.dedup();
     let store = fstone_sandbox::kernel::Store::new(&context.kernels);
