@@ -1,4 +1,4 @@
-//! What a run tells while it goes on, for a progress bar or a log.
+//! What a run reports while it is in progress, for a progress bar or a log.
 
 use fstone_model::{Trial, lately::Lately, result::TrialId};
 use std::time::Duration;

@@ -62,7 +62,7 @@ pub enum FragmentationError {
 }
 
 /// Counts the extents of every regular file below a directory, on its filesystem only; symbolic links are not
-/// followed. Delayed allocations are written out first, for they are nowhere yet.
+/// followed. Delayed allocations are written out first, because they have no place on the device yet.
 ///
 /// # Errors
 /// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].

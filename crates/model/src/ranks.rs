@@ -52,7 +52,7 @@ impl RanksReport {
 pub struct RankTask {
     /// What to do; its launch says as how many ranks.
     pub workload: Workload,
-    /// Where: rank r works in the one at r modulo their number.
+    /// Where to work: rank r uses directory r modulo their number.
     pub directories: Vec<PathBuf>,
     /// The seed from which the ranks derive theirs.
     pub seed: u64,
@@ -64,7 +64,7 @@ pub struct RankTask {
     pub news: PathBuf,
 }
 
-/// What rank 0 says on the way.
+/// What rank 0 reports while the load runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankNews {
@@ -72,7 +72,7 @@ pub enum RankNews {
     Begin,
     /// It ends.
     End,
-    /// How far its own load is.
+    /// The progress of its own load.
     Progress {
         /// The phase.
         phase: String,

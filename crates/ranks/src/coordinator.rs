@@ -1,5 +1,5 @@
-//! What rank 0 does for all: it gathers them, compares clocks, has phases begin, notices who is missing, and collects what all
-//! measured. It is told the time, and says what to send: nothing here waits.
+//! What rank 0 does for all: it gathers them, compares clocks, begins phases, notices missing ranks, and collects reports. It is given
+//! the time and says what to send: nothing here waits.
 
 use crate::clocks::{Compared, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
 use crate::facts;
@@ -14,17 +14,17 @@ use fstone_model::workload::Neighbours;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long after the last rank has come a phase begins: so long do all take to hear of it, and to go to sleep until then.
+/// How long after the last rank has arrived a phase begins: time for all ranks to hear of it and to go to sleep until then.
 const LEAD_NS: u64 = 25_000_000;
 /// And for each rank.
 const LEAD_OF_RANK_NS: u64 = 50_000;
 /// How long ranks have to report after a signal: launchers kill about a second after it.
 const HASTE: Duration = Duration::from_millis(600);
-/// With more ranks than this, the next one is woken while one is asked: so the pings of 10,000 take seconds, not minutes.
+/// With more ranks than this, the next rank is woken while one is asked, so that pinging 10,000 takes seconds, not minutes.
 const MANY: usize = 256;
 /// Reports that are asked for at once.
 const WINDOW: usize = 4;
-/// After so long without a sign of life a process of this machine is looked for.
+/// After so long without a sign of life, rank 0 looks whether a process of this machine still exists.
 const LOOK_NS: u64 = 2_500_000_000;
 
 /// A rank, as rank 0 knows it.
@@ -40,7 +40,7 @@ struct Rank {
     /// Whether its load ended without a report.
     silent: bool,
     compared: Compared,
-    /// What became of it, where its process does not answer any more.
+    /// Its outcome, if its process no longer answers.
     lost: Option<RankOutcome>,
     reported: bool,
     figures: RankReport,
@@ -78,7 +78,7 @@ pub(crate) struct Coordinator {
     merger: Option<Merger>,
     report: Option<RanksReport>,
     told_ns: u64,
-    /// Phases that all had passed when it was looked last.
+    /// How many phases all ranks had completed at the last look.
     passed: usize,
 }
 
@@ -108,7 +108,7 @@ impl Coordinator {
         self.out.drain(..)
     }
 
-    /// Whether an answer is awaited whose time counts.
+    /// Whether a ping is being timed.
     pub(crate) fn is_timing(&self) -> bool {
         matches!(self.stage, Stage::Comparing { .. })
     }
@@ -118,17 +118,17 @@ impl Coordinator {
         self.report.take()
     }
 
-    /// Whether all ranks are there and can be waited for.
+    /// Whether all ranks have ended by themselves.
     pub(crate) fn is_clean(&self) -> bool {
         self.ranks.iter().all(|rank| rank.lost.is_none() && rank.done.is_some())
     }
 
-    /// Whether somebody or something told this load to end.
+    /// Whether a signal told this load to end.
     pub(crate) fn was_signalled(&self) -> bool {
         self.hasty
     }
 
-    /// Sends to every rank, also to those that do not answer: who was only stopped is to end, too.
+    /// Sends to every rank, also to those that do not answer: a rank that was only stopped must end, too.
     fn tell_all(&mut self, message: &Message) {
         for number in 0..self.ranks.len() as u32 {
             self.out.push_back((number, message.clone()));
@@ -183,7 +183,7 @@ impl Coordinator {
         }
     }
 
-    /// All are there: are they here for the same?
+    /// When all ranks have arrived, checks that they run the same load.
     fn gathered(&mut self, now_ns: u64) {
         if self.stage != Stage::Gathering || !self.ranks.iter().all(|rank| rank.hello.is_some()) {
             return;
@@ -221,7 +221,7 @@ impl Coordinator {
         self.out.push_back((rank as u32, Message::Ping { round: 0 }));
     }
 
-    /// Where the ranks are is known now, and so is who reads whose files.
+    /// The nodes of all ranks are known now, and so is which rank reads whose files.
     fn welcome(&mut self) {
         let host = |rank: &Rank| rank.hello.as_ref().map(|hello| hello.host.clone());
         let neighbours = Neighbours::on(&self.ranks.iter().map(host).collect::<Vec<_>>());
@@ -249,7 +249,7 @@ impl Coordinator {
         }
     }
 
-    /// The moment when a message was sent, which is later than when it was thought of.
+    /// Notes when a message was really sent, which is later than when it was queued.
     pub(crate) fn sent(&mut self, to: u32, message: &Message, now_ns: u64) {
         if let (Stage::Comparing { rank, round, sent_ns, .. }, Message::Ping { round: sent }) =
             (&mut self.stage, message)
@@ -260,7 +260,7 @@ impl Coordinator {
         }
     }
 
-    /// Lets all go on where all have come.
+    /// Lets all ranks continue when all have arrived.
     fn met(&mut self, now_ns: u64) {
         if self.stage != Stage::Running {
             return;
@@ -319,7 +319,7 @@ impl Coordinator {
     /// `error`: what ended this rank's load, if it was one.
     fn one_done(&mut self, rank: usize, error: Option<String>, now_ns: u64) {
         if let Some(words) = error {
-            // What the others still measure would not be of all, and they would wait for it at the next phase.
+            // The others would measure without it, and wait for it at the next phase.
             self.end(format!("{}: {words}", self.name(rank)), false, now_ns);
         }
         if self.stage == Stage::Running && self.ranks.iter().any(|rank| rank.arrived.is_some()) {
@@ -333,7 +333,7 @@ impl Coordinator {
         if !done || !matches!(self.stage, Stage::Running | Stage::Ending { .. }) {
             return;
         }
-        // In haste there is no time for clocks; what is known of them is from before.
+        // After a signal there is no time to compare clocks again.
         if self.hasty || self.ranks.iter().all(|rank| rank.passed.is_empty()) {
             self.collect(now_ns);
         } else {
@@ -362,7 +362,7 @@ impl Coordinator {
         self.all_done(now_ns);
     }
 
-    /// Looks at the time.
+    /// Acts on the time.
     pub(crate) fn tick(&mut self, now_ns: u64) {
         if self.stage == Stage::Concluded {
             return;
@@ -372,7 +372,7 @@ impl Coordinator {
             self.tell_all(&Message::Alive);
         }
         let boot = self.ranks[0].hello.as_ref().map(|hello| hello.boot.clone());
-        // Rank 0 hears of itself as of the others: its load may hang, too.
+        // Rank 0 sends itself signs of life as the others do: its load may hang, too.
         for number in 0..self.ranks.len() {
             let rank = &self.ranks[number];
             if rank.lost.is_some() {

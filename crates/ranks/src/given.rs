@@ -1,4 +1,4 @@
-//! What a rank is given to do, and what its load gives back.
+//! The settings of a rank, and the result of its load.
 
 use crate::facts::Facts;
 use fstone_model::{LoadReport, Workload};
@@ -9,13 +9,13 @@ use std::time::Duration;
 /// How a load of many ranks is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What all ranks have to have in common: the workload, arguments, the build.
+    /// What must be the same for all ranks: the workload, the arguments, the build.
     pub subject: String,
     /// The seed of all ranks. Rank 0's counts.
     pub seed: u64,
-    /// A rank that gives no sign of life for so long is taken for dead.
+    /// A rank that gives no sign of life for so long is considered dead.
     pub silence: Duration,
-    /// A rank whose load completes nothing for so long is taken for hung.
+    /// A rank whose load completes nothing for so long is considered hung.
     pub stillness: Duration,
     /// Who this rank is.
     pub facts: Facts,
@@ -30,8 +30,8 @@ pub struct Settings {
 pub struct Loaded {
     /// What it measured.
     pub report: LoadReport,
-    /// What this rank could not do after its load, such as removing files, in words for people. That is its outcome then, and ends no other
-    /// rank.
+    /// What this rank could not do after its load, such as removing files, as a message for people. It becomes the rank's outcome, and ends no
+    /// other rank.
     pub unfinished: Option<String>,
 }
 

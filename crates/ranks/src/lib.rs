@@ -1,11 +1,11 @@
-//! One load of many ranks: how they meet, begin together, compare their clocks, and put together what they measured.
+//! One load of many ranks: how they meet, begin together, compare their clocks, and merge their reports.
 //!
 //! Reading order: [`Transport`] is all that is asked of whoever carries messages (MPI, in `fstone-mpi`; channels, in [`simulated`]);
 //! `message` is what ranks say; `member` is a rank, and its [`Peers`](fstone_engine::Peers) for the engine; `coordinator` is what rank 0
 //! does besides; [`run`] has both; `clocks` compares clocks; `merge` makes one report of many.
 //!
-//! Nobody waits for ever: there is no call that waits for a rank without looking at the time. Rank 0 hears of every rank about once a
-//! second, and every rank of rank 0. This crate starts no process and prints nothing.
+//! Nobody waits forever: no call waits for a rank without a time limit. Rank 0 hears from every rank about once a second, and every rank
+//! from rank 0. This crate starts no process and prints nothing.
 
 mod clocks;
 mod coordinator;

@@ -1,4 +1,4 @@
-//! A rank: what its load asks of the others, and what it is told.
+//! A rank: what its load asks of the other ranks, and the answers.
 
 use crate::message::{Answer, Call, Common, Message, Passed, PassedWall, State};
 use crate::{facts, given::Loaded, priority};
@@ -12,7 +12,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the thread of the load hands to the thread that speaks with the others.
+/// What the thread of the load hands to the thread that communicates.
 #[derive(Debug)]
 pub(crate) enum Request {
     /// For rank 0.
@@ -33,13 +33,13 @@ struct Inbox {
 #[derive(Debug)]
 struct Doing {
     state: State,
-    /// When anything was completed last.
+    /// When the load last completed anything.
     moved: Instant,
-    /// Whether it waits for others, which is no standstill of its own.
+    /// Whether it waits for other ranks, which does not count as a standstill.
     waiting: bool,
 }
 
-/// A rank. Its load holds it as its [`Peers`], and tells it of its progress.
+/// A rank. Its load uses it as its [`Peers`], and reports its progress to it.
 #[derive(Debug)]
 pub struct Member {
     rank: u32,
@@ -47,19 +47,19 @@ pub struct Member {
     seed: u64,
     /// Whose files each phase works on.
     whose: Vec<Whose>,
-    /// What its phases are called.
+    /// The names of its phases.
     phases: Vec<String>,
     requests: Sender<Request>,
     meeting: AtomicU64,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     parted: AtomicBool,
-    /// Whether the thread of the load goes ahead of others for the moment.
+    /// Whether the thread of the load has precedence at the moment.
     first: AtomicBool,
     doing: Mutex<Doing>,
 }
 
-/// A seed of a rank's own; rank 0 has that of all.
+/// The seed of a rank; rank 0 has the load's own.
 pub(crate) fn seed_of(seed: u64, rank: u32) -> u64 {
     if rank == 0 {
         return seed;
@@ -104,7 +104,7 @@ impl Member {
         seed_of(self.seed, self.rank)
     }
 
-    /// Notes what the load does, for its signs of life. To be called with what the engine tells.
+    /// Notes the load's progress, for signs of life. To be called with the engine's progress.
     pub fn progress(&self, progress: &Progress) {
         self.doing(&progress.phase, progress.operations);
     }
@@ -119,7 +119,7 @@ impl Member {
     }
 
     pub(crate) fn state(&self) -> State {
-        /// A standstill that is worth a look at the threads.
+        /// After a standstill of this length, the state of the threads is included.
         const LONG: Duration = Duration::from_secs(5);
         let doing = locked(&self.doing);
         let still = if doing.waiting { Duration::ZERO } else { doing.moved.elapsed() };
@@ -151,7 +151,7 @@ impl Member {
         self.arrived.notify_all();
     }
 
-    /// Waits for something; nobody waits when all ends.
+    /// Waits for something, or until the load of all ranks ends.
     fn wait<T>(&self, mut arrived: impl FnMut(&mut Inbox) -> Option<T>) -> Result<T, Parted> {
         locked(&self.doing).waiting = true;
         let mut inbox = locked(&self.inbox);
@@ -177,7 +177,7 @@ impl Member {
     }
 
     fn tell(&self, message: Message) {
-        // Where nobody listens any more, the process is about to end.
+        // If nobody listens any more, the process is about to end.
         let _ = self.requests.send(Request::Tell(message));
     }
 }
@@ -214,7 +214,7 @@ impl Peers for Member {
         match self.ask(Call::Begin { phase: u32::try_from(phase).unwrap_or(u32::MAX) })? {
             Answer::At { clock_ns } => {
                 self.doing(self.phases.get(phase).map_or("", String::as_str), 0);
-                // All others of this machine wake at the same moment.
+                // All other ranks of this machine wake at the same moment.
                 self.first.store(priority::go_first(true), Ordering::Relaxed);
                 sleep_until(clock_ns);
                 Ok(())

@@ -1,4 +1,4 @@
-//! A rank from its start to its end: a thread runs the load, and the one that called speaks with the other ranks.
+//! A rank from its start to its end: one thread runs the load, and the calling thread communicates with the other ranks.
 
 use crate::coordinator::Coordinator;
 use crate::facts;
@@ -15,16 +15,16 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Between two looks for messages, at least and at most: a look takes about a microsecond, and nothing that is told in a message is
-/// urgent but pings, which are answered at once.
+/// The shortest and longest time between two looks for messages. A look takes about a microsecond. Only pings are urgent, and they are
+/// answered at once.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
 /// While the load waits for other ranks, which may need the processor.
 const MEETING_NAP: Duration = Duration::from_millis(5);
-/// While the load is at work it is left alone: eight ranks that looked every 5 ms took 1 MiB writes 5 % of their speed.
+/// While the load is at work it is left alone: eight ranks that looked every 5 ms slowed writes of 1 MiB down by 5 %.
 const LONG_NAP: Duration = Duration::from_millis(50);
-/// After a ping the next one is waited for without a nap.
+/// For so long after a ping, the next one is awaited without a nap.
 const AWAKE_NS: u64 = 500_000;
-/// Between two signs of life, and the more of them the more ranks there are.
+/// The time between two signs of life, and what each rank adds to it.
 const SIGN_NS: u64 = 1_000_000_000;
 const SIGN_OF_RANK_NS: u64 = 500_000;
 /// How long a last message may take.
@@ -39,17 +39,17 @@ pub struct Ended {
     pub status: u8,
 }
 
-/// What a rank does at its end, which rank 0 alone does.
+/// What rank 0 does with the result.
 pub trait Conclusion {
-    /// What all have done until now, in case that there is no more. The merged report is not in it yet.
+    /// Keeps what all have done so far, in case the load does not complete. The merged report is not in it yet.
     fn keep(&mut self, report: &RanksReport);
-    /// What came of it; gives the exit status. `signalled`: somebody told the load to end.
+    /// Reports the result; returns the exit status. `signalled`: a signal ended the load.
     fn conclude(&mut self, report: RanksReport, signalled: bool) -> u8;
 }
 
 /// Runs a load as one of many ranks.
 ///
-/// `load` runs it in a thread of its own, and is not waited for when it hangs; its error is words for people.
+/// `load` runs it in a thread of its own, and nobody waits for it if it hangs. Its error is a message for people.
 pub fn run<T: Transport>(
     mut transport: T,
     settings: Settings,
@@ -96,7 +96,7 @@ pub fn run<T: Transport>(
         let now_ns = facts::clock_ns();
         if cancel.load(Ordering::Relaxed) && !signalled {
             signalled = true;
-            // At once, whether rank 0 still is there or not.
+            // At once, even if rank 0 is gone.
             if let Some(member) = &node.member {
                 member.part("told by a signal to end".into());
             }
@@ -121,13 +121,13 @@ pub fn run<T: Transport>(
             return Ended { clean, status: end(transport, rank, clean, status) };
         }
         if rank > 0 && now_ns.saturating_sub(node.heard_ns) >= silence_ns {
-            // Rank 0 has all the words, so nothing can be said any more.
+            // Rank 0 is gone, and only rank 0 reports.
             return Ended { clean: false, status: end(transport, 0, false, 1) };
         }
         nap = if busy { NAPS.0 } else { (nap * 2).min(node.longest_nap()) };
         let timing = node.coordinator.as_ref().is_some_and(Coordinator::is_timing) || now_ns < node.awake_until_ns;
         if timing && !busy {
-            // Where there are fewer processors than ranks, the one that is asked may be waiting for this one.
+            // With fewer processors than ranks, the rank that was asked may be waiting for this processor.
             std::thread::yield_now();
         }
         match node.requests.recv_timeout(if timing { Duration::ZERO } else { nap }) {
@@ -143,10 +143,10 @@ pub fn run<T: Transport>(
     }
 }
 
-/// Ends all processes before the load, where this one cannot begin it: ending the transport would wait for the others, which wait for this one.
-/// It may return.
+/// Ends all processes because this one cannot begin the load. Ending the transport normally would wait for the others, which wait for this
+/// one. It may return.
 pub fn give_up<T: Transport>(transport: T, status: u8) {
-    // What was printed is on its way to the launcher's terminal.
+    // The launcher still has to print what this rank printed.
     std::thread::sleep(LAST);
     transport.abort(status.max(1));
 }
@@ -162,7 +162,7 @@ fn end<T: Transport>(mut transport: T, rank: u32, clean: bool, status: u8) -> u8
     } else if rank == 0 {
         give_up(transport, status);
     } else {
-        // Rank 0 ends all, once it has said everything.
+        // Rank 0 ends all processes when it has reported everything.
         std::thread::sleep(LAST * 20);
         transport.abort(1);
     }
@@ -181,7 +181,7 @@ struct Node {
     on_error: ErrorPolicy,
     coordinator: Option<Coordinator>,
     awake_until_ns: u64,
-    /// When it last heard of rank 0.
+    /// When it last heard from rank 0.
     heard_ns: u64,
     bye: Option<bool>,
 }
@@ -328,7 +328,7 @@ impl Node {
         concluded
     }
 
-    /// Sends what rank 0 has to say.
+    /// Sends the messages of rank 0.
     fn send_all<T: Transport>(&mut self, transport: &mut T) {
         loop {
             let Some(coordinator) = &mut self.coordinator else { return };

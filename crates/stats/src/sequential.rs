@@ -1,6 +1,6 @@
 //! Looking at a table after every block, and stopping as soon as it answers.
 //!
-//! Who tests after every block at 5 % is wrong far more often than that (Armitage, McPherson & Rowe, JRSS A 132, 1969). So the 5 % are
+//! A test at 5 % after every block is wrong far more often than that (Armitage, McPherson & Rowe, JRSS A 132, 1969). So the 5 % are
 //! spent over the looks, by a function of how much of the whole is done that was fixed beforehand (Lan & DeMets, Biometrika 70,
 //! 1983), here the one of Pocock's kind: α ln(1 + (e − 1) t). It spends early, because most differences between filesystems are
 //! large beside the scatter and need few blocks.

@@ -51,7 +51,7 @@ struct Course {
     command_line: String,
     ior: Ior,
     plan: Plan,
-    /// Of rank 0, once it has looked.
+    /// Set by rank 0 in `prepare`.
     place: OnceLock<Place>,
 }
 
@@ -74,7 +74,7 @@ impl ranks::Course for Course {
     }
 
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
-        // All ranks are done with the files. Files that were only read belong to somebody else.
+        // After this all ranks are done with the files. Files that were only read belong to somebody else.
         if load.member.meet().is_err() || self.ior.keep || !self.ior.write {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl ranks::Course for Course {
         let mut removed = Ok(());
         for repetition in 0..self.ior.repetitions {
             let path = load.directory.join(self.ior.file_of(repetition, rank));
-            // A load that ended early did not come to all repetitions.
+            // A load that ended early did not reach all repetitions.
             if let Err(error) = paths::remove_file(&path) {
                 removed = removed.and(Err(format!("cannot remove {}: {error}", path.display())));
             }
@@ -93,7 +93,7 @@ impl ranks::Course for Course {
         removed
     }
 
-    /// Where not all ranks came to remove their files, rank 0 removes them when all are done. What it cannot remove is told as left.
+    /// If not all ranks removed their files, rank 0 removes them when all are done. It reports those that it cannot remove.
     fn settled(&self, report: &RanksReport) -> Result<(), String> {
         if report.ranked.ended_early.is_some() && !ranks::any_lost(report) {
             for path in self.left(report) {

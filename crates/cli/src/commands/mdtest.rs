@@ -125,13 +125,13 @@ struct Course {
     command_line: String,
     mdtest: Mdtest,
     plan: Plan,
-    /// Of rank 0, once it has looked.
+    /// Set by rank 0 in `prepare`.
     place: OnceLock<Place>,
-    /// Whether this rank made the directory of `-d`, as rank 0 does where it is not there.
+    /// Whether this rank made the directory of `-d`, as rank 0 does if it does not exist.
     made: AtomicBool,
-    /// What this rank took for its trees.
+    /// How long this rank took for its trees.
     own: Mutex<Trees>,
-    /// What all took, where all came to say it: one rank's time is not shown as that of all.
+    /// How long all ranks took, if all reported it: the time of one rank is not shown as that of all.
     of_all: OnceLock<Trees>,
 }
 
@@ -153,7 +153,7 @@ impl Course {
         for iteration in 0..load.workload.filesets.len() {
             match fstone_engine::remove_directories(load.workload, load.directory, &load.options, iteration) {
                 Ok(removed) => self.own().removed.push((removed.directories, removed.elapsed)),
-                // Told to end, as by a signal: what is left is told as such.
+                // Ended early, as by a signal: what is left is reported.
                 Err(LoadError::Parted) => {}
                 Err(error) => all = all.and(Err(format!("cannot remove the tree: {error}"))),
             }
@@ -176,14 +176,14 @@ impl Course {
         all
     }
 
-    /// Removes the directory of `-d` where this run made it and nothing is in it.
+    /// Removes the directory of `-d` if this run made it and it is empty.
     fn remove_if_made(&self) {
         if self.made.load(Ordering::Relaxed) {
             let _ = fs::remove_dir(directory_of(&self.mdtest));
         }
     }
 
-    /// Keeps how much was created, where `-x` says.
+    /// Writes how much was created to the file of `-x`.
     fn keep_status(&self, report: &RanksReport) -> Result<(), String> {
         let Some(path) = self.mdtest.status_file.as_ref().filter(|_| self.mdtest.phases.create) else { return Ok(()) };
         let path = Path::new(path);
@@ -197,13 +197,13 @@ impl Course {
     fn compare(&self, load: &ranks::Ran<'_>, all_removed: bool) {
         let Trees { made, removed } = self.own().clone();
         let of = |times: &[(u64, Duration)]| -> Vec<u64> {
-            // A rank that has none says so, that all say as much.
+            // A rank that has none reports 0, so that all report the same number of values.
             let at = |index: usize| times.get(index).map_or(0, |(_, elapsed)| nanoseconds(*elapsed));
             (0..load.workload.filesets.len()).map(at).collect()
         };
         let told = [of(&made), of(&removed), vec![u64::from(!all_removed)]].concat();
         let Ok(mut longest) = load.member.most(&told) else { return };
-        // What one of them could not remove is in no count.
+        // If any rank could not remove its tree, removals are not counted.
         let removed = if longest.pop() == Some(0) { removed } else { Vec::new() };
         let ranks = if self.mdtest.unique { u64::from(load.member.size()) } else { 1 };
         let merged = |times: &[(u64, Duration)], longest: &[u64]| {
@@ -228,7 +228,7 @@ impl ranks::Course for Course {
     }
 
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
-        // All are done with what is in the trees.
+        // After this all ranks are done with the content of the trees.
         if load.member.meet().is_err() {
             return Ok(());
         }

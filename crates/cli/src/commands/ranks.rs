@@ -1,5 +1,5 @@
-//! A load of many ranks, started by an MPI launcher: each runs this, and rank 0 reports the result. A drop-in for a program that is
-//! itself of many ranks runs here, too, when it is one rank by itself.
+//! A load of many ranks, started by an MPI launcher: each rank runs this, and rank 0 reports the result. Drop-ins for programs of many
+//! ranks (mdtest, IOR) also run here without a launcher, as a single rank.
 
 use crate::{
     exit::Exit,
@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-/// Of what is left behind, as many are named.
+/// How many of the paths that are left behind are named.
 const LEFT_NAMED: usize = 3;
 
 /// What all ranks have from the command line.
@@ -36,18 +36,18 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
     pub(crate) ownership: Ownership,
     pub(crate) told: Told,
-    /// Where files about all ranks go.
+    /// The directory for files about all ranks.
     pub(crate) results: Option<PathBuf>,
     pub(crate) silence: Duration,
     pub(crate) stillness: Duration,
     /// Whether rank 0 measures the engine's own cost.
     pub(crate) measure_null: bool,
-    /// How many ranks somebody asked a launcher for.
+    /// How many ranks the launcher was asked for.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI there is one"))]
     pub(crate) expected: Option<u32>,
 }
 
-/// How rank 0 tells what came of it, beside its files.
+/// How rank 0 reports the result, besides its files.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins with one rank get here"))]
 pub(crate) enum Told {
@@ -55,9 +55,9 @@ pub(crate) enum Told {
     Summary,
     /// As JSON.
     Json,
-    /// To somebody at the other end of this pipe, on the way.
+    /// As news through this pipe while the load runs.
     News(PathBuf),
-    /// As a command has it.
+    /// As the command prints it.
     Course(Arc<dyn Course>),
 }
 
@@ -69,17 +69,17 @@ impl Told {
 
 /// What else a command does on every rank, and what rank 0 prints.
 pub(crate) trait Course: Send + Sync {
-    /// What rank 0 sees to before any rank begins. Other ranks look at nothing before: their nodes would remember that it is not there.
+    /// What rank 0 does before any rank begins. Other ranks look at no file before: their nodes would cache that it does not exist.
     ///
     /// # Errors
-    /// When the load cannot be begun.
+    /// If the load cannot begin.
     fn prepare(&self) -> Result<(), Failure>;
     /// The directories that hold a fileset's files were made by this rank.
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
     /// This rank's load has ended, normally or not; other ranks may still be working.
     ///
     /// # Errors
-    /// What this rank could not do, in words for people.
+    /// What this rank could not do, as a message for people.
     fn ended(&self, _load: &Ran<'_>) -> Result<(), String> {
         Ok(())
     }
@@ -88,14 +88,14 @@ pub(crate) trait Course: Send + Sync {
     /// # Errors
     /// When it cannot be written.
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error>;
-    /// What rank 0 does besides, once all is known.
+    /// What else rank 0 does when the result is known.
     ///
     /// # Errors
-    /// What it could not do, in words for people.
+    /// What it could not do, as a message for people.
     fn settled(&self, _report: &RanksReport) -> Result<(), String> {
         Ok(())
     }
-    /// What the load would have removed at its end, some of it perhaps never made.
+    /// What the load was to remove at its end; some of it may never have been made.
     fn left(&self, report: &RanksReport) -> Vec<PathBuf>;
     /// Whether rank 0 shows live figures.
     fn live(&self) -> bool;
@@ -180,13 +180,13 @@ pub(crate) fn refusal(launched: &Launched) -> Failure {
     Failure::new(Exit::CannotHere, told)
 }
 
-/// A command line that is wrong is so for all ranks, and rank 0 says it.
+/// All ranks have the same wrong command line, and rank 0 reports it.
 pub(crate) fn told_by_first() -> Exit {
     let_first_tell();
     Exit::BadInput
 }
 
-/// Gives rank 0 the time to say what is wrong: the launcher ends it with this one.
+/// Gives rank 0 the time to report the error: the launcher ends it with this process.
 fn let_first_tell() {
     std::thread::sleep(Duration::from_secs(1));
 }
@@ -234,11 +234,11 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
         carry_out(&workload, &directory, ownership, measure_null, &observer)
     };
     let Ended { .. } = fstone_ranks::run(transport, settings, body, &mut results);
-    // Its reason is told; a launcher adds its own words to every rank that ends otherwise.
+    // Rank 0 has reported the reason; a launcher adds a message of its own for every rank that fails.
     Ok(if rank == 0 { results.exit } else { Exit::Success })
 }
 
-/// What has to be the same everywhere.
+/// What must be the same for all ranks.
 fn subject(load: &Load) -> String {
     let mut hasher = DefaultHasher::new();
     format!("{:?} {:?} {:?}", load.workload, load.directories, load.ownership).hash(&mut hasher);
@@ -258,10 +258,10 @@ fn carry_out(
     let ran = fstone_engine::run(workload, directory, &options);
     observer.live.finish();
     let mut report = ran.map_err(|error: LoadError| format!("failed to run the load: {error}"))?;
-    // Of threads the ranks tell together.
+    // The merged report has no figures of threads.
     report.per_thread.clear();
     let ran = Ran { workload, directory, options, member: observer.member };
-    // Its error ends the load of all. The others are still at it, and come to no meeting before they are told.
+    // Its error ends the load of all ranks. The others are still at work, and come to no meeting until they are told.
     let halted = report.ended_by(workload.on_error).is_some() && ran.member.size() > 1;
     let unfinished = observer.course.filter(|_| !halted).and_then(|course| course.ended(&ran).err());
     Ok(Loaded { report, unfinished })
@@ -275,20 +275,20 @@ struct Ranked<'a> {
     course: Option<&'a dyn Course>,
 }
 
-/// A pipe on which somebody may listen.
+/// A pipe that may have a reader.
 struct News(File);
 
 impl News {
-    /// `None` where nobody reads it, as on another node.
+    /// `None` if nobody reads it, as on another node.
     fn to(path: &Path) -> Option<Self> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::open(path, flags, Mode::empty()).ok().map(|pipe| Self(pipe.into()))
     }
 
-    /// Each is one write, and short enough to stay one.
+    /// Each is a single write, short enough to be atomic.
     fn tell(&self, news: &RankNews) {
         if let Ok(json) = serde_json::to_string(news) {
-            // Who does not read goes without.
+            // A reader that is gone misses it.
             let _ = (&self.0).write_all(format!("{json}\n").as_bytes());
         }
     }
@@ -327,19 +327,19 @@ impl Observer for Ranked<'_> {
     }
 }
 
-/// What rank 0 does with what it knows.
+/// What rank 0 does with the result.
 struct Results {
     directory: Option<PathBuf>,
     shown: Told,
     exit: Exit,
-    /// Whether it was said that files cannot be written.
+    /// Whether it was reported that files cannot be written.
     told: bool,
-    /// Whether the files that are there are those of another load.
+    /// Whether the directory has the files of another load.
     others: bool,
 }
 
 impl Results {
-    /// Sees that files can be written, before anything is measured.
+    /// Makes sure that files can be written, before anything is measured.
     fn prepare(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else { return Ok(()) };
         paths::require_directory_of(directory, " with --results")?;
@@ -350,7 +350,7 @@ impl Results {
         Ok(())
     }
 
-    /// Each file is whole at any moment, the old one or the new one. A load that did nothing has nothing to put in place of another's.
+    /// At any moment each file is complete, old or new. A load that did nothing does not replace the files of another.
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         if self.others && report.ranked.phases.is_empty() {
@@ -371,7 +371,7 @@ impl Results {
     }
 }
 
-/// Whether any rank died or hangs. It may still be at its files, and their filesystem may be what it hangs in.
+/// Whether any rank died or hangs. It may still use its files, and their filesystem may be what hangs.
 pub(super) fn any_lost(report: &RanksReport) -> bool {
     report
         .ranked
@@ -380,7 +380,7 @@ pub(super) fn any_lost(report: &RanksReport) -> bool {
         .any(|rank| matches!(rank.outcome, RankOutcome::Died { .. } | RankOutcome::Hung { .. }))
 }
 
-/// Writes a file that is not there before. What had its name, a link perhaps, is not followed.
+/// Writes a new file. Whatever had its name, perhaps a link, is removed and not followed.
 fn write_anew(path: &Path, text: &str) -> io::Result<()> {
     paths::remove_file(path)?;
     File::create_new(path)?.write_all(text.as_bytes())
@@ -388,7 +388,7 @@ fn write_anew(path: &Path, text: &str) -> io::Result<()> {
 
 impl Conclusion for Results {
     fn keep(&mut self, report: &RanksReport) {
-        // With all its files, so that none of an earlier load stands beside those of this one.
+        // With all files of the command, so that no file of an earlier load remains beside them.
         let more = if let Told::Course(course) = &self.shown { course.beside(report) } else { Vec::new() };
         self.write(report, more);
     }
@@ -398,7 +398,7 @@ impl Conclusion for Results {
         let shown = match &self.shown {
             Told::Summary => Ok((fstone_report::ranks_summary(&report), false)),
             Told::Json => serde_json::to_string_pretty(&report).map(|text| (text + "\n", true)),
-            // The files are all there is to say.
+            // The files say everything.
             Told::News(_) => Ok((String::new(), false)),
             Told::Course(course) => course.shown(&report),
         };
@@ -412,7 +412,7 @@ impl Conclusion for Results {
                 self.exit = Exit::LabFailed;
                 terminal::tell(&format!("{words}\n"));
             }
-            // Who asks a filesystem that hangs hangs, too.
+            // A look at a filesystem that hangs would hang, too.
             let unknown = any_lost(&report);
             let is_there = |path: &PathBuf| unknown || path.symlink_metadata().is_ok();
             let mut left = course.left(&report).into_iter().filter(is_there);

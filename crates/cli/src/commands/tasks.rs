@@ -14,7 +14,7 @@ use fstone_model::text;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
-/// Reads the words of a command line. It breaks off where they ask for help, and where another task tells what is wrong with them.
+/// Reads the words of a command line. It ends here if they ask for help, and if they are wrong and another task reports it.
 pub(super) fn begin<T>(
     words: &[String],
     help: fn() -> String,

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 /// How long a thread waits for a file to come into being before that is a failure of the load.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Choices in vain after which a thread sleeps between two of them.
+/// After so many choices that found nothing, a thread sleeps before the next.
 const SPINS: u32 = 64;
 /// How long it sleeps.
 const NAP: Duration = Duration::from_micros(100);
 
-/// Choices in vain since the last operation.
+/// Choices that found nothing since the last operation.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
     /// How many operations there had been.
@@ -42,7 +42,7 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Counts a choice in vain and lets others run. After [`PATIENCE`] without an operation it is a failure.
+    /// Counts a choice that found nothing and lets other threads run. After [`PATIENCE`] without an operation it is a failure.
     #[cold]
     pub(super) fn miss(&mut self, index: usize, performed: u64, patience: &mut Patience, choice: &mut Choice) {
         // To have read all that was written is no miss.

@@ -199,7 +199,7 @@ pub fn one_operation() -> Vec<Sequence> {
 /// The same seed gives the same ones; fewer when there are not so many.
 #[must_use]
 pub fn two_operations(count: usize, seed: u64) -> Vec<Sequence> {
-    /// Draws in vain before there are taken to be no more.
+    /// Draws without a new sequence after which there are considered to be no more.
     const VAIN: usize = 10_000;
     let (operations, mut random) = (operations(), Random::new(seed));
     let mut pick = |among: usize| random.below(among as u64) as usize;

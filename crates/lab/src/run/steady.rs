@@ -7,7 +7,7 @@ use fstone_stats::{
 };
 use std::time::Duration;
 
-/// Adds a warning to the trial for each load whose rate changed on the way. Whatever carried the trial out, this is
+/// Adds a warning to the trial for each load whose rate changed while it ran. Whatever carried the trial out, this is
 /// where its series is judged.
 pub(crate) fn mark(trial: &mut Trial) {
     let found: Vec<String> = trial

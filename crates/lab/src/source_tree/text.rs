@@ -1,4 +1,4 @@
-//! What stands in the files: C that compiles, headers that can be included, prose. About as compressible as source code.
+//! The content of the files: C that compiles, headers that can be included, prose. About as compressible as source code.
 
 use super::{
     draw::Draw,

@@ -27,7 +27,7 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
 /// How often that patience an agent may take to look at its device, and to load a filesystem's modules.
 const OPENING: u32 = 4;
-/// How long a killed agent's mounts and processes may take to be gone, for the kernel may have to write first.
+/// How long a killed agent's mounts and processes may take to disappear: the kernel may have to write first.
 const DYING: Duration = Duration::from_secs(120);
 
 /// The agents of one trial.

@@ -50,7 +50,7 @@ pub enum ReadError {
         /// What is allowed.
         limit: usize,
     },
-    /// Damaged on the way.
+    /// Damaged in transit.
     #[error("the checksum of a {kind:?} message is {found:08x} and should be {expected:08x}")]
     Checksum {
         /// Which message.

@@ -3,7 +3,7 @@
 //! [`compare_all`] answers for a whole table: by means where the figures allow it, else by ranks. [`permutation_test`] and
 //! [`sign_flip_test`] are there for questions about one mean.
 //!
-//! Every difference is told as `other − baseline`, every δ is positive when `other` is larger.
+//! Every difference is `other − baseline`; every δ is positive if `other` is larger.
 //! Which direction is better only the metric knows.
 
 mod additive;

@@ -19,12 +19,12 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// The same, told with the other one as the baseline, for a difference.
+    /// The same with the other one as the baseline, for a difference.
     pub(super) fn reversed(self) -> Self {
         Self { estimate: -self.estimate, interval: self.interval.negated() }
     }
 
-    /// The same, told with the other one as the baseline, for a relative shift:
+    /// The same with the other one as the baseline, for a relative shift:
     /// 25 % more one way is 20 % less the other way.
     pub(super) fn relative_reversed(self) -> Self {
         let logarithm = self.map(f64::ln_1p);

@@ -1,4 +1,4 @@
-//! What ranks have of their own in a trial, in place of the whole machine's: the memory by which they speak, and their processes' numbers.
+//! What the ranks of a trial have instead of the machine's: the memory by which they communicate, and their process numbers.
 //!
 //! Launchers and ranks leave files in /dev/shm when they are killed, and two of them could take the same names. In the agent's own mounts nobody
 //! else sees them, and they are gone with the agent. Its processes are also numbered by a namespace of their own, where the machine's /proc has
@@ -8,18 +8,18 @@ use fstone_sandbox::agent::{is_agent, is_guest};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::path::{Path, PathBuf};
 
-/// Where POSIX has shared memory, and Open MPI and MPICH look for it.
+/// The place of POSIX shared memory, which Open MPI and MPICH use.
 const MEMORY: &str = "/dev/shm";
 const PROCESSES: &str = "/proc";
 
-/// It is there until this is dropped.
+/// Mounts that last until this is dropped.
 pub(super) struct Apart {
     memory: bool,
     processes: bool,
 }
 
 impl Apart {
-    /// Nothing where this process has no mounts of its own. /dev/shm stays the machine's where something that is `used` is in it.
+    /// Mounts nothing if this process has no mount namespace of its own. /dev/shm stays the machine's if anything `used` is in it.
     pub(super) fn new(used: &[PathBuf]) -> Self {
         let own_mounts = is_agent() && !is_guest() && rustix::process::geteuid().is_root();
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -50,7 +50,7 @@ impl Apart {
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        // A rank that hangs in the kernel may still have them; the agent's end takes them away then.
+        // A rank that hangs in the kernel may still use them; then they end with the agent.
         for (_, place) in
             [(self.memory, MEMORY), (self.processes, PROCESSES)].into_iter().filter(|(mounted, _)| *mounted)
         {

@@ -1,7 +1,7 @@
-//! A load of several ranks as a step: a launcher of MPI starts them, each is this program, and the first of them tells what came of it.
+//! A load of several ranks as a step: an MPI launcher starts them, each is this program, and rank 0 reports the result.
 //!
-//! They begin and end their phases together without this process. It hands them the load, is told when the measured interval begins
-//! and ends, for its meters, and reads the report of all.
+//! They begin and end their phases together without this process. It hands them the load, hears when the measured interval begins and
+//! ends, so that its meters run meanwhile, and reads the merged report.
 
 use super::apart::Apart;
 use crate::{
@@ -31,9 +31,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Where ranks find their load, and leave its report: the first such name with a number that is free.
+/// The directory in which ranks find their load and leave its report: this name with the first number that is free.
 const DIRECTORY: &str = "fstone-ranks-";
-/// What is in it, one way or another.
+/// Files in it.
 const TASK: &str = "task.json";
 const NEWS: &str = "news";
 /// The last line of the news.
@@ -43,8 +43,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Bytes of the report of all ranks: ten times what 100,000 of them take.
 const LONGEST: u64 = 1 << 30;
 
-/// What launchers are told where the user does not say otherwise. Who runs a study as root means it; a machine may have fewer
-/// processors than the study has ranks; and the threads of a rank are not to share one processor.
+/// Settings for launchers, unless the user has set them: allow root, because a study is run as root on purpose; allow more ranks than
+/// processors; and bind no rank, because its threads are not to share one processor.
 const SETTINGS: [(&str, &str); 6] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -160,20 +160,20 @@ fn used(command: &CommandLine, places: &[&Path]) -> Vec<PathBuf> {
     places.iter().map(PathBuf::from).chain(named).chain(launcher).collect()
 }
 
-/// The figures of all ranks, and of this machine.
+/// The figures of all ranks and of this machine.
 fn figures(ranks: &RanksReport, readings: Option<&Readings>) -> Vec<Figure> {
     let mut figures = if ranks.ranked.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
-    // What the ranks used and wrote is of all nodes, where the processors and the device that are read here are of this one.
+    // The ranks of all nodes used and wrote this, but processors and device are those of this node.
     let mixed = [catalog::PROCESS_CPU.name, catalog::WRITE_AMPLIFICATION.name];
     figures.retain(|figure| ranks.ranked.nodes == 1 || !mixed.contains(&figure.metric.as_str()));
     figures.extend(ranks_figures(ranks));
     figures
 }
 
-/// The first rank that did not end as it should, if any: that is what became of the step.
+/// The first rank that did not end normally, if any: its outcome is that of the step.
 fn outcome(step: &Step, ranks: &RanksReport, output: &CommandOutput) -> Option<Outcome> {
     let lost = ranks.ranked.per_rank.iter().filter(|rank| rank.outcome.words().is_some());
-    // One that failed by itself says more than those that ended for want of it.
+    // A rank that hangs explains more than those that ended because of it.
     let first =
         lost.clone().find(|rank| matches!(rank.outcome, RankOutcome::Hung { .. })).or_else(|| lost.clone().next());
     if let Some(rank) = first {
@@ -195,7 +195,7 @@ fn outcome(step: &Step, ranks: &RanksReport, output: &CommandOutput) -> Option<O
             _ => Outcome::Failed(reason),
         });
     }
-    // What is left of a job that was killed at once has phases, and no report of the load.
+    // A job that was killed at once leaves phases, but no report of the load.
     let whole = ranks.ranked.merged > 0 && ranks.ranked.ended_early.is_none();
     (!whole).then(|| {
         let why = ranks.ranked.ended_early.clone().unwrap_or_else(|| end_of(output));
@@ -207,7 +207,7 @@ fn end_of(output: &CommandOutput) -> String {
     format!("exit status {}: {}", output.status, output.words())
 }
 
-/// What has to be said of how the ranks met.
+/// A warning if the ranks did not work together.
 fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
     let skewed: Vec<&str> = ranks
         .ranked
@@ -225,7 +225,7 @@ fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
     })
 }
 
-/// Removes directories in which ranks met and that a kill left: those with the pipe of one in them, and nothing that ranks do not make.
+/// Removes such directories that a kill left: they have the pipe in them, and nothing that ranks do not make.
 fn remove_left(above: &Path) -> io::Result<()> {
     for entry in fs::read_dir(above)? {
         let path = entry?.path();
@@ -245,7 +245,7 @@ fn remove_left(above: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A directory in which this process and the ranks meet; it is gone with this value.
+/// A directory in which this process and the ranks exchange files; it is removed with this value.
 struct Meeting(PathBuf);
 
 impl Meeting {
@@ -274,7 +274,7 @@ impl Meeting {
         self.0.join(NEWS)
     }
 
-    /// What rank 0 wrote; `None` where it never came so far.
+    /// The report of rank 0; `None` if it wrote none.
     fn report(&self) -> io::Result<Option<RanksReport>> {
         let file = match File::open(self.0.join(REPORT_FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -283,14 +283,14 @@ impl Meeting {
         serde_json::from_str(&io::read_to_string(file.take(LONGEST))?).map(Some).map_err(io::Error::from)
     }
 
-    /// Does something, and listens to rank 0 meanwhile: when it measures, meters run.
+    /// Runs something while listening to rank 0; meters run while it measures.
     fn told<T>(
         &self,
         begin: impl Fn() -> Meters + Sync,
         progress: OnProgress<'_>,
         run: impl FnOnce() -> T,
     ) -> io::Result<(T, Option<Readings>)> {
-        // Open for both, so that nobody waits for the other side and the end of one rank is not the end of all.
+        // Open for reading and writing: then nobody waits for the other side, and a rank that ends does not close the pipe.
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let mut own = File::from(rustix::fs::open(self.news(), flags, Mode::empty())?);
         let lines = BufReader::new(own.try_clone()?).lines();
