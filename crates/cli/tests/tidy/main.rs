@@ -3,6 +3,7 @@
 
 mod circles;
 mod dependencies;
+mod pages;
 
 use std::{
     collections::BTreeMap,
