@@ -93,6 +93,15 @@ pub struct Warning {
     pub trials: usize,
 }
 
+impl Warning {
+    /// What, for which rows if not for all, and in how many trials if in several.
+    #[must_use]
+    pub fn told(&self, rows: &[Row<'_>]) -> String {
+        let trials = if self.trials > 1 { format!(", {} trials", self.trials) } else { String::new() };
+        format!("{}{}{trials}", self.text, touched(&self.rows, rows))
+    }
+}
+
 /// Rows named under a warning before the rest is a count.
 const NAMED_ROWS: usize = 3;
 

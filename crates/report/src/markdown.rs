@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, PublishedEntry, clock, machines_in_words, touched},
+    analysis::{Entry, Published, PublishedEntry, clock, machines_in_words},
     legend::{self, NOTHING, legend},
     number,
     text::line,
@@ -38,8 +38,7 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     if !analysis.warnings.is_empty() {
         output.push_str("### Warnings\n\n");
         for warning in &analysis.warnings {
-            let touched = touched(&warning.rows, &analysis.rows);
-            output.push_str(&format!("- {}\n", escape(&format!("{}{touched}", warning.text))));
+            output.push_str(&format!("- {}\n", escape(&warning.told(&analysis.rows))));
         }
         output.push('\n');
     }

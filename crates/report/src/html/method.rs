@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::{MAX_COMPARED_ROWS, PanelComparison, touched},
+    analysis::{MAX_COMPARED_ROWS, PanelComparison},
     legend::overlap,
     number::grouped,
     text::{counted, line, listing},
@@ -126,13 +126,5 @@ fn drift(analysis: &Analysis<'_>) -> Option<String> {
 }
 
 pub(super) fn warnings(analysis: &Analysis<'_>) -> Vec<String> {
-    analysis
-        .warnings
-        .iter()
-        .map(|warning| {
-            let times =
-                if warning.trials > 1 { format!(", {}", counted(warning.trials, "trial")) } else { String::new() };
-            format!("{}{}{times}", warning.text, touched(&warning.rows, &analysis.rows))
-        })
-        .collect()
+    analysis.warnings.iter().map(|warning| warning.told(&analysis.rows)).collect()
 }

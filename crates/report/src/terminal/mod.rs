@@ -7,7 +7,7 @@ pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, clock, machines_in_words, touched},
+    analysis::{Entry, Published, clock, machines_in_words},
     legend::{NOTHING, legend, mark},
     number,
     text::{line, shorten, width, wrap},
@@ -265,7 +265,7 @@ impl Printer<'_> {
         }
         output.push_str(&format!("\n{}\n", Style::Bold.paint("Warnings", self.color)));
         for warning in &self.analysis.warnings {
-            self.paragraph(&format!("{}{}", warning.text, touched(&warning.rows, &self.analysis.rows)), "! ", output);
+            self.paragraph(&warning.told(&self.analysis.rows), "! ", output);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::fixture::{self, Fs, Nature, Random};
 use fstone_analysis::Analysis;
 use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason, study::KernelSpec};
+use fstone_report::{Options, TerminalOptions, html, markdown, terminal};
 use insta::assert_snapshot;
 
 fn answer(dataset: &Dataset) -> String {
@@ -150,6 +151,21 @@ fn a_warning_that_the_trial_passes_on_is_one() {
     }
     let analysis = Analysis::of(&dataset);
     assert_eq!(analysis.warnings.iter().filter(|warning| warning.text.contains("ended early")).count(), 1);
+}
+
+/// Each output names the rows that a warning is about, and in how many trials it was given.
+#[test]
+fn a_warning_names_its_rows_and_trials() {
+    let mut dataset = pair(2.0, 0.01, 3, RATE);
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell == 1) {
+        trial.warnings.push("load: operations failed: create: write file8: ENOSPC (32 times)".into());
+    }
+    let wanted = "ENOSPC (32 times) (xfs), 3 trials";
+    let options = Options::default();
+    let wide = TerminalOptions { width: 200, ..TerminalOptions::default() };
+    for output in [terminal(&dataset, &wide), markdown(&dataset, &options), html(&dataset, &options)] {
+        assert!(output.contains(wanted), "{output}");
+    }
 }
 
 #[test]
