@@ -146,16 +146,16 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
         text.push_str(&format!("Every entry agrees with the manifest; digest {digest}.\n"));
     }
     text.push_str(&format!(
-        "{}: {} figures follow from the load engine's reports and were recomputed: {} differ.\n\
-         {} figures are readings (clocks, counters of the kernel and of tools).\n\
-         {} figures of the table ({} rows × {} columns) were computed from the trials.\n",
+        "{}. Figures recomputed from the load engine's reports: {}, of which {} differ.\n\
+         Readings (clocks, counters of the kernel and of tools): {}.\n\
+         Figures of the table, computed from the trials: {} ({} × {}).\n",
         counted(dataset.trials.len(), "trial"),
         verified.recomputed,
         verified.wrong.len(),
         verified.read,
         verified.table.0 * verified.table.1,
-        verified.table.0,
-        verified.table.1,
+        counted(verified.table.0, "row"),
+        counted(verified.table.1, "column"),
     ));
     for line in verified.wrong.iter().take(MAX_TOLD) {
         text.push_str(&format!("! {}\n", text::line(line)));
