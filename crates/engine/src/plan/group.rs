@@ -77,6 +77,8 @@ pub(crate) struct GroupPlan {
     pub(crate) number: usize,
     /// The phase in which its random orders began, and its number there.
     pub(crate) origin: (u64, u64),
+    /// Operations that the groups did that it continues.
+    pub(super) done_before: u64,
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) selector: Selector,
     /// How its threads go through their files, if they make a tour.
@@ -184,6 +186,7 @@ impl GroupPlan {
             descriptors,
             number,
             origin: (common.phase, number as u64),
+            done_before: 0,
             actions,
             selector,
             tour,

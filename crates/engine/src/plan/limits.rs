@@ -44,6 +44,17 @@ impl Limits {
         }
     }
 
+    /// Counts what was done before.
+    pub(super) fn go_on(&self, operations: u64, bytes: u64) {
+        self.count(operations);
+        self.moved(bytes);
+    }
+
+    /// Bytes counted until now, where they are limited.
+    pub(super) fn bytes(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
+    }
+
     #[inline]
     pub(crate) fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)

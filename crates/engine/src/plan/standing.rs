@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Standing {
     origin: (u64, u64),
+    /// Operations and bytes that count towards its end.
+    done: (u64, u64),
     /// By the number of the action.
     actions: Vec<ActionStanding>,
 }
@@ -21,8 +23,8 @@ struct ActionStanding {
 }
 
 impl GroupPlan {
-    /// Where it stands, when all its threads have ended.
-    pub(crate) fn standing(&self) -> Standing {
+    /// Where it stands, when all its threads have ended, after so many operations.
+    pub(crate) fn standing(&self, operations: u64) -> Standing {
         let actions = self.actions.iter().map(|action| ActionStanding {
             cursor: action.cursor.load(Ordering::Relaxed),
             turns: action.turns.iter().map(|turns| turns.load(Ordering::Relaxed)).collect(),
@@ -32,12 +34,15 @@ impl GroupPlan {
                 .map(|cover| std::mem::take(&mut *cover.lock().unwrap_or_else(PoisonError::into_inner)))
                 .collect(),
         });
-        Standing { origin: self.origin, actions: actions.collect() }
+        let done = (self.done_before + operations, self.limits.bytes());
+        Standing { origin: self.origin, done, actions: actions.collect() }
     }
 
     /// Goes on from there.
     pub(crate) fn resume(&mut self, from: Standing) {
         self.origin = from.origin;
+        self.done_before = from.done.0;
+        self.limits.go_on(from.done.0, from.done.1);
         for (action, from) in self.actions.iter_mut().zip(from.actions) {
             *action.cursor = AtomicU64::new(from.cursor);
             action.turns = from.turns.into_iter().map(AtomicU64::new).collect();

@@ -231,8 +231,13 @@ fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bo
     for group in &load.phase.groups {
         let threads = threads.by_ref().take(group.spec.threads as usize);
         if continued(&group.spec.name) {
-            let threads = threads.map(|end| Some(std::mem::take(&mut end.standing))).collect();
-            standings.insert(group.spec.name.clone(), (group.standing(), threads));
+            let mut operations = 0;
+            let threads = threads.map(|end| {
+                operations += end.report.operations;
+                Some(std::mem::take(&mut end.standing))
+            });
+            let threads = threads.collect();
+            standings.insert(group.spec.name.clone(), (group.standing(operations), threads));
         } else {
             threads.for_each(drop);
         }

@@ -23,14 +23,17 @@ fn met(actions: Actions, tour: Option<Tour>, files: u64, continues: bool) -> f64
         name: format!("files{place}"),
         ..fileset(1, BLOCKS * 4096)
     };
+    // What a group that continues did before counts, unless it begins anew.
     let all = BLOCKS * files;
     // Not at the end of a round through the files.
     let before = all * 3 / 5 + 1;
     let mut load = workload(holes(0), first, operations(before));
     load.filesets = (0..files).map(holes).collect();
     load.phases[0].measured = false;
-    load.phases.push(phase(vec![second], operations(all - before)));
-    flawless(&load, directory.path());
+    let left = if continues { all } else { all - before };
+    load.phases.push(phase(vec![ThreadGroup { stop: operations(left), ..second }], Stop::default()));
+    let report = flawless(&load, directory.path());
+    assert_eq!(report.invocations(), all - before);
     let files = files_below(directory.path());
     let blocks = |(path, _): &(String, u64)| std::fs::metadata(path).expect("it is there").blocks();
     let data: u64 = files.iter().map(|file| blocks(file) * 512).sum();

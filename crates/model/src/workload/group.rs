@@ -136,7 +136,7 @@ pub struct ThreadGroup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
     /// Whether its threads go on where those of the group of its name ended in the phase before, which does the same: with their cursors, the
-    /// random orders of their blocks, and their tours.
+    /// random orders of their blocks, and their tours. Operations and bytes of its stop count from the begin of that one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
     /// In which order each thread goes through the files of all its filesets, if it does so.

@@ -292,7 +292,9 @@ fn goes_on(group: &mut ThreadGroup) {
 /// A group that looked for its queue depth, measured for a window at what it found.
 fn at_found_depth(group: &mut ThreadGroup) {
     if let Some(target) = group.latency_target.take() {
-        group.stop.time = Some(group.stop.time.map_or(target.window, |time| time.min(target.window)));
+        let time = group.stop.time.map_or(target.window, |time| time.min(target.window));
+        // What the search has moved is not counted: it may have been all of the job.
+        group.stop = Stop { time: Some(time), ..Stop::default() };
     }
 }
 

@@ -243,7 +243,7 @@ table! {
         "batches" => batches: BatchesSurface;
         /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
-        /// Whether its threads continue where those of the group of the same name ended in the phase before, which must do the same: with their cursors, the random orders of their blocks, and their tours. False unless given.
+        /// Whether its threads continue where those of the group of the same name ended in the phase before, which must do the same: with their cursors, the random orders of their blocks, and their tours. The operations and bytes of its `stop` count from the start of that group. False unless given.
         "continues" => continues: Flag;
         /// Each thread goes through the files of all its filesets and finishes each before it begins any anew: a block of each "in-turn", each to its end ("one-by-one"), or "drawn" for each block. The actions of its `mix` share the order of random blocks and the position in a file. No tour unless given.
         "tour" => tour: Listed<Tour>;
