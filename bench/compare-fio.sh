@@ -58,11 +58,14 @@ files-write rw=write;size=1m;bs=4k;nrfiles=8
 files-random rw=randread;size=1m;bs=4k;nrfiles=8
 files-odd rw=write;size=100k;bs=4k;nrfiles=3
 files-sequential rw=read;size=1m;bs=4k;nrfiles=4;file_service_type=sequential
+files-random-one-by-one rw=randread;size=1m;bs=4k;nrfiles=4;file_service_type=sequential
+files-any-whole rw=randread;size=1m;bs=4k;nrfiles=4;file_service_type=random
 files-any rw=read;size=1m;bs=4k;nrfiles=4;file_service_type=random;io_size=512k
 files-sized rw=read;nrfiles=5;filesize=16k;bs=4k
 files-clones rw=write;size=256k;nrfiles=4;numjobs=3;bs=4k
 filename rw=write;size=256k;filename=one
 filenames rw=read;size=256k;filename=one:two
+filenames-one-by-one rw=randread;size=256k;filename=one:two;file_service_type=sequential
 shared rw=randread;size=256k;filename=one;numjobs=4
 offset rw=read;offset=64k;size=256k;bs=4k
 offset-write rw=write;offset=64k;size=256k;bs=4k;filename=one
@@ -120,6 +123,7 @@ waiting rw=write;size=256k;[next];wait_for=job;rw=randread;size=128k
 delayed rw=read;size=64k;startdelay=1;[next];rw=write;size=64k
 verify rw=write;size=256k;bs=4k;verify=crc32c
 verify-random rw=randwrite;size=256k;bs=4k;verify=md5
+verify-loops rw=write;size=256k;bs=4k;verify=crc32c;loops=3
 filecreate ioengine=filecreate;nrfiles=200;filesize=4k;openfiles=1;create_on_open=1;fallocate=none
 filestat ioengine=filestat;nrfiles=200;filesize=4k
 filedelete ioengine=filedelete;nrfiles=200;filesize=4k;unlink=0
