@@ -50,23 +50,6 @@ impl<'a> ActionState<'a> {
     }
 }
 
-/// Where a thread was with an action when its phase ended.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ActionStanding {
-    cursor: u64,
-    burst: u32,
-}
-
-impl ActionState<'_> {
-    pub(super) fn standing(&self) -> ActionStanding {
-        ActionStanding { cursor: self.cursor, burst: self.burst }
-    }
-
-    pub(super) fn resume(&mut self, from: ActionStanding) {
-        (self.cursor, self.burst) = (from.cursor, from.burst);
-    }
-}
-
 /// A thread's share of a fileset, where files are dealt out.
 fn share(load: &Load<'_>, group: &GroupPlan, action: &PlannedAction, thread: u64) -> Option<Space> {
     let (FileChoice::Partitioned, Some(fileset)) = (action.choice, action.fileset) else { return None };

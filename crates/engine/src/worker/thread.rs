@@ -22,6 +22,8 @@ use std::sync::atomic::Ordering;
 
 /// Which stream of the run's seed a thread's choices come from.
 const THREAD_STREAM: u64 = 0x7468_7264;
+/// And which one those of its tour.
+const TOUR_STREAM: u64 = 0x746f_7572;
 
 /// A thread of the load.
 pub(crate) struct Worker<'a, E> {
@@ -71,6 +73,8 @@ impl<'a, E: Io> Worker<'a, E> {
         let (ours, all) = (group.limits.counts(), load.phase.limits.counts());
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
         let states = (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
+        let seed_of_tour = derive(load.seed, &[TOUR_STREAM, load.phase_number, group.number as u64, thread]);
+        let tour = group.tour.as_ref().map(|plan| Tour::new(load.files, plan, seed_of_tour));
         let mut extra_flags = load.links();
         if group.io.direct && E::CAPABILITIES.real {
             extra_flags |= OFlags::DIRECT;
@@ -97,7 +101,7 @@ impl<'a, E: Io> Worker<'a, E> {
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,
-            tour: Tour::new(load, group, thread),
+            tour: tour.map(Box::new),
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
             moved: 0,
