@@ -170,6 +170,10 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     let kept = trials(&bench.json()).len();
     assert!((2..8).contains(&kept) && kept.is_multiple_of(2), "whole blocks: {kept}");
 
+    // As if fstone had been killed before sbatch answered.
+    for home in std::fs::read_dir(bench.path("data/slurm")).expect("the run's").flatten() {
+        std::fs::write(home.path().join("jobs.json"), "{\"jobs\": [], \"submitting\": true}").expect("ours");
+    }
     // Not here alone, for tasks might be on their way.
     let mut child = cluster.fstone(&bench, &["run", "./tiny.toml", "--resume"]).spawn().expect("started");
     let (status, _, words) = Said::by(&mut child).end(child);
@@ -238,6 +242,7 @@ fn what_cannot_be_dealt_out_is_refused_before_anything_is_made() {
         (&["--slurm-directory", "/nonexistent"], "there is no directory /nonexistent"),
         (&["--", "--array=1-9"], "fstone sets --array=1-9 itself"),
         (&["--", "-a1"], "fstone sets -a1 itself"),
+        (&["--", "-J", "mine"], "fstone sets -J itself"),
     ] {
         let (status, _, said) =
             bench.run_with(&[&["run", "./tiny.toml", "--slurm"], more].concat(), &[("PATH", &path)]);

@@ -79,3 +79,76 @@ fn a_block_that_cannot_be_read_just_now_is_waited_for() {
     assert_eq!(trials(&bench.json()).len(), 1, "{said}");
     assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
 }
+
+/// Answers that there is one task of the job that sbatch was told to call so, in this state.
+fn named_task(state: &str) -> String {
+    format!(
+        "name=$(cat \"$(dirname \"$0\")/name\")\n\
+         echo \"{{\\\"jobs\\\": [{{\\\"array_job_id\\\": 1, \\\"array_task_id\\\": 1, \\\"job_state\\\": \\\"{state}\\\", \\\"name\\\": \\\"$name\\\"}}]}}\"\n\
+         exit"
+    )
+}
+
+/// In sbatch: keeps what the job is to be called.
+const KEEP_NAME: &str =
+    "for word; do case $word in --job-name=*) echo \"${word#*=}\" >\"$(dirname \"$0\")/name\";; esac; done";
+
+#[test]
+fn a_line_of_the_site_before_the_jobs_number_is_passed_over() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, &format!("{TASK}\necho 'Your account has 12 hours left'"), ":");
+    let (status, out, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert!(status == 0 && said.contains("job 1: block 1"), "{status}: {said}\n{out}");
+    assert_eq!(trials(&bench.json()).len(), 1, "{said}");
+}
+
+#[test]
+fn a_job_without_a_number_is_found_by_its_name() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, &format!("{KEEP_NAME}\n{TASK}\necho submitted\nexit"), &named_task("COMPLETED"));
+    let (status, out, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert!(status == 0 && said.contains("job 1: block 1"), "{status}: {said}\n{out}");
+    assert_eq!((asked(&bench, "sbatch"), trials(&bench.json()).len()), (1, 1), "{said}");
+}
+
+#[test]
+fn a_job_that_nobody_finds_leaves_its_run() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, "echo submitted\nexit", ":");
+    let (status, out, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert!(status == 5 && said.contains("printed no job number"), "{status}: {said}\n{out}");
+    assert!(bench.succeed(&["list", "runs"]).contains("unfinished"), "{said}");
+    fs::write(bench.path("programs/squeue"), "#!/bin/sh\necho down >&2\nexit 1\n").expect("ours");
+    let (status, _, said) = bench.run_with(&["delete", "1", "--yes"], &[("PATH", &path)]);
+    assert!(status == 3 && said.contains("Slurm does not answer"), "{status}: {said}");
+    fs::write(bench.path("programs/squeue"), "#!/bin/sh\necho '{\"jobs\": []}'\n").expect("ours");
+    let (status, _, said) = bench.run_with(&["delete", "1", "--yes"], &[("PATH", &path)]);
+    assert_eq!(status, 0, "Slurm knows of nothing: {said}");
+}
+
+#[test]
+fn what_was_submitted_as_fstone_was_killed_is_found() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, &format!("{KEEP_NAME}\nkill -9 $PPID"), &named_task("RUNNING"));
+    let (status, _, said) = bench.run_with(&RUN[..], &[("PATH", &path)]);
+    assert_eq!(status, -1, "killed: {said}");
+    for arguments in [&["delete", "1", "--yes"][..], &["run", "./tiny.toml", "--resume"]] {
+        let (status, _, said) = bench.run_with(arguments, &[("PATH", &path)]);
+        assert!(status == 3 && said.contains("tasks may still be running"), "{status}: {said}");
+    }
+    // The task does its work as somebody looks.
+    let look = format!("[ -e block-1.fstone ] || {TASK}\n{}", named_task("COMPLETED"));
+    let squeue = bench.path("programs/squeue");
+    let text = fs::read_to_string(&squeue)
+        .expect("ours")
+        .replace("\nname=", &format!("\n{}\nname=", &look[..look.find("\nname=").expect("there")]));
+    fs::write(&squeue, text).expect("ours");
+    let (status, _, said) = bench.run_with(&["run", "./tiny.toml", "--resume", "--slurm"], &[("PATH", &path)]);
+    assert_eq!((status, asked(&bench, "sbatch")), (0, 1), "{said}");
+    assert_eq!(trials(&bench.json()).len(), 1, "{said}");
+    assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
+}

@@ -9,7 +9,7 @@ use fstone_analysis::text::listing;
 use fstone_model::text;
 use serde_json::Value;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     os::unix::process::CommandExt,
     path::Path,
     process::{Command, Output},
@@ -81,20 +81,72 @@ fn words(output: &Output) -> String {
     said.trim().lines().map(text::line).collect::<Vec<_>>().join("\n")
 }
 
-/// Submits the script as an array of these tasks; the number of the job.
-pub(super) fn submit(script: &Path, log: &Path, tasks: &str, options: &[String]) -> Result<u64, Failure> {
-    let mut arguments =
-        vec!["--parsable".to_owned(), format!("--output={}", log.display()), format!("--array={tasks}")];
+/// What sbatch made of a job.
+pub(super) enum Submission {
+    /// The job's number.
+    Job(u64),
+    /// There may be a job, and these words do not say which.
+    Unclear(String),
+}
+
+/// Submits the script as an array of these tasks, under a name by which [`named`] finds it. `Err` if no job was submitted.
+pub(super) fn submit(
+    script: &Path,
+    log: &Path,
+    name: &str,
+    tasks: &str,
+    options: &[String],
+) -> Result<Submission, Failure> {
+    let mut arguments = vec![
+        "--parsable".to_owned(),
+        format!("--job-name={name}"),
+        format!("--output={}", log.display()),
+        format!("--array={tasks}"),
+    ];
     arguments.extend(options.iter().cloned());
     arguments.push(script.display().to_string());
     let output = ask("sbatch", &arguments)?;
-    if !output.status.success() {
-        return Err(Failure::new(Exit::CannotHere, format!("sbatch refused the job: {}", words(&output))));
+    if output.status.success() {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let unclear = || Submission::Unclear(format!("sbatch printed no job number: {}", words(&output)));
+        return Ok(job_number(&said).map_or_else(unclear, Submission::Job));
     }
-    // NUMBER, or NUMBER;CLUSTER.
-    let said = String::from_utf8_lossy(&output.stdout);
-    let number = said.trim().split(';').next().and_then(|number| number.trim().parse().ok());
-    number.ok_or_else(|| Failure::new(Exit::LabFailed, format!("sbatch printed no job number: {}", words(&output))))
+    let refused = format!("sbatch refused the job: {}", words(&output));
+    // The controller may have taken the job and been late with its answer.
+    if refused.contains("timed out") {
+        return Ok(Submission::Unclear(refused));
+    }
+    Err(Failure::new(Exit::CannotHere, refused))
+}
+
+/// The last line that is NUMBER or NUMBER;CLUSTER: a site may have sbatch print more.
+fn job_number(said: &str) -> Option<u64> {
+    said.lines().rev().find_map(|line| line.split(';').next()?.trim().parse().ok())
+}
+
+/// The jobs of this name. `Err` is why Slurm cannot be asked just now.
+pub(super) fn named(name: &str) -> Result<BTreeSet<u64>, String> {
+    let arguments = ["--json", "--states=all", "--array", &format!("--name={name}")].map(str::to_owned);
+    Ok(read_named(&queue(&arguments)?, name))
+}
+
+/// Some versions list other jobs, too.
+fn read_named(answer: &Value, name: &str) -> BTreeSet<u64> {
+    let jobs = answer["jobs"].as_array().into_iter().flatten();
+    jobs.filter(|job| job["name"] == name).filter_map(|job| number(&job["array_job_id"])).collect()
+}
+
+/// What squeue answers.
+fn queue(arguments: &[String]) -> Result<Value, String> {
+    let output = ask("squeue", arguments).map_err(|failure| format!("{:#}", failure.error))?;
+    if !output.status.success() {
+        // The last task of a job that was over long ago.
+        if words(&output).contains("Invalid job id") {
+            return Ok(Value::Null);
+        }
+        return Err(words(&output));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("squeue --json: {error}"))
 }
 
 /// The tasks of jobs that Slurm knows, by job and index. `Err` is why it cannot be asked just now.
@@ -104,16 +156,7 @@ pub(super) fn tasks(jobs: &[u64]) -> Result<BTreeMap<(u64, u32), Task>, String> 
     }
     let listed = jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let arguments = ["--json", "--states=all", "--array", &format!("--jobs={listed}")].map(str::to_owned);
-    let output = ask("squeue", &arguments).map_err(|failure| format!("{:#}", failure.error))?;
-    if !output.status.success() {
-        // The last task of a job that was over long ago.
-        if words(&output).contains("Invalid job id") {
-            return Ok(BTreeMap::new());
-        }
-        return Err(words(&output));
-    }
-    let answer: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("squeue --json: {error}"))?;
-    Ok(read_tasks(&answer, jobs))
+    Ok(read_tasks(&queue(&arguments)?, jobs))
 }
 
 /// Slurm 22 to 24 write numbers as such or as `{"set": true, "number": 3}`, and states as a word or as a list of words.
@@ -230,5 +273,30 @@ mod tests {
             assert_eq!(states, expected);
         }
         assert_eq!(read_tasks(&json!({}), &[7]), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_jobs_number_is_found_among_lines_of_the_site() {
+        for (said, number) in [
+            ("7\n", Some(7)),
+            ("7;cluster\n", Some(7)),
+            ("12 hours are left\n7\n", Some(7)),
+            ("100\nsubmitted\n8;north\nthank you\n", Some(8)),
+            ("Submitted batch job\n", None),
+            ("", None),
+        ] {
+            assert_eq!(job_number(said), number, "{said}");
+        }
+    }
+
+    #[test]
+    fn jobs_are_found_by_their_name() {
+        let answer = json!({"jobs": [
+            {"array_job_id": 7, "name": "fstone-1f2c"},
+            {"array_job_id": {"set": true, "infinite": false, "number": 8}, "name": "fstone-1f2c"},
+            {"array_job_id": 9, "name": "fstone-1f2c1"},
+        ]});
+        assert_eq!(read_named(&answer, "fstone-1f2c"), BTreeSet::from([7, 8]));
+        assert!(read_named(&Value::Null, "fstone-1f2c").is_empty());
     }
 }

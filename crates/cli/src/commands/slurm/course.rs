@@ -1,7 +1,7 @@
 //! The course of a run on a cluster: what is submitted, what comes back, what is lost and repeated.
 
 use super::{
-    cluster::{self, Task},
+    cluster::{self, Submission, Task},
     home::Home,
 };
 use crate::{
@@ -59,6 +59,8 @@ pub(super) struct Course<'a> {
     options: &'a [String],
     cancel: &'a AtomicBool,
     jobs: Vec<u64>,
+    /// There may be a job that is not among them.
+    is_submitting: bool,
     /// Of each block that is dealt out, its last task.
     tasks: BTreeMap<u32, Dealt>,
     /// How often each block was dealt out.
@@ -87,6 +89,7 @@ impl<'a> Course<'a> {
             options,
             cancel,
             jobs: home.jobs(),
+            is_submitting: home.is_submitting(),
             tasks: BTreeMap::new(),
             attempts: BTreeMap::new(),
             merged: BTreeSet::new(),
@@ -95,9 +98,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Whether a job was submitted.
+    /// Whether a job was submitted, or may have been.
     pub(super) fn has_submitted(&self) -> bool {
-        !self.jobs.is_empty()
+        self.is_submitting || !self.jobs.is_empty()
     }
 
     /// Until every block is in the store. Whatever goes wrong here, no task keeps running for nothing.
@@ -138,9 +141,12 @@ impl<'a> Course<'a> {
 
     /// Tasks that an earlier process submitted, and that are still under way.
     fn adopt(&mut self) -> Result<(), Failure> {
-        let known = cluster::tasks(&self.jobs).map_err(|words| {
-            Failure::new(Exit::CannotHere, format!("Slurm does not answer about the tasks: {words}"))
-        })?;
+        let silent = |words| Failure::new(Exit::CannotHere, format!("Slurm does not answer about the tasks: {words}"));
+        if self.is_submitting {
+            let found = cluster::named(&self.home.job_name()).map_err(silent)?;
+            self.note(found)?;
+        }
+        let known = cluster::tasks(&self.jobs).map_err(silent)?;
         for ((job, index), task) in known {
             if let Some(block) = index.checked_sub(1).filter(|_| task.is_under_way()) {
                 self.tasks.insert(block, Dealt { job, told: String::new(), over_since: None });
@@ -302,9 +308,23 @@ impl<'a> Course<'a> {
     }
 
     fn submit(&mut self, blocks: &[u32]) -> Result<(), Failure> {
-        let job = cluster::submit(&self.home.script(), &self.home.logs(), &merge::written(blocks), self.options)?;
-        self.jobs.push(job);
-        self.home.note_jobs(&self.jobs)?;
+        // Should this process end before sbatch does, the next one looks for the job by its name.
+        self.home.note_jobs(&self.jobs, true)?;
+        self.is_submitting = true;
+        let name = self.home.job_name();
+        let (script, logs) = (self.home.script(), self.home.logs());
+        let submission = cluster::submit(&script, &logs, &name, &merge::written(blocks), self.options);
+        let job = match submission {
+            Ok(Submission::Job(job)) => {
+                self.note([job])?;
+                job
+            }
+            Ok(Submission::Unclear(words)) => self.find(&words)?,
+            Err(failure) => {
+                self.note([])?;
+                return Err(failure);
+            }
+        };
         terminal::tell(&format!(
             "job {job}: block{} {}",
             if blocks.len() == 1 { "" } else { "s" },
@@ -315,6 +335,32 @@ impl<'a> Course<'a> {
             self.tasks.insert(*block, Dealt { job, told: String::new(), over_since: None });
         }
         Ok(())
+    }
+
+    /// Notes the answer of sbatch, or what was found in its place.
+    fn note(&mut self, jobs: impl IntoIterator<Item = u64>) -> Result<(), Failure> {
+        for job in jobs {
+            if !self.jobs.contains(&job) {
+                self.jobs.push(job);
+            }
+        }
+        self.home.note_jobs(&self.jobs, false)?;
+        self.is_submitting = false;
+        Ok(())
+    }
+
+    /// The job that sbatch submitted and did not name.
+    fn find(&mut self, words: &str) -> Result<u64, Failure> {
+        let name = self.home.job_name();
+        let known = cluster::named(&name).unwrap_or_default();
+        if let Some(job) = known.into_iter().filter(|job| !self.jobs.contains(job)).max() {
+            self.note([job])?;
+            return Ok(job);
+        }
+        let words = format!(
+            "{words}\nNo job {name} is found either. The run is kept in case there is one; `--slurm --resume` continues it"
+        );
+        Err(Failure::new(Exit::LabFailed, words))
     }
 
     /// The jobs of which tasks may be under way, and how many tasks. Those that cannot be told are.

@@ -59,7 +59,7 @@ impl Home {
         let program = std::env::current_exe().context("cannot find this program").or_exit(Exit::LabFailed)?;
         let digest =
             bundle::digest_of_file(&program).with_context(|| program.display().to_string()).or_exit(Exit::LabFailed)?;
-        self.replace("task.sh", &script(&program, &digest, &self.0, &run.plan.study))
+        self.replace("task.sh", &script(&program, &digest, &self.0))
     }
 
     fn plan(&self) -> PathBuf {
@@ -106,13 +106,26 @@ impl Home {
 
     /// The jobs that were submitted for the run.
     pub(super) fn jobs(&self) -> Vec<u64> {
-        let text = fs::read_to_string(self.0.join(JOBS)).unwrap_or_default();
-        let jobs: Value = serde_json::from_str(&text).unwrap_or_default();
-        jobs["jobs"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+        self.noted()["jobs"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
-    pub(super) fn note_jobs(&self, jobs: &[u64]) -> Result<(), Failure> {
-        self.replace(JOBS, &format!("{}\n", json!({ "jobs": jobs })))
+    /// Whether sbatch was started and its answer is not noted: there may be a job that [`Self::jobs`] lacks.
+    pub(super) fn is_submitting(&self) -> bool {
+        self.noted()["submitting"] == true
+    }
+
+    fn noted(&self) -> Value {
+        let text = fs::read_to_string(self.0.join(JOBS)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    pub(super) fn note_jobs(&self, jobs: &[u64], submitting: bool) -> Result<(), Failure> {
+        self.replace(JOBS, &format!("{}\n", json!({ "jobs": jobs, "submitting": submitting })))
+    }
+
+    /// What the run's jobs are called: no other run's are.
+    pub(super) fn job_name(&self) -> String {
+        format!("fstone-{}", self.0.file_name().unwrap_or_default().display())
     }
 
     fn replace(&self, name: &str, text: &str) -> Result<(), Failure> {
@@ -153,12 +166,10 @@ const JOBS: &str = "jobs.json";
 const LINES: usize = 4;
 
 /// The script of a task. One task has a node for itself unless the user's options say otherwise: a neighbour would be measured too.
-fn script(program: &Path, digest: &str, home: &Path, study: &str) -> String {
+fn script(program: &Path, digest: &str, home: &Path) -> String {
     let (program, home) = (quoted(&program.display().to_string()), quoted(&home.display().to_string()));
-    let name: String = study.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     format!(
         "#!/bin/sh\n\
-         #SBATCH --job-name=fstone-{name}\n\
          #SBATCH --nodes=1\n\
          #SBATCH --ntasks=1\n\
          #SBATCH --exclusive\n\

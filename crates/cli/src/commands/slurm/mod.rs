@@ -52,8 +52,20 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
         );
     }
     // fstone decides what the array consists of, and reads the answer.
-    const OWN: [&str; 10] =
-        ["--array", "-a", "--parsable", "--wrap", "--wait", "-W", "--test-only", "--output", "--clusters", "-M"];
+    const OWN: [&str; 12] = [
+        "--array",
+        "-a",
+        "--parsable",
+        "--wrap",
+        "--wait",
+        "-W",
+        "--test-only",
+        "--output",
+        "--clusters",
+        "-M",
+        "--job-name",
+        "-J",
+    ];
     let is_own = |option: &&String| {
         OWN.iter().any(|own| {
             let long = own.starts_with("--") && (option.as_str() == *own || option.starts_with(&format!("{own}=")));
@@ -180,7 +192,18 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
 pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<(), Failure> {
     let named = begun_with(run).and_then(|then| then.slurm_directory);
     let home = Home::of(run, named.as_deref().filter(|named| named.is_dir()), &context.store)?;
-    if !home.exists() || home.jobs().is_empty() {
+    if !home.exists() {
+        return Ok(());
+    }
+    let is_found = || {
+        cluster::named(&home.job_name()).map(|found| !found.is_empty()).map_err(|words| {
+            let words = format!(
+                "run {id} was being distributed by Slurm as it ended, and Slurm does not answer whether it has the tasks: {words}"
+            );
+            Failure::new(Exit::CannotHere, words)
+        })
+    };
+    if home.jobs().is_empty() && !(home.is_submitting() && is_found()?) {
         return Ok(());
     }
     let words = format!(
