@@ -37,8 +37,9 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
     assert!(code == 3 && err.contains(&said), "{code}: {err}");
     assert!(bench.succeed(&["list", "runs"]).contains("in progress"));
 
-    // As it looks to a machine that shares the store. Its boot and processes say nothing here.
-    let elsewhere = Holder { machine: "another".into(), host: "node7".into(), process: 1, ..here.clone() };
+    // As it looks to a machine that shares the store. Its processes say nothing here.
+    let elsewhere =
+        Holder { machine: "another".into(), host: "node7".into(), boot: "theirs".into(), process: 1, ..here.clone() };
     assert!(store.take_over(run, Some(&here), &elsewhere).expect("recorded"));
     assert!(!store.take_over(run, Some(&here), &elsewhere).expect("asked"), "it is not this process's any more");
     let (code, _, err) = resume();

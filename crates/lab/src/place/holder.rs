@@ -69,7 +69,13 @@ pub(crate) fn is_seen_from_here(holder: &Holder) -> bool {
 /// Whether a holder belongs to this machine.
 #[must_use]
 pub fn is_of_this_machine(holder: &Holder) -> bool {
-    holder.machine == machine()
+    // A kernel's number for its boot says which kernel it is, whatever the machine is called by now and whichever /etc a container
+    // has. Without a pid namespace, which holders of earlier versions lack, that would not say which process it was.
+    holder.machine == machine() || (is_this_boot(&holder.boot) && holder.pid_namespace != 0)
+}
+
+fn is_this_boot(boot: &str) -> bool {
+    !boot.is_empty() && boot == boot_id()
 }
 
 /// The namespace of this process' number (pid_namespaces(7)); 0 where the kernel does not tell.
@@ -112,7 +118,7 @@ fn is_of_this_namespace(process: &Path) -> bool {
 ///
 /// machine-id(5) asks that the number itself stays on the machine, so only a digest is written down. The host name is part
 /// of it because diskless nodes of a cluster may share one `/etc`, and taking two machines for one is the error that would
-/// lose data.
+/// lose data. So a machine that was renamed is known as the same until it boots ([`is_of_this_machine`]).
 pub(crate) fn machine() -> &'static str {
     static MACHINE: OnceLock<String> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -179,8 +185,14 @@ mod tests {
         assert_eq!(find(&reused), Whereabouts::Ended);
         let rebooted = Holder { boot: "another boot".into(), ..this.clone() };
         assert_eq!(find(&rebooted), Whereabouts::Ended);
-        let elsewhere = Holder { machine: "another machine".into(), ..this.clone() };
+        let elsewhere = Holder { machine: "another machine".into(), boot: "another boot".into(), ..this.clone() };
         assert_eq!(find(&elsewhere), Whereabouts::Elsewhere);
+        let renamed = Holder { machine: "another name".into(), ..this.clone() };
+        assert_eq!(find(&renamed), Whereabouts::Running);
+        assert_eq!(find(&Holder { started_ticks: this.started_ticks + 1, ..renamed.clone() }), Whereabouts::Ended);
+        for unknown in [Holder { pid_namespace: 0, ..renamed.clone() }, Holder { boot: String::new(), ..renamed }] {
+            assert_eq!(find(&unknown), Whereabouts::Elsewhere);
+        }
         let of_before = Holder { pid_namespace: 0, ..this };
         assert_eq!(find(&of_before), Whereabouts::Running);
     }

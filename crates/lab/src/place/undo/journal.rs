@@ -27,6 +27,9 @@ enum Line {
         machine: String,
         #[serde(default)]
         host: String,
+        /// As in a [`Holder`].
+        #[serde(default)]
+        pid_namespace: u64,
     },
     Made {
         id: u64,
@@ -167,7 +170,7 @@ impl<'m> Undo<'m> {
         if text.len() as u64 > LIMIT_BYTES {
             return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "longer than any journal becomes")));
         }
-        let Replayed { open, next, elsewhere } = replay(&text, &holder::boot_id(), holder::machine())
+        let Replayed { open, next, elsewhere } = replay(&text, &holder::this_process())
             .map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
         if let Some(host) = elsewhere {
             return Err(JournalError::Elsewhere { path, host });
@@ -282,8 +285,8 @@ impl<'m> Undo<'m> {
         let before = self.file.metadata()?.len();
         let mut text = Vec::new();
         if before == 0 {
-            let (machine, host) = (holder::machine().to_owned(), holder::host());
-            serde_json::to_writer(&mut text, &Line::Boot { id: holder::boot_id(), machine, host })?;
+            let Holder { machine, host, boot: id, pid_namespace, .. } = holder::this_process();
+            serde_json::to_writer(&mut text, &Line::Boot { id, machine, host, pid_namespace })?;
             text.push(b'\n');
         }
         serde_json::to_writer(&mut text, line)?;
@@ -342,7 +345,7 @@ fn insert(open: &mut Vec<(u64, Entry)>, id: u64, entry: Entry, replaces: Option<
 }
 
 /// `Err` is the number of a line that is not ours.
-fn replay(text: &str, this_boot: &str, this_machine: &str) -> Result<Replayed, usize> {
+fn replay(text: &str, this: &Holder) -> Result<Replayed, usize> {
     let mut open: Vec<(u64, Entry)> = Vec::new();
     let mut same_boot = true;
     let mut elsewhere = None;
@@ -355,9 +358,12 @@ fn replay(text: &str, this_boot: &str, this_machine: &str) -> Result<Replayed, u
                 next = next.max(id + 1);
                 insert(&mut open, id, entry, replaces);
             }
-            Line::Boot { id, machine, host } => {
-                same_boot = id == this_boot;
-                elsewhere = (!machine.is_empty() && machine != this_machine).then_some(host);
+            Line::Boot { id, machine, host, pid_namespace } => {
+                same_boot = id == this.boot;
+                // A machine that was renamed since; in a container of it, processes of the run might not be seen.
+                let is_renamed =
+                    same_boot && !id.is_empty() && pid_namespace != 0 && pid_namespace == this.pid_namespace;
+                elsewhere = (!machine.is_empty() && machine != this.machine && !is_renamed).then_some(host);
             }
             Line::Undone { id } => open.retain(|(made, _)| *made != id),
         }
@@ -410,7 +416,13 @@ mod tests {
     }
 
     fn boot(id: &str, machine: &str) -> Line {
-        Line::Boot { id: id.into(), machine: machine.into(), host: format!("{machine}.example") }
+        Line::Boot { id: id.into(), machine: machine.into(), host: format!("{machine}.example"), pid_namespace: 7 }
+    }
+
+    /// What is read here in this boot, by a process of pid namespace 7.
+    fn replayed(text: &str, boot: &str) -> Result<Replayed, usize> {
+        let here = Holder { machine: "here".into(), boot: boot.into(), pid_namespace: 7, ..holder::this_process() };
+        replay(text, &here)
     }
 
     fn written(lines: &[Line]) -> String {
@@ -426,10 +438,10 @@ mod tests {
             Line::Undone { id: 0 },
         ]);
         let expected = Replayed { open: vec![(1, directory("/b"))], next: 2, elsewhere: None };
-        assert_eq!(replay(&lines, "boot 1", "here").expect("ours"), expected);
+        assert_eq!(replayed(&lines, "boot 1").expect("ours"), expected);
         let torn = format!("{lines}{{\"made\":{{\"id\":2,\"ent");
-        assert_eq!(replay(&torn, "boot 1", "here").expect("ours"), expected);
-        assert_eq!(replay("hello\n", "boot 1", "here").expect_err("foreign"), 1);
+        assert_eq!(replayed(&torn, "boot 1").expect("ours"), expected);
+        assert_eq!(replayed("hello\n", "boot 1").expect_err("foreign"), 1);
     }
 
     #[test]
@@ -461,13 +473,26 @@ mod tests {
             Line::Made { id: 1, entry: Entry::Zram { index: 3, size_bytes: 4096 }, replaces: None },
             Line::Made { id: 2, entry: Entry::ZramToCome { existing: Vec::new() }, replaces: None },
         ]);
-        assert_eq!(replay(&lines, "boot 1", "here").expect("ours").open.len(), 3);
-        assert_eq!(replay(&lines, "boot 2", "here").expect("ours").open, [(0, image.clone())]);
+        assert_eq!(replayed(&lines, "boot 1").expect("ours").open.len(), 3);
+        assert_eq!(replayed(&lines, "boot 2").expect("ours").open, [(0, image.clone())]);
         // Journals of earlier versions.
-        let unnamed = lines.replace(",\"machine\":\"here\",\"host\":\"here.example\"", "");
+        let unnamed = lines.replace(",\"machine\":\"here\",\"host\":\"here.example\",\"pid_namespace\":7", "");
         assert_ne!(unnamed, lines);
         let expected = Replayed { open: vec![(0, image)], next: 3, elsewhere: None };
-        assert_eq!(replay(&unnamed, "boot 2", "here").expect("ours"), expected);
+        assert_eq!(replayed(&unnamed, "boot 2").expect("ours"), expected);
+    }
+
+    #[test]
+    fn a_machine_that_was_renamed_knows_its_own_until_it_boots() {
+        let made = Line::Made { id: 0, entry: directory("/a"), replaces: None };
+        let lines = written(&[boot("boot 1", "before"), made]);
+        let elsewhere = |lines: &str, boot: &str| replayed(lines, boot).expect("ours").elsewhere;
+        assert_eq!(elsewhere(&lines, "boot 1"), None);
+        let other = Some("before.example".to_owned());
+        assert_eq!(elsewhere(&lines, "boot 2"), other);
+        assert_eq!(elsewhere(&lines.replace(":7}", ":8}"), "boot 1"), other, "of a container");
+        assert_eq!(elsewhere(&lines.replace(",\"pid_namespace\":7", ""), "boot 1"), other, "of an earlier version");
+        assert_eq!(elsewhere(&lines.replace("boot 1", ""), ""), other, "the kernel does not say which boot");
     }
 
     #[test]
