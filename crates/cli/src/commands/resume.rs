@@ -6,7 +6,7 @@ use super::{
     changed::changed,
     reaches, sacrifice, slurm,
     stored::begun_with,
-    unfinished::last_unfinished,
+    unfinished::{last_unfinished, refuse_another_study},
 };
 use crate::{
     args::RunArguments,
@@ -25,6 +25,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let last = last_unfinished(&store, study, &context.store)?;
     let name = &last.study;
     let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
+    refuse_another_study(study, last.id, &dataset.run)?;
     reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
     slurm::refuse_dealt_out(context, &dataset.run, last.id)?;
     // The other blocks are made elsewhere.

@@ -3,9 +3,10 @@
 use super::{RunState, elsewhere};
 use crate::{
     exit::Exit,
+    studies,
     terminal::{Failure, OrExit},
 };
-use fstone_model::text;
+use fstone_model::{dataset::Run, text};
 use fstone_store::{RunSummary, Store};
 use std::path::Path;
 
@@ -52,4 +53,20 @@ pub(super) fn last_unfinished(store: &Store, study: &str, path: &Path) -> Result
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());
     resumable(&runs, &name, path).cloned()
+}
+
+/// Refuses to continue a run of another study of the same name. If its file is not there any more, the name is enough.
+pub(super) fn refuse_another_study(study: &str, id: u64, run: &Run) -> Result<(), Failure> {
+    let Ok(found) = studies::find(study) else { return Ok(()) };
+    // Another fstone may have other built-in studies, and is a change of the machine.
+    let is_other_fstone = found.is_built_in() && run.inventory.fstone_commit != env!("FSTONE_COMMIT");
+    if found.has_text(&run.plan.source) || is_other_fstone {
+        return Ok(());
+    }
+    let words = format!(
+        "run {id}, the last unfinished one of {}, was started with another study than {} is now; restore the study to continue the run, or start a new one",
+        text::line(&run.plan.study),
+        text::line(study)
+    );
+    Err(Failure::new(Exit::BadInput, words))
 }

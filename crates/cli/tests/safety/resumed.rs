@@ -63,6 +63,28 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
 }
 
 #[test]
+fn a_run_of_another_study_of_the_same_name_is_not_continued() {
+    let bench = Bench::new();
+    let dataset = half_done(&bench);
+    let ended = Holder { started_ticks: this_process().started_ticks + 1, ..this_process() };
+    let mut store = Store::open(&bench.store()).expect("made");
+    let run = store.begin_run_of(&dataset.run, &ended).expect("recorded");
+    let text = fs::read_to_string(bench.path("tiny.toml")).expect("the study");
+    fs::create_dir(bench.path("sub")).expect("ours");
+    bench.write("sub/tiny.toml", &format!("{text}\n# another one\n"));
+    let (code, _, err) = bench.run(&["run", "./sub/tiny.toml", "--resume"]);
+    assert!(code == 2 && err.contains("another study than ./sub/tiny.toml"), "{code}: {err}");
+    // Wherever the same text is, and without the file.
+    bench.write("sub/tiny.toml", &text);
+    let (code, _, err) = bench.run(&["run", "./sub/tiny.toml", "--resume"]);
+    assert!(code == 0 && err.contains(&format!("continuing run {run}")), "{code}: {err}");
+    let again = fstone_model::dataset::Run { identity: "again".into(), ..dataset.run };
+    let run = store.begin_run_of(&again, &ended).expect("recorded");
+    let (code, _, err) = bench.run(&["run", "./gone/tiny.toml", "--resume"]);
+    assert!(code == 0 && err.contains(&format!("continuing run {run}")), "{code}: {err}");
+}
+
+#[test]
 fn a_start_that_is_refused_leaves_no_run() {
     let bench = Bench::new();
     bench.tiny_study(EXT4);

@@ -149,6 +149,7 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     let last = unfinished::last_unfinished(&store, study, &context.store)?;
     let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
     let run = &dataset.run;
+    unfinished::refuse_another_study(study, last.id, run)?;
     reaches::refuse_foreign(context, &store, last.id, &run.plan)?;
     refuse(&run.plan, arguments)?;
     if (run.inventory.fstone_version.as_str(), run.inventory.fstone_commit.as_str())
