@@ -49,6 +49,8 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         let words = format!("run {} of {name} was just taken over by another `--resume`", last.id);
         return Err(Failure::new(Exit::CannotHere, words));
     }
+    // Blocks may have been merged while this process waited for others.
+    let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
     terminal::tell(&format!(
         "{name}: continuing run {}; finished so far: {}",
         last.id,

@@ -1,11 +1,11 @@
 //! Which runs `--resume` goes on with, and which starts leave no run behind.
 
 use crate::support::Bench;
-use fstone_lab::place::{holder::this_process, work_directory::WorkDirectory};
+use fstone_lab::place::{holder::this_process, presence::Presence, work_directory::WorkDirectory};
 use fstone_model::{Dataset, dataset::Holder};
 use fstone_store::Store;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 
 const EXT4: &str = r#""ext4" = { type = "ext4" }"#;
@@ -60,6 +60,31 @@ fn only_this_machines_runs_whose_process_has_ended_are_resumed() {
     let finished: Vec<(u64, bool)> = runs.iter().map(|run| (run.id, run.finished_unix_ns.is_some())).collect();
     assert_eq!(finished, [(run, false), (own, true), (own + 1, false)]);
     assert_ne!(runs[1].holder, Some(ended), "the process that went on with it");
+}
+
+#[test]
+fn what_was_merged_while_a_resumed_run_waited_is_not_made_again() {
+    let bench = Bench::new();
+    let dataset = half_done(&bench);
+    let ended = Holder { started_ticks: this_process().started_ticks + 1, ..this_process() };
+    let mut store = Store::open(&bench.store()).expect("made");
+    let run = store.begin_run_of(&dataset.run, &ended).expect("recorded");
+    store.record_trial(run, &dataset.trials[0]).expect("recorded");
+    let other = Presence::enter(&bench.path("machine.lock")).expect("made");
+    let mut resumed = bench.command(&["run", "./tiny.toml", "--resume", "--wait"]);
+    let mut resumed = resumed.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(resumed.stderr.take().expect("piped"));
+    let mut words = String::new();
+    while !words.contains("Waiting for") {
+        assert_ne!(said.read_line(&mut words).expect("UTF-8"), 0, "{words}");
+    }
+    let mut second = dataset.trials[0].clone();
+    second.id.repetition = 1;
+    store.record_trial(run, &second).expect("recorded");
+    drop(other);
+    said.read_to_string(&mut words).expect("UTF-8");
+    let status = resumed.wait().expect("a child");
+    assert!(status.success() && words.contains("finished so far: 2 trials"), "{status}: {words}");
 }
 
 #[test]
