@@ -3,6 +3,7 @@
 mod agreement;
 pub(crate) mod clusters;
 mod install;
+mod scripts;
 
 use crate::support::{Bench, trials};
 use std::{fs, path::Path};
