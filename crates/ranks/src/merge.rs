@@ -314,6 +314,10 @@ impl Merger {
         self.place_in_time();
         self.put_series();
         self.put_words();
+        // Whichever rank reported first.
+        let groups: Vec<&str> =
+            self.phases.iter().flat_map(|phase| &phase.groups).map(|group| group.name.as_str()).collect();
+        self.load.group_fsyncs.sort_by_key(|sum| (groups.iter().position(|name| *name == sum.group), sum.at_end > 0));
         for (rank, passed) in per_rank.iter_mut().zip(&self.passed) {
             rank.phases = passed.iter().map(|passed| self.rank_phase(passed)).collect();
             // Everybody's warnings are told once.

@@ -205,14 +205,17 @@ fn fsyncs_are_added_to_those_of_their_group_and_kind() {
         ..GroupFsyncs::default()
     };
     let of = |list: Vec<GroupFsyncs>| {
-        (passed(&[(1000, 300)]), LoadReport { group_fsyncs: list, ..report(&[300], &[vec![1]]) })
+        (
+            passed(&[(1000, 300), (2000, 300)]),
+            LoadReport { group_fsyncs: list, ..report(&[300, 300], &[vec![1], vec![1]]) },
+        )
     };
-    let all = [of(vec![fsyncs("b", 0, 1)]), of(vec![fsyncs("a", 2, 0), fsyncs("a", 0, 1), fsyncs("b", 3, 0)])];
-    let merged = merged(&workload(1), &all).load.group_fsyncs;
-    let mut found: Vec<(&str, u64, u64)> =
+    let (a, b) = ("group0", "group1");
+    let all = [of(vec![fsyncs(b, 0, 1)]), of(vec![fsyncs(a, 2, 0), fsyncs(a, 0, 1), fsyncs(b, 3, 0)])];
+    let merged = merged(&workload(2), &all).load.group_fsyncs;
+    let found: Vec<(&str, u64, u64)> =
         merged.iter().map(|sum| (sum.group.as_str(), sum.periodic, sum.at_end)).collect();
-    found.sort_unstable();
-    assert_eq!(found, [("a", 0, 1), ("a", 2, 0), ("b", 0, 1), ("b", 3, 0)]);
+    assert_eq!(found, [("group0", 2, 0), ("group0", 0, 1), ("group1", 3, 0), ("group1", 0, 1)]);
 }
 
 #[test]
