@@ -97,6 +97,7 @@ impl<'r> Results<'r> {
             let done = self.operation(phase, name).filter(|operation| operation.invocations > 0)?;
             Some(Duration::from_nanos(done.latency.max_ns()).as_secs_f64())
         };
+        let whole = self.ior.task_bytes().saturating_mul(u64::from(self.report.ranked.ranks));
         let synced = stage.sync.as_deref().unwrap_or(&stage.phase);
         let moves = self.operation(&stage.phase, stage.access.name());
         Some(Line {
@@ -109,7 +110,7 @@ impl<'r> Results<'r> {
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             meeting,
             moves,
-            lacking: letters::lacking(self.report, meeting),
+            lacking: letters::lacking(self.report, meeting, (bytes, whole), stage.sync.as_deref()),
         })
     }
 

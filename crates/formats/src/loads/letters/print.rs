@@ -74,14 +74,28 @@ pub(in crate::loads) fn latencies_json(operation: &OperationReport) -> Value {
     json!({ "p50": p50, "p99": p99, "max": operation.latency.max_ns() })
 }
 
-/// What a phase's figures lack, if not all tasks did all of it.
-pub(in crate::loads) fn lacking(report: &RanksReport, meeting: &PhaseMeeting) -> Option<String> {
-    let is_last = report.ranked.phases.last().is_some_and(|last| last.name == meeting.name);
-    if meeting.ranks < report.ranked.ranks {
-        Some(format!("{} of {} tasks", meeting.ranks, report.ranked.ranks))
-    } else {
-        (is_last && report.ranked.ended_early.is_some()).then(|| "ended early".into())
+/// What a phase's figures lack, if not all tasks did all of it. `count` is what they did in it, and `whole` what all are to do, in the same unit;
+/// `sync` is the phase that syncs what they did, if there is one.
+pub(in crate::loads) fn lacking(
+    report: &RanksReport,
+    meeting: &PhaseMeeting,
+    (count, whole): (u64, u64),
+    sync: Option<&str>,
+) -> Option<String> {
+    let early = report.ranked.ended_early.is_some();
+    let sync = sync.map(|name| report.meeting(name));
+    let ranks = sync.flatten().map_or(meeting.ranks, |sync| sync.ranks.min(meeting.ranks));
+    if ranks < report.ranked.ranks {
+        return Some(format!("{ranks} of {} tasks", report.ranked.ranks));
     }
+    // A load that ends early ends in the middle of a phase, or between two.
+    let is_last = report.ranked.phases.last().is_some_and(|last| last.name == meeting.name);
+    let worn_out = meeting.stonewall.is_some_and(|wall| {
+        let mut of_ranks = report.of_phase(&meeting.name).map(|phase| phase.operations);
+        of_ranks.all(|operations| operations >= wall.most)
+    });
+    let unfinished = is_last && count != whole && !worn_out;
+    (early && (unfinished || sync == Some(None))).then(|| "ended early".into())
 }
 
 /// The repetitions that a spread is of, those that lack nothing, or else all; and what stands behind it if others were left out or lack something.
@@ -172,13 +186,18 @@ mod tests {
         let meeting = |name: &str, ranks| PhaseMeeting { name: name.into(), ranks, ..PhaseMeeting::default() };
         let ranked = Ranked { ranks: 2, phases: vec![meeting("a", 2), meeting("b", 1)], ..Ranked::default() };
         let mut report = RanksReport { ranked, ..RanksReport::default() };
-        let words = |report: &RanksReport| -> Vec<Option<String>> {
-            report.ranked.phases.iter().map(|phase| lacking(report, phase)).collect()
+        let words = |report: &RanksReport, done, sync| -> Vec<Option<String>> {
+            report.ranked.phases.iter().map(|phase| lacking(report, phase, (done, 20), sync)).collect()
         };
-        assert_eq!(words(&report), [None, Some("1 of 2 tasks".into())]);
+        let early = Some("ended early".to_owned());
+        assert_eq!(words(&report, 20, None), [None, Some("1 of 2 tasks".into())]);
+        assert_eq!(words(&report, 20, Some("b"))[0].as_deref(), Some("1 of 2 tasks"), "one task synced nothing");
         report.ranked.phases[1].ranks = 2;
+        assert_eq!(words(&report, 19, None), [None, None], "errors are counted elsewhere");
         report.ranked.ended_early = Some("a task hung".into());
-        assert_eq!(words(&report), [None, Some("ended early".into())]);
+        assert_eq!(words(&report, 19, None), [None, early.clone()]);
+        assert_eq!(words(&report, 20, None), [None, None], "it ended behind this phase");
+        assert_eq!(words(&report, 20, Some("never begun")), [early.clone(), early]);
 
         let of = |figures: &[Option<&'static str>]| {
             let (taken, mark) = complete(figures.iter(), |figure| *figure);

@@ -118,13 +118,15 @@ impl<'r> Results<'r> {
         let meeting = self.report.meeting(&stage.phase)?;
         let sync = stage.sync.as_ref().and_then(|name| self.report.meeting(name));
         let sync_seconds = sync.map(PhaseMeeting::seconds);
+        let items = self.report.of_phase(&stage.phase).map(|phase| phase.operations).sum();
+        let whole = self.mdtest.items.saturating_mul(u64::from(self.report.ranked.ranks));
         Some(Figure {
             iteration: stage.iteration,
-            items: self.report.of_phase(&stage.phase).map(|phase| phase.operations).sum(),
+            items,
             seconds: meeting.seconds() + sync_seconds.unwrap_or(0.0),
             meeting: Some(meeting),
             sync_seconds,
-            lacking: letters::lacking(self.report, meeting),
+            lacking: letters::lacking(self.report, meeting, (items, whole), stage.sync.as_deref()),
         })
     }
 
