@@ -186,13 +186,15 @@ impl Promises {
             }
             Change::Unnamed { path } => {
                 self.replaced.remove(path);
-                if let Some(known) = self.owner.get(path).and_then(|file| self.files.get_mut(file)) {
+                if let Some(known) = self.owner.remove(path).and_then(|file| self.files.get_mut(&file)) {
                     Known::excuse(known);
                 }
             }
             Change::Renamed { from, to } => {
                 self.promised_gone.remove(to);
-                match self.owner.get(from).copied() {
+                // Whether it had its effect or not, what comes to this name afterwards replaces nothing.
+                let file = self.owner.remove(from);
+                match file {
                     Some(file) => {
                         self.replace(from, to, file, event.ended);
                         if self.replaced.contains_key(to) {
@@ -205,7 +207,7 @@ impl Promises {
                 if let Some(known) = self.owner.get(to).and_then(|file| self.files.get_mut(file)) {
                     Known::excuse(known);
                 }
-                if let Some(file) = self.owner.get(from).copied() {
+                if let Some(file) = file {
                     self.owner.insert(Arc::clone(to), file);
                     self.file(file).later_names.insert(Arc::clone(to));
                 }
