@@ -5,6 +5,7 @@ use super::kept::Kept;
 use super::oracle::{Acknowledged, Promises};
 use super::reading::Reader;
 use std::collections::HashSet;
+use std::iter::successors;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +36,7 @@ pub(super) struct Journal {
     links: std::collections::HashMap<u64, (u32, u32)>,
     /// Directories below which everything was durable when the load began.
     settled: Vec<Arc<str>>,
-    /// Names that appeared since, of which it is not known what file they are of.
+    /// Names that appeared since, or went, of which it is not known what they are of. It may be a directory.
     strange: HashSet<Arc<str>>,
 }
 
@@ -117,7 +118,7 @@ impl Witness {
         let mut journal = self.journal();
         let directory: Arc<str> = directory.to_string_lossy().into();
         // Those of before are as durable as any.
-        journal.strange.retain(|path| !is_below(path, &directory));
+        journal.strange.retain(|path| *path != directory && !is_below(path, &directory));
         if !journal.settled.contains(&directory) {
             journal.settled.push(directory);
         }
@@ -181,16 +182,22 @@ impl Journal {
     }
 
     /// Whether a name was durable when the load began, and has been of the same file ever since.
-    fn is_settled(&self, path: &Arc<str>) -> bool {
-        !self.strange.contains(path) && self.settled.iter().any(|directory| is_below(path, directory))
+    fn is_settled(&self, path: &str) -> bool {
+        let is_same = |directory: &str| {
+            let parents = successors(Some(path), |path| Some(path.rsplit_once('/')?.0));
+            parents.take_while(|path| is_below(path, directory)).all(|path| !self.strange.contains(path))
+        };
+        self.settled.iter().any(|directory| is_below(path, directory) && is_same(directory))
     }
 
-    /// What is below these, or next to them, may be something else.
+    /// These, and what is below them, may be something else.
     fn unsettle(&mut self, paths: &[&Arc<str>]) {
-        let touches = |directory: &Arc<str>, path: &Arc<str>| {
-            directory == path || is_below(path, directory) || is_below(directory, path)
-        };
-        self.settled.retain(|directory| !paths.iter().any(|path| touches(directory, path)));
+        for path in paths {
+            self.settled.retain(|directory| directory != *path && !is_below(directory, path));
+            if self.settled.iter().any(|directory| is_below(path, directory)) {
+                self.strange.insert(Arc::clone(path));
+            }
+        }
     }
 
     fn unname(&mut self, path: &Arc<str>) {

@@ -105,10 +105,11 @@ impl Promises {
                     None => drop(self.replaced.remove(to)),
                 }
                 self.unname(to);
-                self.gone.insert(Arc::clone(from), event.ended);
                 self.gone.remove(to);
                 self.promised_gone.remove(to);
+                // It is a directory, and nobody is told when one is made by the old name.
                 let Some(file) = file else { return };
+                self.gone.insert(Arc::clone(from), event.ended);
                 self.owner.insert(Arc::clone(to), file);
                 let known = self.file(file);
                 known.names.retain(|(_, name)| name != from);

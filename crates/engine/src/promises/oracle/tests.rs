@@ -383,10 +383,31 @@ fn names_of_files_that_were_built_are_promised_from_the_beginning() {
     assert!(lost(&told).is_empty());
     std::fs::remove_file(&*path("moved")).expect("ours");
     assert_eq!(lost(&told), [path("built")], "the name that it had, of the first");
-    // A directory that was renamed, or what somebody else did: no name is known for certain.
+    // A directory that was renamed: what is below its names may be anything, and what is beside it is as it was.
     told.change(Change::Renamed { from: path("directory"), to: path("other") });
-    open("late", 10, false);
+    open("directory/late", 10, false);
+    open("other/deep/late", 11, false);
     assert_eq!(lost(&told), [path("built")]);
+    open("late", 12, false);
+    assert_eq!(lost(&told), [path("built"), path("late")]);
+    told.change(Change::Unnamed { path: path("late") });
+    // Once it was made again and synced it is like any other.
+    told.0.settled(Path::new(&*path("other")));
+    open("other/new", 13, false);
+    assert_eq!(lost(&told), [path("built"), path("other/new")]);
+}
+
+/// A directory may be made again by the name that it had, and nobody is told.
+#[test]
+fn a_renamed_directory_is_not_taken_for_a_removed_name() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    let told = Told(Witness::new());
+    told.change(Change::Renamed { from: path("a"), to: path("b") });
+    std::fs::create_dir(&*path("a")).expect("ours");
+    told.change(Change::SyncedAll);
+    let kept = told.look(told.0.moment());
+    assert_eq!((kept.checked, kept.broken), (0, 0), "{kept:?}");
 }
 
 #[test]
@@ -472,6 +493,7 @@ fn a_file_that_was_found_may_get_a_name_that_was_removed() {
     told.change(Change::SyncedAll);
     std::fs::write(&*path("a"), []).expect("ours");
     assert_eq!(told.look(told.0.moment()).broken, 1, "it is back");
+    told.0.opened(told.0.tick(), &path("found"), 6, false);
     let moment = told.0.moment();
     told.change(Change::Renamed { from: path("found"), to: path("a") });
     told.change(Change::SyncedAll);
