@@ -555,13 +555,13 @@ impl<'a> Running<'a> {
     fn callout(&self) -> Result<(), LoadError> {
         let Some(command) = self.workload.callout.as_ref().filter(|_| self.real()) else { return Ok(()) };
         let failed = |status: String| LoadError::Callout { command: command.clone(), status };
-        let status = std::process::Command::new("sh")
-            .arg("-c")
-            .arg(command)
-            .current_dir(self.directory)
-            .stdin(std::process::Stdio::null())
-            .status()
-            .map_err(|error| failed(error.to_string()))?;
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(command).current_dir(self.directory).stdin(std::process::Stdio::null());
+        let ended = match self.options.observer.witness() {
+            Some(witness) => witness.unobserved(self.directory, || shell.status()),
+            None => shell.status(),
+        };
+        let status = ended.map_err(|error| failed(error.to_string()))?;
         if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
     }
 }

@@ -243,6 +243,31 @@ fn files_that_were_built_may_be_moved_to_names_that_were_removed() {
     assert_eq!((kept.broken, kept.first[0].property), (1, Property::Name), "{kept:?}");
 }
 
+/// Nobody observes what a callout does: what was promised before it is asked for no more.
+#[test]
+fn what_a_callout_removes_is_not_missed() {
+    let write = action(Operation::Write(Transfer { fsync: true, ..random_block() }));
+    let mut workload = workload(fileset(10, 16 << 10), group(1, mix(&[(1, write.clone())])), operations(50));
+    let mut later = fileset(10, 16 << 10);
+    (later.name, later.directory) = ("later".into(), "later".into());
+    workload.filesets.push(later);
+    let mut measured = workload.phases[0].clone();
+    measured.name = "measured".into();
+    measured.groups[0].actions = mix(&[(1, Action { fileset: Some(1), ..write })]);
+    workload.phases[0].measured = false;
+    workload.phases.push(measured);
+    let promised = |workload: &Workload| {
+        let place = on_disk();
+        let witness = witnessed(workload, place.path());
+        witness.look(witness.now(), true)
+    };
+    let without = promised(&workload);
+    workload.callout = Some("rm data/file*".into());
+    let with = promised(&workload);
+    assert_eq!((without.broken, with.broken), (0, 0), "{with:?}");
+    assert!(0 < with.checked && with.checked < without.checked, "{with:?}, {without:?}");
+}
+
 /// Of a table that was built before the load only the data is synced, and its name is promised all the same.
 #[test]
 fn the_name_of_a_file_that_was_built_is_promised_before_any_fsync_of_it() {
