@@ -155,8 +155,8 @@ impl Witness {
         let path: Arc<str> = path.into();
         journal.unname(&path);
         journal.names.insert(Arc::clone(&path), file);
-        // A file that was there before the load was not met by another name.
-        let durable = !made && known.is_none() && journal.is_settled(&path);
+        // A file that was there before the load has no other name that was met. One of before may have had its number.
+        let durable = !made && names == 0 && journal.is_settled(&path);
         // What is made there from now on is no longer what was.
         journal.strange.insert(Arc::clone(&path));
         drop(journal);

@@ -397,6 +397,25 @@ fn names_of_files_that_were_built_are_promised_from_the_beginning() {
     assert_eq!(lost(&told), [path("built"), path("other/new")]);
 }
 
+/// The kernel gives numbers of files that went to those that are built in their place.
+#[test]
+fn names_of_files_that_were_built_anew_are_promised_whatever_their_numbers() {
+    let told = Told(Witness::new());
+    told.0.settled(Path::new(DIRECTORY));
+    let first = told.open("a", 5);
+    told.change(Change::Remade { below: DIRECTORY.into() });
+    told.0.settled(Path::new(DIRECTORY));
+    let second = told.open("a", 5);
+    assert_ne!(first, second);
+    let promises = told.promises();
+    assert!(promises.files[&first].excused);
+    assert!(promises.files[&second].promised_names.contains(&path("a")));
+    // Another name of a file that is known may be one that nobody was told of.
+    let linked = told.open("b", 5);
+    assert_eq!(linked, second);
+    assert!(!told.promises().files[&second].promised_names.contains(&path("b")));
+}
+
 /// A directory may be made again by the name that it had, and nobody is told.
 #[test]
 fn a_renamed_directory_is_not_taken_for_a_removed_name() {
