@@ -107,7 +107,13 @@ impl Agents<'_> {
             let (looked, checked) = while_checked(step, checks.as_ref().filter(|_| before.is_some()), || {
                 self.look_at(step, states, state, here)
             });
-            found.add_checked(before, checked)?;
+            if let Err(halt) = found.add_checked(before, checked) {
+                // What the guest found meanwhile counts all the same.
+                if let Ok(reply) = looked {
+                    found.add(state, &reply);
+                }
+                return Err(halt);
+            }
             let mut reply = looked?;
             if let Some(outcome) = reply.end.take() {
                 found.add(state, &reply);
@@ -267,6 +273,10 @@ impl Found {
     }
 
     pub(super) fn add(&mut self, state: CrashState, reply: &StateReply) {
+        if reply.mounted.is_none() && reply.words.is_none() {
+            // Something went wrong before it was known whether it can be mounted.
+            return;
+        }
         self.states += 1;
         if reply.mounted.is_none() {
             // Nothing that was promised can be reached.
@@ -340,5 +350,33 @@ impl Found {
             figures.push(catalog::RECOVERY_MAX.figure(longest as f64));
         }
         figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::protocol::KeptPromises;
+
+    /// Whatever was found in a state counts, and nothing else does.
+    #[test]
+    fn a_state_that_was_not_looked_at_is_no_loss() {
+        let figures = |replies: Vec<StateReply>| {
+            let mut found = Found::default();
+            for reply in replies {
+                found.add("12-torn-9f2c".parse().expect("a state"), &reply);
+            }
+            let figures = found.figures();
+            [&catalog::CRASH_STATES, &catalog::LOSSY_STATES, &catalog::STATES_MOUNTED]
+                .map(|metric| figures.iter().find(|figure| figure.metric == metric.name).expect("a figure").value)
+        };
+        let hung = || Some(Outcome::Hung(Reason::new("power-cut", "it took too long")));
+        let mounted = || StateReply { mounted: Some(Duration::from_millis(1)), ..StateReply::default() };
+        let refused = || StateReply { words: Some("mount: EUCLEAN".into()), ..StateReply::default() };
+        assert_eq!(figures(vec![mounted(), refused()]), [2.0, 1.0, 50.0]);
+        assert_eq!(figures(vec![mounted(), StateReply { end: hung(), ..StateReply::default() }]), [1.0, 0.0, 100.0]);
+        let lost = KeptPromises { checked: 3, broken: 1, first: None };
+        let unchecked = StateReply { kept: Some(lost), end: hung(), ..mounted() };
+        assert_eq!(figures(vec![unchecked, StateReply { end: hung(), ..refused() }]), [2.0, 2.0, 50.0]);
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     agent::protocol::{KeptPromises, StateCheck, StateReply},
-    filesystem::Verdict,
+    filesystem::{Filesystem, Verdict},
     trial::{
         record::{Halt, StepReport, failed},
         session::{Session, forget},
@@ -22,19 +22,34 @@ use std::{
 impl Session {
     /// Mounts the state that the disk shows now, looks whether promises were kept, unmounts it and checks it.
     pub(crate) fn look_at_state(&mut self, step: &Step, check: &StateCheck) -> Result<StateReply, Halt> {
-        let mut reply = self.mount_state(step, check)?;
+        let reply = self.mount_state(step, check)?;
         if reply.end.is_some() {
             return Ok(reply);
         }
         let (Some(filesystem), Some(device)) = (self.filesystem, &self.device) else {
             return Err(failed(step, "there is no device".into()));
         };
-        if let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &device.argument()) {
-            let output = self.run(step, &command, &mut StepReport::default())?;
-            reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
-            if reply.clean == Some(false) && reply.words.is_none() {
-                reply.words = Some(unclean(&command, &output));
-            }
+        self.check_state(step, filesystem, &device.argument(), reply)
+    }
+
+    /// Adds what the filesystem's own check says to what was found in a state.
+    fn check_state(
+        &self,
+        step: &Step,
+        filesystem: &dyn Filesystem,
+        device: &str,
+        mut reply: StateReply,
+    ) -> Result<StateReply, Halt> {
+        let Some(command) = filesystem.fsck(FsckMode::ReadOnly, device) else { return Ok(reply) };
+        let output = match self.run(step, &command, &mut StepReport::default()) {
+            Ok(output) => output,
+            // What was found before counts all the same.
+            Err(Halt::Outcome(outcome)) => return Ok(StateReply { end: Some(outcome), ..reply }),
+            Err(halt) => return Err(halt),
+        };
+        reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
+        if reply.clean == Some(false) && reply.words.is_none() {
+            reply.words = Some(unclean(&command, &output));
         }
         Ok(reply)
     }
@@ -87,5 +102,44 @@ impl Session {
             }
             Err(error) => Ok(Err(error.to_string())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        agent::protocol::{Ground, Opening},
+        command::FakeRunner,
+        filesystem::find,
+        machine::Machine,
+        testing,
+    };
+    use fstone_model::study::StepAction;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_was_found_in_a_state_counts_though_its_check_cannot_be_run() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let opening = Opening {
+            ground: Ground::Directory { parent: parent.path().to_owned(), name: "tree".into() },
+            filesystem: testing::cell(0, "ext4", "", &[]).filesystem,
+            mounts: false,
+            queue: Vec::new(),
+            seed: 1,
+            time_disk: false,
+            measure_null: false,
+            promises: true,
+        };
+        let machine = Machine { runner: Arc::new(FakeRunner::new().without("e2fsck")), ..Machine::fake() };
+        let Ok((session, _)) = Session::open(machine, opening) else { panic!("it can be opened") };
+        let step = testing::step("power-cut", StepAction::Mount);
+        let kept = KeptPromises { checked: 3, broken: 1, first: None };
+        let time = Duration::from_millis(1);
+        let found = StateReply { mounted: Some(time), kept: Some(kept), ..StateReply::default() };
+        let checked = session.check_state(&step, find("ext4").expect("ext4"), "/dev/nowhere", found);
+        let Ok(reply) = checked else { panic!("what was found is lost") };
+        assert_eq!((reply.mounted, reply.kept.map(|kept| kept.broken), reply.clean), (Some(time), Some(1), None));
+        assert!(matches!(reply.end, Some(Outcome::Skipped(_))), "{:?}", reply.end);
     }
 }
