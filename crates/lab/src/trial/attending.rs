@@ -59,28 +59,23 @@ impl<'a> Attending<'a> {
         told: Result<Vec<DoneStep>, Halt>,
         record: &mut Record,
     ) -> Result<Vec<DoneStep>, Halt> {
-        let unfinished = self.cutting.as_mut().map(|cutting| (cutting.index, std::mem::take(&mut cutting.found)));
+        if let Some(mut unfinished) = self.cutting.take() {
+            let warnings = self.warnings(&unfinished);
+            self.done.push((unfinished.index, std::mem::take(&mut unfinished.found), warnings));
+            // The state that it shows is still asked for.
+            self.cutting = Some(unfinished);
+        }
         let mut steps = match told {
             Ok(steps) => steps,
             Err(halt) => {
-                // There is no step to which they could be added.
-                if let Some((step, found)) =
-                    unfinished.and_then(|(index, found)| Some((self.cell.steps.get(index)?, found)))
-                {
-                    record.warnings.extend(found.warnings(step));
-                }
+                // There are no steps to which they could be added.
+                record.warnings.extend(self.done.into_iter().flat_map(|(.., warnings)| warnings));
                 return Err(match halt {
                     Halt::Outcome(outcome) => in_it(self.cutting.as_ref(), outcome),
                     halt => halt,
                 });
             }
         };
-        if let Some((index, found)) = unfinished
-            && let Some(step) = self.cell.steps.get(index)
-        {
-            let warnings = found.warnings(step);
-            self.done.push((index, found, warnings));
-        }
         for (index, found, warnings) in self.done {
             let Some(step) = steps.get_mut(index) else { continue };
             step.reply.figures.extend(found.figures());
@@ -129,24 +124,30 @@ impl<'a> Attending<'a> {
 
     /// Shows the next state, or what was there before all of them.
     fn go_on(&mut self, disk: &mut StoppedDisk<'_>) -> Result<Advice, Halt> {
-        let mut cutting = self.cutting.take().ok_or_else(senseless)?;
+        let cutting = self.cutting.as_mut().ok_or_else(senseless)?;
         let step = self.cell.steps.get(cutting.index).ok_or_else(senseless)?;
         let cannot = |error| failed(step, format!("show a crash state: {error}"));
         if let Some(&state) = cutting.chosen.get(cutting.shown) {
             disk.show(Some((&mut cutting.states, state))).map_err(cannot)?;
             cutting.shown += 1;
-            let mark = cutting.states.log().last_mark_before(state.cut());
-            self.cutting = Some(cutting);
-            return Ok(Advice::Look { mark });
+            return Ok(Advice::Look { mark: cutting.states.log().last_mark_before(state.cut()) });
         }
         disk.show(None).map_err(cannot)?;
+        let cutting = self.cutting.take().ok_or_else(senseless)?;
+        let warnings = self.warnings(&cutting);
+        self.done.push((cutting.index, cutting.found, warnings));
+        Ok(Advice::GoOn)
+    }
+
+    /// What a step found, in words, and where the disk's log is kept that shows it.
+    fn warnings(&self, cutting: &Cutting) -> Vec<String> {
+        let Some(step) = self.cell.steps.get(cutting.index) else { return Vec::new() };
         let mut warnings = cutting.found.warnings(step);
         // A disk that lies needs no explanation.
         if cutting.found.is_told() && cutting.cut.disk == DiskTruth::Sound {
             warnings.push(keep_log(step, self.cell, self.kept, cutting.states.log()));
         }
-        self.done.push((cutting.index, cutting.found, warnings));
-        Ok(Advice::GoOn)
+        warnings
     }
 }
 
@@ -182,4 +183,57 @@ fn in_it(cutting: Option<&Cutting>, outcome: Outcome) -> Halt {
 /// What no guest of ours asks for.
 fn senseless() -> Halt {
     Halt::Lab(super::ExecutorError::Agent("a question that makes no sense".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{events::Silent, testing};
+    use fstone_model::outcome::Reason;
+    use fstone_sandbox::power::Log;
+
+    /// The log of a disk that nothing was written to.
+    fn empty_log(directory: &Path) -> Log {
+        let index = r#"{"entries":[],"flushes":[],"marks":[],"events":9,"atom":8,"data_bytes":0,"disk_bytes":4096}"#;
+        let length = (index.len() as u64).to_le_bytes();
+        let mut bytes = [b"fstone disk log 1\n", &length[..], index.as_bytes()].concat();
+        bytes.resize(2 * 4096, 0);
+        let path = directory.join("log");
+        std::fs::write(&path, bytes).expect("ours");
+        Log::load(&path, directory).expect("a log")
+    }
+
+    fn lossy(state: &str) -> Found {
+        let mut found = Found::default();
+        let words = Some("mount: EUCLEAN".to_owned());
+        found.add(state.parse().expect("a state"), &StateReply { words, ..StateReply::default() });
+        found
+    }
+
+    /// One power cut was over and another under way when the guest came to its end.
+    #[test]
+    fn what_was_found_before_the_guest_ended_is_told_and_its_log_kept() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cut = PowerCut { states: 2, log_bytes: 1 << 20, disk: DiskTruth::Sound, sector_bytes: 4096 };
+        let step = testing::step("power-cut", StepAction::PowerCut(cut));
+        let cell = testing::cell(0, "ext4", "", &[step.clone(), step]);
+        let kept = place.path().join("kept");
+        let mut attending = Attending::new(&cell, 1, &kept, &Silent);
+        attending.done.push((2, lossy("3-all-1"), vec!["the first".to_owned()]));
+        let states = States::new(empty_log(place.path()), 0..9, None);
+        let chosen = vec!["4-none-1".parse().expect("a state")];
+        let (found, since) = (lossy("4-none-1"), Instant::now());
+        attending.cutting = Some(Cutting { index: 3, cut, states, chosen, shown: 1, found, since });
+        let mut record = Record::default();
+        let hung = Halt::Outcome(Outcome::Hung(Reason::new("power-cut", "it took too long")));
+        let Err(Halt::Outcome(Outcome::Hung(reason))) = attending.settle(Err(hung), &mut record) else {
+            panic!("another end")
+        };
+        assert!(reason.words.starts_with("in crash state 4-none-1: "), "{}", reason.words);
+        let [first, second, log] = &record.warnings[..] else { panic!("{:?}", record.warnings) };
+        assert_eq!(first, "the first");
+        assert!(second.contains("4-none-1: mount: EUCLEAN"), "{second}");
+        assert!(log.contains("fstone crash-state"), "{log}");
+        assert_eq!(std::fs::read_dir(&kept).expect("it is there").count(), 1);
+    }
 }
