@@ -97,7 +97,8 @@ pub(super) fn tour(job: &Job, place: &Place) -> Option<Tour> {
     let mixed = kinds.len() > 1;
     let shares = mixed && (has_map || kinds.iter().any(|(_, _, random, _)| !random)) && job.direction.random;
     if place.files == 1 {
-        return shares.then_some(order);
+        // One whose size is drawn is done when it was gone through.
+        return (shares || place.file_bytes.is_none()).then_some(order);
     }
     let fixed = kinds.iter().all(|(.., direction)| matches!(job.blocks[*direction], Blocks::Fixed(_)));
     let alike = !mixed && fixed && place.file_bytes.is_some();

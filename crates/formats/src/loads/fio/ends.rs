@@ -10,13 +10,22 @@ use fstone_model::workload::Stop;
 /// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew, and so does a job that has met all
 /// blocks before it ends: one that ends by time, or moves more than its files hold. Without a map it never knows that it has.
 pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
-    let has_map = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
     let whole = place.length.saturating_mul(place.files);
     let bytes = bytes_of_a_loop(job, place);
-    if job.time_based || (bytes > whole && has_map) {
-        return if has_map { met_all(job, place, whole) } else { None };
+    if job.time_based || (bytes > whole && has_map(job)) {
+        return if has_map(job) { met_all(job, place, whole) } else { None };
     }
     (job.loops > 1).then_some(bytes)
+}
+
+/// Whether a job knows which blocks of a file it has met, and so when it has met all.
+fn has_map(job: &Job) -> bool {
+    !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks)
+}
+
+/// Whether a job is done when all blocks of its files were met, how large these are being drawn when they are made.
+fn ends_with_files(job: &Job, place: &Place) -> bool {
+    place.file_bytes.is_none() && job.io_size.is_none() && job.loops == 1 && has_map(job) && tour(job, place).is_some()
 }
 
 /// After how many bytes a job opens its files anew by itself, having met all blocks. One that leaves gaps wraps around at the file's end
@@ -28,11 +37,12 @@ fn met_all(job: &Job, place: &Place, whole: u64) -> Option<u64> {
     (end == place.length).then_some(begun * block)
 }
 
-/// What a job moves in each of its loops.
+/// What a job moves in each of its loops. An `io_size` may be more than its files hold; a `size` is not.
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
     let whole = place.length.saturating_mul(place.files);
-    let asked = job.io_size.or(job.size.filter(|_| job.file_size.is_some()));
-    let bytes = asked.map_or(whole, |amount: Amount| amount.of(whole));
+    let most = if ends_with_files(job, place) { u64::MAX } else { whole };
+    let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
+    let bytes = job.io_size.map(|amount| amount.of(whole)).or(size).unwrap_or(whole);
     if bytes == 0 { whole } else { bytes }
 }
 
@@ -48,10 +58,9 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
     if job.engine.of_files() {
         return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
     }
-    let asked = job.io_size.is_some() || job.size.is_some();
-    if place.file_bytes.is_none() && !asked && job.loops == 1 && tour(job, place).is_some() {
-        // How large the files are is drawn when they are made.
-        return Stop { time, operations: job.number_ios, once_through: true, ..Stop::default() };
+    let once_through = ends_with_files(job, place);
+    if once_through && job.size.is_none() {
+        return Stop { time, operations: job.number_ios, once_through, ..Stop::default() };
     }
     let bytes = bytes_of_a_loop(job, place).saturating_mul(job.loops).min(MOST);
     let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
@@ -70,9 +79,9 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
                     .max(1)
             };
             let operations = job.number_ios.map_or(operations, |most| most.min(operations));
-            Stop { time, operations: Some(operations), ..Stop::default() }
+            Stop { time, operations: Some(operations), once_through, ..Stop::default() }
         }
-        _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, ..Stop::default() },
+        _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, once_through, ..Stop::default() },
     }
 }
 

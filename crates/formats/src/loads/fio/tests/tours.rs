@@ -56,6 +56,31 @@ fn files_of_several_sizes_are_gone_through_once() {
     assert_eq!(stop(""), Stop { once_through: true, ..Stop::default() });
     assert_eq!(stop("io_size=1m").operations, Some(256));
     assert_eq!(stop("number_ios=7"), Stop { operations: Some(7), once_through: true, ..Stop::default() });
+    // A size ends it earlier, and not later.
+    for (size, operations) in [("10m", 2560), ("8k", 2)] {
+        let expected = Stop { operations: Some(operations), once_through: true, ..Stop::default() };
+        assert_eq!(stop(&format!("size={size}")), expected);
+        assert_eq!(stop(&format!("nrfiles=1\nsize={size}")), expected);
+    }
+    assert_eq!(stop("nrfiles=1"), Stop { once_through: true, ..Stop::default() });
+    // Without a map no block is the last: as many as files of the middle size hold.
+    for anywhere in ["norandommap", "random_distribution=zipf"] {
+        assert_eq!(stop(anywhere), Stop { operations: Some(32), ..Stop::default() }, "{anywhere}");
+    }
+}
+
+/// A size that is more than the files hold does not have them gone through again. An io_size does.
+#[test]
+fn a_size_is_no_more_than_files_hold() {
+    let operations = |options: &str| group(&format!("nrfiles=4\nfilesize=64k\n{options}")).stop.operations;
+    for rw in
+        ["rw=read", "rw=randread", "rw=write", "rw=randread\nnorandommap", "rw=randread\nfile_service_type=random"]
+    {
+        assert_eq!(operations(rw), Some(64), "{rw}");
+        assert_eq!(operations(&format!("{rw}\nloops=2")), Some(128), "{rw}");
+        assert_eq!(operations(&format!("{rw}\nsize=100k")), Some(25), "{rw}");
+        assert_eq!(operations(&format!("{rw}\nio_size=2m")), Some(512), "{rw}");
+    }
 }
 
 /// What is read back is what was written, and comes as it was written.
