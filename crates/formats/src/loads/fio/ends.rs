@@ -1,4 +1,4 @@
-//! When a clone of a job ends, and how much a pass over its files is.
+//! When a clone of a job ends, how much a pass over its files is, and which of its passes are phases of their own.
 
 use super::{
     actions::tour,
@@ -46,6 +46,64 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
     if bytes == 0 { whole } else { bytes }
 }
 
+/// Whether a job goes over all blocks of its files again and again because its `io_size` is more than they hold. One without a map does not
+/// know when it has met all, one with gaps goes on, and a mix of two positions comes to the end with either.
+fn goes_around(job: &Job, place: &Place) -> bool {
+    let whole = place.length.saturating_mul(place.files);
+    let two_positions = job.direction.reads && job.direction.writes && !job.direction.random;
+    job.io_size.is_some_and(|amount| amount.of(whole) > whole)
+        && has_map(job)
+        && job.direction.gap == 0
+        && !two_positions
+}
+
+/// How many passes of so many bytes each such a job makes: one for each loop, and more until what is left of its `io_size` is less than a block.
+fn passes(job: &Job, place: &Place, bytes: u64) -> u64 {
+    let used = [job.direction.reads, job.direction.writes];
+    let blocks = job.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(blocks, _)| blocks.largest());
+    let left = bytes_of_a_loop(job, place).saturating_sub(blocks.max().unwrap_or(1));
+    (left / bytes.max(1) + 1).max(job.loops)
+}
+
+/// What a job moves in all its loops.
+fn bytes_in_all(job: &Job, place: &Place) -> u64 {
+    if job.loops > 1 && goes_around(job, place) {
+        let whole = place.length.saturating_mul(place.files);
+        return passes(job, place, whole).saturating_mul(whole);
+    }
+    bytes_of_a_loop(job, place).saturating_mul(job.loops)
+}
+
+/// Whether a job reads back what it wrote.
+pub(super) fn reads_back(job: &Job) -> bool {
+    job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
+}
+
+/// How many passes of a job are phases of their own, and what it does in each: those that are read back one by one, and loops over files whose
+/// sizes are drawn, since nobody knows before how much a loop is. One that stands for all where that would be too many phases, or where an
+/// end that is counted over all loops can come in any of them.
+pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
+    const MOST_PHASES: u64 = 100;
+    let counted = job.time_based || job.runtime.is_some() || job.number_ios.is_some();
+    let mut once = Job { loops: 1, ..job.clone() };
+    let mut count = job.loops.max(1);
+    if reads_back(job) {
+        if goes_around(job, place) {
+            // In fio what is read back counts towards the io_size.
+            let whole = place.length.saturating_mul(place.files);
+            let [reads, writes] = job.read_and_write_weights().map(u64::from);
+            let read_back = (u128::from(whole) * u128::from(writes) / u128::from((reads + writes).max(1))) as u64;
+            count = passes(job, place, whole.saturating_add(read_back));
+            once.size = job.size.filter(|_| job.file_size.is_none());
+            once.io_size = None;
+        }
+    } else if job.exit_all || job.latency_target.is_some() || !ends_with_files(&once, place) {
+        count = 1;
+        once = job.clone();
+    }
+    if counted || count > MOST_PHASES { (1, job.clone()) } else { (count, once) }
+}
+
 /// More than any load does; what files hold has a sign.
 const MOST: u64 = i64::MAX as u64;
 
@@ -62,7 +120,7 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
     if once_through && job.size.is_none() {
         return Stop { time, operations: job.number_ios, once_through, ..Stop::default() };
     }
-    let bytes = bytes_of_a_loop(job, place).saturating_mul(job.loops).min(MOST);
+    let bytes = bytes_in_all(job, place).min(MOST);
     let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
         .iter()
         .zip(&job.blocks)

@@ -5,7 +5,7 @@
 
 use super::{
     actions::{actions, tour},
-    ends::{pass, stop},
+    ends::{apart, pass, reads_back, stop},
     files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
     job::{Engine, Hint, Job, Service, Sync},
     removals::Removals,
@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// A job that reads back after each of its loops what it wrote in it.
+/// A job whose loops are phases of their own.
 struct Loops<'p> {
     /// How many there are.
     count: u64,
@@ -104,8 +104,7 @@ pub(super) fn workload(
                 });
                 continue;
             }
-            let count = loops_read_back(job);
-            let once = Job { loops: job.loops / count, ..job.clone() };
+            let (count, once) = apart(job, place);
             let group = group(&once, *clone, place, group_name.clone(), io, &filesets);
             // Files are gone through by their number, and then as a whole.
             let goes_through =
@@ -198,14 +197,19 @@ pub(super) fn workload(
                 let name = unique(&mut names, &format!("{} loop {number}", part.group));
                 let written = ThreadGroup { name: name.clone(), start_delay: Duration::ZERO, ..of.group.clone() };
                 part.again.push(name);
-                let name = unique(&mut names, &format!("{} verify", written.name));
-                back.push(read_back(&jobs[of.job], of.place, name.clone(), &written, &filesets, 1));
-                part.verify.push(name);
+                let job = &jobs[of.job];
+                if reads_back(job) {
+                    let name = unique(&mut names, &format!("{} verify", written.name));
+                    back.push(read_back(job, of.place, name.clone(), &written, &filesets, 1));
+                    part.verify.push(name);
+                }
                 groups.push(written);
             }
             let name = format!("{name} loop {number}");
             phases.push(Phase::new(name.clone(), groups, Stop::default()));
-            phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
+            if !back.is_empty() {
+                phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
+            }
         }
         phases.extend(to_remove.phase(level, &filesets));
     }
@@ -229,19 +233,6 @@ pub(super) fn workload(
     };
     fit_targets(&workload, jobs, &parts, findings);
     (workload, parts)
-}
-
-/// Whether a job reads back what it wrote.
-fn reads_back(job: &Job) -> bool {
-    job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
-}
-
-/// How many of a job's loops are read back apart: all, or one that stands for all where that would be too many phases, or where an end that
-/// is counted over all loops can come in any of them.
-fn loops_read_back(job: &Job) -> u64 {
-    const MOST: u64 = 100;
-    let counted = job.time_based || job.runtime.is_some() || job.number_ios.is_some();
-    if reads_back(job) && !counted && job.loops <= MOST { job.loops.max(1) } else { 1 }
 }
 
 /// A phase whose operations are in no figures.

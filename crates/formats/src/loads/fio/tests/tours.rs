@@ -83,6 +83,69 @@ fn a_size_is_no_more_than_files_hold() {
     }
 }
 
+/// Each loop over such files is a phase, which ends when all are done.
+#[test]
+fn loops_over_files_of_several_sizes_are_phases() {
+    let plan = |options: &str| plan(&format!("[a]\nrw=randread\nnrfiles=3\nfilesize=4k-64k\nloops=3\n{options}\n"));
+    let stops = |options: &str| -> Vec<Stop> {
+        plan(options).workload.phases.iter().map(|phase| phase.groups[0].stop).collect()
+    };
+    let once = Stop { once_through: true, ..Stop::default() };
+    assert_eq!(stops(""), [once; 3]);
+    assert_eq!(stops("size=10m"), [Stop { operations: Some(2560), ..once }; 3]);
+    let plan_of_three = plan("");
+    assert_eq!(plan_of_three.parts[0].again, ["a loop 2", "a loop 3"]);
+    assert!(plan_of_three.parts[0].verify.is_empty());
+    assert!(plan_of_three.workload.phases.iter().all(|phase| phase.groups[0].invalidate));
+    // An end that is counted over all loops can come in any of them.
+    for counted in ["number_ios=30", "runtime=3", "exitall", "loops=101", "norandommap", "io_size=64k"] {
+        assert_eq!(stops(counted).len(), 1, "{counted}");
+    }
+}
+
+/// As fio 3.33 counts, in blocks: with loops whole passes until both are done, and without a map each loop moves all of it.
+#[test]
+fn an_io_size_is_not_moved_in_each_loop() {
+    let operations = |options: &str| group(options).stop.operations;
+    for (options, expected) in [
+        ("rw=write\nio_size=4m\nloops=2", 1024),
+        ("rw=write\nio_size=1536k\nloops=3", 768),
+        ("rw=read\nio_size=8m\nloops=3", 2048),
+        ("rw=randread\nio_size=2500k\nloops=5", 1280),
+        ("rw=read\nio_size=2500k\nloops=2", 768),
+        ("rw=write\nio_size=2050k\nloops=2", 512),
+        ("rw=read\nio_size=2500k", 625),
+        ("rw=write\nio_size=512k\nloops=3", 384),
+        ("rw=randread\nnorandommap\nio_size=2500k\nloops=5", 3125),
+    ] {
+        assert_eq!(operations(options), Some(expected), "{options}");
+    }
+}
+
+/// What is read back counts towards an io_size, so that there are half as many passes.
+#[test]
+fn what_is_read_back_counts_towards_an_io_size() {
+    let written = |options: &str| -> Vec<Option<u64>> {
+        let plan = plan(&format!("[a]\nsize=1m\nrw=write\nverify=md5\n{options}\n"));
+        let phases = plan.workload.phases.iter().map(|phase| phase.groups[0].stop.operations);
+        assert_eq!(plan.parts[0].verify.len(), plan.parts[0].again.len() + 1, "{options}");
+        phases.step_by(2).collect()
+    };
+    for (options, passes) in [
+        ("io_size=1536k", 1),
+        ("io_size=2m", 1),
+        ("io_size=2560k", 2),
+        ("rw=randwrite\nio_size=4m", 2),
+        ("io_size=2m\nloops=2", 2),
+        ("io_size=5m\nloops=3", 3),
+        ("rw=randrw\nio_size=4m", 3),
+    ] {
+        assert_eq!(written(options), vec![Some(256); passes], "{options}");
+    }
+    assert_eq!(written("io_size=512k\nloops=3"), [Some(128); 3]);
+    assert_eq!(written("rw=randwrite\nnorandommap\nio_size=3m"), [Some(768)]);
+}
+
 /// What is read back is what was written, and comes as it was written.
 #[test]
 fn what_is_read_back_is_no_tour() {
