@@ -38,7 +38,7 @@ impl<E: Io> Worker<'_, E> {
         if !self.group.spec.start_delay.is_zero() {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
-        let mut choice = Choice::of(self.group).at(self.resume());
+        let mut choice = Choice::of(self.group).at(self.first_place);
         let (mut last_end, mut found) = self.through(&mut point, &mut choice);
         if let Some(wear) = &self.load.phase.wear
             && !self.told_to_stop()

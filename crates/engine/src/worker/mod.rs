@@ -16,7 +16,6 @@ mod load;
 mod on_tour;
 mod own_table;
 mod picked;
-mod resume;
 mod standing;
 mod state;
 mod thread;

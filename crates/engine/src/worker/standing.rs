@@ -9,7 +9,7 @@ pub(crate) struct ThreadStanding {
     pub(super) tour: Option<Box<Tour>>,
     pub(super) moved: u64,
     /// Place in a sequence.
-    pub(crate) sequence: usize,
+    pub(super) sequence: usize,
 }
 
 /// Where it was with an action.

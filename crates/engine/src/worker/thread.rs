@@ -5,6 +5,7 @@ use super::descriptors::OwnDescriptors;
 use super::held::Handles;
 use super::load::Load;
 use super::picked::Picked;
+use super::standing::{ActionStanding, ThreadStanding};
 use super::state::ActionState;
 use super::tour::Tour;
 use crate::data::memory::Aligned;
@@ -50,6 +51,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) states: Vec<ActionState<'a>>,
     /// Where it is on its group's tour.
     pub(super) tour: Option<Box<Tour>>,
+    /// At which place in a sequence it begins.
+    pub(crate) first_place: usize,
     /// Whether single calls are timed.
     time_calls: bool,
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
@@ -72,9 +75,17 @@ impl<'a, E: Io> Worker<'a, E> {
     pub(crate) fn new(io: E, load: &'a Load<'a>, group: &'a GroupPlan, thread: u64, block_bytes: usize) -> Self {
         let (ours, all) = (group.limits.counts(), load.phase.limits.counts());
         let place = [THREAD_STREAM, load.phase_number, group.number as u64, thread];
-        let states = (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
-        let seed_of_tour = derive(load.seed, &[TOUR_STREAM, load.phase_number, group.number as u64, thread]);
-        let tour = group.tour.as_ref().map(|plan| Tour::new(load.files, plan, seed_of_tour));
+        let mut states: Vec<ActionState<'a>> =
+            (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
+        // One that continues has its tour already, and all else is as before.
+        let stood = load.standing_of(&group.spec, thread).unwrap_or_default();
+        for (state, stood) in states.iter_mut().zip(stood.actions) {
+            (state.cursor, state.burst) = (stood.cursor, stood.burst);
+        }
+        let tour = stood.tour.or_else(|| {
+            let seed = derive(load.seed, &[TOUR_STREAM, load.phase_number, group.number as u64, thread]);
+            group.tour.as_ref().map(|plan| Box::new(Tour::new(load.files, plan, seed)))
+        });
         let mut extra_flags = load.links();
         if group.io.direct && E::CAPABILITIES.real {
             extra_flags |= OFlags::DIRECT;
@@ -101,16 +112,24 @@ impl<'a, E: Io> Worker<'a, E> {
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,
-            tour: tour.map(Box::new),
+            tour,
+            first_place: stood.sequence,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
-            moved: 0,
+            moved: stood.moved,
             previous: None,
             own: OwnDescriptors::default(),
             handles: Handles::new(group.handles()),
             extra_flags,
             damaged_at: 0,
         }
+    }
+
+    /// Where it stands at its end, at this place in a sequence.
+    pub(crate) fn standing(&mut self, sequence: usize) -> ThreadStanding {
+        let actions =
+            self.states.iter().map(|state| ActionStanding { cursor: state.cursor, burst: state.burst }).collect();
+        ThreadStanding { actions, tour: self.tour.take(), moved: self.moved, sequence }
     }
 
     pub(crate) fn files(&self, fileset: usize) -> &'a Files {
