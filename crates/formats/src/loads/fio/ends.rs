@@ -10,7 +10,7 @@ use fstone_model::workload::Stop;
 /// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew, and so does a job that has met all
 /// blocks before it ends: one that ends by time, or moves more than its files hold. Without a map it never knows that it has.
 pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
-    let whole = place.length.saturating_mul(place.files);
+    let whole = place.bytes();
     let bytes = bytes_of_a_loop(job, place);
     if job.time_based || (bytes > whole && has_map(job)) {
         return if has_map(job) { met_all(job, place, whole) } else { None };
@@ -39,7 +39,7 @@ fn met_all(job: &Job, place: &Place, whole: u64) -> Option<u64> {
 
 /// What a job moves in each of its loops. An `io_size` may be more than its files hold; a `size` is not.
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
-    let whole = place.length.saturating_mul(place.files);
+    let whole = place.bytes();
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
     let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
     let bytes = job.io_size.map(|amount| amount.of(whole)).or(size).unwrap_or(whole);
@@ -49,7 +49,7 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
 /// Whether a job goes over all blocks of its files again and again because its `io_size` is more than they hold. One without a map does not
 /// know when it has met all, one with gaps goes on, and a mix of two positions comes to the end with either.
 fn goes_around(job: &Job, place: &Place) -> bool {
-    let whole = place.length.saturating_mul(place.files);
+    let whole = place.bytes();
     let two_positions = job.direction.reads && job.direction.writes && !job.direction.random;
     job.io_size.is_some_and(|amount| amount.of(whole) > whole)
         && has_map(job)
@@ -68,7 +68,7 @@ fn passes(job: &Job, place: &Place, bytes: u64) -> u64 {
 /// What a job moves in all its loops.
 fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     if job.loops > 1 && goes_around(job, place) {
-        let whole = place.length.saturating_mul(place.files);
+        let whole = place.bytes();
         return passes(job, place, whole).saturating_mul(whole);
     }
     bytes_of_a_loop(job, place).saturating_mul(job.loops)
@@ -90,7 +90,7 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
     if reads_back(job) {
         if goes_around(job, place) {
             // In fio what is read back counts towards the io_size.
-            let whole = place.length.saturating_mul(place.files);
+            let whole = place.bytes();
             let [reads, writes] = job.read_and_write_weights().map(u64::from);
             let read_back = (u128::from(whole) * u128::from(writes) / u128::from((reads + writes).max(1))) as u64;
             count = passes(job, place, whole.saturating_add(read_back));

@@ -67,6 +67,13 @@ pub(super) struct Place {
     pub(super) file_bytes: Option<u64>,
 }
 
+impl Place {
+    /// How much its parts of all files are.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.length.saturating_mul(self.files)
+    }
+}
+
 impl<'l> Filesets<'l> {
     /// None yet; `looks` at files that are there.
     pub(super) fn new(looks: &'l Look<'l>) -> Self {
