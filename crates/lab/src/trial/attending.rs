@@ -5,7 +5,7 @@
 //! added up here, and put into its place when the guest is gone.
 
 use super::{
-    power_cut::{Found, in_state, keep_log, states_of},
+    power_cut::{Found, in_state, states_of},
     record::{Halt, Record, failed},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 use fstone_model::{
     Cell, Outcome,
-    study::{DiskTruth, PowerCut, StepAction},
+    study::{PowerCut, StepAction},
 };
 use fstone_sandbox::{
     exact::{Attendant, StoppedDisk},
@@ -142,12 +142,7 @@ impl<'a> Attending<'a> {
     /// What a step found, in words, and where the disk's log is kept that shows it.
     fn warnings(&self, cutting: &Cutting) -> Vec<String> {
         let Some(step) = self.cell.steps.get(cutting.index) else { return Vec::new() };
-        let mut warnings = cutting.found.warnings(step);
-        // A disk that lies needs no explanation.
-        if cutting.found.is_told() && cutting.cut.disk == DiskTruth::Sound {
-            warnings.push(keep_log(step, self.cell, self.kept, cutting.states.log()));
-        }
-        warnings
+        cutting.found.told(step, self.cell, cutting.cut.disk, self.kept, cutting.states.log())
     }
 }
 
@@ -189,7 +184,7 @@ fn senseless() -> Halt {
 mod tests {
     use super::*;
     use crate::{events::Silent, testing};
-    use fstone_model::outcome::Reason;
+    use fstone_model::{outcome::Reason, study::DiskTruth};
     use fstone_sandbox::power::Log;
 
     /// The log of a disk that nothing was written to.

@@ -72,11 +72,7 @@ impl Agents<'_> {
             Err(Halt::Outcome(outcome)) => StepEnd::Outcome(outcome),
             Err(halt) => return Err(halt),
         };
-        let mut warnings = found.warnings(step);
-        // A disk that lies needs no explanation.
-        if found.is_told() && cut.disk == DiskTruth::Sound {
-            warnings.push(keep_log(step, self.job.cell, &self.guest_options()?.kept, states.log()));
-        }
+        let warnings = found.told(step, self.job.cell, cut.disk, &self.guest_options()?.kept, states.log());
         Ok(StepReply {
             duration: started.elapsed(),
             commands: Vec::new(),
@@ -201,7 +197,7 @@ pub(super) fn states_of(
 }
 
 /// Keeps the log of a disk with a state that is not as it should be, and says in words where.
-pub(super) fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log) -> String {
+fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log) -> String {
     let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
     let place = kept.display();
     match kept_log(kept, &name, log) {
@@ -322,13 +318,15 @@ impl Found {
         }
     }
 
-    /// Whether there is something to tell.
-    pub(super) const fn is_told(&self) -> bool {
-        !self.told.is_empty()
-    }
-
-    pub(super) fn warnings(&self, step: &Step) -> Vec<String> {
-        self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect()
+    /// In words, with where the disk's log is kept that shows it.
+    pub(super) fn told(&self, step: &Step, cell: &Cell, disk: DiskTruth, kept: &Path, log: &Log) -> Vec<String> {
+        let mut all: Vec<String> =
+            self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect();
+        // A disk that lies needs no explanation.
+        if !all.is_empty() && disk == DiskTruth::Sound {
+            all.push(keep_log(step, cell, kept, log));
+        }
+        all
     }
 
     pub(super) fn figures(mut self) -> Vec<Figure> {
