@@ -3,6 +3,7 @@
 pub use crate::trial::LabOptions;
 use crate::{
     events::{Event, ProgressSink},
+    inventory::takes_host_time,
     machine::Machine,
     place::{
         device::{DeviceLock, Purpose, Refusal, ScratchDevice},
@@ -19,7 +20,7 @@ use crate::{
     },
     trial::{AgentExecutor, Executor, ExecutorError, Job, TrialEnd},
 };
-use fstone_model::{Cell, Plan, Trial, outcome::Reason, result::TrialId, study::DeviceSpec};
+use fstone_model::{Plan, Trial, outcome::Reason, result::TrialId, study::DeviceSpec};
 use std::{
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -298,8 +299,7 @@ fn run_trials(
         return Ok(end);
     }
     // What else is going on does not matter in virtual time.
-    let in_real_time = |cell: &Cell| !cell.kernel.is_exact();
-    let presence = options.presence.as_deref().filter(|_| plan.cells.iter().any(in_real_time));
+    let presence = options.presence.as_deref().filter(|_| takes_host_time(plan));
     let mut others = OtherRuns::new(presence, sink);
     let started = Instant::now();
     loop {

@@ -16,11 +16,7 @@ use crate::{
     stop::Stop,
     trial::{AgentExecutor, Executor, ExecutorError, Job, LabOptions, TrialEnd},
 };
-use fstone_model::{
-    Plan,
-    result::TrialId,
-    study::{DeviceSpec, KernelSpec},
-};
+use fstone_model::{Plan, result::TrialId, study::DeviceSpec};
 use std::{
     any::Any,
     collections::BTreeMap,
@@ -46,10 +42,9 @@ const GUEST_OVERHEAD_BYTES: u64 = 128 << 20;
 
 /// How many trials may run at once: one, unless all of them are in virtual time. Real time would measure the neighbours.
 pub(super) fn count(plan: &Plan, options: &LabOptions) -> usize {
-    let exact = |kernel: &KernelSpec| kernel.is_exact();
     // In a directory that the study names, images have one name.
     let own_place = |device: &DeviceSpec| matches!(device, DeviceSpec::Loop { directory: None, .. });
-    if !plan.cells.iter().all(|cell| exact(&cell.kernel) && own_place(&cell.device)) {
+    if !plan.cells.iter().all(|cell| cell.kernel.is_exact() && own_place(&cell.device)) {
         return 1;
     }
     let trials = plan.cells.len().saturating_mul(plan.repeats.max.max(plan.repeats.min) as usize);
@@ -239,7 +234,11 @@ mod tests {
         testing,
     };
     use fstone_model::{
-        Outcome, StepResult, Trial, metric::catalog, outcome::Reason, result::Effective, study::Repeats,
+        Outcome, StepResult, Trial,
+        metric::catalog,
+        outcome::Reason,
+        result::Effective,
+        study::{KernelSpec, Repeats},
     };
 
     #[derive(Clone, Copy, Default)]
