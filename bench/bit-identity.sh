@@ -13,17 +13,17 @@ read -ra filesystems <<<"${FILESYSTEMS:-ext2 ext3 ext4 xfs btrfs f2fs jfs nilfs2
 begin
 cd "$place"
 
-loops=()
+spinners=()
 quiet() {
-    for loop in "${loops[@]}"; do kill "$loop"; done
-    loops=()
+    for spinner in "${spinners[@]}"; do kill "$spinner"; done
+    spinners=()
     end
 }
 trap quiet EXIT
 if [ "${BUSY:-0}" = 1 ]; then
     for ((core = 0; core < $(nproc); core++)); do
         while :; do :; done &
-        loops+=($!)
+        spinners+=($!)
     done
 fi
 
