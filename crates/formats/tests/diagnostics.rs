@@ -223,6 +223,33 @@ fn a_study_sets_numbers_of_a_part_of_a_load() {
     }
 }
 
+/// `mkfs` and `mount` have their names also where the study does not list them.
+#[test]
+fn steps_that_are_implied_keep_their_names() {
+    let steps = |listed: &str, rest: &str| -> Result<Vec<String>, String> {
+        let text = format!(
+            "title = \"Steps\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n\
+             [factor.filesystem]\n\"ext4\" = {{ type = \"ext4\" }}\n\
+             {listed}[[step]]\nsync = {{}}\nshow = [\"time\"]\n[[step]]\nunmount = {{}}\n[[step]]\nmount = {{}}\n{rest}"
+        );
+        let plan = compile(&text, &Overrides::default()).map_err(|wrong| wrong.to_string())?;
+        Ok(plan.cells[0].steps.iter().map(|step| step.name.clone()).collect())
+    };
+    for listed in ["", "[[step]]\nmkfs = {}\n", "[[step]]\nmount = {}\n", "[[step]]\nmkfs = {}\n[[step]]\nmount = {}\n"]
+    {
+        let names = steps(listed, "[[step]]\nunmount = {}\n[[step]]\nmount = {}\n").expect(listed);
+        assert_eq!(names, ["mkfs", "mount", "sync", "unmount", "mount 2", "unmount 2", "mount 3"], "{listed}");
+    }
+    for name in ["mkfs", "mount"] {
+        let said = steps("", &format!("name = \"{name}\"\n")).expect_err(name);
+        assert!(said.contains(&format!("a step named `{name}` is there already")), "{said}");
+    }
+    // Where it is listed under another name, its usual one is free.
+    let names =
+        steps("[[step]]\nmount = {}\nname = \"first\"\n", "name = \"mount\"\n").expect("no name is there twice");
+    assert_eq!(names, ["mkfs", "first", "sync", "unmount", "mount"]);
+}
+
 #[test]
 fn a_tree_goes_into_what_can_hold_one_from_the_start() {
     let said = |kind: &str, tree: &str| {

@@ -157,6 +157,7 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
     let mut templates: Vec<Template> = Vec::new();
     let mut named: Vec<(String, Span)> = Vec::new();
     let mut shown = Vec::new();
+    let implied = implied(surfaces);
     for At { span, value: surface } in surfaces {
         let Some(mut template) = template(surface, files, report) else { continue };
         let place = surface.name.as_ref().map_or(first_of(*span), |name| name.span);
@@ -167,6 +168,12 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
                         Diagnostic::error(place, format!("a step named `{name}` is there already"))
                             .label("every step needs a name of its own")
                             .context(*first, "the first"),
+                    );
+                }
+                if implied.contains(&name.as_str()) {
+                    report.push(
+                        Diagnostic::error(place, format!("a step named `{name}` is there already"))
+                            .label("the trial begins with it, though it is not listed"),
                     );
                 }
                 if RESERVED.contains(&name.as_str()) {
@@ -182,6 +189,7 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
                 let kind = template.name.clone();
                 let taken = |name: &str| {
                     named.iter().any(|(known, _)| known == name)
+                        || implied.contains(&name)
                         || surfaces
                             .iter()
                             .any(|other| other.value.name.as_ref().is_some_and(|other| other.value.0 == name))
@@ -205,12 +213,20 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
     check_order(&templates, &places, report);
     let complete = templates.len() == surfaces.len();
     if !matches!(templates.first().map(|step| &step.action), Some(StepAction::Mkfs)) {
+        // Under the names of `implied`.
         templates.insert(0, Template::plain(StepAction::Mkfs));
     }
     if !matches!(templates.get(1).map(|step| &step.action), Some(StepAction::Mount)) {
         templates.insert(1, Template::plain(StepAction::Mount));
     }
     Steps { templates, shown, complete }
+}
+
+/// The names of the steps that a trial begins with and the study does not list.
+fn implied(surfaces: &[At<StepSurface>]) -> Vec<&'static str> {
+    let makes = surfaces.first().is_some_and(|first| first.value.mkfs.is_some());
+    let mounts = surfaces.get(usize::from(makes)).is_some_and(|step| step.value.mount.is_some());
+    [("mkfs", makes), ("mount", mounts)].into_iter().filter(|(_, is_listed)| !is_listed).map(|(name, _)| name).collect()
 }
 
 /// A table's first bytes: it may be many lines long.
