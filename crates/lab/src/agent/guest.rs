@@ -4,12 +4,12 @@ use super::{
     BOOT, GuestOptions, Link,
     kept::keep,
     kernels::find,
+    loads::Loads,
     protocol::{Ground, Opening, StepReply},
 };
 use crate::{
     command::CommandRunner,
     filesystem::{self, Filesystem},
-    meters,
     place::{
         device::{Provided, Purpose, make_image},
         undo::{Entry, GUEST_NAME, Undo},
@@ -49,8 +49,7 @@ pub(crate) struct GuestSeat {
     disk: Option<Disk>,
     link: Option<Link>,
     boot_time: Option<Duration>,
-    /// The marks of the disk between which loads ran.
-    loads: Option<(u64, u64)>,
+    loads: Loads,
     /// The console's log when it did not come up.
     pub(super) stillborn: Option<PathBuf>,
 }
@@ -95,7 +94,7 @@ pub(crate) fn set_up(
         disk: None,
         link: None,
         boot_time: None,
-        loads: None,
+        loads: Loads::default(),
         stillborn: None,
     };
     Ok((seat, provided))
@@ -122,12 +121,12 @@ impl GuestSeat {
 
     /// The marks of the disk between which loads ran.
     pub(crate) const fn loads(&self) -> Option<(u64, u64)> {
-        self.loads
+        self.loads.marks()
     }
 
-    /// A load ran.
-    pub(crate) fn note_load(&mut self, reply: &StepReply) {
-        self.loads = meters::covered(self.loads, &reply.figures);
+    /// It made a step.
+    pub(crate) fn note(&mut self, step: &Step, reply: &StepReply) {
+        self.loads.note(step, &reply.figures);
     }
 
     /// Whether it has what a step needs.

@@ -20,6 +20,7 @@ mod here;
 mod kept;
 mod kernels;
 mod link;
+mod loads;
 pub(crate) mod protocol;
 mod served;
 mod whole;

@@ -3,12 +3,10 @@
 
 use super::{
     beyond::Beyond,
+    loads::Loads,
     protocol::{Advice, DoneStep, Question, StateCheck, StepEnd, StepReply},
 };
-use crate::{
-    meters,
-    trial::{record::failed, session::Session},
-};
+use crate::trial::{record::failed, session::Session};
 use fstone_model::{Outcome, Step, metric::catalog, outcome::Reason, study::StepAction, units::nanoseconds};
 use std::time::Instant;
 
@@ -16,21 +14,21 @@ use std::time::Instant;
 pub(super) fn carry_out(session: &mut Session, steps: &[Step], beyond: &dyn Beyond) -> Vec<DoneStep> {
     let clock = Instant::now();
     let mut done = Vec::new();
-    let mut loads = None;
+    let mut loads = Loads::default();
     for (index, step) in steps.iter().enumerate() {
         let started_ns = nanoseconds(clock.elapsed());
         let mut reply = match step.action {
-            StepAction::PowerCut(_) => cut_power(session, (index, step), loads, beyond),
+            StepAction::PowerCut(_) => cut_power(session, (index, step), loads.marks(), beyond),
             _ => session.run_step(step, &|progress| beyond.progress(&progress)),
         };
-        match step.action {
-            StepAction::Load(_) => loads = meters::covered(loads, &reply.figures),
-            StepAction::Mkfs if loads.is_none() && session.is_watched() && matches!(reply.end, StepEnd::Done) => {
-                if let Err(words) = begin_log(session, beyond) {
-                    reply.end = StepEnd::Outcome(Outcome::Failed(Reason::new(&step.name, words)));
-                }
-            }
-            _ => {}
+        loads.note(step, &reply.figures);
+        let is_made = step.action == StepAction::Mkfs && matches!(reply.end, StepEnd::Done);
+        if is_made
+            && session.is_watched()
+            && loads.marks().is_none()
+            && let Err(words) = begin_log(session, beyond)
+        {
+            reply.end = StepEnd::Outcome(Outcome::Failed(Reason::new(&step.name, words)));
         }
         let well = matches!(reply.end, StepEnd::Done);
         done.push(DoneStep { started_ns, reply });

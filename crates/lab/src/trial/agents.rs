@@ -138,8 +138,8 @@ impl<'a> Agents<'a> {
         let grace = if whom == Whom::Host { self.options.patience } else { Duration::ZERO };
         let body = self.ask(whom, &step.name, STEP, &encode(step), step.limit + grace)?;
         let mut reply: StepReply = decode(&body).map_err(|words| failed(step, words))?;
-        if let (Some(seat), StepAction::Load(_)) = (self.guest.as_mut(), &step.action) {
-            seat.note_load(&reply);
+        if let (Whom::Guest, Some(seat)) = (whom, self.guest.as_mut()) {
+            seat.note(step, &reply);
         }
         let disk = self.guest.as_ref().filter(|_| whom == Whom::Guest).and_then(GuestSeat::disk);
         count_exactly(&mut reply, &|number| disk?.mark(number));

@@ -41,24 +41,35 @@ pub(crate) fn parts(cell: &Cell, step: &Step, mounted: Option<Whom>) -> Vec<(Who
 }
 
 /// In a cell with another kernel its guest makes all but what the host's tools do on the image. A guest in virtual time
-/// makes everything, because what the host does takes the host's time.
+/// makes everything, because what the host does takes the host's time. So does one whose power is cut later, once it is up: what the
+/// host writes is not in the log of the guest's disk, and no state would have it. A check may write, too, such as when it replays a journal.
 pub(crate) fn whom(cell: &Cell, step: &Step) -> Whom {
     let adapter = || filesystem::find(&cell.filesystem.kind);
     match (&cell.kernel, &step.action) {
         (KernelSpec::Host, _) => Whom::Host,
         (KernelSpec::Exact(_), _) => Whom::Guest,
-        (_, StepAction::Mkfs | StepAction::Fsck { .. }) if !adapter().is_some_and(Filesystem::tools_need_a_guest) => {
+        // It is the first step, before the guest and its log.
+        (_, StepAction::Mkfs) if !adapter().is_some_and(Filesystem::tools_need_a_guest) => Whom::Host,
+        (_, StepAction::Fsck { .. })
+            if !adapter().is_some_and(Filesystem::tools_need_a_guest) && !is_before_a_power_cut(cell, step) =>
+        {
             Whom::Host
         }
         _ => Whom::Guest,
     }
 }
 
+/// Whether the power is cut after a step.
+fn is_before_a_power_cut(cell: &Cell, step: &Step) -> bool {
+    let after = cell.steps.iter().skip_while(|other| other.name != step.name);
+    after.into_iter().any(|other| matches!(other.action, StepAction::PowerCut(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing;
-    use fstone_model::study::FsckMode;
+    use fstone_model::study::{DiskTruth, FsckMode, PowerCut};
 
     #[test]
     fn the_hosts_tools_check_what_nobody_has_mounted() {
@@ -77,5 +88,24 @@ mod tests {
         cell.filesystem.kind = "ext4".into();
         cell.kernel = KernelSpec::Exact("6.1".into());
         assert_eq!(who(&cell, Some(Whom::Guest)), [(Whom::Guest, false)]);
+    }
+
+    /// The log of the guest's disk knows nothing of what the host writes.
+    #[test]
+    fn what_is_checked_before_a_power_cut_is_checked_in_the_guest() {
+        let cut = PowerCut { states: 1, log_bytes: 1 << 20, disk: DiskTruth::Sound, sector_bytes: 4096 };
+        let steps = [
+            // After mkfs and mount.
+            testing::step("repair", StepAction::Fsck { mode: FsckMode::Repair }),
+            testing::step("look", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+            testing::step("power-cut", StepAction::PowerCut(cut)),
+            testing::step("fsck", StepAction::Fsck { mode: FsckMode::Repair }),
+        ];
+        let mut cell = testing::cell(0, "xfs", "", &steps);
+        for kernel in [KernelSpec::Uml("6.1".into()), KernelSpec::Qemu("6.1".into())] {
+            cell.kernel = kernel;
+            let who: Vec<Whom> = cell.steps.iter().map(|step| whom(&cell, step)).collect();
+            assert_eq!(who, [Whom::Host, Whom::Guest, Whom::Guest, Whom::Guest, Whom::Guest, Whom::Host],);
+        }
     }
 }
