@@ -166,3 +166,26 @@ fn what_cannot_be_tried_is_said() {
     let (code, _, err) = bench.run(&durability("20", &["ext4", "--mount", "data=nonsense", "--sequence", "sync"]));
     assert!(code == 4 && err.contains("data=nonsense"), "{code} {err}");
 }
+
+/// A check that can no longer be run ends the guest in the middle of a sequence. What was found there before is told, with the state
+/// that was looked at.
+#[test]
+fn findings_before_a_bad_end_are_told_and_its_state_can_be_made_again() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    let path = bench.check_that_breaks(15);
+    let (code, out, err) =
+        bench.run_with(&durability("60", &["ext2", "--sequence", "rename a n; fsync n"]), &[("PATH", path.as_str())]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("in crash state") && figures(&out, "lost: names").0 > 0, "{out}");
+    // Its version may have been asked for as well. The state that could not be checked is one of them.
+    let (states, _) = figures(&out, "states ");
+    assert!((14..=16).contains(&states), "{out}");
+    let ended = out.split("in crash state ").nth(1).and_then(|rest| rest.split(':').next()).expect("a state");
+    let again =
+        out.lines().find(|line| line.contains("fstone crash-state") && line.contains(ended)).expect("a command");
+    let words: Vec<&str> = again.split_whitespace().collect();
+    bench.succeed(&["crash-state", words[2], words[3], "--image", "state.img"]);
+}

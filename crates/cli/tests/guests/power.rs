@@ -3,7 +3,6 @@
 use super::exact_kernels;
 use crate::support::{self, Bench, has_uml};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 
 const MAIL: &str = r#"
 name = "mail"
@@ -156,16 +155,8 @@ fn losses_before_a_state_that_cannot_be_checked_are_told() {
         return;
     }
     let bench = Bench::new();
-    let programs = bench.path("programs");
-    std::fs::create_dir(&programs).expect("ours");
-    let check = "#!/bin/sh\necho >>\"$0.runs\"\nif [ $(wc -l <\"$0.runs\") = 12 ]; then mv \"$0.broken\" \"$0\"; fi\n\
-                 exec /sbin/e2fsck \"$@\"\n";
-    for (name, script) in [("e2fsck", check), ("e2fsck.broken", "#!/nowhere\n")] {
-        std::fs::write(programs.join(name), script).expect("ours");
-        std::fs::set_permissions(programs.join(name), std::fs::Permissions::from_mode(0o755)).expect("ours");
-    }
+    let path = bench.check_that_breaks(12);
     study(&bench, "\"ext2\" = { type = \"ext2\" }", "states = 25");
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
     let cache = bench.path("cache");
     let environment = [("XDG_CACHE_HOME", cache.to_str().expect("plain")), ("PATH", path.as_str())];
     let (code, out, err) = bench.run_with(&["run", "./power.toml", "--executor", "uml"], &environment);
@@ -179,6 +170,61 @@ fn losses_before_a_state_that_cannot_be_checked_are_told() {
     assert!(figure(trial, "promises lost") > 0.0, "{trial:#}");
     let (log, state) = log_and_state(&told);
     bench.succeed(&["crash-state", log, state, "--image", "state.img"]);
+    // The state in which it ended is named in the command.
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ended = words.split("in crash state ").nth(1).and_then(|rest| rest.split(':').next()).expect("a state");
+    assert!(told.iter().any(|words| words.contains(&format!(" {ended} --image FILE"))), "{ended}: {told:#?}");
+    bench.succeed(&["crash-state", log, ended, "--image", "ended.img"]);
+}
+
+/// The step's own limit ends it between two states.
+#[test]
+fn what_was_found_within_the_limit_of_the_step_is_told() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    study(&bench, "\"ext2\" = { type = \"ext2\" }", "states = 150");
+    let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
+    bench.write(
+        "power.toml",
+        &text.replace("show = [\"promises lost\"]", "show = [\"promises lost\"]\nlimit = \"500 ms\""),
+    );
+    let cache = bench.path("cache");
+    let environment = [("XDG_CACHE_HOME", cache.to_str().expect("plain"))];
+    let (code, out, err) = bench.run_with(&["run", "./power.toml", "--executor", "uml"], &environment);
+    assert_ne!(code, 0, "{out}{err}");
+    let trial = &support::trials(&bench.json())[0];
+    let words = trial.to_string();
+    let (_, rest) = words.split_once("not done within its limit of 500 ms: ").unwrap_or_else(|| panic!("{trial:#}"));
+    let (tried, of) =
+        rest.split_once(" states were tried").and_then(|(both, _)| both.split_once(" of ")).expect("how many");
+    let (tried, of): (f64, f64) = (tried.parse().expect("a number"), of.parse().expect("a number"));
+    assert!(1.0 <= tried && tried < of, "{trial:#}");
+    assert_eq!(figure(trial, "crash states"), tried, "{trial:#}");
+}
+
+/// What the host writes into the image is not in the log of the guest's disk: a state that lacked a repair made there would be no state
+/// that a power cut can leave.
+#[test]
+fn a_repair_before_the_load_makes_no_losses() {
+    if !has_uml() {
+        return;
+    }
+    if !["/sbin/mkfs.xfs", "/usr/sbin/mkfs.xfs"].iter().any(|path| std::path::Path::new(path).exists()) {
+        return eprintln!("skipped: there is no mkfs.xfs");
+    }
+    let bench = Bench::new();
+    study(&bench, "\"xfs\" = { type = \"xfs\" }", "states = 30");
+    let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
+    let repair = "[[step]]\nload = { workload = \"mail.workload\" }\n[[step]]\nfsck = { mode = \"repair\" }\n[[step]]\nmount = {}\n[[step]]\nload";
+    let text = text.replacen("[[step]]\nload", repair, 1).replace("64 MiB", "320 MiB");
+    bench.write("power.toml", &text.replace("mail.workload\" }\nshow", "again.workload\" }\nshow"));
+    bench.write("again.workload", &MAIL.replace("\"tmp\"", "\"spool\"").replace("\"new\"", "\"old\""));
+    let out = carry_out(&bench);
+    let trial = &support::trials(&bench.json())[0];
+    assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+    assert_eq!(harm(trial), 0.0, "{out}{trial:#}");
 }
 
 #[test]

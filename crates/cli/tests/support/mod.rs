@@ -103,6 +103,21 @@ impl Bench {
         fs::write(self.path(name), text).expect("it can be written");
     }
 
+    /// The search path for a machine on which e2fsck can no longer be run after it ran so many times.
+    pub(crate) fn check_that_breaks(&self, runs: u32) -> String {
+        let programs = self.path("programs");
+        fs::create_dir(&programs).expect("ours");
+        let check = format!(
+            "#!/bin/sh\necho >>\"$0.runs\"\nif [ $(wc -l <\"$0.runs\") = {runs} ]; then mv \"$0.broken\" \"$0\"; fi\n\
+             exec /sbin/e2fsck \"$@\"\n"
+        );
+        for (name, script) in [("e2fsck", check.as_str()), ("e2fsck.broken", "#!/nowhere\n")] {
+            fs::write(programs.join(name), script).expect("ours");
+            fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).expect("ours");
+        }
+        format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default())
+    }
+
     /// A study of half a second on 64 MiB, with these filesystems.
     pub(crate) fn tiny_study(&self, filesystems: &str) {
         self.write(

@@ -5,16 +5,16 @@
 //! added up here, and put into its place when the guest is gone.
 
 use super::{
-    power_cut::{Found, in_state, states_of},
+    power_cut::{Found, states_of},
     record::{Halt, Record, failed},
 };
 use crate::{
-    agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, decode, encode},
+    agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, StepReply, decode, encode},
     events::{Event, ProgressSink},
 };
 use fstone_model::{
     Cell, Outcome,
-    study::{PowerCut, StepAction},
+    study::{DiskTruth, PowerCut, StepAction},
 };
 use fstone_sandbox::{
     exact::{Attendant, StoppedDisk},
@@ -59,21 +59,26 @@ impl<'a> Attending<'a> {
         told: Result<Vec<DoneStep>, Halt>,
         record: &mut Record,
     ) -> Result<Vec<DoneStep>, Halt> {
-        if let Some(mut unfinished) = self.cutting.take() {
+        let told = told.map_err(|halt| match halt {
+            Halt::Outcome(outcome) => in_it(self.cutting.as_mut(), outcome),
+            halt => halt,
+        });
+        let end = match told.as_ref().map(|steps| steps.last()) {
+            Ok(Some(DoneStep { reply: StepReply { end: StepEnd::Outcome(outcome), .. }, .. })) => {
+                Some(in_it(self.cutting.as_mut(), outcome.clone()))
+            }
+            _ => None,
+        };
+        if let Some(unfinished) = self.cutting.take() {
             let warnings = self.warnings(&unfinished);
-            self.done.push((unfinished.index, std::mem::take(&mut unfinished.found), warnings));
-            // The state that it shows is still asked for.
-            self.cutting = Some(unfinished);
+            self.done.push((unfinished.index, unfinished.found, warnings));
         }
         let mut steps = match told {
             Ok(steps) => steps,
             Err(halt) => {
                 // There are no steps to which they could be added.
                 record.warnings.extend(self.done.into_iter().flat_map(|(.., warnings)| warnings));
-                return Err(match halt {
-                    Halt::Outcome(outcome) => in_it(self.cutting.as_ref(), outcome),
-                    halt => halt,
-                });
+                return Err(halt);
             }
         };
         for (index, found, warnings) in self.done {
@@ -81,12 +86,9 @@ impl<'a> Attending<'a> {
             step.reply.figures.extend(found.figures());
             step.reply.warnings.extend(warnings);
         }
-        if let Some(last) = steps.last_mut()
-            && let StepEnd::Outcome(outcome) = &last.reply.end
-        {
+        if let (Some(last), Some(end)) = (steps.last_mut(), end) {
             // It asked for what could not be done, or could not look at a state.
-            let halt = self.halt.unwrap_or_else(|| in_it(self.cutting.as_ref(), outcome.clone()));
-            last.reply.end = match halt {
+            last.reply.end = match self.halt.unwrap_or(end) {
                 Halt::Outcome(outcome) => StepEnd::Outcome(outcome),
                 Halt::Lab(error) => StepEnd::Lab(error.to_string()),
                 Halt::Stopped(step) => StepEnd::Lab(format!("{step} was stopped")),
@@ -115,7 +117,7 @@ impl<'a> Attending<'a> {
                 let end = reply.end.take();
                 self.cutting.as_mut().and_then(|cutting| cutting.add(&reply, self.sink)).ok_or_else(senseless)?;
                 if let Some(outcome) = end {
-                    return Err(in_it(self.cutting.as_ref(), outcome));
+                    return Err(in_it(self.cutting.as_mut(), outcome));
                 }
                 self.go_on(disk)
             }
@@ -142,7 +144,8 @@ impl<'a> Attending<'a> {
     /// What a step found, in words, and where the disk's log is kept that shows it.
     fn warnings(&self, cutting: &Cutting) -> Vec<String> {
         let Some(step) = self.cell.steps.get(cutting.index) else { return Vec::new() };
-        cutting.found.told(step, self.cell, cutting.cut.disk, self.kept, cutting.states.log())
+        let kept = Some((self.kept, cutting.states.log())).filter(|_| cutting.cut.disk == DiskTruth::Sound);
+        cutting.found.told(step, self.cell, kept)
     }
 }
 
@@ -166,11 +169,12 @@ impl Cutting {
     }
 }
 
-fn in_it(cutting: Option<&Cutting>, outcome: Outcome) -> Halt {
-    let shown = cutting.and_then(|cutting| cutting.chosen.get(cutting.shown.checked_sub(1)?));
+/// A bad end, with the state that was shown.
+fn in_it(cutting: Option<&mut Cutting>, outcome: Outcome) -> Halt {
     let halt = Halt::Outcome(outcome);
-    match shown {
-        Some(&state) => in_state(state, halt),
+    let Some(cutting) = cutting else { return halt };
+    match cutting.shown.checked_sub(1).and_then(|last| cutting.chosen.get(last)) {
+        Some(&state) => cutting.found.end_in(state, halt),
         None => halt,
     }
 }
@@ -184,7 +188,7 @@ fn senseless() -> Halt {
 mod tests {
     use super::*;
     use crate::{events::Silent, testing};
-    use fstone_model::{outcome::Reason, study::DiskTruth};
+    use fstone_model::outcome::Reason;
     use fstone_sandbox::power::Log;
 
     /// The log of a disk that nothing was written to.
@@ -228,7 +232,38 @@ mod tests {
         let [first, second, log] = &record.warnings[..] else { panic!("{:?}", record.warnings) };
         assert_eq!(first, "the first");
         assert!(second.contains("4-none-1: mount: EUCLEAN"), "{second}");
-        assert!(log.contains("fstone crash-state"), "{log}");
+        assert!(log.contains("fstone crash-state") && log.contains(" 4-none-1 --image"), "{log}");
         assert_eq!(std::fs::read_dir(&kept).expect("it is there").count(), 1);
+    }
+
+    /// Nothing was found in any state before, and the one that hangs is what matters.
+    #[test]
+    fn the_log_of_a_state_in_which_the_guest_hangs_is_kept() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cut = PowerCut { states: 2, log_bytes: 1 << 20, disk: DiskTruth::Sound, sector_bytes: 4096 };
+        let step = testing::step("power-cut", StepAction::PowerCut(cut));
+        let cell = testing::cell(0, "ext4", "", &[step]);
+        for (outcome, is_kept) in [
+            (Outcome::Hung(Reason::new("power-cut", "it took too long")), true),
+            (Outcome::Crashed(Reason::new("power-cut", "it panicked")), true),
+            (Outcome::Skipped(Reason::new("power-cut", "there is no e2fsck")), false),
+        ] {
+            let kept = place.path().join(outcome.word());
+            let mut attending = Attending::new(&cell, 1, &kept, &Silent);
+            let states = States::new(empty_log(place.path()), 0..9, None);
+            let chosen = vec!["3-all-1".parse().expect("a state"), "4-none-1".parse().expect("a state")];
+            let (found, since) = (Found::default(), Instant::now());
+            attending.cutting = Some(Cutting { index: 0, cut, states, chosen, shown: 2, found, since });
+            let mut record = Record::default();
+            assert!(attending.settle(Err(Halt::Outcome(outcome)), &mut record).is_err());
+            assert_eq!(record.warnings.len(), usize::from(is_kept), "{:?}", record.warnings);
+            assert_eq!(kept.exists(), is_kept);
+            for words in &record.warnings {
+                assert!(
+                    words.contains("the state in which it ended") && words.contains(" 4-none-1 --image"),
+                    "{words}"
+                );
+            }
+        }
     }
 }

@@ -25,7 +25,7 @@ use fstone_model::{
     units::nanoseconds,
 };
 use fstone_sandbox::{
-    power::{Log, LogError, States},
+    power::{CrashState, Log, LogError, States},
     vhost::Disk,
 };
 use std::{
@@ -47,10 +47,7 @@ impl Agents<'_> {
         while let Some(sequence) = explorer.next() {
             let mut found = SequenceFound::default();
             let ended = self.try_sequence(step, cut, &sequence, (explorer, checks.as_mut()), &mut found);
-            if let Err(Halt::Outcome(outcome)) = &ended {
-                let words = outcome.reason().map_or_else(String::new, |reason| reason.words.clone());
-                found.ended = Some(format!("{}: {words}", outcome.word()));
-            }
+            found.note_end(&ended, None);
             // One that was given up, or that the lab failed in, is as if it had not been begun.
             if matches!(&ended, Ok(()) | Err(Halt::Outcome(_))) {
                 explorer.found(&sequence, found).map_err(|words| failed(step, words))?;
@@ -75,7 +72,7 @@ impl Agents<'_> {
         step: &Step,
         cut: PowerCut,
         sequence: &Sequence,
-        (explorer, mut checks): (&dyn Explorer, Option<&mut HostChecks>),
+        (explorer, checks): (&dyn Explorer, Option<&mut HostChecks>),
         found: &mut SequenceFound,
     ) -> Result<(), Halt> {
         let started = Instant::now();
@@ -99,29 +96,57 @@ impl Agents<'_> {
         let mut states = States::new(log, window, lie(cut.disk));
         let chosen =
             states.choose_after(&events, cut.states as usize, self.job.seed ^ number_of(&sequence.to_string()));
-        for state in chosen {
-            let mark = states.log().last_mark_before(state.cut());
-            self.with_disk(step, |disk, directory| disk.show(Some((&mut states, state)), directory))?;
-            let body = SequenceState { step: step.clone(), mark, check: checks.is_none() };
-            let reply: Result<SequenceStateReply, Halt> = self.sequence_job(step, SEQUENCE_STATE, &encode(&body));
-            let mut reply = reply.map_err(|halt| in_state(state, halt))?;
-            if let Some(outcome) = reply.end.take() {
-                return Err(in_state(state, Halt::Outcome(outcome)));
-            }
-            if let Some(checks) = checks.as_deref_mut() {
-                let started = Instant::now();
-                self.take_state(step, checks)?;
-                let checked = checks.check(step).map_err(|halt| in_state(state, halt))?;
-                reply.clean = Some(checked.clean);
-                reply.words = reply.words.or(checked.words);
-                reply.checking = started.elapsed();
-            }
-            found.add(state, reply);
-        }
+        let ended = self.look_at_states(step, &mut states, chosen, checks, found);
         if cut.disk == DiskTruth::Sound {
             found.log = explorer.log(sequence, found).and_then(|path| kept(&path, states.log()).then_some(path));
         }
         found.time_ns = nanoseconds(started.elapsed());
+        ended
+    }
+
+    /// Shows each state to the guest, and adds what is found in it, also where looking comes to a bad end.
+    fn look_at_states(
+        &mut self,
+        step: &Step,
+        states: &mut States,
+        chosen: Vec<CrashState>,
+        mut checks: Option<&mut HostChecks>,
+        found: &mut SequenceFound,
+    ) -> Result<(), Halt> {
+        for state in chosen {
+            let mut reply = SequenceStateReply::default();
+            let looked = self.look_at_one(step, states, state, checks.as_deref_mut(), &mut reply);
+            found.add(state, reply);
+            let ended = looked.map_err(|halt| in_state(state, halt));
+            found.note_end(&ended, Some(state));
+            ended?;
+        }
+        Ok(())
+    }
+
+    /// What is found in a state; what was found before a bad end is there, too.
+    fn look_at_one(
+        &mut self,
+        step: &Step,
+        states: &mut States,
+        state: CrashState,
+        checks: Option<&mut HostChecks>,
+        reply: &mut SequenceStateReply,
+    ) -> Result<(), Halt> {
+        let mark = states.log().last_mark_before(state.cut());
+        self.with_disk(step, |disk, directory| disk.show(Some((states, state)), directory))?;
+        let body = SequenceState { step: step.clone(), mark, check: checks.is_none() };
+        *reply = self.sequence_job(step, SEQUENCE_STATE, &encode(&body))?;
+        if let Some(outcome) = reply.end.take() {
+            return Err(Halt::Outcome(outcome));
+        }
+        let Some(checks) = checks else { return Ok(()) };
+        let started = Instant::now();
+        self.take_state(step, checks)?;
+        let checked = checks.check(step)?;
+        reply.clean = Some(checked.clean);
+        reply.words = reply.words.take().or(checked.words);
+        reply.checking = started.elapsed();
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Sequences of calls that the power is cut in: where they come from, and what came of each.
 
+use super::record::Halt;
 use crate::agent::protocol::SequenceStateReply;
 use fstone_engine::sequences::Sequence;
 use fstone_model::units::nanoseconds;
@@ -32,6 +33,8 @@ pub struct SequenceFound {
     pub refused: Option<String>,
     /// How the guest ended in it.
     pub ended: Option<String>,
+    /// The state that it looked at then.
+    pub ended_in: Option<String>,
     /// States looked at, all of them different.
     pub states: u64,
     /// Those that could be mounted.
@@ -67,7 +70,20 @@ impl SequenceFound {
         self.ended.is_none() && self.lossy == 0 && self.clean == self.checked
     }
 
+    /// Notes a bad end, if it is one and not noted yet, and the state that was looked at.
+    pub(super) fn note_end(&mut self, ended: &Result<(), Halt>, state: Option<CrashState>) {
+        if let (Err(Halt::Outcome(outcome)), None) = (ended, &self.ended) {
+            let words = outcome.reason().map_or_else(String::new, |reason| reason.words.clone());
+            self.ended = Some(format!("{}: {words}", outcome.word()));
+            self.ended_in = state.map(|state| state.to_string());
+        }
+    }
+
     pub(super) fn add(&mut self, state: CrashState, mut reply: SequenceStateReply) {
+        if reply.mounted.is_none() && reply.words.is_none() {
+            // Something went wrong before it was known whether it can be mounted.
+            return;
+        }
         self.states += 1;
         let mut words = reply.words;
         match reply.mounted {

@@ -4,7 +4,7 @@
 use super::{
     agents::Agents,
     host_checks::{Checked, HostChecks},
-    record::{Halt, failed},
+    record::{Halt, failed, outcome_of_stop},
     who::Whom,
 };
 use crate::{
@@ -20,7 +20,7 @@ use fstone_model::{
     outcome::Reason,
     result::Effective,
     study::{DiskTruth, PowerCut},
-    units::format_bytes,
+    units::{format_bytes, format_duration},
 };
 use fstone_sandbox::power::{CrashState, Lie, Log, LogError, States};
 use std::{
@@ -53,6 +53,8 @@ pub(super) struct Found {
     told: Vec<String>,
     /// How many of these, at the beginning, are of lost promises.
     losses_told: usize,
+    /// The state in which looking came to a bad end.
+    ended_in: Option<CrashState>,
 }
 
 impl Agents<'_> {
@@ -66,13 +68,19 @@ impl Agents<'_> {
         let mut found = Found::default();
         let ended =
             self.try_states((step, started), &mut states, &chosen, &mut found).and_then(|()| self.show(step, None));
-        // What was found before a bad end is told with it.
-        let end = match ended {
-            Ok(()) => StepEnd::Done,
-            Err(Halt::Outcome(outcome)) => StepEnd::Outcome(outcome),
+        // What was found before a bad end is told with it. Where the host has no room left, no log is kept.
+        let (end, has_room) = match ended {
+            Ok(()) => (StepEnd::Done, true),
+            Err(Halt::Outcome(outcome)) => (StepEnd::Outcome(outcome), true),
+            Err(Halt::Stopped(name)) => match outcome_of_stop(&name, self.machine.stop.reason().as_ref()) {
+                Some(outcome) => (StepEnd::Outcome(outcome), false),
+                None => return Err(Halt::Stopped(name)),
+            },
             Err(halt) => return Err(halt),
         };
-        let warnings = found.told(step, self.job.cell, cut.disk, &self.guest_options()?.kept, states.log());
+        let kept =
+            Some((&*self.guest_options()?.kept, states.log())).filter(|_| has_room && cut.disk == DiskTruth::Sound);
+        let warnings = found.told(step, self.job.cell, kept);
         Ok(StepReply {
             duration: started.elapsed(),
             commands: Vec::new(),
@@ -110,10 +118,10 @@ impl Agents<'_> {
                 }
                 return Err(halt);
             }
-            let mut reply = looked?;
+            let mut reply = looked.map_err(|halt| found.end_in(state, halt))?;
             if let Some(outcome) = reply.end.take() {
                 found.add(state, &reply);
-                return Err(in_state(state, Halt::Outcome(outcome)));
+                return Err(found.end_in(state, Halt::Outcome(outcome)));
             }
             match &mut checks {
                 Some(checks) => {
@@ -125,8 +133,13 @@ impl Agents<'_> {
                 }
                 None => found.add(state, &reply),
             }
-            let progress = found.progress(number + 1, chosen.len(), started.elapsed());
-            self.job.sink.event(&Event::Load(progress));
+            let (tried, elapsed) = (number + 1, started.elapsed());
+            self.job.sink.event(&Event::Load(found.progress(tried, chosen.len(), elapsed)));
+            if elapsed >= step.limit && tried < chosen.len() {
+                let checked = checks.as_ref().filter(|_| unchecked.is_some()).map(|checks| checks.check(step));
+                found.add_checked(unchecked, checked)?;
+                return Err(over_limit(step, tried, chosen.len()));
+            }
         }
         if unchecked.is_some() {
             let checked = checks.as_ref().map(|checks| checks.check(step));
@@ -153,11 +166,17 @@ impl Agents<'_> {
         self.show(step, Some((states, state)))?;
         let body = encode(&StateCheck { step: step.clone(), mark });
         let kind = if checked_here { STATE_UNCHECKED } else { STATE };
-        let reply = self
-            .ask(Whom::Guest, &step.name, kind, &body, STATE_LIMIT)
-            .and_then(|body| decode::<StateReply>(&body).map_err(|words| failed(step, words)));
-        reply.map_err(|halt| in_state(state, halt))
+        self.ask(Whom::Guest, &step.name, kind, &body, STATE_LIMIT)
+            .and_then(|body| decode::<StateReply>(&body).map_err(|words| failed(step, words)))
     }
+}
+
+/// The end of a step that tried only some of its states.
+fn over_limit(step: &Step, tried: usize, of: usize) -> Halt {
+    let words =
+        format!("not done within its limit of {}: {tried} of {of} states were tried", format_duration(step.limit));
+    let cure = "give the step a longer `limit`, or fewer `states`";
+    Halt::Outcome(Outcome::Hung(Reason::new(&step.name, words).with_cure(cure)))
 }
 
 /// Does something while the host checks what was taken of the state before, if anything was.
@@ -196,13 +215,18 @@ pub(super) fn states_of(
     Ok(States::new(log, window, lie(cut.disk)))
 }
 
-/// Keeps the log of a disk with a state that is not as it should be, and says in words where.
-fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log) -> String {
+/// Keeps the log of a disk with a state that is not as it should be, and says in words where; with the state in which looking came to a
+/// bad end.
+fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log, ended_in: Option<CrashState>) -> String {
+    let (which, state) = match ended_in {
+        Some(state) => ("the state in which it ended", state.to_string()),
+        None => ("such a state", "STATE".to_owned()),
+    };
     let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
     let place = kept.display();
     match kept_log(kept, &name, log) {
         Ok(Some(path)) => format!(
-            "{}: to examine such a state: `fstone crash-state {} STATE --image FILE` writes it into FILE",
+            "{}: to examine {which}: `fstone crash-state {} {state} --image FILE` writes it into FILE",
             step.name,
             path.display()
         ),
@@ -261,11 +285,19 @@ impl Found {
                 reply.words = reply.words.or(words);
             }
             // What the guest found there counts all the same.
-            Some(Err(halt)) => ended = Err(in_state(state, halt)),
+            Some(Err(halt)) => ended = Err(self.end_in(state, halt)),
             None => {}
         }
         self.add(state, &reply);
         ended
+    }
+
+    /// Looking came to a bad end in a state, which is told with it.
+    pub(super) fn end_in(&mut self, state: CrashState, halt: Halt) -> Halt {
+        if matches!(&halt, Halt::Outcome(Outcome::Failed(_) | Outcome::Hung(_) | Outcome::Crashed(_))) {
+            self.ended_in = Some(state);
+        }
+        in_state(state, halt)
     }
 
     pub(super) fn add(&mut self, state: CrashState, reply: &StateReply) {
@@ -318,13 +350,14 @@ impl Found {
         }
     }
 
-    /// In words, with where the disk's log is kept that shows it.
-    pub(super) fn told(&self, step: &Step, cell: &Cell, disk: DiskTruth, kept: &Path, log: &Log) -> Vec<String> {
+    /// In words, with where the disk's log is kept that shows it: in this directory. `None` for one that is not kept, such as of a disk
+    /// that lies, which needs no explanation.
+    pub(super) fn told(&self, step: &Step, cell: &Cell, kept: Option<(&Path, &Log)>) -> Vec<String> {
         let mut all: Vec<String> =
             self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect();
-        // A disk that lies needs no explanation.
-        if !all.is_empty() && disk == DiskTruth::Sound {
-            all.push(keep_log(step, cell, kept, log));
+        let shows = !all.is_empty() || self.ended_in.is_some();
+        if let Some((kept, log)) = kept.filter(|_| shows) {
+            all.push(keep_log(step, cell, kept, log, self.ended_in));
         }
         all
     }

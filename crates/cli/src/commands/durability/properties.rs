@@ -1,5 +1,6 @@
 //! Properties that applications would like to rely on, each tried by a sequence made for it.
 
+use super::words::again;
 use fstone_engine::sequences::{Property, Sequence};
 use fstone_lab::run::explore::SequenceFound;
 use fstone_model::text;
@@ -150,6 +151,9 @@ fn troubles(columns: &[Column]) -> String {
             if let Some(words) = &found.ended {
                 out.push_str(&format!("    {sequence}: {}\n", text::line(words)));
             }
+            if let Some(state) = &found.ended_in {
+                out.push_str(&again(found, state));
+            }
         }
         let first = found.iter().find_map(|(sequence, found)| Some((sequence, found, found.told.first()?)));
         if let Some((sequence, found, (state, words))) = first {
@@ -157,12 +161,6 @@ fn troubles(columns: &[Column]) -> String {
         }
     }
     if out.is_empty() { out } else { format!("\nFaults in any case:\n{out}") }
-}
-
-/// How to see a state.
-fn again(found: &SequenceFound, state: &str) -> String {
-    let log = found.log.as_ref().map(|log| log.display());
-    log.map_or_else(String::new, |log| format!("    fstone crash-state {log} {state} --image FILE\n"))
 }
 
 #[cfg(test)]

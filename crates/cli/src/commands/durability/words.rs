@@ -55,11 +55,14 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
         if let Some(words) = &found.ended {
             out.push_str(&format!("    {}\n", text::line(words)));
         }
+        if let Some(state) = &found.ended_in {
+            out.push_str(&again(found, state));
+        }
         if let Some((state, words)) = found.told.first() {
             out.push_str(&format!("    {state}: {} ({})\n", text::line(words), share(found)));
         }
-        if let Some((log, (state, _))) = found.log.as_ref().zip(found.told.first()) {
-            out.push_str(&format!("    fstone crash-state {} {state} --image FILE\n", log.display()));
+        if let Some((state, _)) = found.told.first().filter(|(state, _)| Some(state) != found.ended_in.as_ref()) {
+            out.push_str(&again(found, state));
         }
     }
     if sick.len() > TOLD {
@@ -69,6 +72,12 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
         out.push_str("\nTo repeat one: fstone durability TYPE --exhaustive --sequence 'CALL; CALL' --states 500\n");
     }
     out
+}
+
+/// How to see a state, if the disk's log was kept.
+pub(super) fn again(found: &SequenceFound, state: &str) -> String {
+    let log = found.log.as_ref().map(|log| log.display());
+    log.map_or_else(String::new, |log| format!("    fstone crash-state {log} {state} --image FILE\n"))
 }
 
 /// The worst that a sequence showed, from the worst on.

@@ -82,7 +82,12 @@ impl Session {
                 reply.told = facts.map(|(aspect, finding)| Told::new(true, aspect.name(), finding)).collect();
                 let properties = looked.properties.into_iter();
                 reply.told.extend(properties.map(|(property, finding)| Told::new(false, property.name(), finding)));
-                self.unmount(step)?;
+                // What was found counts all the same.
+                match self.unmount(step) {
+                    Ok(()) => {}
+                    Err(Halt::Outcome(outcome)) => return Ok(SequenceStateReply { end: Some(outcome), ..reply }),
+                    Err(halt) => return Err(halt),
+                }
             }
             Err(words) => reply.words = Some(format!("mount: {words}")),
         }
@@ -90,7 +95,11 @@ impl Session {
         if state.check
             && let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &argument)
         {
-            let output = self.run(step, &command, &mut StepReport::default())?;
+            let output = match self.run(step, &command, &mut StepReport::default()) {
+                Ok(output) => output,
+                Err(Halt::Outcome(outcome)) => return Ok(SequenceStateReply { end: Some(outcome), ..reply }),
+                Err(halt) => return Err(halt),
+            };
             reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
             if reply.clean == Some(false) && reply.words.is_none() {
                 reply.words = Some(unclean(&command, &output));
