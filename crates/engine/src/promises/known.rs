@@ -176,8 +176,14 @@ impl Known {
         covered.iter().for_each(|write| self.promise(write));
         self.synced = true;
         if names {
-            self.promised_names =
+            let covered: BTreeSet<Arc<str>> =
                 self.names.iter().filter(|(ended, _)| *ended < begun).map(|(_, name)| Arc::clone(name)).collect();
+            // A rename may have been in flight: then the name that it had is still promised, or the one that it has now.
+            if covered.is_empty() {
+                self.later_names.extend(self.names.iter().map(|(_, name)| Arc::clone(name)));
+                return;
+            }
+            self.promised_names = covered;
             // From here on, only what it is called now or later counts.
             self.later_names = self.names.iter().map(|(_, name)| Arc::clone(name)).collect();
         }

@@ -418,6 +418,34 @@ fn names_of_files_that_were_built_anew_are_promised_whatever_their_numbers() {
     assert!(!told.promises().files[&second].promised_names.contains(&path("b")));
 }
 
+/// A sync runs while another thread renames the file: it is there by the name that was promised before, or by the new one.
+#[test]
+fn a_sync_beside_a_rename_drops_no_promised_name() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
+    for (all, number) in [(false, 5), (true, 6)] {
+        let (from, to) = (path(&format!("a{number}")), path(&format!("b{number}")));
+        let told = Told(Witness::new());
+        let file = told.0.opened(told.0.tick(), &from, number, true).0;
+        let sync = || if all { Change::SyncedAll } else { Change::Synced { file, names: true } };
+        told.change(sync());
+        let begun = told.0.tick();
+        told.change(Change::Renamed { from: from.clone(), to: to.clone() });
+        told.0.changed(begun, sync());
+        let broken = || told.look(told.0.moment()).broken;
+        assert_eq!(broken(), 1, "it is there by no name");
+        for name in [&from, &to] {
+            std::fs::write(&**name, []).expect("ours");
+            assert_eq!(broken(), 0, "{name}");
+            std::fs::remove_file(&**name).expect("ours");
+        }
+        // The next sync promises the new name.
+        told.change(sync());
+        std::fs::write(&*from, []).expect("ours");
+        assert_eq!(told.promises().files[&file].promised_names, BTreeSet::from([to.clone()]));
+    }
+}
+
 /// A directory may be made again by the name that it had, and nobody is told.
 #[test]
 fn a_renamed_directory_is_not_taken_for_a_removed_name() {
