@@ -78,6 +78,11 @@ pub trait Filesystem: Sync {
         Verdict::of_fsck_status(output.status)
     }
 
+    /// Whether the check found nothing wrong after a power cut. That the filesystem was not unmounted is no fault there.
+    fn is_clean_after_power_cut(&self, output: &CommandOutput) -> bool {
+        self.verdict(output) == Verdict::Clean
+    }
+
     /// The check's own figures.
     fn figures(&self, _output: &CommandOutput) -> Vec<Figure> {
         Vec::new()

@@ -115,6 +115,29 @@ impl Filesystem for Vfat {
         }
     }
 
+    /// The kernel leaves the dirty bit as it found it, and the check ends with 1 for that bit alone. In FAT32 it is also a difference
+    /// from the backup of the boot sector, at byte 65.
+    fn is_clean_after_power_cut(&self, output: &CommandOutput) -> bool {
+        const OF_THE_DIRTY_BIT: [&str; 7] = [
+            "There are differences between boot sector and its backup.",
+            "This is mostly harmless. Differences: (offset:original/backup)",
+            "65:01/00",
+            "Not automatically fixing this.",
+            "Dirty bit is set. Fs was not properly unmounted and some data may be corrupt.",
+            "Automatically removing dirty bit.",
+            "Leaving filesystem unchanged.",
+        ];
+        let mut lines = output.stdout.lines().map(str::trim).filter(|line| !line.is_empty());
+        let harmless = |line: &str| {
+            OF_THE_DIRTY_BIT.contains(&line) || line.starts_with("fsck.fat ") || line.ends_with(" clusters")
+        };
+        let mut only_dirty = || {
+            let is_dirty = output.stdout.contains("Dirty bit is set.") && output.stdout.contains(" clusters");
+            output.status == 1 && output.stderr.trim().is_empty() && is_dirty && lines.all(harmless)
+        };
+        self.verdict(output) == Verdict::Clean || only_dirty()
+    }
+
     /// From its last line: `/dev/loop0: 12 files, 345/51091 clusters`.
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let parsed = || {
@@ -161,5 +184,35 @@ mod tests {
         };
         let values: Vec<f64> = Vfat.figures(&output).iter().map(|figure| figure.value).collect();
         assert_eq!(values, [12.0, 345.0, 51091.0]);
+    }
+
+    /// Output of fsck.fat 4.2.
+    #[test]
+    fn a_dirty_bit_alone_is_no_fault_after_a_power_cut() {
+        let check = |status, said: &str, stderr: &str| {
+            let stdout = format!("fsck.fat 4.2 (2021-01-31)\n{said}i.img: 0 files, 1/129022 clusters\n");
+            CommandOutput { status, stdout, stderr: stderr.into(), ..CommandOutput::default() }
+        };
+        let dirty = "Dirty bit is set. Fs was not properly unmounted and some data may be corrupt.\n \
+                     Automatically removing dirty bit.\n\nLeaving filesystem unchanged.\n";
+        let differs = |bytes: &str| {
+            format!(
+                "There are differences between boot sector and its backup.\nThis is mostly harmless. Differences: \
+                 (offset:original/backup)\n  {bytes}\n  Not automatically fixing this.\n{dirty}"
+            )
+        };
+        for said in [dirty.to_owned(), differs("65:01/00")] {
+            let output = check(1, &said, "");
+            assert!(Vfat.is_clean_after_power_cut(&output), "{said}");
+            assert_eq!(Vfat.verdict(&output), Verdict::Errors, "where no power was cut: {said}");
+            assert!(!Vfat.is_clean_after_power_cut(&check(1, &said, "Read 512 bytes at 0: Input/output error\n")));
+            assert!(!Vfat.is_clean_after_power_cut(&check(2, &said, "")));
+        }
+        let reclaimed =
+            format!("FATs differ but appear to be intact.\n  Using first FAT.\nReclaimed 3 unused clusters.\n{dirty}");
+        for said in [reclaimed, differs("65:01/00, 71:41/42"), "Reclaimed 3 unused clusters.\n".to_owned()] {
+            assert!(!Vfat.is_clean_after_power_cut(&check(1, &said, "")), "{said}");
+        }
+        assert!(Vfat.is_clean_after_power_cut(&check(0, "", "")));
     }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     agent::GuestSeat,
     command::{CommandLine, CommandRunner, RunError},
-    filesystem::{self, Filesystem, Verdict},
+    filesystem::{self, Filesystem},
 };
 use fstone_model::{Step, study::FsckMode};
 use fstone_sandbox::power::Mirror;
@@ -66,7 +66,7 @@ impl HostChecks {
             Err(RunError::Stopped { .. }) => return Err(Halt::Stopped(step.name.clone())),
             Err(error) => return Err(failed(step, error.to_string())),
         };
-        let clean = matches!(self.filesystem.verdict(&output), Verdict::Clean);
+        let clean = self.filesystem.is_clean_after_power_cut(&output);
         Ok(Checked { clean, words: (!clean).then(|| unclean(&self.command, &output)) })
     }
 }

@@ -3,7 +3,6 @@
 use super::judge::unclean;
 use crate::{
     agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
-    filesystem::Verdict,
     meters::{self, Marker},
     trial::{
         carried::Carried,
@@ -100,7 +99,7 @@ impl Session {
                 Err(Halt::Outcome(outcome)) => return Ok(SequenceStateReply { end: Some(outcome), ..reply }),
                 Err(halt) => return Err(halt),
             };
-            reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
+            reply.clean = Some(filesystem.is_clean_after_power_cut(&output));
             if reply.clean == Some(false) && reply.words.is_none() {
                 reply.words = Some(unclean(&command, &output));
             }

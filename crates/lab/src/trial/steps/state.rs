@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     agent::protocol::{KeptPromises, StateCheck, StateReply},
-    filesystem::{Filesystem, Verdict},
+    filesystem::Filesystem,
     trial::{
         record::{Halt, StepReport, failed},
         session::{Session, forget},
@@ -47,7 +47,7 @@ impl Session {
             Err(Halt::Outcome(outcome)) => return Ok(StateReply { end: Some(outcome), ..reply }),
             Err(halt) => return Err(halt),
         };
-        reply.clean = Some(matches!(filesystem.verdict(&output), Verdict::Clean));
+        reply.clean = Some(filesystem.is_clean_after_power_cut(&output));
         if reply.clean == Some(false) && reply.words.is_none() {
             reply.words = Some(unclean(&command, &output));
         }
