@@ -57,11 +57,13 @@ pub(super) fn build(
         packages.dedup();
         return Err(BuildError::Tools { tools, packages: packages.join(" ") });
     }
-    let source = source::find(store, source, tell)?;
+    let asked = source;
+    let source = source::find(store, asked, tell)?;
     let compiler = Command::new("gcc").arg("--version").output().map_err(file_error(Path::new("gcc")))?.stdout;
     tell(BuildProgress::Preparing("reading the sources"));
     let mut key = Sha256::new();
-    for part in [&source.digest()?, CONFIGURATION.as_bytes(), CHARGE.as_bytes(), &compiler] {
+    let digest = source.digest()?;
+    for part in [&digest, CONFIGURATION.as_bytes(), CHARGE.as_bytes(), &compiler] {
         key.update((part.len() as u64).to_le_bytes());
         key.update(part);
     }
@@ -82,6 +84,10 @@ pub(super) fn build(
         let log = place.join("build.log");
         if !has_time_travel(&built) {
             return Err(BuildError::NoTimeTravel { log });
+        }
+        // The kernel is stored under what the tree was before.
+        if source.is_tree() && source::find(store, asked, &mut |_| ())?.digest()? != digest {
+            return Err(BuildError::Changed(source.told().to_owned()));
         }
         fs::create_dir_all(&home).map_err(file_error(&home))?;
         fs::write(&noted, &release).map_err(file_error(&noted))?;
@@ -217,6 +223,35 @@ mod tests {
             assert_eq!(fs::read(&archive).unwrap(), before, "{name}");
             assert_eq!(fs::read_dir(downloads.path()).unwrap().count(), 1, "{name}");
             assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 0, "{name}: sources are gone");
+        }
+    }
+
+    /// Somebody edits the tree, or checks out another commit, while make runs.
+    #[test]
+    fn a_tree_that_changes_while_it_is_built_gives_no_kernel() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        for change in ["echo '# more' >> Kbuild", "touch new.c", "rm arch/link"] {
+            let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let tree = sources(user.path(), "9.8.7");
+            let makefile = fs::read_to_string(tree.join("Makefile")).unwrap();
+            let once = user.path().join("once");
+            let edit = format!(
+                "\t@test -f {once} || (touch {once} && cd {} && {change})\n\t@echo $@",
+                tree.display(),
+                once = once.display()
+            );
+            fs::write(tree.join("Makefile"), makefile.replace("\t@echo $@", &edit)).unwrap();
+            let build = || build(store.path(), &tree.display().to_string(), None, &mut |_| ());
+            let error = build().unwrap_err();
+            assert!(matches!(error, BuildError::Changed(_)), "{change}: {error}");
+            assert!(error.to_string().ends_with("changed while it was being built; build it again"), "{error}");
+            let stored = fs::read_dir(store.path()).unwrap().flatten();
+            let names: Vec<_> = stored.map(|entry| entry.file_name()).collect();
+            assert_eq!(names, ["builds"], "{change}");
+            let kernel = build().unwrap();
+            assert_eq!(fs::read_to_string(&kernel.binary).unwrap(), "time-travel=ext:\n", "{change}");
         }
     }
 

@@ -80,4 +80,7 @@ pub enum BuildError {
         /// Everything the build said.
         log: PathBuf,
     },
+    /// What was built is of no state of the tree that is known.
+    #[error("{0} changed while it was being built; build it again")]
+    Changed(String),
 }
