@@ -10,12 +10,78 @@ use fstone_model::workload::Stop;
 /// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew, and so does a job that has met all
 /// blocks before it ends: one that ends by time, or moves more than its files hold. Without a map it never knows that it has.
 pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
+    if let Some(gaps) = Gaps::of(job, place) {
+        // One that ends by time counts what each of its positions moves, of reads and of writes.
+        let blocks = if job.time_based { gaps.blocks_of_a_pass } else { gaps.blocks_in_all_directions(job) };
+        let again = job.time_based || gaps.passes(job, bytes_of_a_loop(job, place)) > 1;
+        return blocks.filter(|_| again).map(|blocks| blocks.saturating_mul(gaps.block));
+    }
     let whole = place.bytes();
     let bytes = bytes_of_a_loop(job, place);
     if job.time_based || (bytes > whole && has_map(job)) {
-        return if has_map(job) { met_all(job, place, whole) } else { None };
+        return Some(whole).filter(|_| has_map(job));
     }
     (job.loops > 1).then_some(bytes)
+}
+
+/// A job that leaves gaps between its blocks, which have one size. It wraps around at its file's end and goes on as long as it has something
+/// to move; unless a block ends with the file, or would end behind it: then fio is done with the file, and begins another pass if there is one.
+struct Gaps {
+    block: u64,
+    /// Blocks until the file is done; `None` if it never is.
+    blocks_of_a_pass: Option<u64>,
+}
+
+impl Gaps {
+    /// `None` without gaps.
+    fn of(job: &Job, place: &Place) -> Option<Self> {
+        let (gap, used) = (job.direction.gap, [job.direction.reads, job.direction.writes]);
+        let mut sizes = job.blocks.iter().zip(used).filter_map(|(blocks, used)| used.then_some(blocks));
+        let Some(Blocks::Fixed(block)) = sizes.next().filter(|_| gap != 0 && !job.engine.of_files()) else {
+            return None;
+        };
+        if !sizes.all(|other| *other == Blocks::Fixed(*block)) {
+            return None;
+        }
+        // With the part of a block at its end, behind which it wraps around.
+        let length = bytes_of_file(place);
+        let stride = block.checked_add_signed(gap).filter(|stride| *stride > 0);
+        let blocks_of_a_pass = stride.and_then(|stride| {
+            let fit = length.checked_sub(*block)? / stride + 1;
+            let (end, next) = ((fit - 1) * stride + block, fit.saturating_mul(stride));
+            let wraps_around = gap > 0 && place.offset == 0 && end < length && next >= length;
+            (!wraps_around).then_some(fit)
+        });
+        Some(Self { block: *block, blocks_of_a_pass })
+    }
+
+    /// Reads and writes of a mix until one of the two positions, each of which moves by itself, is expected to come to the end.
+    fn blocks_in_all_directions(&self, job: &Job) -> Option<u64> {
+        let weights = job.read_and_write_weights().map(u64::from);
+        let (all, most) = (weights[0] + weights[1], weights[0].max(weights[1]).max(1));
+        self.blocks_of_a_pass.map(|blocks| (u128::from(blocks) * u128::from(all) / u128::from(most)) as u64)
+    }
+
+    /// How many passes a job makes that moves so much in a loop: one for each loop, and more until what is left of its `io_size` is less than a block.
+    fn passes(&self, job: &Job, bytes: u64) -> u64 {
+        let Some(blocks) = self.blocks_in_all_directions(job) else { return 1 };
+        let wanted = if job.io_size.is_some() { bytes } else { 0 };
+        passes(job, wanted, self.block, blocks.saturating_mul(self.block))
+    }
+
+    /// Reads and writes of a job that moves so much in a loop.
+    fn operations(&self, job: &Job, bytes: u64) -> u64 {
+        let most = bytes.saturating_mul(job.loops).div_ceil(self.block);
+        match self.blocks_in_all_directions(job) {
+            Some(blocks) => self.passes(job, bytes).saturating_mul(blocks).min(most).max(1),
+            None => most,
+        }
+    }
+}
+
+/// Size of the part of a file that a clone works on, with the part of a block at its end.
+fn bytes_of_file(place: &Place) -> u64 {
+    place.file_bytes.map_or(place.length, |bytes| bytes - place.offset)
 }
 
 /// Whether a job knows which blocks of a file it has met, and so when it has met all.
@@ -28,18 +94,10 @@ fn ends_with_files(job: &Job, place: &Place) -> bool {
     place.file_bytes.is_none() && job.io_size.is_none() && job.loops == 1 && has_map(job) && tour(job, place).is_some()
 }
 
-/// After how many bytes a job opens its files anew by itself, having met all blocks. One that leaves gaps wraps around at the file's end
-/// and goes on, unless its last block ends there.
-fn met_all(job: &Job, place: &Place, whole: u64) -> Option<u64> {
-    let Ok(gap @ 1..) = u64::try_from(job.direction.gap) else { return Some(whole) };
-    let block = job.blocks[usize::from(!job.direction.reads)].largest();
-    let (begun, end) = begun_in(block, gap, place.length)?;
-    (end == place.length).then_some(begun * block)
-}
-
 /// What a job moves in each of its loops. An `io_size` may be more than its files hold; a `size` is not.
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
-    let whole = place.bytes();
+    // Of a job with gaps the part of a block at the end counts, too: it never comes there.
+    let whole = if job.direction.gap == 0 { place.bytes() } else { bytes_of_file(place) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
     let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
     let bytes = job.io_size.map(|amount| amount.of(whole)).or(size).unwrap_or(whole);
@@ -57,19 +115,24 @@ fn goes_around(job: &Job, place: &Place) -> bool {
         && !two_positions
 }
 
-/// How many passes of so many bytes each such a job makes: one for each loop, and more until what is left of its `io_size` is less than a block.
-fn passes(job: &Job, place: &Place, bytes: u64) -> u64 {
+/// How many passes of so many bytes each a job makes that goes around: one for each loop, and more until what is left of the bytes that it
+/// wants is less than a block.
+fn passes(job: &Job, wanted: u64, block: u64, bytes: u64) -> u64 {
+    (wanted.saturating_sub(block) / bytes.max(1) + 1).max(job.loops)
+}
+
+/// The same of one that goes over all blocks of its files.
+fn whole_passes(job: &Job, place: &Place, bytes: u64) -> u64 {
     let used = [job.direction.reads, job.direction.writes];
     let blocks = job.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(blocks, _)| blocks.largest());
-    let left = bytes_of_a_loop(job, place).saturating_sub(blocks.max().unwrap_or(1));
-    (left / bytes.max(1) + 1).max(job.loops)
+    passes(job, bytes_of_a_loop(job, place), blocks.max().unwrap_or(1), bytes)
 }
 
 /// What a job moves in all its loops.
 fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     if job.loops > 1 && goes_around(job, place) {
         let whole = place.bytes();
-        return passes(job, place, whole).saturating_mul(whole);
+        return whole_passes(job, place, whole).saturating_mul(whole);
     }
     bytes_of_a_loop(job, place).saturating_mul(job.loops)
 }
@@ -93,7 +156,7 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
             let whole = place.bytes();
             let [reads, writes] = job.read_and_write_weights().map(u64::from);
             let read_back = (u128::from(whole) * u128::from(writes) / u128::from((reads + writes).max(1))) as u64;
-            count = passes(job, place, whole.saturating_add(read_back));
+            count = whole_passes(job, place, whole.saturating_add(read_back));
             once.size = job.size.filter(|_| job.file_size.is_none());
             once.io_size = None;
         }
@@ -128,36 +191,12 @@ pub(super) fn stop(job: &Job, place: &Place) -> Stop {
         .collect();
     match sizes.as_slice() {
         [Blocks::Fixed(block), rest @ ..] if rest.iter().all(|other| *other == sizes[0]) => {
-            let operations = if job.direction.gap == 0 {
-                bytes.div_ceil(*block)
-            } else {
-                strided(*block, job.direction.gap, place.length, place.offset)
-                    .saturating_mul(job.loops)
-                    .min(bytes.div_ceil(*block))
-                    .max(1)
-            };
+            let gaps = Gaps::of(job, place);
+            let operations =
+                gaps.map_or(bytes.div_ceil(*block), |gaps| gaps.operations(job, bytes_of_a_loop(job, place)).min(MOST));
             let operations = job.number_ios.map_or(operations, |most| most.min(operations));
             Stop { time, operations: Some(operations), once_through, ..Stop::default() }
         }
         _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, once_through, ..Stop::default() },
-    }
-}
-
-/// How many blocks with a gap behind each begin in a file, and where the last of them ends; `None` in an empty file.
-fn begun_in(block: u64, gap: u64, length: u64) -> Option<(u64, u64)> {
-    let stride = block.saturating_add(gap);
-    let begun = length.div_ceil(stride);
-    Some((begun, begun.checked_sub(1)? * stride + block))
-}
-
-/// How many blocks of so many bytes fio moves in a file, from its start on with a gap behind each: it begins anew where the next block would
-/// begin behind the file's end, and is done where one would end behind it, or ends with it.
-fn strided(block: u64, gap: i64, length: u64, offset: u64) -> u64 {
-    let Ok(gap) = u64::try_from(gap) else { return length / block };
-    let Some((begun, end)) = begun_in(block, gap, length) else { return 0 };
-    match end.cmp(&length) {
-        std::cmp::Ordering::Less if offset == 0 => length / block,
-        std::cmp::Ordering::Less | std::cmp::Ordering::Equal => begun,
-        std::cmp::Ordering::Greater => begun - 1,
     }
 }

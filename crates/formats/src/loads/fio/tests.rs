@@ -203,6 +203,25 @@ fn strides_and_bursts_are_those_of_fio() {
         ("rw=write:12k\nbs=4k\nsize=100k", 12 << 10, 7),
         ("rw=write:3k\nbs=4k\nsize=64k", 3072, 9),
         ("rw=read:4k\nbs=4k\nsize=1m\noffset=64k", 4096, 128),
+        // It wraps around and goes on until it has moved its io_size, and the more so in each loop.
+        ("rw=read:4k\nbs=4k\nsize=1m\nio_size=3m", 4096, 768),
+        ("rw=write:60k\nbs=4k\nsize=1m\nio_size=2500k", 60 << 10, 625),
+        ("rw=read:4k\nbs=4k\nsize=1m\nio_size=3m\nloops=2", 4096, 1536),
+        ("rw=read:4k\nbs=4k\nsize=1m\nloops=3", 4096, 768),
+        ("rw=read:4k\nbs=4k\nsize=512k\nfilesize=1m\nio_size=3m", 4096, 768),
+        ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m\nnumber_ios=500", 8192, 500),
+        // Where its blocks end with the file, or one would end behind it, a loop ends, and the last one is a whole one.
+        ("rw=read:8k\nbs=4k\nsize=1m\nloops=3", 8192, 258),
+        ("rw=read:8k\nbs=4k\nsize=1m\nio_size=512k", 8192, 128),
+        ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m", 8192, 768),
+        ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m\nloops=2", 8192, 774),
+        ("rw=read:12k\nbs=64k\nsize=1m\nio_size=3m\nloops=2", 12 << 10, 52),
+        ("rw=read:12k\nbs=4k\nsize=512k\noffset=256k", 12 << 10, 32),
+        ("rw=read:12k\nbs=4k\nsize=512k\noffset=256k\nio_size=2m", 12 << 10, 512),
+        ("rw=read:-16k\nbs=64k\nsize=1m\nio_size=3m\nloops=2", -16 << 10, 63),
+        // The part of a block at the end is a place to wrap around, too.
+        ("rw=read:12k\nbs=12k\nsize=1m", 12 << 10, 86),
+        ("rw=write:4k\nbs=12k\nsize=1m\nloops=2", 4096, 171),
     ] {
         assert_eq!(pattern(text), Pattern::Stride { gap_bytes: gap }, "{text}");
         assert_eq!(plan(&format!("[a]\n{text}\n")).workload.phases[0].groups[0].stop.operations, Some(count), "{text}");
@@ -368,7 +387,14 @@ fn each_pass_begins_cold() {
     let timed = "nrfiles=1\ntime_based\nruntime=3";
     assert_eq!(passes(&format!("rw=read:4k\n{timed}")), None);
     assert_eq!(passes(&format!("rw=read:4k\nsize=1028k\n{timed}")), Some(129 * 4096));
-    assert_eq!(passes(&format!("rw=read:-8k\n{timed}")), all);
+    assert_eq!(passes(&format!("rw=read:8k\n{timed}")), Some(86 * 4096));
+    assert_eq!(passes(&format!("rw=read:12k\nbs=64k\n{timed}")), Some(13 << 16));
+    assert_eq!(passes(&format!("rw=read:-8k\n{timed}")), None);
+    assert_eq!(passes("nrfiles=1\nrw=read:4k\nloops=3"), None);
+    assert_eq!(passes("nrfiles=1\nrw=read:4k\nio_size=3m"), None);
+    assert_eq!(passes("nrfiles=1\nrw=read:8k\nloops=3"), Some(86 * 4096));
+    assert_eq!(passes("nrfiles=1\nrw=read:8k\nio_size=3m"), Some(86 * 4096));
+    assert_eq!(passes("nrfiles=1\nrw=read:8k"), None);
     for warm in ["invalidate=0", "pre_read=1", "direct=1", "ioengine=mmap"] {
         assert_eq!(passes(&format!("rw=read\nloops=3\n{warm}")), None, "{warm}");
     }
