@@ -31,6 +31,8 @@ fn bench() -> Bench {
         "[global]\ndirectory=/nowhere/at/all\nsize=1x\n[job]\nrw=randraed\niodepht=4\nioengine=rdma\n",
     );
     bench.write("waits.fio", "[one]\nsize=4k\nrw=read\nwait_for=one\n");
+    bench.write("includes.fio", "include includes.fio\ninclude none.fio\n[one]\nsize=4k\n");
+    bench.write("unset.fio", "[one]\nsize=${FSTONE_NOT_SET}\n");
     let personality = |flowops: &str| {
         format!(
             "set $dir=/nowhere/at/all\ndefine fileset name=set,path=$dir,size=8k,entries=10,dirwidth=10\n\

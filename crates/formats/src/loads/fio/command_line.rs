@@ -215,9 +215,8 @@ impl Reader {
                     "terse-version",
                     "seed",
                 ];
-                let known = OWN.into_iter().chain(options::names());
-                self.report
-                    .push(Diagnostic::error(key_span, format!("unknown option --{key}")).did_you_mean(key, known));
+                let diagnostic = Diagnostic::error(key_span, format!("unknown option --{key}"));
+                self.report.push(options::meant(diagnostic, key, OWN));
             }
         }
     }

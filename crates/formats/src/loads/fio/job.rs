@@ -69,6 +69,8 @@ pub struct Job {
     pub exit_all: bool,
     /// The job that it waits for.
     pub wait_for: Option<String>,
+    /// Where it says so.
+    pub(super) waits_at: Option<(Source, crate::Span)>,
     /// Whether its clones are reported as one.
     pub group_reporting: bool,
     /// Whether a new group of reports begins with it.
@@ -367,6 +369,7 @@ impl Job {
             stonewall: false,
             exit_all: false,
             wait_for: None,
+            waits_at: None,
             group_reporting: false,
             new_group: false,
             fsync_every: 0,

@@ -1,5 +1,7 @@
 //! Every option of fio's that a file job can have, and what becomes of it.
 
+use crate::diagnostic::{Diagnostic, closest};
+
 /// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
@@ -30,6 +32,14 @@ pub(super) fn find(name: &str) -> Option<&'static Opt> {
 /// Every name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
+}
+
+/// An error about an option that nobody knows, with what was probably meant: an option, or one of these words.
+pub(super) fn meant(error: Diagnostic, name: &str, others: impl IntoIterator<Item = &'static str>) -> Diagnostic {
+    match closest(name, others.into_iter().chain(names())) {
+        Some(meant) => error.help(format!("did you mean `{meant}`?")),
+        None => error.help("leave it out; `fstone fio --help` lists all options"),
+    }
 }
 
 const fn taken(name: &'static str, aliases: &'static [&'static str]) -> Opt {

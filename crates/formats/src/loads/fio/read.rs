@@ -9,7 +9,7 @@ use super::{
 };
 use crate::diagnostic::Diagnostic;
 use fstone_model::workload::MAXIMUM_REPEAT;
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 /// Clones and files that a job has at most: what the engine can have at once.
 const MAXIMUM_CLONES: u64 = 4_000;
@@ -63,7 +63,7 @@ pub(super) fn jobs(sections: &[Section], variable: &Variable<'_>, findings: &mut
         let own: Vec<&Setting> = section.settings.iter().collect();
         let mut job = Job::new(section.name.text.clone());
         job.section = Some((section.name.source.clone(), section.name.span));
-        let mut reader = Reader { job, base: Base { kilo: 1024 }, variable, findings };
+        let mut reader = Reader { job, base: Base { kilo: 1024 }, variable, findings, why: Cell::default() };
         let all = || global.iter().chain(&own);
         // What `k` means holds for the whole job, wherever it is said.
         if let Some(base) = all().rfind(|setting| setting.key.text == "kb_base") {
@@ -89,6 +89,20 @@ struct Reader<'r> {
     base: Base,
     variable: &'r Variable<'r>,
     findings: &'r mut Findings,
+    /// What is wrong with the last number that was not one.
+    why: Cell<Option<String>>,
+}
+
+/// Says which variables stand for nothing, and how they get values.
+fn with_unset(diagnostic: Diagnostic, unset: &[String]) -> Diagnostic {
+    let Some(name) = unset.first() else { return diagnostic };
+    if let Some(machine) = name.strip_prefix('$') {
+        let note = format!("`${machine}` is a number of the machine, which only `fstone fio` knows");
+        return diagnostic.note(note).help("write the number in its place");
+    }
+    diagnostic.note(format!("`${{{name}}}` is not set, and stands for nothing")).help(format!(
+        "set {name} in the environment of `fstone fio`, or write the value in its place; studies and other commands have no variables"
+    ))
 }
 
 /// What a value should have been.
@@ -98,9 +112,8 @@ impl Reader<'_> {
     fn setting(&mut self, setting: &Setting) {
         let key = &setting.key;
         let Some(option) = options::find(&key.text) else {
-            let diagnostic = Diagnostic::error(key.span, format!("unknown option `{}`", key.text))
-                .did_you_mean(&key.text, options::names());
-            self.findings.at(&key.source, diagnostic);
+            let diagnostic = Diagnostic::error(key.span, format!("unknown option `{}`", key.text));
+            self.findings.at(&key.source, options::meant(diagnostic, &key.text, []));
             return;
         };
         match option.treatment {
@@ -119,17 +132,33 @@ impl Reader<'_> {
             Treatment::Ignored(why) => self.findings.note(key, format!("`{}` has no effect", key.text), why),
             Treatment::Taken => {
                 let place = setting.value.as_ref().unwrap_or(key);
-                let text = setting.value.as_ref().map(|value| value::expanded(&value.text, self.variable));
-                if let Err(expected) = self.take(option.name, text.as_deref(), place) {
+                let mut unset = Vec::new();
+                let text = setting.value.as_ref().map(|value| {
+                    value::expanded(&value.text, |name| {
+                        let value = (self.variable)(name);
+                        if value.is_none() {
+                            unset.push(name.to_owned());
+                        }
+                        value
+                    })
+                });
+                let taken = self.take(option.name, text.as_deref(), place);
+                if let Err(expected) = taken {
                     let known = match option.name {
                         "readwrite" => DIRECTIONS,
                         "ioengine" => ENGINES,
                         _ => &[],
                     };
-                    let diagnostic = Diagnostic::error(place.span, format!("not a value for `{}`", key.text))
+                    let mut diagnostic = Diagnostic::error(place.span, format!("not a value for `{}`", key.text))
                         .label(format!("expected {expected}"))
                         .did_you_mean(&place.text, known.iter().copied());
-                    self.findings.at(&place.source, diagnostic);
+                    if let Some(why) = self.why.take().filter(|_| unset.is_empty()) {
+                        diagnostic = diagnostic.note(why);
+                    }
+                    self.findings.at(&place.source, with_unset(diagnostic, &unset));
+                } else if !unset.is_empty() {
+                    let what = format!("`{}` has a variable without a value", key.text);
+                    self.findings.at(&place.source, with_unset(Diagnostic::warning(place.span, what), &unset));
                 }
             }
         }
@@ -138,12 +167,18 @@ impl Reader<'_> {
     fn take(&mut self, name: &str, text: Option<&str>, place: &Word) -> Result<(), Expected> {
         let base = self.base;
         let some = text.unwrap_or("");
+        let why = &self.why;
+        why.set(None);
+        let explained = |part: &str| {
+            let read = value::explained(part, base);
+            read.map_err(|wrong| why.set(Some(wrong))).ok()
+        };
         let flag = || value::flag(text).ok_or("0 or 1");
-        let number = || value::number(some, base).ok_or("a number, such as 16 or 4k");
+        let number = || explained(some).ok_or("a number, such as 16 or 4k");
         let up_to =
             |most: u64| number().and_then(|number| if number <= most { Ok(number) } else { Err("a smaller number") });
         let percent = || up_to(100).map(|number| number as u32).map_err(|_| "a number from 0 to 100");
-        let amount = || amount(some, base).ok_or("a size such as 64m, or a share such as 50%");
+        let amount = || amount(some, &explained).ok_or("a size such as 64m, or a share such as 50%");
         let seconds = || value::time(some, Duration::from_secs(1)).ok_or("a time, such as 10, 10s or 5m");
         let microseconds = || value::time(some, Duration::from_micros(1)).ok_or("a time, such as 100us");
         let job = &mut self.job;
@@ -235,7 +270,7 @@ impl Reader<'_> {
             }
             "norandommap" => job.repeats_blocks = flag()?,
             "blocksize" => {
-                let read = |part: &str| block(part, base).map(Blocks::Fixed);
+                let read = |part: &str| explained(part).filter(is_block).map(Blocks::Fixed);
                 let three = value::by_direction(some, read).ok_or("a size from 1 to 1g, such as 4k")?;
                 take_two(&mut job.blocks, three);
             }
@@ -307,13 +342,11 @@ impl Reader<'_> {
                 }
             }
             "rate" => {
-                let three = value::by_direction(some, |part| value::number(part, base))
-                    .ok_or("bytes a second, such as 1m or 1m,500k")?;
+                let three = value::by_direction(some, explained).ok_or("bytes a second, such as 1m or 1m,500k")?;
                 job.rate_bytes = [three[0].filter(|rate| *rate > 0), three[1].filter(|rate| *rate > 0)];
             }
             "rate_iops" => {
-                let three = value::by_direction(some, |part| value::number(part, base))
-                    .ok_or("operations a second, such as 500")?;
+                let three = value::by_direction(some, explained).ok_or("operations a second, such as 500")?;
                 job.rate_operations = [three[0].filter(|rate| *rate > 0), three[1].filter(|rate| *rate > 0)];
             }
             "rate_process" => {
@@ -332,7 +365,10 @@ impl Reader<'_> {
             "latency_run" => job.latency_run = flag()?,
             // Threads or processes: all are threads here.
             "thread" => drop(flag()?),
-            "wait_for" => job.wait_for = Some(some.to_owned()).filter(|name| name != "none"),
+            "wait_for" => {
+                job.wait_for = Some(some.to_owned()).filter(|name| name != "none");
+                job.waits_at = Some((place.source.clone(), place.span));
+            }
             "cpus_allowed" => job.cpus = cpus(some).ok_or("CPUs such as 0,2-3")?,
             "cpumask" => {
                 let mask = number()?;
@@ -523,8 +559,12 @@ impl Reader<'_> {
             let cure = "say how long each queue depth is tried, such as latency_window=5s";
             self.findings.error(section, "latency_target without a latency_window", cure);
         }
-        if job.wait_for.as_deref() == Some(&job.name) {
-            self.findings.error(section, format!("`{}` waits for itself", job.name), "name another job in wait_for");
+        if let (Some(name), Some((source, span))) = (&job.wait_for, &job.waits_at)
+            && *name == job.name
+        {
+            let cure = "name another job, or leave wait_for out";
+            let diagnostic = Diagnostic::error(*span, format!("`{name}` waits for itself")).help(cure);
+            self.findings.at(source, diagnostic);
         }
         if job.engine == Engine::Mmap && job.direct {
             self.findings.note(section, "mmap has no O_DIRECT", "direct=1 has no effect here, as with fio");
@@ -547,13 +587,17 @@ fn take_two<T: Clone>(to: &mut [T; 2], from: [Option<T>; 3]) {
 }
 
 fn block(text: &str, base: Base) -> Option<u64> {
-    value::number(text, base).filter(|bytes| (1..=MAXIMUM_BLOCK).contains(bytes))
+    value::number(text, base).filter(is_block)
 }
 
-fn amount(text: &str, base: Base) -> Option<Amount> {
+fn is_block(bytes: &u64) -> bool {
+    (1..=MAXIMUM_BLOCK).contains(bytes)
+}
+
+fn amount(text: &str, number: &impl Fn(&str) -> Option<u64>) -> Option<Amount> {
     match text.strip_suffix('%') {
-        Some(share) => value::number(share, base).filter(|share| *share <= 100).map(Amount::Percent),
-        None => value::number(text, base).map(Amount::Bytes),
+        Some(share) => number(share).filter(|share| *share <= 100).map(Amount::Percent),
+        None => number(text).map(Amount::Bytes),
     }
 }
 

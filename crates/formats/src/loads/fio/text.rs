@@ -83,8 +83,8 @@ impl Findings {
 
 /// Reads the sections of a job file, and of what it includes.
 pub(super) fn sections(source: &Source, loader: &mut Loader<'_>, findings: &mut Findings) -> Vec<Section> {
-    let mut reader = Reader { loader, findings, sections: Vec::new(), settings: 0 };
-    reader.read(source, 0);
+    let mut reader = Reader { loader, findings, sections: Vec::new(), settings: 0, open: Vec::new() };
+    reader.read(source);
     reader.sections
 }
 
@@ -93,10 +93,18 @@ struct Reader<'r, 'l> {
     findings: &'r mut Findings,
     sections: Vec<Section>,
     settings: usize,
+    /// The files that are being read, each included by the one before.
+    open: Vec<Source>,
 }
 
 impl Reader<'_, '_> {
-    fn read(&mut self, source: &Source, depth: usize) {
+    fn read(&mut self, source: &Source) {
+        self.open.push(source.clone());
+        self.lines(source);
+        self.open.pop();
+    }
+
+    fn lines(&mut self, source: &Source) {
         let text = source.text();
         let mut start = 0;
         let mut lost = false;
@@ -112,7 +120,7 @@ impl Reader<'_, '_> {
             if let Some(rest) = trimmed.strip_prefix('[') {
                 self.section(&word, rest);
             } else if let Some(name) = included(trimmed) {
-                self.include(&word, name, depth);
+                self.include(&word, name);
             } else if self.settings >= MAXIMUM_SETTINGS {
                 self.findings.error(&word, format!("more than {MAXIMUM_SETTINGS} settings"), "split the job file");
                 return;
@@ -160,30 +168,40 @@ impl Reader<'_, '_> {
         section.settings.push(Setting { key: Word::new(&word.source, word.span.start, key.trim_end()), value });
     }
 
-    fn include(&mut self, word: &Word, name: &str, depth: usize) {
-        if depth == MAXIMUM_DEPTH {
-            self.findings.error(
-                word,
-                format!("files include each other more than {MAXIMUM_DEPTH} deep"),
-                "a file must not include itself",
-            );
+    fn include(&mut self, word: &Word, name: &str) {
+        if name.is_empty() || name.starts_with('=') {
+            self.findings.error(word, "an include without a file", "write the file behind a blank: include common.fio");
             return;
         }
-        match (self.loader)(name) {
-            Ok(text) => self.read(&Source::new(name, text), depth + 1),
-            Err(why) => self.findings.error(
-                word,
-                format!("`{name}` cannot be read: {why}"),
-                "a path is relative to the directory of the job file",
-            ),
+        if self.open.len() > MAXIMUM_DEPTH {
+            let what = format!("files include each other more than {MAXIMUM_DEPTH} deep");
+            self.findings.error(word, what, "put what these files set into fewer of them");
+            return;
         }
+        let text = match (self.loader)(name) {
+            Ok(text) => text,
+            Err(why) => {
+                let cure = "name a file that is there: its path is relative to the directory of the job file";
+                self.findings.error(word, format!("`{name}` cannot be read: {why}"), cure);
+                return;
+            }
+        };
+        // Paths of one file can differ. Whatever it is called, this text leads here again.
+        if let Some(place) = self.open.iter().position(|open| open.text() == text) {
+            let between: Vec<String> = self.open[place + 1..].iter().map(|open| format!("`{}`", open.name())).collect();
+            let by = if between.is_empty() { String::new() } else { format!(", by way of {}", between.join(" and ")) };
+            let what = format!("`{name}` includes itself{by}");
+            self.findings.error(word, what, "remove this line, or name the file that was meant");
+            return;
+        }
+        self.read(&Source::new(name, text));
     }
 }
 
-/// The file that an `include` line names.
+/// What stands behind `include`, if the line begins with that.
 fn included(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("include")?;
-    rest.starts_with(char::is_whitespace).then(|| rest.trim()).filter(|name| !name.is_empty() && !name.starts_with('='))
+    (rest.is_empty() || rest.starts_with(|next: char| next.is_whitespace() || next == '=')).then(|| rest.trim())
 }
 
 /// A line without its comment: everything from a `;` or `#` on.

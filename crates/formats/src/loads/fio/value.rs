@@ -11,9 +11,44 @@ pub(super) struct Base {
 
 /// A number of bytes, blocks or anything counted: `4k`, `0x1000`, `(1k*3)`.
 pub(super) fn number(text: &str, base: Base) -> Option<u64> {
-    let value = arithmetic(text, base)?;
+    arithmetic(text, base).and_then(whole).ok()
+}
+
+/// The same, or what is wrong with it.
+pub(super) fn explained(text: &str, base: Base) -> Result<u64, String> {
+    arithmetic(text, base).and_then(whole).map_err(|wrong| match wrong {
+        Wrong::TooLong => "an expression has at most 256 characters".to_owned(),
+        Wrong::Nothing => "a number is missing at its end".to_owned(),
+        Wrong::NoNumber(found) => format!("`{found}` stands where a number should"),
+        Wrong::NoUnit(letters) => format!("`{letters}` is not a unit: those are k, m, g, t and p"),
+        Wrong::Open => "a `(` is not closed".to_owned(),
+        Wrong::Behind(rest) => format!("`{rest}` means nothing behind what stands before it"),
+        Wrong::Undefined => "it divides by zero, or is too large".to_owned(),
+        Wrong::Negative => "it is below zero".to_owned(),
+    })
+}
+
+/// Why a text is not a number.
+#[derive(Debug, PartialEq, Eq)]
+enum Wrong<'t> {
+    TooLong,
+    Nothing,
+    NoNumber(char),
+    NoUnit(&'t str),
+    Open,
+    Behind(&'t str),
+    Undefined,
+    Negative,
+}
+
+fn whole<'t>(value: f64) -> Result<u64, Wrong<'t>> {
     // All whole numbers up to this are exact in a double; sizes beyond are no longer sizes.
-    (value.is_finite() && (0.0..9_007_199_254_740_992.0).contains(&value)).then_some(value as u64)
+    const MOST: f64 = 9_007_199_254_740_992.0;
+    match value {
+        _ if value < 0.0 => Err(Wrong::Negative),
+        _ if value < MOST => Ok(value as u64),
+        _ => Err(Wrong::Undefined),
+    }
 }
 
 /// `0`, `1`, or what means them.
@@ -142,7 +177,7 @@ pub(super) fn by_direction<T: Clone>(text: &str, mut read: impl FnMut(&str) -> O
 }
 
 /// The value with `${NAME}` replaced from the environment, and `$ncpus` and its like by this machine's numbers.
-pub(super) fn expanded(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+pub(super) fn expanded(text: &str, mut variable: impl FnMut(&str) -> Option<String>) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -170,26 +205,31 @@ pub(super) fn expanded(text: &str, variable: impl Fn(&str) -> Option<String>) ->
 }
 
 /// The value of an expression of numbers with units, `+ - * / % ^` and parentheses.
-fn arithmetic(text: &str, base: Base) -> Option<f64> {
+fn arithmetic(text: &str, base: Base) -> Result<f64, Wrong<'_>> {
     /// Nobody writes longer ones, and each opening parenthesis takes a frame of the stack.
     const LONGEST: usize = 256;
     if text.len() > LONGEST {
-        return None;
+        return Err(Wrong::TooLong);
     }
     let mut parser = Arithmetic { rest: text, base };
     let value = parser.sum()?;
-    parser.rest.trim().is_empty().then_some(value)
+    let behind = parser.rest.trim();
+    if behind.is_empty() { Ok(value) } else { Err(Wrong::Behind(behind)) }
 }
 
 /// `k` and `ki` are 1024 and 1000, or 1000 and 1024.
 const OTHER: u64 = 1024 + 1000;
+
+fn no_number<'t>(rest: &str) -> Wrong<'t> {
+    rest.chars().next().map_or(Wrong::Nothing, Wrong::NoNumber)
+}
 
 struct Arithmetic<'t> {
     rest: &'t str,
     base: Base,
 }
 
-impl Arithmetic<'_> {
+impl<'t> Arithmetic<'t> {
     fn accept(&mut self, sign: char) -> bool {
         let rest = self.rest.trim_start();
         let found = rest.strip_prefix(sign);
@@ -197,7 +237,7 @@ impl Arithmetic<'_> {
         found.is_some()
     }
 
-    fn sum(&mut self) -> Option<f64> {
+    fn sum(&mut self) -> Result<f64, Wrong<'t>> {
         let mut value = self.product()?;
         loop {
             if self.accept('+') {
@@ -205,12 +245,12 @@ impl Arithmetic<'_> {
             } else if self.accept('-') {
                 value -= self.product()?;
             } else {
-                return Some(value);
+                return Ok(value);
             }
         }
     }
 
-    fn product(&mut self) -> Option<f64> {
+    fn product(&mut self) -> Result<f64, Wrong<'t>> {
         let mut value = self.power()?;
         loop {
             if self.accept('*') {
@@ -220,38 +260,42 @@ impl Arithmetic<'_> {
             } else if self.accept('%') {
                 value %= self.power()?;
             } else {
-                return Some(value);
+                return Ok(value);
             }
         }
     }
 
-    fn power(&mut self) -> Option<f64> {
+    fn power(&mut self) -> Result<f64, Wrong<'t>> {
         let value = self.unit()?;
-        if self.accept('^') { Some(value.powf(self.power()?)) } else { Some(value) }
+        if self.accept('^') { Ok(value.powf(self.power()?)) } else { Ok(value) }
     }
 
-    fn unit(&mut self) -> Option<f64> {
+    fn unit(&mut self) -> Result<f64, Wrong<'t>> {
         if self.accept('(') {
             let value = self.sum()?;
-            return if self.accept(')') { self.with_unit(value) } else { None };
+            return match self.rest.trim().is_empty() {
+                true => Err(Wrong::Open),
+                false if self.accept(')') => self.with_unit(value),
+                false => Err(Wrong::Behind(self.rest.trim())),
+            };
         }
         if self.accept('-') {
-            return Some(-self.unit()?);
+            return Ok(-self.unit()?);
         }
         let rest = self.rest.trim_start();
         if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
             let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
             self.rest = &hex[end..];
-            return Some(u64::from_str_radix(&hex[..end], 16).ok()? as f64);
+            return u64::from_str_radix(&hex[..end], 16).map(|value| value as f64).map_err(|_| no_number(rest));
         }
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let value = decimal(&rest[..end])?;
+        let value = decimal(&rest[..end]).ok_or_else(|| no_number(rest))?;
         self.rest = &rest[end..];
         self.with_unit(value)
     }
 
     /// The value times the unit that stands behind it.
-    fn with_unit(&mut self, value: f64) -> Option<f64> {
+    fn with_unit(&mut self, value: f64) -> Result<f64, Wrong<'t>> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.rest.len());
         let (letters, rest) = self.rest.split_at(end);
         self.rest = rest;
@@ -268,10 +312,10 @@ impl Arithmetic<'_> {
             "g" => 3,
             "t" => 4,
             "p" => 5,
-            _ => return None,
+            _ => return Err(Wrong::NoUnit(letters)),
         };
         let kilo = if other { OTHER - self.base.kilo } else { self.base.kilo };
-        Some(value * (kilo as f64).powi(power))
+        Ok(value * (kilo as f64).powi(power))
     }
 }
 

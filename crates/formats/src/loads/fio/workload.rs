@@ -11,6 +11,10 @@ use super::{
     removals::Removals,
     text::Findings,
 };
+use crate::{
+    Span,
+    diagnostic::{Diagnostic, closest},
+};
 use fstone_model::workload::{
     Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
     FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy, OpenSync,
@@ -337,6 +341,10 @@ fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
 /// In which phase each job runs: after a stonewall, those behind it; and after the job that it waits for.
 fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
     let mut levels: Vec<usize> = Vec::new();
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (index, job) in jobs.iter().enumerate() {
+        first.entry(&job.name).or_insert(index);
+    }
     let mut base = 0;
     for (index, job) in jobs.iter().enumerate() {
         if job.stonewall && index > 0 {
@@ -344,20 +352,37 @@ fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
         }
         let mut level = base;
         if let Some(name) = &job.wait_for {
-            match jobs[..index].iter().position(|other| other.name == *name) {
-                Some(other) => level = level.max(levels[other] + 1),
-                None if *name == job.name => {}
-                None => error(
-                    job,
-                    findings,
-                    format!("`{}` waits for `{name}`, but no job before it has that name", job.name),
-                    "name a job that stands above it",
-                ),
+            match first.get(name.as_str()) {
+                Some(other) if *other < index => level = level.max(levels[*other] + 1),
+                // That has been told.
+                _ if *name == job.name => {}
+                known => waits_in_vain(job, name, known.is_some(), &jobs[..index], findings),
             }
         }
         levels.push(level);
     }
     levels
+}
+
+/// Reports a job that waits for none of those before it.
+fn waits_in_vain(job: &Job, name: &str, stands_below: bool, before: &[Job], findings: &mut Findings) {
+    let span = job.waits_at.as_ref().map_or_else(Span::default, |(_, span)| *span);
+    let diagnostic = if stands_below {
+        let what = format!("`{}` waits for `{name}`, which stands below it", job.name);
+        Diagnostic::error(span, what).help(format!("move the section `{name}` above `{}`", job.name))
+    } else {
+        let what = format!("`{}` waits for `{name}`, but no job before it has that name", job.name);
+        let names = before.iter().map(|job| job.name.as_str());
+        let diagnostic = Diagnostic::error(span, what);
+        match closest(name, names) {
+            Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+            None => diagnostic.help("name a job that stands above it, or leave wait_for out"),
+        }
+    };
+    match &job.waits_at {
+        Some((source, _)) => findings.at(source, diagnostic),
+        None => findings.report().push(diagnostic),
+    }
 }
 
 /// The name of a clone's group.
