@@ -6,7 +6,7 @@ use crate::pattern::{distribution_of, pareto_power};
 use fstone_model::load::{Audit, Expected, OperationReport};
 use fstone_model::workload::operation::Target;
 use fstone_model::workload::{
-    Action, Actions, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup, Zones,
+    Action, Actions, ByFileset, Distribution, Extent, FileChoice, Pattern, Phase, Region, ThreadGroup, Zones,
 };
 
 /// Relative difference between expected and observed counts that is worth a warning.
@@ -16,8 +16,16 @@ const MIX_POINTS: f64 = 0.5;
 /// Share of the mean latency above which the engine's own cost is worth a warning.
 const OVERHEAD: f64 = 0.05;
 
+/// An action of a measured phase, and its result.
+type Performed<'a> = (&'a Phase, &'a ThreadGroup, &'a Action, &'a OperationReport);
+
+/// The same as [`actions`], by the filesets that they work on.
+fn by_fileset<'a>(summary: &Summary<'a>) -> ByFileset<Performed<'a>> {
+    ByFileset::of(actions(summary).into_iter().map(|performed| (performed.2, performed)))
+}
+
 /// The measured groups' actions with their results, in the order of the report.
-fn actions<'a>(summary: &Summary<'a>) -> Vec<(&'a Phase, &'a ThreadGroup, &'a Action, &'a OperationReport)> {
+fn actions<'a>(summary: &Summary<'a>) -> Vec<Performed<'a>> {
     let groups =
         summary.workload.measured_phases().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
     groups
@@ -149,12 +157,13 @@ impl Sum {
 
 fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
     let mut sum = Sum::default();
+    let actions = by_fileset(summary);
     for (index, files) in summary.files.iter().enumerate() {
         let count = files.table.live();
         if count == 0 {
             continue;
         }
-        let untouched = untouched(summary, index, |group, action, report| {
+        let untouched = untouched(&actions, index, |group, action, report| {
             let indirect = action.handle.is_some() || action.numbers.is_some();
             if action.operation.nature().changes_names() || action.fileset.is_none() || indirect || group.tour.is_some()
             {
@@ -186,11 +195,12 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
 
 fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<Expected> {
     let mut sum = Sum::default();
+    let actions = by_fileset(summary);
     for (index, files) in summary.files.iter().enumerate() {
         let Some(count) = summary.touched.count(index).filter(|count| count.total > 0) else { continue };
         let total = count.total as f64;
         let (mut skewed, mut tours) = (0, Tours::default());
-        let untouched = untouched(summary, index, |group, action, report| {
+        let untouched = untouched(&actions, index, |group, action, report| {
             let Some(transfer) = action.operation.nature().transfer else { return Some(1.0) };
             if group.region != Region::Whole {
                 return None;
@@ -285,15 +295,12 @@ impl<'g> Tours<'g> {
 /// Share of a fileset's files or blocks that no action is expected to touch: the product over the actions. `None`
 /// when that cannot be told of one of them, or when there are none.
 fn untouched<'a>(
-    summary: &Summary<'a>,
+    actions: &ByFileset<Performed<'a>>,
     fileset: usize,
     mut missed: impl FnMut(&'a ThreadGroup, &'a Action, &'a OperationReport) -> Option<f64>,
 ) -> Option<f64> {
     let mut product = None;
-    for (_, group, action, report) in actions(summary) {
-        if !action.works_on(fileset) {
-            continue;
-        }
+    for (_, group, action, report) in actions.on(fileset) {
         if report.errors > 0 {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use crate::fileset::Files;
 use fstone_model::Workload;
-use fstone_model::workload::Extent;
+use fstone_model::workload::{Action, ByFileset, Extent, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Blocks that are counted at most, by 32 MiB of bits: 1 TiB in blocks of 4 KiB. Larger filesets are not watched: a load
@@ -30,7 +30,8 @@ pub(crate) struct Blocks {
 impl Touched {
     /// Watches the filesets whose blocks can be told apart, in the measured phases.
     pub(crate) fn new(workload: &Workload, files: &[Files]) -> Self {
-        Self { sets: files.iter().enumerate().map(|(index, files)| Blocks::new(workload, index, files)).collect() }
+        let actions = ByFileset::of_phases(workload.measured_phases());
+        Self { sets: files.iter().enumerate().map(|(index, files)| Blocks::new(&actions, index, files)).collect() }
     }
 
     /// Watches nothing.
@@ -64,28 +65,23 @@ pub(crate) struct BlockCount {
 }
 
 impl Blocks {
-    fn new(workload: &Workload, index: usize, files: &Files) -> Option<Self> {
+    fn new(actions: &ByFileset<(&ThreadGroup, &Action)>, index: usize, files: &Files) -> Option<Self> {
         let size = files.sizes.fixed().filter(|size| *size > 0)?;
         let mut block_bytes = None;
-        for phase in workload.measured_phases() {
-            for action in phase.groups.iter().flat_map(|group| group.actions.all()) {
-                if !action.works_on(index) {
-                    continue;
-                }
-                let nature = action.operation.nature();
-                let varies = action.blocks.is_some() || action.handle.is_some() || nature.changes_sizes();
-                if nature.changes_names() || varies || action.fileset.is_none() {
-                    return None;
-                }
-                let Some(transfer) = nature.transfer else { continue };
-                let block = match transfer.extent {
-                    Extent::Whole => nature.largest_block,
-                    Extent::Bytes(bytes) => bytes.min(nature.largest_block),
-                }
-                .clamp(1, size);
-                if *block_bytes.get_or_insert(block) != block {
-                    return None;
-                }
+        for (_, action) in actions.on(index) {
+            let nature = action.operation.nature();
+            let varies = action.blocks.is_some() || action.handle.is_some() || nature.changes_sizes();
+            if nature.changes_names() || varies || action.fileset.is_none() {
+                return None;
+            }
+            let Some(transfer) = nature.transfer else { continue };
+            let block = match transfer.extent {
+                Extent::Whole => nature.largest_block,
+                Extent::Bytes(bytes) => bytes.min(nature.largest_block),
+            }
+            .clamp(1, size);
+            if *block_bytes.get_or_insert(block) != block {
+                return None;
             }
         }
         let block_bytes = block_bytes?;

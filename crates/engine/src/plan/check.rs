@@ -9,9 +9,9 @@ use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, Directories, Distribution, Existing, Extent, FileChoice, Fileset, FinishUnit,
-    IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing, SizeDistribution,
-    Step, ThreadGroup, has_rank,
+    Action, Actions, Amount, Arrivals, ByFileset, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
+    FinishUnit, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing,
+    SizeDistribution, Step, ThreadGroup, has_rank, name_clashes,
 };
 use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
@@ -31,7 +31,8 @@ fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
 pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
     check_amounts(workload)?;
     check_places(workload)?;
-    for fileset in &workload.filesets {
+    let actions = ByFileset::of_phases(&workload.phases);
+    for (index, fileset) in workload.filesets.iter().enumerate() {
         if fileset.directory.split('/').any(|part| part == "..") {
             return refuse(format!(
                 "has a fileset in {:?}, which leads out of the load's directory",
@@ -39,7 +40,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             ));
         }
         if fileset.naming.exact {
-            check_exact(workload, fileset)?;
+            check_exact(fileset, index, &actions)?;
         }
         if fileset.leaf_directories > 0 && fileset.existing == Existing::Require {
             return refuse(format!("has leaf directories in fileset {:?}, which must be there already", fileset.name));
@@ -110,20 +111,22 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
 }
 
 /// Refuses a name for one file where there can be more.
-fn check_exact(workload: &Workload, fileset: &Fileset) -> Result<(), LoadError> {
-    let index = workload.filesets.iter().position(|other| std::ptr::eq(other, fileset)).unwrap_or_default();
+fn check_exact(fileset: &Fileset, index: usize, actions: &ByFileset<(&ThreadGroup, &Action)>) -> Result<(), LoadError> {
     let one =
         fileset.amount == Amount::Files(1) && fileset.directories == Directories::Flat { count: 0, root_too: false };
-    let groups = || workload.phases.iter().flat_map(|phase| &phase.groups);
     let adds = |action: &&Action| {
         let nature = action.operation.nature();
         action.works_on(index) && (nature.names == Names::Added || nature.to.is_some_and(|to| to as usize == index))
     };
-    let adding = groups().flat_map(|group| group.actions.all()).filter(adds).count();
+    let mut adding = actions.on(index).filter(|(_, action)| adds(action));
     // Or it is made by the load itself, once.
     let empty = fileset.preallocated <= 0.0;
-    let made_once = || groups().any(|group| group.actions.all().iter().any(adds) && goes_through_once(group, &adds));
-    if one && (adding == 0 || adding == 1 && empty && made_once()) {
+    let once = match (adding.next(), adding.next()) {
+        (None, _) => true,
+        (Some((group, _)), None) => empty && goes_through_once(group, &adds),
+        (Some(_), Some(_)) => false,
+    };
+    if one && once {
         return Ok(());
     }
     refuse(format!("gives fileset {:?} the name of one file, where there can be more", fileset.name))
@@ -154,8 +157,8 @@ fn check_rate(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError>
     if group.rate_per_second.is_none() && group.arrivals != Arrivals::Even {
         return refuse(format!("has a group {name:?} with Poisson arrivals and no rate of operations"));
     }
-    let sizes: Vec<&SizeDistribution> = workload.filesets.iter().map(|fileset| &fileset.size).collect();
-    if group.bytes_per_second.is_some() && expected_bytes(&group.actions, &sizes) == 0 {
+    let sizes = || workload.filesets.iter().map(|fileset| &fileset.size).collect::<Vec<_>>();
+    if group.bytes_per_second.is_some() && expected_bytes(&group.actions, &sizes()) == 0 {
         return refuse(format!("has a group {name:?} with a rate in bytes whose operations move none"));
     }
     Ok(())
@@ -298,15 +301,13 @@ fn memory_bytes() -> Option<u64> {
 
 /// Refuses filesets that would take each other's files for their own.
 fn check_places(workload: &Workload) -> Result<(), LoadError> {
-    for (index, fileset) in workload.filesets.iter().enumerate() {
-        if let Some(other) = workload.filesets[..index].iter().find(|other| fileset.shares_names_with(other)) {
-            return refuse(format!(
-                "has filesets {} and {} that use the same names; give one a directory",
-                other.name, fileset.name
-            ));
-        }
+    match name_clashes(&workload.filesets).next() {
+        Some((first, later)) => refuse(format!(
+            "has filesets {} and {} that use the same names; give one a directory",
+            workload.filesets[first].name, workload.filesets[later].name
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {

@@ -11,6 +11,7 @@ use crate::measure::Clock;
 use crate::pattern::Roster;
 use crossbeam_utils::CachePadded;
 use fstone_model::workload::{Actions, FsyncPolicy, IoSettings, ThreadGroup};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// How a thread chooses its next action.
@@ -117,6 +118,17 @@ pub(super) struct Common<'a> {
     pub(super) wears_out: bool,
 }
 
+/// The filesets, of so many, that a group's actions work on.
+fn filesets_of(group: &ThreadGroup, filesets: usize) -> Vec<usize> {
+    let actions = group.actions.all();
+    if actions.iter().any(|action| action.fileset.is_none()) {
+        return (0..filesets).collect();
+    }
+    let worked_on = actions.iter().flat_map(|action| action.fileset.into_iter().chain(action.operation.nature().to));
+    let worked_on: BTreeSet<usize> = worked_on.map(|index| index as usize).filter(|index| *index < filesets).collect();
+    worked_on.into_iter().collect()
+}
+
 impl GroupPlan {
     /// How many handles its program has.
     pub(crate) fn handles(&self) -> usize {
@@ -161,9 +173,7 @@ impl GroupPlan {
             Actions::Sequence(sequence) => Selector::Sequence(sequence.len()),
             Actions::Ratio { ratio, .. } => Selector::Ratio { ratio: *ratio, counts: Box::default() },
         };
-        let filesets: Vec<usize> = (0..files.len())
-            .filter(|fileset| spec.actions.all().iter().any(|action| action.works_on(*fileset)))
-            .collect();
+        let filesets = filesets_of(spec, files.len());
         let until_walked = once && (tour.is_some() || actions.iter().any(PlannedAction::walks));
         let mut stop = spec.stop;
         let mut thread_quota = None;
@@ -180,6 +190,9 @@ impl GroupPlan {
             }
         }
         let limits = Limits::new(&stop, u64::from(spec.threads), clock, wears_out);
+        // Only a rate of bytes asks how large files are.
+        let sized = if spec.bytes_per_second.is_some() { files } else { &[] };
+        let sizes: Vec<_> = sized.iter().map(|files| &files.spec.size).collect();
         Self {
             spec: spec.clone(),
             io: manner.io,
@@ -194,7 +207,7 @@ impl GroupPlan {
             queues: manner.queues,
             until_walked,
             thread_quota,
-            schedule: Schedule::of(spec, &files.iter().map(|files| &files.spec.size).collect::<Vec<_>>()),
+            schedule: Schedule::of(spec, &sizes),
             fsyncs: PeriodicFsyncs::new(&spec.fsync),
             filesets,
             found: Vec::new(),

@@ -11,7 +11,7 @@ use crate::measure::Clock;
 use crate::pattern::Roster;
 use fstone_model::Workload;
 use fstone_model::workload::operation::Names;
-use fstone_model::workload::{Action, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
+use fstone_model::workload::{Action, ByFileset, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -63,10 +63,9 @@ impl PhasePlan {
         clock: &Clock,
     ) -> Self {
         let manner = |group: &ThreadGroup| Manner::of(workload, group, witnessed);
-        let actions =
-            || phase.groups.iter().flat_map(|group| group.actions.all().into_iter().map(move |action| (group, action)));
+        let actions = ByFileset::of_phases([phase]);
         let on = |fileset: usize, test: &dyn Fn(&ThreadGroup, &Action) -> bool| {
-            actions().any(|(group, action)| action.works_on(fileset) && test(group, action))
+            actions.on(fileset).any(|(group, action)| test(group, action))
         };
         let threads = phase.groups.iter().map(|group| u64::from(group.threads)).sum();
         let alone = threads == 1 && phase.groups.iter().all(|group| workload.io_of(group).queue_depth <= 1);

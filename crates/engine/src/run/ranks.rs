@@ -5,7 +5,7 @@ use super::running::Running;
 use crate::error::LoadError;
 use crate::fileset::build;
 use crate::fileset::{Files, Sizes};
-use fstone_model::workload::{Phase, Whose};
+use fstone_model::workload::{ByFileset, Phase, Whose};
 
 impl Running<'_> {
     /// Whose files a phase works on, and who works on this rank's; `None` for its own.
@@ -19,10 +19,11 @@ impl Running<'_> {
         let (Some(Whose { of, by }), Some(peers)) = (self.shifted(number), self.options.observer.peers()) else {
             return Ok(Vec::new());
         };
+        let actions = ByFileset::of_phases([phase]);
         let mut own = Vec::new();
         for index in 0..self.files.len() {
             let spec = &self.written.filesets[index];
-            if spec.ranks.is_common() || !super::running::works_on(phase, index) {
+            if spec.ranks.is_common() || actions.on(index).next().is_none() {
                 continue;
             }
             let told = peers.exchange(by, of, self.files[index].snapshot())?;

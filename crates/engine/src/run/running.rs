@@ -17,7 +17,9 @@ use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
-use fstone_model::workload::{DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup};
+use fstone_model::workload::{
+    ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup,
+};
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::borrow::Cow;
@@ -48,6 +50,8 @@ pub(super) struct Running<'a> {
     pub(super) clock: Clock,
     pub(super) depot: Depot,
     pub(super) files: Vec<Files>,
+    /// What all phases do to each fileset.
+    uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
     pub(super) collector: Collector,
     pub(super) touched: Touched,
@@ -70,6 +74,27 @@ pub(super) struct Running<'a> {
     standings: Mutex<Standings>,
     /// Queue depths that were found, by the names of groups.
     found: HashMap<String, Vec<Found>>,
+}
+
+/// What is done to a fileset.
+struct Uses {
+    metadata: bool,
+    changes: bool,
+}
+
+impl Uses {
+    /// Of each fileset.
+    fn of(workload: &Workload) -> Vec<Self> {
+        let actions = ByFileset::of_phases(&workload.phases);
+        let any =
+            |fileset, kind: &dyn Fn(&Operation) -> bool| actions.on(fileset).any(|(_, action)| kind(&action.operation));
+        (0..workload.filesets.len())
+            .map(|fileset| Self {
+                metadata: any(fileset, &|operation| *operation == Operation::Metadata),
+                changes: any(fileset, &|operation| operation.nature().changes()),
+            })
+            .collect()
+    }
 }
 
 /// What the measured phases add up to.
@@ -125,6 +150,7 @@ impl<'a> Running<'a> {
             clock: Clock::get(),
             depot: if workload.data.stamped { depot } else { depot.without_ledger() },
             written,
+            uses: Uses::of(&workload),
             built: vec![false; files.len()],
             touched: Touched::nothing(files.len()),
             pretended: None,
@@ -203,7 +229,6 @@ impl<'a> Running<'a> {
 
     /// What building a fileset needs to know.
     pub(super) fn site(&self, index: usize) -> Site<'_> {
-        let workload = &self.workload;
         let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
         let common = written.has_common_directories();
         let unasked =
@@ -214,8 +239,8 @@ impl<'a> Running<'a> {
             options: self.options,
             index: index as u32,
             real: self.real(),
-            metadata: uses(workload, index, &|operation| *operation == Operation::Metadata),
-            changes: uses(workload, index, &|operation| operation.nature().changes()),
+            metadata: self.uses[index].metadata,
+            changes: self.uses[index].changes,
             directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0) && common,
             at_once: self.real() && unasked && !common,
         }
@@ -282,7 +307,8 @@ impl<'a> Running<'a> {
         }
         let phases = self.workload.phases.clone();
         for (number, phase) in phases.iter().enumerate() {
-            self.build(&|index| phase.measured || works_on(phase, index))?;
+            let actions = ByFileset::of_phases([phase]);
+            self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
                 self.sync(&self.durable()?, "sync").map_err(|error| self.unsettled(error))?;
             }
@@ -564,17 +590,6 @@ impl<'a> Running<'a> {
         let status = ended.map_err(|error| failed(error.to_string()))?;
         if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
     }
-}
-
-/// Whether a phase works on a fileset.
-pub(super) fn works_on(phase: &Phase, fileset: usize) -> bool {
-    phase.groups.iter().flat_map(|group| group.actions.all()).any(|action| action.works_on(fileset))
-}
-
-/// Whether an action on the fileset is of such a kind.
-fn uses(workload: &Workload, fileset: usize, kind: &dyn Fn(&Operation) -> bool) -> bool {
-    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
-    groups.flat_map(|group| group.actions.all()).any(|action| kind(&action.operation) && action.works_on(fileset))
 }
 
 /// User and system time of the process, in nanoseconds.

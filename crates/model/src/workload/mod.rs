@@ -7,10 +7,12 @@
 
 mod action;
 mod actions;
+mod by_fileset;
 mod fileset;
 mod group;
 mod io;
 mod launch;
+mod names;
 mod neighbours;
 pub mod operation;
 mod program;
@@ -20,6 +22,7 @@ mod transfer;
 
 pub use action::{Action, FileChoice, TransactionRule};
 pub use actions::{Actions, Weighted};
+pub use by_fileset::ByFileset;
 pub use fileset::{
     Amount, DEFAULT_BUILD_BLOCK_BYTES, Directories, Existing, Fileset, MAXIMUM_FILES, Naming, PADDED_RANK, RANK,
     Sharing, SizeDistribution, has_rank,
@@ -32,6 +35,7 @@ pub use io::{
     OpenPolicy, OpenSync,
 };
 pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
+pub use names::name_clashes;
 pub use neighbours::{Neighbours, Whose};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};

@@ -5,7 +5,7 @@ use super::{
     text::Findings,
 };
 use crate::{Diagnostics, Span, diagnostic::Diagnostic};
-use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution};
+use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_FILES, Naming, SizeDistribution, name_clashes};
 use std::collections::{HashMap, HashSet};
 
 /// Files of a job that are named one by one; more have to be numbered.
@@ -100,12 +100,8 @@ impl<'l> Filesets<'l> {
 
     /// Two filesets whose files can have the same names, if there are any.
     pub(super) fn conflict(&self) -> Option<(&str, &str)> {
-        /// Each is held against those before it.
-        const COMPARED: usize = 1_000;
-        self.all.iter().take(COMPARED).enumerate().find_map(|(index, later)| {
-            let first = self.all[..index].iter().find(|first| first.shares_names_with(later))?;
-            Some((first.name.as_str(), later.name.as_str()))
-        })
+        let (first, later) = name_clashes(&self.all).next()?;
+        Some((&self.all[first].name, &self.all[later].name))
     }
 
     /// Size of a fileset's files, if they are all alike.

@@ -18,9 +18,10 @@ use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
     ErrorPolicy, Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     LatencyTarget, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
-    SizeDistribution, Stop, ThreadGroup, Tour, Weighted, Workload,
+    SizeDistribution, Stop, ThreadGroup, Tour, Weighted, Workload, name_clashes,
 };
 use std::{
+    collections::HashMap,
     path::{Component, Path},
     time::Duration,
 };
@@ -150,29 +151,26 @@ fn fit_targets(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Re
 }
 
 fn unique<'s>(names: impl Iterator<Item = &'s Field<Text>>, what: &str, report: &mut Report) {
-    let mut seen: Vec<&Field<Text>> = Vec::new();
+    let mut seen: HashMap<&str, &Field<Text>> = HashMap::new();
     for field in names {
-        if let Some(first) = seen.iter().find(|first| first.value == field.value) {
+        let first = *seen.entry(&field.value.0).or_insert(field);
+        if !std::ptr::eq(first, field) {
             report.push(
                 Diagnostic::error(field.span, format!("a {what} named `{}` is there already", field.value.0))
                     .label("the name again")
                     .context(first.span, "the first"),
             );
         }
-        seen.push(field);
     }
 }
 
 /// Two filesets whose files are called alike would take each other's files for their own.
 fn distinct_names(filesets: &[Fileset], surfaces: &[At<FilesetSurface>], report: &mut Report) {
-    // Each is held against those before it; a file with more has been told what is wrong by then.
-    const COMPARED: usize = 1000;
-    for (index, later) in filesets.iter().enumerate().take(COMPARED) {
-        let Some(first) = filesets[..index].iter().position(|first| first.shares_names_with(later)) else { continue };
+    for (first, later) in name_clashes(filesets) {
         let place = |at: &At<FilesetSurface>| at.value.name.as_ref().map_or(at.span, |name| name.span);
-        let names = format!("filesets {} and {} use the same names", filesets[first].name, later.name);
+        let names = format!("filesets {} and {} use the same names", filesets[first].name, filesets[later].name);
         report.push(
-            Diagnostic::error(place(&surfaces[index]), names)
+            Diagnostic::error(place(&surfaces[later]), names)
                 .label("give one a directory")
                 .context(place(&surfaces[first]), "the other"),
         );

@@ -72,3 +72,11 @@ fn who_waits_for_a_name_that_is_mistyped_is_told_the_right_one() {
         assert!(told.contains(part), "{told}");
     }
 }
+
+#[test]
+fn names_that_clash_are_found_among_thousands() {
+    let many: String = (0..1_500).map(|job| format!("[job{job}.x]\n")).collect();
+    let clash = "[one]\nnrfiles=2\nsize=8k\nfilename_format=n$filenum\n[other]\nfilename=n1\n";
+    let told = problems(&format!("[global]\nsize=4k\n{many}{clash}"));
+    assert!(told.contains("files of `n` and of `n1` can have the same names"), "{told}");
+}
