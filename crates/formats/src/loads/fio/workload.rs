@@ -44,6 +44,15 @@ impl Part {
     }
 }
 
+/// What is read back of what a group wrote.
+struct Back<'p> {
+    job: usize,
+    place: &'p Place,
+    /// The name of the group that does it.
+    name: String,
+    written: ThreadGroup,
+}
+
 /// A job whose loops are phases of their own.
 struct Loops<'p> {
     /// How many there are.
@@ -56,6 +65,32 @@ struct Loops<'p> {
     group: ThreadGroup,
 }
 
+/// What the clones of one level do.
+#[derive(Default)]
+struct Level<'p> {
+    number: usize,
+    groups: Vec<ThreadGroup>,
+    /// In a phase before them.
+    first_read: Vec<ThreadGroup>,
+    /// In a phase behind them.
+    back: Vec<Back<'p>>,
+    loops: Vec<Loops<'p>>,
+    /// The longest of any job.
+    ramp: Duration,
+}
+
+/// Phases as they are made, level by level.
+struct Phases<'p> {
+    jobs: &'p [Job],
+    filesets: &'p Filesets<'p>,
+    /// The I/O settings of most jobs.
+    io: IoSettings,
+    /// What groups are called.
+    names: HashMap<String, u32>,
+    all: Vec<Phase>,
+    parts: Vec<Part>,
+}
+
 /// The load, and where each job is in its report. What cannot be is reported.
 pub(super) fn workload(
     name: &str,
@@ -66,157 +101,27 @@ pub(super) fn workload(
 ) -> (Workload, Vec<Part>) {
     let levels = levels(jobs, findings);
     let mut filesets = Filesets::new(size_of);
-    let mut clones: Vec<(usize, u32, Place)> = Vec::new();
-    let mut files = 0u64;
-    'jobs: for (index, job) in jobs.iter().enumerate() {
-        for clone in 0..job.clones {
-            let Some(place) = filesets.of(job, clone, levels[index], placement, findings) else { break };
-            files = files.saturating_add(place.files);
-            if files > MOST_FILES {
-                error(job, findings, format!("more than {MOST_FILES} files"), "give a smaller nrfiles or numjobs");
-                break 'jobs;
-            }
-            clones.push((index, clone, place));
-        }
-    }
+    let clones = clones(jobs, &levels, placement, &mut filesets, findings);
     if let (Some((one, other)), Some(job)) = (filesets.conflict(), jobs.first()) {
         let what = format!("files of `{one}` and of `{other}` can have the same names");
         error(job, findings, what, "give one of the jobs another name or a directory");
     }
-    let verified = jobs.iter().any(|job| job.verify);
     let io = io(jobs, findings);
-    let mut names: HashMap<String, u32> = HashMap::new();
-    let mut phases: Vec<Phase> = Vec::new();
-    let mut parts = Vec::new();
+    let mut making =
+        Phases { jobs, filesets: &filesets, io, names: HashMap::new(), all: Vec::new(), parts: Vec::new() };
     let to_remove = Removals::of(jobs, &clones, &levels);
-    for level in 0..=levels.iter().copied().max().unwrap_or(0) {
-        let mut groups = Vec::new();
-        let mut back = Vec::new();
-        let mut first_read = Vec::new();
-        let mut loops = Vec::new();
-        let mut ramp = Duration::ZERO;
-        for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == level) {
-            let job = &jobs[*index];
-            let group_name = unique(&mut names, &group_name(job, *clone));
-            if job.create_only {
-                parts.push(Part {
-                    job: *index,
-                    clone: *clone,
-                    group: group_name,
-                    again: Vec::new(),
-                    verify: Vec::new(),
-                });
-                continue;
-            }
-            let (count, once) = apart(job, place);
-            let group = group(&once, *clone, place, group_name.clone(), io, &filesets);
-            // Files are gone through by their number, and then as a whole.
-            let goes_through =
-                |action: &Action| matches!(action.choice, FileChoice::RoundRobin | FileChoice::Concatenated);
-            if group.region != Region::Whole && group.actions.all().into_iter().any(goes_through) {
-                let what = format!("`{}` works on a part of each of several files", job.name);
-                error(
-                    job,
-                    findings,
-                    what,
-                    "give jobs of one name the same filesize, and files a whole number of blocks",
-                );
-            }
-            let mut verify = Vec::new();
-            if reads_back(job) {
-                let name = unique(&mut names, &format!("{group_name} verify"));
-                verify.push(name.clone());
-                back.push((*index, place, name, group.clone()));
-            }
-            if count > 1 {
-                loops.push(Loops { count, part: parts.len(), job: *index, place, group: group.clone() });
-            }
-            if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
-                let name = unique(&mut names, &format!("{group_name} pre-read"));
-                let mut reader = reader(job, place, name, &group, &filesets);
-                let cached = IoSettings { engine: IoEngineKind::Psync, direct: false, queue_depth: 1, ..settings(job) };
-                reader.io = overrides(cached, io);
-                first_read.push(reader);
-            }
-            ramp = ramp.max(job.ramp);
-            groups.push(group);
-            parts.push(Part { job: *index, clone: *clone, group: group_name, again: Vec::new(), verify });
+    for number in 0..=levels.iter().copied().max().unwrap_or(0) {
+        let mut level = Level { number, ..Level::default() };
+        for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == number) {
+            making.clone_of(*index, *clone, place, &mut level, findings);
         }
-        if groups.is_empty() {
-            phases.extend(to_remove.phase(level, &filesets));
-            continue;
+        if !level.groups.is_empty() {
+            let at_level = jobs.iter().zip(&levels).filter(|(_, at)| **at == number).map(|(job, _)| job);
+            making.level(level, &at_level.collect::<Vec<_>>(), findings);
         }
-        let at_level = || jobs.iter().zip(&levels).filter(|(_, at)| **at == level).map(|(job, _)| job);
-        let searching = searches(at_level(), findings);
-        if groups.len() as u64 > MAXIMUM_THREADS {
-            let job = jobs.iter().zip(&levels).rfind(|(_, at)| **at == level).map_or(&jobs[0], |(job, _)| job);
-            error(
-                job,
-                findings,
-                format!("{} clones at once; at most {MAXIMUM_THREADS} can run", groups.len()),
-                "give a smaller numjobs",
-            );
-        }
-        let name = if phases.is_empty() { "run".to_owned() } else { format!("run {}", level + 1) };
-        let first = phases.len() + usize::from(!first_read.is_empty());
-        if !first_read.is_empty() {
-            phases.push(not_measured(format!("{name} pre-read"), first_read, Stop::default()));
-        }
-        if !ramp.is_zero() {
-            let mut groups = groups.clone();
-            for group in &mut groups {
-                group.start_delay = Duration::ZERO;
-                group.latency_target = None;
-                // The time that a job runs begins behind it.
-                group.stop.time = None;
-            }
-            let stop = Stop { time: Some(ramp), ..Stop::default() };
-            phases.push(not_measured(format!("{name} ramp"), groups, stop));
-        }
-        if searching {
-            let mut groups_of_search = groups.clone();
-            if !ramp.is_zero() {
-                groups_of_search.iter_mut().for_each(goes_on);
-            }
-            phases.push(not_measured(format!("{name} search"), groups_of_search, Stop::default()));
-            groups.iter_mut().for_each(at_found_depth);
-        }
-        if searching || !ramp.is_zero() {
-            groups.iter_mut().for_each(goes_on);
-        }
-        let stop = if all_end(at_level(), findings) { first_end(&groups) } else { Stop::default() };
-        phases.push(Phase::new(name.clone(), groups, stop));
-        if !back.is_empty() {
-            let written_in = (phases.len() - first) as u32;
-            let read_back = |(index, place, name, written): (usize, &Place, String, ThreadGroup)| {
-                read_back(&jobs[index], place, name, &written, &filesets, written_in)
-            };
-            let back = back.into_iter().map(read_back).collect();
-            phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
-        }
-        for number in 2..=loops.iter().map(|of| of.count).max().unwrap_or(1) {
-            let (mut groups, mut back) = (Vec::new(), Vec::new());
-            for of in loops.iter().filter(|of| number <= of.count) {
-                let part = &mut parts[of.part];
-                let name = unique(&mut names, &format!("{} loop {number}", part.group));
-                let written = ThreadGroup { name: name.clone(), start_delay: Duration::ZERO, ..of.group.clone() };
-                part.again.push(name);
-                let job = &jobs[of.job];
-                if reads_back(job) {
-                    let name = unique(&mut names, &format!("{} verify", written.name));
-                    back.push(read_back(job, of.place, name.clone(), &written, &filesets, 1));
-                    part.verify.push(name);
-                }
-                groups.push(written);
-            }
-            let name = format!("{name} loop {number}");
-            phases.push(Phase::new(name.clone(), groups, Stop::default()));
-            if !back.is_empty() {
-                phases.push(Phase::new(format!("{name} verify"), back, Stop::default()));
-            }
-        }
-        phases.extend(to_remove.phase(level, &filesets));
+        making.all.extend(to_remove.phase(number, &filesets));
     }
+    let Phases { all: phases, parts, .. } = making;
     let share = |percent: u32| f64::from(percent) / 100.0;
     let workload = Workload {
         name: name.to_owned(),
@@ -226,7 +131,7 @@ pub(super) fn workload(
         data: DataPattern {
             compressible: share(jobs.iter().map(|job| job.compress_percent).max().unwrap_or(0)),
             duplicate: share(jobs.iter().map(|job| job.dedupe_percent).max().unwrap_or(0)),
-            stamped: verified,
+            stamped: jobs.iter().any(|job| job.verify),
             repeat: repeated(jobs, findings),
         },
         on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::Stop },
@@ -237,6 +142,152 @@ pub(super) fn workload(
     };
     fit_targets(&workload, jobs, &parts, findings);
     (workload, parts)
+}
+
+/// All clones of all jobs, by the job and its clone, and what each works on.
+fn clones(
+    jobs: &[Job],
+    levels: &[usize],
+    placement: Placement,
+    filesets: &mut Filesets<'_>,
+    findings: &mut Findings,
+) -> Vec<(usize, u32, Place)> {
+    let mut clones = Vec::new();
+    let mut files = 0u64;
+    for (index, job) in jobs.iter().enumerate() {
+        for clone in 0..job.clones {
+            let Some(place) = filesets.of(job, clone, levels[index], placement, findings) else { break };
+            files = files.saturating_add(place.files);
+            if files > MOST_FILES {
+                error(job, findings, format!("more than {MOST_FILES} files"), "give a smaller nrfiles or numjobs");
+                return clones;
+            }
+            clones.push((index, clone, place));
+        }
+    }
+    clones
+}
+
+impl<'p> Phases<'p> {
+    /// Adds to a level what a clone of a job does there.
+    fn clone_of(&mut self, index: usize, clone: u32, place: &'p Place, level: &mut Level<'p>, findings: &mut Findings) {
+        let job = &self.jobs[index];
+        let name = unique(&mut self.names, &group_name(job, clone));
+        let mut part = Part { job: index, clone, group: name.clone(), again: Vec::new(), verify: Vec::new() };
+        if job.create_only {
+            self.parts.push(part);
+            return;
+        }
+        let (count, once) = apart(job, place);
+        let group = group(&once, clone, place, name.clone(), self.io, self.filesets);
+        check_parts(job, &group, findings);
+        if reads_back(job) {
+            let name = unique(&mut self.names, &format!("{name} verify"));
+            part.verify.push(name.clone());
+            level.back.push(Back { job: index, place, name, written: group.clone() });
+        }
+        if count > 1 {
+            level.loops.push(Loops { count, part: self.parts.len(), job: index, place, group: group.clone() });
+        }
+        if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
+            let name = unique(&mut self.names, &format!("{name} pre-read"));
+            let mut reader = reader(job, place, name, &group, self.filesets);
+            let cached = IoSettings { engine: IoEngineKind::Psync, direct: false, queue_depth: 1, ..settings(job) };
+            reader.io = overrides(cached, self.io);
+            level.first_read.push(reader);
+        }
+        level.ramp = level.ramp.max(job.ramp);
+        level.groups.push(group);
+        self.parts.push(part);
+    }
+
+    /// Adds the phases of a level, whose jobs these are.
+    fn level(&mut self, level: Level<'p>, jobs: &[&Job], findings: &mut Findings) {
+        let Level { number, mut groups, first_read, back, loops, ramp } = level;
+        let searching = searches(jobs.iter().copied(), findings);
+        if groups.len() as u64 > MAXIMUM_THREADS {
+            let what = format!("{} clones at once; at most {MAXIMUM_THREADS} can run", groups.len());
+            error(jobs.last().unwrap_or(&&self.jobs[0]), findings, what, "give a smaller numjobs");
+        }
+        let name = if self.all.is_empty() { "run".to_owned() } else { format!("run {}", number + 1) };
+        if !first_read.is_empty() {
+            self.all.push(not_measured(format!("{name} pre-read"), first_read, Stop::default()));
+        }
+        let first = self.all.len();
+        self.ahead(&name, &mut groups, ramp, searching);
+        let stop = if all_end(jobs.iter().copied(), findings) { first_end(&groups) } else { Stop::default() };
+        self.all.push(Phase::new(name.clone(), groups, stop));
+        self.read_back(&name, back, (self.all.len() - first) as u32);
+        for number in 2..=loops.iter().map(|of| of.count).max().unwrap_or(1) {
+            self.further_loop(&name, number, &loops);
+        }
+    }
+
+    /// Adds what groups do before they are measured: a ramp, and a search for their queue depths. They go on from there.
+    fn ahead(&mut self, name: &str, groups: &mut [ThreadGroup], ramp: Duration, searching: bool) {
+        if !ramp.is_zero() {
+            let mut groups = groups.to_vec();
+            for group in &mut groups {
+                group.start_delay = Duration::ZERO;
+                group.latency_target = None;
+                // The time that a job runs begins behind it.
+                group.stop.time = None;
+            }
+            let stop = Stop { time: Some(ramp), ..Stop::default() };
+            self.all.push(not_measured(format!("{name} ramp"), groups, stop));
+        }
+        if searching {
+            let mut groups_of_search = groups.to_vec();
+            if !ramp.is_zero() {
+                groups_of_search.iter_mut().for_each(goes_on);
+            }
+            self.all.push(not_measured(format!("{name} search"), groups_of_search, Stop::default()));
+            groups.iter_mut().for_each(at_found_depth);
+        }
+        if searching || !ramp.is_zero() {
+            groups.iter_mut().for_each(goes_on);
+        }
+    }
+
+    /// Adds the phase in which is read back what was written in so many phases, if anything is.
+    fn read_back(&mut self, name: &str, back: Vec<Back<'_>>, written_in: u32) {
+        if back.is_empty() {
+            return;
+        }
+        let read_back =
+            |of: Back<'_>| read_back(&self.jobs[of.job], of.place, of.name, &of.written, self.filesets, written_in);
+        let groups = back.into_iter().map(read_back).collect();
+        self.all.push(Phase::new(format!("{name} verify"), groups, Stop::default()));
+    }
+
+    /// Adds the phases of a further loop, with the jobs that have so many.
+    fn further_loop(&mut self, name: &str, number: u64, loops: &[Loops<'p>]) {
+        let (mut groups, mut back) = (Vec::new(), Vec::new());
+        for of in loops.iter().filter(|of| number <= of.count) {
+            let part = &mut self.parts[of.part];
+            let name = unique(&mut self.names, &format!("{} loop {number}", part.group));
+            let written = ThreadGroup { name: name.clone(), start_delay: Duration::ZERO, ..of.group.clone() };
+            part.again.push(name);
+            if reads_back(&self.jobs[of.job]) {
+                let name = unique(&mut self.names, &format!("{} verify", written.name));
+                part.verify.push(name.clone());
+                back.push(Back { job: of.job, place: of.place, name, written: written.clone() });
+            }
+            groups.push(written);
+        }
+        let name = format!("{name} loop {number}");
+        self.all.push(Phase::new(name.clone(), groups, Stop::default()));
+        self.read_back(&name, back, 1);
+    }
+}
+
+/// Reports a job that goes through several files, of each of which it has a part: files are gone through by their number, and then as a whole.
+fn check_parts(job: &Job, group: &ThreadGroup, findings: &mut Findings) {
+    let goes_through = |action: &Action| matches!(action.choice, FileChoice::RoundRobin | FileChoice::Concatenated);
+    if group.region != Region::Whole && group.actions.all().into_iter().any(goes_through) {
+        let what = format!("`{}` works on a part of each of several files", job.name);
+        error(job, findings, what, "give jobs of one name the same filesize, and files a whole number of blocks");
+    }
 }
 
 /// A phase whose operations are in no figures.
