@@ -24,7 +24,7 @@ impl<E: Io> Worker<'_, E> {
         let mut last_end = now;
         let paced = !READS && self.group.schedule.is_some();
         let think = clock.ticks(self.group.spec.think_time);
-        let (think_every, mut since_pause) = (self.group.spec.think_every, 0);
+        let (think_every, mut since_pause) = (self.group.spec.think_every.max(1), 0);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let passes = !READS && self.group.spec.invalidate_every.is_some();
         let pauses = !READS && (think > 0 || passes || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));

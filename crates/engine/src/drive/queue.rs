@@ -308,18 +308,18 @@ impl<E: Io> Worker<'_, E> {
     #[inline(always)]
     fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, end: u64, point: &mut Point) {
         self.account(point, end);
-        let wrote = outcome.is_ok_and(|done| done.written_bytes > 0);
+        let (wrote, moved) =
+            outcome.map_or((false, 0), |done| (done.written_bytes > 0, done.read_bytes + done.written_bytes));
         match outcome {
-            Ok(done) => {
-                self.completed(index, done, latency_ns);
-                if self.group.spec.invalidate_every.is_some() {
-                    self.drop_at_passes(done.read_bytes + done.written_bytes);
-                }
-            }
+            Ok(done) => self.completed(index, done, latency_ns),
             Err(fault) => self.failed(index, fault),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
             self.fsync_after(wrote);
+        }
+        // Behind an fsync: what is still to be written cannot be dropped.
+        if self.group.spec.invalidate_every.is_some() {
+            self.drop_at_passes(moved);
         }
     }
 

@@ -310,6 +310,23 @@ fn each_pass_over_kept_files_begins_cold() {
     }
 }
 
+/// What was written stays in memory until it is durable: a pass that ends with an fsync is dropped behind that, at any depth.
+#[test]
+fn a_pass_that_ends_with_an_fsync_is_dropped_behind_it() {
+    const SIZE: u64 = 64 * 4096;
+    let directory = on_disk();
+    for (engine, depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::Libaio, 8)] {
+        let write = Operation::Write(transfer(Extent::Bytes(4096), Pattern::Cursor { shared: false }));
+        let io = IoOverrides { engine: Some(engine), queue_depth: Some(depth), ..IoOverrides::default() };
+        let threads = keeping("group", mix(&[(1, action(write))]), io);
+        let fsync = FsyncPolicy { every_operations: 64, ..FsyncPolicy::default() };
+        let threads = ThreadGroup { threads: 1, invalidate_every: Some(SIZE), fsync, ..threads };
+        let load = workload(fileset(1, SIZE), threads, operations(64));
+        flawless(&Workload { final_sync: FinalSync::None, ..load }, directory.path());
+        assert_eq!(cached_bytes(directory.path()), 0, "{engine:?}");
+    }
+}
+
 #[test]
 fn the_kernel_reads_ahead_as_it_is_told() {
     const SIZE: u64 = 64 * 4096;

@@ -12,6 +12,7 @@ mod ffsb;
 mod groups;
 mod integrity;
 mod ownership;
+mod policies;
 mod program;
 mod promises;
 mod support;
