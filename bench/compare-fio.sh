@@ -3,7 +3,7 @@
 #
 #   bench/compare-fio.sh [counts|witness|readers|speed]...      (default: counts witness)
 #
-# counts        reads, writes, bytes, fsyncs and files of some 90 job files, from both tools' JSON and the directories
+# counts        reads, writes, bytes, fsyncs and files of some 100 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
 # readers       programs that read fio's JSON and logs, unchanged: fio_jsonplus_clat2csv and fiologparser.py of fio's own tools (TOOLS),
 #               and fio-plot (from PyPI), each where it is installed
@@ -98,6 +98,9 @@ pareto rw=randread;size=1m;bs=4k;random_distribution=pareto:0.3
 zoned rw=randread;size=1m;bs=4k;random_distribution=zoned:60/10:30/20:10/
 zoned-bytes rw=randwrite;size=1m;bs=4k;random_distribution=zoned_abs:60/128k:40/
 holes rw=read:4k;size=1m;bs=4k
+holes-larger rw=read:4k;size=1m;io_size=3m;bs=4k
+holes-passes rw=read:8k;size=1m;io_size=3m;loops=2;bs=4k
+holes-part rw=write:12k;size=1m;loops=2;bs=12k
 holes-odd rw=write:3k;size=64k;bs=4k
 backwards rw=read:-8k;size=1m;bs=4k
 bursts rw=randread:8;size=1m;bs=4k
