@@ -65,7 +65,8 @@ impl Gaps {
     /// How many passes a job makes that moves so much in a loop: one for each loop, and more until what is left of its `io_size` is less than a block.
     fn passes(&self, job: &Job, bytes: u64) -> u64 {
         let Some(blocks) = self.blocks_in_all_directions(job) else { return 1 };
-        let wanted = if job.io_size.is_some() { bytes } else { 0 };
+        // An io_size of 0 is none.
+        let wanted = if job.io_size.is_some_and(|amount| amount.of(bytes) > 0) { bytes } else { 0 };
         passes(job, wanted, self.block, blocks.saturating_mul(self.block))
     }
 

@@ -216,6 +216,7 @@ fn strides_and_bursts_are_those_of_fio() {
         // Where its blocks end with the file, or one would end behind it, a loop ends, and the last one is a whole one.
         ("rw=read:8k\nbs=4k\nsize=1m\nloops=3", 8192, 258),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=512k", 8192, 128),
+        ("rw=read:8k\nbs=4k\nsize=1m\nio_size=0", 8192, 86),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m", 8192, 768),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m\nloops=2", 8192, 774),
         ("rw=read:12k\nbs=64k\nsize=1m\nio_size=3m\nloops=2", 12 << 10, 52),
