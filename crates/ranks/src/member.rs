@@ -33,7 +33,9 @@ struct Inbox {
 #[derive(Debug)]
 struct Doing {
     state: State,
-    /// When the load last completed anything.
+    /// Bytes that it has moved there. One large file takes long, and is one operation.
+    bytes: u64,
+    /// When the load last completed anything, or moved bytes.
     moved: Instant,
     /// Whether it waits for other ranks, which does not count as a standstill.
     waiting: bool,
@@ -80,8 +82,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Member {
     pub(crate) fn new(rank: u32, size: u32, common: Common, phases: Vec<String>, requests: Sender<Request>) -> Self {
         let Common { seed, whose } = common;
-        let doing =
-            Doing { state: State { at: "setup".into(), ..State::default() }, moved: Instant::now(), waiting: false };
+        let state = State { at: "setup".into(), ..State::default() };
+        let doing = Doing { state, bytes: 0, moved: Instant::now(), waiting: false };
         Self {
             rank,
             size,
@@ -106,15 +108,16 @@ impl Member {
 
     /// Notes the load's progress, for signs of life. To be called with the engine's progress.
     pub fn progress(&self, progress: &Progress) {
-        self.doing(&progress.phase, progress.operations);
+        self.doing(&progress.phase, progress.operations, progress.bytes);
     }
 
-    fn doing(&self, at: &str, operations: u64) {
+    fn doing(&self, at: &str, operations: u64, bytes: u64) {
         let mut doing = locked(&self.doing);
-        if doing.state.at != at || doing.state.operations != operations {
+        if doing.state.at != at || doing.state.operations != operations || doing.bytes != bytes {
             doing.moved = Instant::now();
             at.clone_into(&mut doing.state.at);
             doing.state.operations = operations;
+            doing.bytes = bytes;
         }
     }
 
@@ -213,7 +216,7 @@ impl Peers for Member {
     fn begin(&self, phase: usize) -> Result<(), Parted> {
         match self.ask(Call::Begin { phase: u32::try_from(phase).unwrap_or(u32::MAX) })? {
             Answer::At { clock_ns } => {
-                self.doing(self.phases.get(phase).map_or("", String::as_str), 0);
+                self.doing(self.phases.get(phase).map_or("", String::as_str), 0, 0);
                 // All other ranks of this machine wake at the same moment.
                 self.first.store(priority::go_first(true), Ordering::Relaxed);
                 sleep_until(clock_ns);
@@ -272,5 +275,24 @@ impl Peers for Member {
 
     fn parted(&self) -> bool {
         self.parted.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_file_that_is_not_done_are_progress() {
+        let (sender, _requests) = std::sync::mpsc::channel();
+        let member = Member::new(0, 1, Common { seed: 1, whose: Vec::new() }, Vec::new(), sender);
+        let moved = || locked(&member.doing).moved;
+        let told = |bytes| member.progress(&Progress { phase: "setup".into(), bytes, ..Progress::default() });
+        let begun = moved();
+        std::thread::sleep(Duration::from_millis(1));
+        told(0);
+        assert_eq!(moved(), begun, "nothing has happened");
+        told(1 << 20);
+        assert!(moved() > begun);
     }
 }

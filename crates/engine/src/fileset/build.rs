@@ -507,7 +507,8 @@ impl<'a> Builder<'a> {
                     offset += written as u64;
                 }
                 source.settle(length as usize, destination, true);
-                if self.told.goes_on().is_err() {
+                // One file may be all there is, and take an hour.
+                if self.told.breathe(self.files, self.bytes + offset).is_err() {
                     return Err(("write", Errno::CANCELED));
                 }
             }

@@ -318,6 +318,41 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     assert!(report.clock.cost_ns > 0.0);
 }
 
+/// Ends the load once it has seen a file grow that is not done.
+#[derive(Default)]
+struct Patience {
+    cancel: AtomicBool,
+    told: Mutex<Vec<(u64, u64)>>,
+}
+
+impl Observer for Patience {
+    fn progress(&self, progress: &Progress) {
+        let mut told = self.told.lock().expect("alone");
+        told.push((progress.operations, progress.bytes));
+        self.cancel.store(told.len() == 2, Ordering::Relaxed);
+    }
+}
+
+/// Who waits for one large file must see that it grows: nothing else tells it from one that hangs.
+#[test]
+fn a_file_that_takes_long_to_fill_is_progress() {
+    let directory = in_memory();
+    let files = Fileset { build_block_bytes: 1, ..fileset(1, 16 << 20) };
+    let load = workload(files, group(1, reads()), operations(1));
+    let seen = Patience::default();
+    let options = RunOptions {
+        seed: 1,
+        cancel: &seen.cancel,
+        observer: &seen,
+        measure_null: false,
+        ownership: Ownership::Marked,
+    };
+    let ended = run(&load, directory.path(), &options);
+    let told = seen.told.lock().expect("alone");
+    assert!(matches!(ended, Err(LoadError::Interrupted)), "{ended:?} {told:?}");
+    assert!(matches!(told[..], [(0, first), (0, second)] if 0 < first && first < second), "{told:?}");
+}
+
 /// What watches from outside, such as the device's counters, does not see what is not measured.
 #[test]
 fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
