@@ -256,6 +256,14 @@ pub struct Span {
     pub end_ns: u64,
 }
 
+impl Span {
+    /// From its begin to its end.
+    #[must_use]
+    pub const fn length_ns(self) -> u64 {
+        self.end_ns.saturating_sub(self.begin_ns)
+    }
+}
+
 /// Fsyncs of a group's policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupFsyncs {

@@ -1,5 +1,6 @@
 //! The result of one load of many ranks: the merged report, and what each rank and each node contributed.
 
+use crate::load::Span;
 pub use crate::ranked::{
     ClockComparison, MOST_DRIFT_PPM, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE,
     Stonewall,
@@ -23,9 +24,26 @@ pub struct RanksReport {
     /// The ranks and how they met.
     #[serde(flatten)]
     pub ranked: Ranked,
+    /// When the ranks were at each action, of the phases in which each rank has one thread that performs them one after the other.
+    #[serde(default)]
+    pub action_spans: Vec<ActionSpan>,
     /// All ranks that reported, as one load: counts and histograms are sums, the time is from the first rank's begin to the last
     /// one's end, and the series is on one axis.
     pub load: LoadReport,
+}
+
+/// When the ranks were at an action of a phase: from the first rank's begin of it to the last rank's end, since the first rank began the
+/// phase.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionSpan {
+    /// The phase's name.
+    pub phase: String,
+    /// The action's name.
+    pub action: String,
+    /// Ranks that performed it and reported.
+    pub ranks: u32,
+    /// By rank 0's clock.
+    pub span: Span,
 }
 
 impl RanksReport {
@@ -38,6 +56,13 @@ impl RanksReport {
     /// What each rank that ended the phase of this name did in it.
     pub fn of_phase(&self, phase: &str) -> impl Iterator<Item = &RankPhase> {
         self.ranked.per_rank.iter().flat_map(|rank| &rank.phases).filter(move |of_rank| of_rank.name == phase)
+    }
+
+    /// When all ranks that ended a phase were at its action of this name; `None` if that is not known of all of them.
+    #[must_use]
+    pub fn action_span(&self, meeting: &PhaseMeeting, action: &str) -> Option<Span> {
+        let of_action = |span: &&ActionSpan| span.phase == meeting.name && span.action == action;
+        self.action_spans.iter().find(of_action).filter(|span| span.ranks == meeting.ranks).map(|span| span.span)
     }
 
     /// The merged report with all of this in it, as one report of a load.

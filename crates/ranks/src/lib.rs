@@ -2,7 +2,8 @@
 //!
 //! Reading order: [`Transport`] is all that is asked of whoever carries messages (MPI, in `fstone-mpi`; channels, in [`simulated`]);
 //! `message` is what ranks say; `member` is a rank, and its [`Peers`](fstone_engine::Peers) for the engine; `coordinator` is what rank 0
-//! does besides; [`run`] has both; `clocks` compares clocks; `merge` makes one report of many.
+//! does besides; [`run`] has both; `clocks` compares clocks; `merge` makes one report of many, and `spans` says when the ranks were at each
+//! action.
 //!
 //! Nobody waits forever: no call waits for a rank without a time limit. Rank 0 hears from every rank about once a second, and every rank
 //! from rank 0. This crate starts no process and prints nothing.
@@ -17,6 +18,7 @@ mod message;
 mod priority;
 mod run;
 pub mod simulated;
+mod spans;
 mod transport;
 
 pub use facts::Facts;

@@ -5,6 +5,7 @@
 //! having counted all values in one: a percentile of the sum is that of all values, to the bit.
 
 use crate::message::{Passed, PassedWall};
+use crate::spans::Spans;
 use fstone_model::Histogram;
 use fstone_model::load::{ErrorReport, GroupFsyncs, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
@@ -63,6 +64,7 @@ pub(crate) struct Merger {
     synced_ns: Vec<u64>,
     /// When each rank closed each measured phase, from the phase's first begin.
     closings: Vec<Vec<Span>>,
+    spans: Spans,
     load: LoadReport,
     merged: u32,
     /// When the first of the ranks that reported began each measured phase, from the phase's first begin.
@@ -107,6 +109,7 @@ impl Merger {
             first_begins,
             synced_ns: vec![0; stretches.len()],
             closings: vec![Vec::new(); stretches.len()],
+            spans: Spans::new(workload.measured_phases()),
             before_ns: vec![0; stretches.len()],
             stretches,
             load: LoadReport::default(),
@@ -210,6 +213,12 @@ impl Merger {
             })
             .collect();
         let late: Vec<u64> = (0..self.stretches.len()).map(|phase| self.late_ns(rank, phase)).collect();
+        // Since the phase's first begin; where that is on the axis is known when all are there.
+        let since_first = |phase: usize, ns: u64| {
+            let (before, late) = (before.get(phase).copied().unwrap_or(0), late.get(phase).copied().unwrap_or(0));
+            ns.saturating_sub(before) + late
+        };
+        self.spans.add(&report.operations, since_first);
         let load = &mut self.load;
         load.threads += report.threads;
         load.setup_ns = load.setup_ns.max(report.setup_ns);
@@ -237,9 +246,8 @@ impl Merger {
             latency.merge(&one.latency);
             // A phase that the rank never came to has nothing.
             let phase = self.of_operation.get(index).copied().unwrap_or(0);
-            let (Some(spans), Some(before)) = (one.at_work, before.get(phase)) else { continue };
-            // Since the phase's first begin; where that is on the axis is known when all are there.
-            let place = |ns: u64| ns.saturating_sub(*before) + late.get(phase).copied().unwrap_or(0);
+            let Some(spans) = one.at_work.filter(|_| phase < before.len()) else { continue };
+            let place = |ns: u64| since_first(phase, ns);
             let [work, closing] = spans.map(|span| Span { begin_ns: place(span.begin_ns), end_ns: place(span.end_ns) });
             // All groups of a phase have the same.
             if let Some(closings) = self.closings.get_mut(phase).filter(|all| all.last() != Some(&closing)) {
@@ -356,7 +364,8 @@ impl Merger {
             per_rank,
             per_node,
         };
-        RanksReport { name: self.name, seed: self.seed, ranked, load: self.load }
+        let action_spans = self.spans.finish();
+        RanksReport { name: self.name, seed: self.seed, ranked, action_spans, load: self.load }
     }
 
     /// Puts what was counted since its phase's begin at its place on the axis.

@@ -439,14 +439,13 @@ fn a_shared_file_is_written_in_pieces_that_take_turns() {
         let runs = if deadline.is_none() { Runs { total_bytes: 5000, ..runs } } else { runs };
         let transfer = |pattern| Transfer { extent: Extent::Bytes(500), block_bytes: 500, pattern, fsync: false };
         let program = |operation: Operation| {
-            let by = |operation| Action { handle: Some(0), ..Action::new("a", operation, Some(0)) };
-            let close = Action { name: "close".into(), ..by(Operation::Close) };
+            let by = |name: &str, operation| Action { handle: Some(0), ..Action::new(name, operation, Some(0)) };
             let times = runs.total_bytes / 500;
             let finish = Step::Finish { count: 1, unit: FinishUnit::Operations, of: Some("close".into()) };
             Actions::Program(vec![
-                Step::Perform { action: by(Operation::Open), times: 1 },
-                Step::Perform { action: by(operation), times },
-                Step::Perform { action: close, times: 1 },
+                Step::Perform { action: by("open", Operation::Open), times: 1 },
+                Step::Perform { action: by("move", operation), times },
+                Step::Perform { action: by("close", Operation::Close), times: 1 },
                 finish,
             ])
         };
@@ -467,6 +466,15 @@ fn a_shared_file_is_written_in_pieces_that_take_turns() {
         let report = told.report.expect("rank 0 was told");
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
         assert_eq!(report.ranked.completed, 3, "{:?}", report.ranked.per_rank);
+        for meeting in &report.ranked.phases {
+            let span = |action: &str| report.action_span(meeting, action);
+            let (open, moved) = (span("open").expect("all did"), span("move").expect("all did"));
+            assert!(open.begin_ns < moved.begin_ns && open.end_ns <= moved.end_ns, "{open:?} {moved:?}");
+            assert!(moved.length_ns() > 0 && moved.end_ns <= meeting.length_ns, "{moved:?} {meeting:?}");
+            let closed = span("close");
+            assert!(closed.is_none_or(|closed| moved.end_ns <= closed.end_ns), "{moved:?} {closed:?}");
+            assert!(closed.is_some() || deadline.is_some(), "{meeting:?}");
+        }
         let written = report.ranked.per_rank[0].phases[0].written_bytes;
         assert!(written > 0 && (deadline.is_some() || written == 5000));
         for rank in &report.ranked.per_rank {

@@ -57,16 +57,16 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".into(), |seconds| format!("{seconds:.6}"));
         let _ = writeln!(
             out,
-            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10.6} {:<10} {:<10.6} {}{}",
+            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10} {:<10} {:<10.6} {}{}",
             line.access.name(),
             line.bandwidth(),
             line.iops(),
             known(mean),
             kib(results.ior.block_bytes),
             kib(results.ior.transfer_bytes),
-            known(line.longest[0]),
-            line.moving_seconds(),
-            known(line.longest[2]),
+            known(line.seconds_of[0]),
+            known(line.seconds_of[1]),
+            known(line.seconds_of[2]),
             line.seconds,
             line.repetition,
             line.lacking.as_ref().map(|words| format!("  ! {words}")).unwrap_or_default()
@@ -187,7 +187,8 @@ pub fn json(results: &Results<'_>) -> Value {
 }
 
 fn line_json(line: &Line<'_>) -> Value {
-    let [open, fsync, close] = line.longest;
+    let [longest_open, fsync, longest_close] = line.longest;
+    let [open, moving, close] = line.seconds_of;
     let mut value = json!({
         "repetition": line.repetition,
         "bytes": line.bytes,
@@ -197,9 +198,12 @@ fn line_json(line: &Line<'_>) -> Value {
         "transfers_per_second": line.transfers_per_second(),
         "iops": line.iops(),
         "seconds": line.seconds,
-        "longest_open_seconds": open,
+        "open_seconds": open,
+        "moving_seconds": moving,
+        "close_seconds": close,
+        "longest_open_seconds": longest_open,
         "longest_fsync_seconds": fsync,
-        "longest_close_seconds": close,
+        "longest_close_seconds": longest_close,
         "phase_seconds": line.meeting.seconds(),
         "start_skew_ns": line.meeting.start_skew_ns,
         "stop_skew_ns": line.meeting.stop_skew_ns,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::loads::letters;
 use fstone_model::{
-    load::OperationReport,
+    load::{OperationReport, Span},
     ranks::{PhaseMeeting, RanksReport},
 };
 use std::time::Duration;
@@ -36,6 +36,9 @@ pub(super) struct Line<'r> {
     pub(super) seconds: f64,
     /// Longest of all tasks: open, fsync, close. Nothing for what no task did within its program, as what a deadline ended does not close.
     pub(super) longest: [Option<f64>; 3],
+    /// From the first task's begin to the last one's end, as IOR has it: open, the transfers with their fsync, close. Tasks are not at the
+    /// same at once, so these may overlap. Nothing for what is not known of all tasks.
+    pub(super) seconds_of: [Option<f64>; 3],
     pub(super) meeting: &'r PhaseMeeting,
     /// The transfers.
     pub(super) moves: Option<&'r OperationReport>,
@@ -57,15 +60,10 @@ impl Line<'_> {
         if self.seconds > 0.0 { count / self.seconds } else { 0.0 }
     }
 
-    /// The time without open and close. The fsync belongs to it, as in IOR.
-    pub(super) fn moving_seconds(&self) -> f64 {
-        let [open, _, close] = self.longest;
-        (self.seconds - open.unwrap_or(0.0) - close.unwrap_or(0.0)).max(0.0)
-    }
-
-    /// Transfers over that time: IOR's column IOPS, where its summary has the whole time.
+    /// Transfers over the time in which any task was at them: IOR's column IOPS, where its summary has the whole time. So has this if that
+    /// time is not known.
     pub(super) fn iops(&self) -> f64 {
-        let seconds = self.moving_seconds();
+        let seconds = self.seconds_of[1].unwrap_or(self.seconds);
         if seconds > 0.0 { self.transfers as f64 / seconds } else { 0.0 }
     }
 }
@@ -97,6 +95,12 @@ impl<'r> Results<'r> {
             let done = self.operation(phase, name).filter(|operation| operation.invocations > 0)?;
             Some(Duration::from_nanos(done.latency.max_ns()).as_secs_f64())
         };
+        let span = |name: &str| self.report.action_span(meeting, name);
+        let synced_apart = sync.map_or(0.0, PhaseMeeting::seconds);
+        let moving = span(stage.access.name()).map(|moves| {
+            let fsync = span(FSYNC).unwrap_or(moves);
+            seconds(Span { end_ns: fsync.end_ns.max(moves.end_ns), ..moves }) + synced_apart
+        });
         let whole = self.ior.task_bytes().saturating_mul(u64::from(self.report.ranked.ranks));
         let synced = stage.sync.as_deref().unwrap_or(&stage.phase);
         let moves = self.operation(&stage.phase, stage.access.name());
@@ -106,8 +110,9 @@ impl<'r> Results<'r> {
             bytes,
             // Of a task that was lost there are bytes, and no report.
             transfers: bytes / self.ior.transfer_bytes.max(1),
-            seconds: meeting.seconds() + sync.map_or(0.0, PhaseMeeting::seconds),
+            seconds: meeting.seconds() + synced_apart,
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
+            seconds_of: [span(OPEN).map(seconds), moving, span(CLOSE).map(seconds)],
             meeting,
             moves,
             lacking: letters::lacking(self.report, meeting, (bytes, whole), stage.sync.as_deref()),
@@ -117,4 +122,8 @@ impl<'r> Results<'r> {
     fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {
         self.report.load.operations.iter().find(|operation| operation.group == phase && operation.name == name)
     }
+}
+
+fn seconds(span: Span) -> f64 {
+    Duration::from_nanos(span.length_ns()).as_secs_f64()
 }

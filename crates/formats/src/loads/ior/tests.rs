@@ -4,8 +4,8 @@ use crate::{
     loads::{letters::CommandLine, native},
 };
 use fstone_model::Histogram;
-use fstone_model::load::{LoadReport, OperationReport};
-use fstone_model::ranks::{PhaseMeeting, RankPhase, RankReport, Ranked, RanksReport};
+use fstone_model::load::{LoadReport, OperationReport, Span};
+use fstone_model::ranks::{ActionSpan, PhaseMeeting, RankPhase, RankReport, Ranked, RanksReport};
 use fstone_model::workload::{Actions, Existing, Neighbours, Operation, Pattern, Runs, Step, Workload};
 use std::time::Duration;
 
@@ -146,7 +146,50 @@ fn a_line_is_of_the_same_tasks_throughout() {
     let text = print(&results);
     let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
     let words: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(words[6..], ["0.002000", "0.998000", "-", "1.000000", "0"], "{row}");
+    assert_eq!(words[6..], ["-", "-", "-", "1.000000", "0"], "{row}");
+    assert_eq!(line["iops"], 20.0, "by the whole time, where the other is not known");
+}
+
+/// As IOR computes them: while one task still opens its file, the other writes.
+#[test]
+fn times_are_from_the_first_begin_to_the_last_end() {
+    let ior = read("-F -w -e -b 1m -t 4k").expect("right");
+    let plan = ior.plan();
+    let phase = &plan.stages[0].phase;
+    let operation = |name: &str, longest_ms: u64| OperationReport {
+        group: phase.clone(),
+        name: name.into(),
+        invocations: 2,
+        latency: Histogram::from_values(&[longest_ms * 1_000_000; 2]),
+        ..OperationReport::default()
+    };
+    let operations =
+        vec![operation("open", 600), operation("write", 10), operation("fsync", 50), operation("close", 100)];
+    let span = |action: &str, begin: u64, end: u64| ActionSpan {
+        phase: phase.clone(),
+        action: action.into(),
+        ranks: 2,
+        span: Span { begin_ns: begin * 1_000_000, end_ns: end * 1_000_000 },
+    };
+    let action_spans =
+        vec![span("open", 0, 600), span("write", 100, 850), span("fsync", 500, 900), span("close", 550, 1000)];
+    let wrote = RankPhase { name: phase.clone(), written_bytes: 1 << 20, ..RankPhase::default() };
+    let task = |rank| RankReport { rank, phases: vec![wrote.clone()], ..RankReport::default() };
+    let meeting = PhaseMeeting { name: phase.clone(), ranks: 2, length_ns: 1_000_000_000, ..PhaseMeeting::default() };
+    let per_rank = vec![task(0), task(1)];
+    let ranked = Ranked { ranks: 2, merged: 2, completed: 2, phases: vec![meeting], per_rank, ..Ranked::default() };
+    let load = LoadReport { operations, ..LoadReport::default() };
+    let report = RanksReport { ranked, action_spans, load, ..RanksReport::default() };
+    let place = Place::default();
+    let results = Results { ior: &ior, plan: &plan, report: &report, place: &place };
+    let text = print(&results);
+    let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[6..], ["0.600000", "0.800000", "0.450000", "1.000000", "0"], "{row}");
+    assert_eq!(words[2], "640", "512 transfers in 0.8 s: {row}");
+    let json = json(&results);
+    let line = &json["operations"][0]["repetitions"][0];
+    assert_eq!((&line["moving_seconds"], &line["longest_close_seconds"]), (&0.8.into(), &0.1.into()), "{line}");
 }
 
 #[test]
