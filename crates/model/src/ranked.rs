@@ -114,6 +114,11 @@ pub enum RankOutcome {
         /// What it was doing.
         words: String,
     },
+    /// A signal ended the load of all ranks, and rank 0 could not wait until this one had ended its own: launchers kill soon after a signal.
+    Interrupted {
+        /// What it was doing.
+        words: String,
+    },
 }
 
 impl RankOutcome {
@@ -126,6 +131,7 @@ impl RankOutcome {
             Self::Failed { .. } => "failed",
             Self::Died { .. } => "died",
             Self::Hung { .. } => "hung",
+            Self::Interrupted { .. } => "interrupted",
         }
     }
 
@@ -134,8 +140,16 @@ impl RankOutcome {
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Completed | Self::EndedEarly => None,
-            Self::Failed { words } | Self::Died { words } | Self::Hung { words } => Some(words),
+            Self::Failed { words } | Self::Died { words } | Self::Hung { words } | Self::Interrupted { words } => {
+                Some(words)
+            }
         }
+    }
+
+    /// Whether its load may still be at work, and use its files.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Died { .. } | Self::Hung { .. } | Self::Interrupted { .. })
     }
 }
 

@@ -398,7 +398,9 @@ impl Coordinator {
                     continue;
                 }
                 let silent = now_ns.saturating_sub(rank.heard_ns);
-                let outcome = if silent > LOOK_NS || self.hasty {
+                let outcome = if self.hasty {
+                    self.interrupted(number, silent)
+                } else if silent > LOOK_NS {
                     self.last_words(number, silent)
                 } else {
                     RankOutcome::Hung { words: format!("did not end when it was told to; {}", self.still(number)) }
@@ -421,12 +423,36 @@ impl Coordinator {
         }
     }
 
+    /// What became of a rank that has not ended so soon after a signal. It may be in one long write or fsync.
+    fn interrupted(&self, number: usize, silent_ns: u64) -> RankOutcome {
+        let rank = &self.ranks[number];
+        let words =
+            format!("had not ended {:.1} s after the signal; it was last at {}", HASTE.as_secs_f64(), self.at(number));
+        if rank.hello.is_none() || silent_ns <= LOOK_NS && !self.is_gone(number) {
+            RankOutcome::Interrupted { words }
+        } else {
+            self.last_words(number, silent_ns)
+        }
+    }
+
+    /// Whether the process of a rank on rank 0's own machine does not exist any more.
+    fn is_gone(&self, number: usize) -> bool {
+        self.near(number).is_some_and(|hello| {
+            let found = facts::of_process(hello.process);
+            found.contains("gone") || found.contains("ended")
+        })
+    }
+
+    /// Who a rank is, if it is on rank 0's own machine.
+    fn near(&self, number: usize) -> Option<&Hello> {
+        let boot = self.ranks[0].hello.as_ref().map(|hello| &hello.boot);
+        self.ranks[number].hello.as_ref().filter(|hello| Some(&hello.boot) == boot)
+    }
+
     /// What is known of a rank that gives no sign of life.
     fn last_words(&self, number: usize, silent_ns: u64) -> RankOutcome {
         let rank = &self.ranks[number];
-        let boot = self.ranks[0].hello.as_ref().map(|hello| &hello.boot);
-        let near = rank.hello.as_ref().filter(|hello| Some(&hello.boot) == boot);
-        let found = near.map(|hello| facts::of_process(hello.process));
+        let found = self.near(number).map(|hello| facts::of_process(hello.process));
         let process =
             rank.hello.as_ref().map_or_else(|| "its process".into(), |hello| format!("process {}", hello.process));
         let words = format!(

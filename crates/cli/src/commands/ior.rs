@@ -104,8 +104,9 @@ impl ranks::Course for Course {
     }
 
     fn left(&self, report: &RanksReport) -> Vec<PathBuf> {
-        // Files from before the first phase are in the way, and belong to somebody.
-        if self.ior.keep || !self.ior.write || report.ranked.phases.is_empty() {
+        // Files from before the first phase are in the way, and belong to somebody, unless no task was there to tell of the first phase's end.
+        let begun = !report.ranked.phases.is_empty() || ranks::any_lost(report);
+        if self.ior.keep || !self.ior.write || !begun {
             return Vec::new();
         }
         let tasks = if self.ior.file_per_process { report.ranked.ranks } else { 1 };
@@ -128,5 +129,31 @@ impl ranks::Course for Course {
     fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
         let json = self.with_results(report, |results| tasks::document(&ior::json(results)));
         json.map(|text| ("ior.json", text)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ranks::Course as _, *};
+    use fstone_formats::letters::CommandLine;
+    use fstone_model::ranks::{PhaseMeeting, RankOutcome, RankReport, Ranked};
+
+    /// Tasks that a signal found in their first phase, where all of them are still at work, have made files as well.
+    #[test]
+    fn files_that_may_be_left_are_named() {
+        let left = |line: &str, outcome: RankOutcome, phases: Vec<PhaseMeeting>| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let ior = ior::parse(&CommandLine::of_arguments(&words)).expect("right");
+            let course = Course { command_line: String::new(), plan: ior.plan(), ior, place: OnceLock::new() };
+            let per_rank = vec![RankReport { outcome, ..RankReport::default() }, RankReport::default()];
+            let ranked = Ranked { ranks: 2, phases, per_rank, ..Ranked::default() };
+            course.left(&RanksReport { ranked, ..RanksReport::default() })
+        };
+        let interrupted = || RankOutcome::Interrupted { words: String::new() };
+        let files = ["/mnt/x/f.00000000", "/mnt/x/f.00000001"].map(PathBuf::from);
+        assert_eq!(left("-F -o /mnt/x/f", interrupted(), Vec::new()), files);
+        assert_eq!(left("-F -o /mnt/x/f", RankOutcome::EndedEarly, vec![PhaseMeeting::default()]), files);
+        assert_eq!(left("-F -o /mnt/x/f", RankOutcome::EndedEarly, Vec::new()), Vec::<PathBuf>::new(), "somebody's");
+        assert_eq!(left("-F -k -o /mnt/x/f", interrupted(), Vec::new()), Vec::<PathBuf>::new(), "to be kept");
     }
 }

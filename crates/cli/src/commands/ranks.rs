@@ -371,13 +371,17 @@ impl Results {
     }
 }
 
-/// Whether any rank died or hangs. It may still use its files, and their filesystem may be what hangs.
+/// Whether any rank may still be at work. It may use its files, and their filesystem may be what hangs.
 pub(super) fn any_lost(report: &RanksReport) -> bool {
-    report
-        .ranked
-        .per_rank
-        .iter()
-        .any(|rank| matches!(rank.outcome, RankOutcome::Died { .. } | RankOutcome::Hung { .. }))
+    report.ranked.per_rank.iter().any(|rank| rank.outcome.is_lost())
+}
+
+/// Whether nothing but a signal ended the load.
+fn only_interrupted(report: &RanksReport) -> bool {
+    report.ranked.per_rank.iter().all(|rank| match rank.outcome {
+        RankOutcome::Completed | RankOutcome::EndedEarly | RankOutcome::Interrupted { .. } => true,
+        RankOutcome::Failed { .. } | RankOutcome::Died { .. } | RankOutcome::Hung { .. } => false,
+    })
 }
 
 /// Writes a new file. Whatever had its name, perhaps a link, is removed and not followed.
@@ -432,9 +436,7 @@ impl Conclusion for Results {
         let well = fstone_report::ranks_all_well(&report);
         let exit = match well {
             true => Exit::Success,
-            false if signalled && report.ranked.per_rank.iter().all(|rank| rank.outcome.words().is_none()) => {
-                Exit::Interrupted
-            }
+            false if signalled && only_interrupted(&report) => Exit::Interrupted,
             false => Exit::NothingCompleted,
         };
         if self.exit == Exit::Success {

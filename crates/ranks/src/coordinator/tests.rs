@@ -152,3 +152,37 @@ fn a_clock_that_was_compared_once_is_known_less_and_less() {
         assert!(if drifts { drifted_ns.abs_diff(50 * MS) < MS } else { drifted_ns == 0 }, "{boots:?}: {drifted_ns}");
     }
 }
+
+/// It may be in one long fsync. Of those that are there none has died, and who is gone has.
+#[test]
+fn a_rank_that_has_not_ended_soon_after_a_signal_is_interrupted() {
+    let mut now_ns = 1000 * MS;
+    let mut coordinator = Coordinator::new(settings(), 3, now_ns);
+    // Rank 2 is a process of this machine that does not exist.
+    for (rank, process) in [(0, std::process::id()), (1, std::process::id()), (2, u32::MAX)] {
+        let hello = Hello { subject: "load".into(), boot: "here".into(), process, ..Hello::default() };
+        coordinator.handle(rank, Message::Hello(hello), now_ns);
+    }
+    answer_pings(&mut coordinator, &mut now_ns);
+    for rank in 0..3 {
+        let state = State { at: "write".into(), operations: 7, ..State::default() };
+        coordinator.handle(rank, Message::State(state), now_ns);
+    }
+    coordinator.handle(1, Message::Signalled, now_ns);
+    let done = Message::Done { failed: None, halted: None, unfinished: None, early: true, reports: true };
+    coordinator.handle(0, done, now_ns);
+    now_ns += nanoseconds(HASTE) + MS;
+    coordinator.tick(now_ns);
+    assert_eq!(answer_pings(&mut coordinator, &mut now_ns), [0]);
+    coordinator.handle(0, Message::Report(Some(Box::default())), now_ns);
+    let report = coordinator.concluded().expect("nobody is waited for");
+    let outcomes: Vec<_> = report.ranked.per_rank.iter().map(|rank| rank.outcome.clone()).collect();
+    let [RankOutcome::EndedEarly, RankOutcome::Interrupted { words }, RankOutcome::Died { words: gone }] =
+        &outcomes[..]
+    else {
+        panic!("{outcomes:?}")
+    };
+    assert!(words.contains("0.6 s after the signal") && words.contains("\"write\" with 7 operations"), "{words}");
+    assert!(gone.contains("is gone"), "{gone}");
+    assert!(coordinator.was_signalled() && !coordinator.is_clean());
+}

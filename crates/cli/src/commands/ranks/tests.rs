@@ -2,6 +2,7 @@
 
 use super::*;
 use fstone_formats::{Source, native};
+use fstone_model::ranks::{RankReport, Ranked};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How often the ranks meet after their load.
@@ -134,4 +135,22 @@ fn an_error_of_one_rank_ends_all() {
     );
     let why = report.ranked.ended_early.as_deref().unwrap_or_default();
     assert!(why.starts_with("rank 1 on ") && why.contains("No such file"), "{why}");
+}
+
+#[test]
+fn only_what_a_signal_ended_is_an_interruption() {
+    let conclude = |outcome: RankOutcome, signalled| {
+        let of_rank = |rank, outcome| RankReport { rank, outcome, ..RankReport::default() };
+        let per_rank = vec![of_rank(0, RankOutcome::EndedEarly), of_rank(1, outcome)];
+        let ranked = Ranked { ranks: 2, per_rank, ended_early: Some("why".into()), ..Ranked::default() };
+        let shown = Told::Course(Arc::new(Meets::default()));
+        let mut results = Results { directory: None, shown, exit: Exit::Success, told: false, others: false };
+        results.conclude(RanksReport { ranked, ..RanksReport::default() }, signalled)
+    };
+    let words = || String::new();
+    assert_eq!(conclude(RankOutcome::EndedEarly, true), Exit::Interrupted as u8);
+    assert_eq!(conclude(RankOutcome::Interrupted { words: words() }, true), Exit::Interrupted as u8);
+    assert_eq!(conclude(RankOutcome::EndedEarly, false), Exit::NothingCompleted as u8);
+    assert_eq!(conclude(RankOutcome::Died { words: words() }, true), Exit::NothingCompleted as u8);
+    assert_eq!(conclude(RankOutcome::Failed { words: words() }, true), Exit::NothingCompleted as u8);
 }
