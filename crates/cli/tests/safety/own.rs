@@ -234,6 +234,32 @@ fn a_remove_that_fails_is_told_and_kept_for_clean() {
     assert_nothing_is_left(&bench);
 }
 
+/// Without its programs nothing can be made, and `remove` would fail today and whenever `clean` tries it.
+#[test]
+fn a_make_that_lacks_its_program_leaves_nothing_to_remove() {
+    if !may_use_devices() {
+        return;
+    }
+    let lacks = "[\"sh\", \"-c\", \"no-such-program {directory}\"]";
+    for (make, remove, well) in [(lacks, lacks, true), ("[\"true\"]", lacks, false)] {
+        let bench = Bench::new();
+        let own = format!(
+            "make = {make}\nmount = [\"false\", \"{{mountpoint}}\"]\nremove = {remove}\npackages = [\"no-such\"]"
+        );
+        bench.write("own.toml", &study(&own, "true"));
+        let (code, out, err) = bench.run(&["run", "./own.toml"]);
+        let (cleaned, told, _) = bench.run(&["clean"]);
+        assert_eq!(cleaned == 0, well, "{out}{err}{told}");
+        if well {
+            let (kind, report) = outcome(&bench);
+            assert!(kind.contains("skipped") && report.contains("nothing was removed"), "{code}: {kind} {report}");
+            assert_nothing_is_left(&bench);
+        } else {
+            assert!(err.contains("removes: exit status 127") && err.contains("by hand"), "{code}: {out}{err}");
+        }
+    }
+}
+
 #[test]
 fn a_bundles_own_filesystem_runs_nothing_unless_permitted() {
     if !can(&["bindfs"]) {

@@ -18,6 +18,8 @@ use std::{
 
 /// How long what a command began may take to be seen: a daemon that mounts in the background, or goes after an unmount.
 pub(crate) const SETTLING: Duration = Duration::from_secs(3);
+/// A shell's exit status for a program that is not there.
+pub(crate) const NOT_FOUND: i32 = 127;
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -59,6 +61,8 @@ pub(crate) struct OwnGround {
     pub(crate) mounts: Vec<PathBuf>,
     /// What is mounted, in the order in which that was done.
     pub(crate) mounted: Vec<Mounted>,
+    /// Whether `make` could not be started, or was a script that lacked a program.
+    pub(crate) lacked_its_program: bool,
     /// What runs since `make`: its servers. `None` where processes are not this trial's alone.
     servers: Option<HashSet<i32>>,
 }
@@ -72,7 +76,13 @@ impl OwnGround {
             let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
             mount("proc", "/proc", "proc", flags, None).map_err(io::Error::from)?;
         }
-        Ok(Self { directory, mounts, mounted: Vec::new(), servers: alone.then(HashSet::new) })
+        Ok(Self {
+            directory,
+            mounts,
+            mounted: Vec::new(),
+            lacked_its_program: false,
+            servers: alone.then(HashSet::new),
+        })
     }
 
     /// `make` is done: what runs now are servers, which stay until the end.

@@ -10,6 +10,8 @@ use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
 /// How long it may take.
 const LIMIT: Duration = Duration::from_secs(600);
+/// The exit status of a shell, and of `unshare`, for a program that is not there.
+const NOT_FOUND: i32 = 127;
 
 /// Runs the command in the directory that it was given, and nowhere else: with a relative path in it, it would remove
 /// something of somebody's in any other.
@@ -37,7 +39,11 @@ pub(super) fn remove(command: &[String], trial: &Path, id: FileId) -> io::Result
     if output.status == 0 {
         return Ok(());
     }
-    Err(io::Error::other(format!("exit status {}: {}", output.status, output.words())))
+    let cure = match output.status {
+        NOT_FOUND => "; install it, or remove what is left by hand, then delete its line from the journal",
+        _ => "",
+    };
+    Err(io::Error::other(format!("exit status {}: {}{cure}", output.status, output.words())))
 }
 
 #[cfg(test)]
@@ -55,6 +61,8 @@ mod tests {
         assert!(trial.join(OWN_DIRECTORY).join("ran").exists());
         let failed = remove(&words(&["sh", "-c", "echo no >&2; exit 3"]), &trial, id).expect_err("it fails");
         assert_eq!(failed.to_string(), "exit status 3: no");
+        let lacks = remove(&words(&["sh", "-c", "no-such-program"]), &trial, id).expect_err("it lacks a program");
+        assert!(lacks.to_string().contains("install it, or remove what is left by hand"), "{lacks}");
         if rustix::process::geteuid().is_root() {
             let theirs = std::process::id().to_string();
             remove(&words(&["kill", "-0", &theirs]), &trial, id)

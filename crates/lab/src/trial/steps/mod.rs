@@ -17,7 +17,7 @@ pub(in crate::trial) use own::cure;
 use super::{
     error::ExecutorError,
     measure::{of_command, of_interval},
-    own::OwnGround,
+    own::{NOT_FOUND, OwnGround},
     record::{Halt, StepReport, failed, not_durable},
     session::{OnProgress, Session},
 };
@@ -146,7 +146,14 @@ impl Session {
     /// Makes a call and keeps a record of it.
     fn make(&mut self, step: &Step, call: &Call<'_>, report: &mut StepReport) -> Result<Made, Halt> {
         if let Call::Tool { command, .. } | Call::Run(command) = call {
-            return self.run(step, command, report).map(Made::Ended);
+            let ran = self.run(step, command, report);
+            if let (StepAction::Mkfs, Some(own)) = (&step.action, &mut self.own) {
+                own.lacked_its_program = match &ran {
+                    Ok(output) => output.status == NOT_FOUND,
+                    Err(halt) => matches!(halt, Halt::Outcome(Outcome::Skipped(_))),
+                };
+            }
+            return ran.map(Made::Ended);
         }
         match call {
             Call::MountBy { command, place } => return self.mount_by(step, command, place, report),

@@ -5,7 +5,7 @@ use crate::{
     command::{CommandLine, CommandOutput, RunError},
     filesystem::OwnPlaces,
     trial::{
-        own::{Mounted, SETTLING, wait},
+        own::{Mounted, NOT_FOUND, SETTLING, wait},
         record::{Halt, StepReport, failed},
         session::Session,
     },
@@ -19,8 +19,6 @@ use std::{io, path::Path, time::Duration};
 
 /// How long an unmount at the end of a trial, and `remove`, may take.
 const ENDING: Duration = Duration::from_secs(600);
-/// A shell's exit status for a program that is not there.
-const NOT_FOUND: i32 = 127;
 
 impl Session {
     /// The filesystem of the study's own, where it is one.
@@ -124,14 +122,29 @@ impl Session {
         self.mounted = false;
         let remove = self.own_places().and_then(|own| own.command(OwnCommand::Remove, &device, 0));
         if let Some(command) = remove {
-            let output = self.machine.runner.run(&command, ENDING).map_err(io::Error::other)?;
-            if output.status != 0 {
-                let words = format!("`remove`: exit status {}: {}", output.status, output.words());
-                return Err(io::Error::other(words));
-            }
+            self.remove_by(&command)?;
         }
         let said = self.own.as_ref().and_then(crate::trial::own::OwnGround::end_daemons);
         said.into_iter().for_each(|words| self.warn(words));
+        Ok(())
+    }
+
+    /// Runs `remove`. If it lacks its program as `make` did, it would never end well, and nothing was made that is its to remove.
+    fn remove_by(&mut self, command: &CommandLine) -> io::Result<()> {
+        let lacked = self.own.as_ref().is_some_and(|own| own.lacked_its_program);
+        let words = match self.machine.runner.run(command, ENDING) {
+            Ok(output) if output.status == 0 => return Ok(()),
+            Ok(output) => {
+                let words = format!("`remove`: exit status {}: {}", output.status, output.words());
+                if !lacked || output.status != NOT_FOUND {
+                    return Err(io::Error::other(words));
+                }
+                words
+            }
+            Err(error @ RunError::NotFound { .. }) if lacked => format!("`remove`: {error}"),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        self.warn(format!("{words}; `make` lacked its program as well, so nothing was removed"));
         Ok(())
     }
 
