@@ -3,6 +3,8 @@
 
 mod durability;
 mod kernel;
+#[cfg(any(feature = "mpi", test))]
+mod patience;
 mod results;
 mod tasks;
 mod words;
@@ -424,11 +426,11 @@ pub(crate) struct LoadArguments {
     pub(crate) results: Option<PathBuf>,
     /// With many ranks: a rank that gives no sign of life for this long is considered dead
     #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60 s")]
+    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "60 s")]
     pub(crate) rank_silence: Duration,
     /// With many ranks: a rank that completes nothing for this long is considered hung
     #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10 min")]
+    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "10 min")]
     pub(crate) rank_stillness: Duration,
     /// SPEC is what a step of a study hands to its ranks
     #[cfg(feature = "mpi")]

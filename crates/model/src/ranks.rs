@@ -14,6 +14,9 @@ pub const REPORT_FILE: &str = "ranks.json";
 /// The file beside it with a line for each rank.
 pub const TABLE_FILE: &str = "ranks.csv";
 
+/// The shortest time after which a rank that is silent, or stands still, may be given up: each gives a sign of life about once a second.
+pub const LEAST_PATIENCE: Duration = Duration::from_secs(3);
+
 /// One load of many ranks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RanksReport {

@@ -79,7 +79,8 @@ pub fn run<T: Transport>(
     node.say(&mut transport, 0, Message::Hello(hello));
     let mut load = Some((load, sender));
     let (mut signed_ns, mut signalled, mut nap, mut status) = (0, false, NAPS.0, 0);
-    let sign_ns = SIGN_NS.max(SIGN_OF_RANK_NS * u64::from(size));
+    // Several of them within the time after which a rank that sends none is given up.
+    let sign_ns = SIGN_NS.max(SIGN_OF_RANK_NS * u64::from(size)).min(silence_ns / 3);
     loop {
         let mut busy = node.take_messages(&mut transport, |common| {
             let (load, sender) = load.take()?;

@@ -46,8 +46,8 @@ fn ior(said: &mut Said<'_>) -> Ior {
         seed: said.number("seed"),
         results: said.text("results"),
         json: json || said.flag("json"),
-        silence: said.time("rank-silence", Duration::from_secs(60)),
-        stillness: said.time("rank-stillness", Duration::from_secs(600)),
+        silence: said.patience("rank-silence", Duration::from_secs(60)),
+        stillness: said.patience("rank-stillness", Duration::from_secs(600)),
         warnings: None,
     };
     check(said, &ior);

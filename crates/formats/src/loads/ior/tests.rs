@@ -87,6 +87,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("-o /mnt/", "is not a file"),
         ("-o a@b", "is not a file"),
         ("-s 1000000000000 -b 1t", "more than a file can hold"),
+        ("--rank-silence=500ms", "--rank-silence is at least 3 s"),
         ("-q", "unknown option -q"),
     ] {
         let wrong = read(line).expect_err(line);

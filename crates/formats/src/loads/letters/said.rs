@@ -5,6 +5,7 @@ use crate::{
     Diagnostics,
     diagnostic::{Diagnostic, Report},
 };
+use fstone_model::{ranks::LEAST_PATIENCE, units};
 use std::time::Duration;
 
 /// What was given, and what is found about it.
@@ -58,6 +59,16 @@ impl Said<'_> {
     #[must_use]
     pub fn time(&self, name: &str, default: Duration) -> Duration {
         self.number(name).map_or(default, Duration::from_nanos)
+    }
+
+    /// How long to wait for a task: no less than [`LEAST_PATIENCE`].
+    pub fn patience(&mut self, name: &str, default: Duration) -> Duration {
+        let time = self.time(name, default);
+        if time < LEAST_PATIENCE {
+            let words = format!("--{name} is at least {}", units::format_duration(LEAST_PATIENCE));
+            self.wrong(&[name], words, "a task gives a sign of life about once a second, and a busy machine delays it");
+        }
+        time
     }
 
     /// Reports an error where one of these was given, else of the whole.

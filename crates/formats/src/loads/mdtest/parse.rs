@@ -71,8 +71,8 @@ fn mdtest(said: &mut Said<'_>, created: &mut dyn FnMut(&str) -> Result<String, S
         seed: said.number("seed").or_else(|| said.number("random-seed")),
         results: said.text("results"),
         json: said.flag("json"),
-        silence: said.time("rank-silence", Duration::from_secs(60)),
-        stillness: said.time("rank-stillness", Duration::from_secs(600)),
+        silence: said.patience("rank-silence", Duration::from_secs(60)),
+        stillness: said.patience("rank-stillness", Duration::from_secs(600)),
         warnings: None,
     };
     check(said, &mdtest);
