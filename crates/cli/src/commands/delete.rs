@@ -23,7 +23,7 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     drop(open(context)?);
     let mut store = context.open_store()?;
     let (runs, baselines) = (store.runs().or_exit(Exit::LabFailed)?, store.baselines().or_exit(Exit::LabFailed)?);
-    let mut listed = String::new();
+    let (mut listed, mut homes) = (String::new(), Vec::new());
     let wanted: BTreeSet<u64> = arguments.runs.iter().copied().collect();
     for number in &wanted {
         let Some(run) = runs.iter().find(|run| run.id == *number) else {
@@ -31,7 +31,10 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             return Err(Failure::new(exit, format!("{error}. Nothing was deleted")));
         };
         refuse_running(run)?;
-        slurm::refuse_dealt_out(context, &store.figures(*number).or_exit(Exit::LabFailed)?.run, *number)?;
+        // What was imported has its directory where it was begun.
+        if run.imported_unix_ns.is_none() {
+            homes.extend(slurm::to_delete(context, &store.figures(*number).or_exit(Exit::LabFailed)?.run, *number)?);
+        }
         let _ = write!(
             listed,
             "run {number}: {}, started {}, {}, {}",
@@ -64,6 +67,9 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     }
     notes.into_iter().for_each(|forget| forget());
     let mut deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
+    for home in &homes {
+        deleted.push_str(&slurm::delete(home)?);
+    }
     let directory = usual_directory(context);
     let gone: Vec<RunSummary> = runs.into_iter().filter(|run| wanted.contains(&run.id)).collect();
     let mut removed = false;

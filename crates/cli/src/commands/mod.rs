@@ -112,6 +112,13 @@ impl Context {
         words
     }
 
+    /// A command with the same store and directories, as it is typed.
+    pub(crate) fn typed(&self, command: &[String]) -> String {
+        let program = std::iter::once("fstone".to_owned());
+        let words: Vec<String> = program.chain(self.named.iter().cloned()).chain(command.iter().cloned()).collect();
+        fstone_lab::command::typed(&words)
+    }
+
     /// Whether standard output gets colour.
     pub(crate) fn colored(&self) -> bool {
         terminal::colored(self.color)

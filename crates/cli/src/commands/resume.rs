@@ -27,7 +27,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let dataset = store.figures(last.id).or_exit(Exit::LabFailed)?;
     refuse_another_study(study, last.id, &dataset.run)?;
     reaches::refuse_foreign(context, &store, last.id, &dataset.run.plan)?;
-    slurm::refuse_dealt_out(context, &dataset.run, last.id)?;
+    let home = slurm::refuse_dealt_out(context, &dataset, last.id)?;
     // The other blocks are made elsewhere.
     let mut arguments = arguments.clone();
     arguments.blocks = begun_with(&dataset.run).and_then(|then| then.blocks);
@@ -62,5 +62,12 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
     let work = Work { context, arguments, options: &options, cancel: &cancel, identity: &last.identity };
     let recorder = StoreRecorder::of_known(&mut store, last.id, warning);
     let carried = work.carry_out(&dataset.run.plan, &dataset.trials, recorder, Expected::default());
-    Ok(work.conclude(&mut store, carried)?.exit())
+    let exit = work.conclude(&mut store, carried)?.exit();
+    // All blocks are in the store.
+    if let Some(home) = home
+        && store.figures(last.id).or_exit(Exit::LabFailed)?.run.finished_unix_ns.is_some()
+    {
+        home.remove();
+    }
+    Ok(exit)
 }

@@ -174,10 +174,6 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     for home in std::fs::read_dir(bench.path("data/slurm")).expect("the run's").flatten() {
         std::fs::write(home.path().join("jobs.json"), "{\"jobs\": [], \"submitting\": true}").expect("ours");
     }
-    // Not here alone, for tasks might be on their way.
-    let mut child = cluster.fstone(&bench, &["run", "./tiny.toml", "--resume"]).spawn().expect("started");
-    let (status, _, words) = Said::by(&mut child).end(child);
-    assert!(status == 3 && words.contains("continue with --slurm --resume"), "{status}: {words}");
     let (said, child) = run(&["--resume"]);
     let (status, out, words) = said.end(child);
     assert_eq!(status, 0, "{words}\n{out}");

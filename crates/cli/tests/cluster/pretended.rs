@@ -152,3 +152,92 @@ fn what_was_submitted_as_fstone_was_killed_is_found() {
     assert_eq!(trials(&bench.json()).len(), 1, "{said}");
     assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
 }
+
+/// Begins a run whose process is killed as sbatch has delivered the block, or has not.
+fn killed(bench: &Bench, task: &str, directory: &[&str]) -> String {
+    study(bench);
+    let path = pretend(bench, &format!("{KEEP_NAME}\n{task}\nkill -9 $PPID"), ":");
+    let (status, _, said) = bench.run_with(&[&RUN[..], directory].concat(), &[("PATH", &path)]);
+    assert_eq!(status, -1, "killed: {said}");
+    path
+}
+
+/// Has squeue answer this, wherever the run's directory is.
+fn answer(bench: &Bench, look: &str) {
+    fs::write(bench.path("programs/squeue"), format!("#!/bin/sh\n{look}\n")).expect("ours");
+}
+
+#[test]
+fn a_block_that_came_and_was_forgotten_is_not_made_again() {
+    let bench = Bench::new();
+    let path = killed(&bench, TASK, &[]);
+    let (status, _, said) = bench.run_with(&["run", "./tiny.toml", "--resume"], &[("PATH", &path)]);
+    assert!(status == 3 && said.contains("delivered block 1 of run 1"), "{status}: {said}");
+    let next = said.split('`').nth(1).and_then(|next| next.strip_prefix("fstone ")).expect("a command");
+    let words: Vec<&str> = next.split(' ').collect();
+    bench.succeed(&words);
+    assert_eq!(trials(&bench.json()).len(), 1);
+    assert!(bench.succeed(&["list", "runs"]).contains("finished"));
+    // What is not fstone's stays where it is.
+    let home = fs::read_dir(bench.path("data/slurm")).expect("there").flatten().next().expect("one run's").path();
+    fs::write(home.join("notes"), "mine").expect("ours");
+    let (status, out, said) = bench.run_with(&["delete", "1", "--yes"], &[("PATH", &path)]);
+    assert!(status == 0 && out.contains("stays: it has files that are not fstone's"), "{status}: {out}{said}");
+    let left: Vec<_> = fs::read_dir(&home).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["notes"]);
+}
+
+#[test]
+fn a_run_that_is_completed_here_leaves_nothing_between_the_nodes() {
+    let bench = Bench::new();
+    let path = killed(&bench, ":", &[]);
+    let (status, _, said) = bench.run_with(&["run", "./tiny.toml", "--resume"], &[("PATH", &path)]);
+    assert_eq!((status, trials(&bench.json()).len()), (0, 1), "{said}");
+    assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
+}
+
+#[test]
+fn a_run_that_is_deleted_takes_its_directory_along() {
+    let bench = Bench::new();
+    let path = killed(&bench, TASK, &[]);
+    answer(&bench, &named_task("RUNNING"));
+    let (status, _, said) = bench.run_with(&["delete", "1", "--yes"], &[("PATH", &path)]);
+    assert!(status == 3 && said.contains("may still be running"), "{status}: {said}");
+    answer(&bench, "echo '{\"jobs\": []}'");
+    let (status, out, said) = bench.run_with(&["delete", "1", "--yes"], &[("PATH", &path)]);
+    assert!(status == 0 && out.contains("deleted its directory"), "{status}: {out}{said}");
+    assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
+}
+
+/// As when it is on a server that is not mounted just now.
+#[test]
+fn a_directory_out_of_reach_does_not_mean_that_there_are_no_blocks() {
+    let bench = Bench::new();
+    for directory in ["shared", "other"] {
+        fs::create_dir(bench.path(directory)).expect("ours");
+    }
+    let path = killed(&bench, TASK, &["--slurm-directory", "shared"]);
+    fs::rename(bench.path("shared"), bench.path("away")).expect("ours");
+    let other = bench.path("other").display().to_string();
+    let resume = &["run", "./tiny.toml", "--resume"][..];
+    let on_slurm = &[resume, &["--slurm"]].concat()[..];
+    let to_other = &[on_slurm, &["--slurm-directory", &other]].concat()[..];
+    let delete = &["delete", "1", "--yes"][..];
+    let refused = |arguments: &[&str], words: &str| {
+        let (status, _, said) = bench.run_with(arguments, &[("PATH", &path)]);
+        assert!(status == 3 && said.contains(words), "{arguments:?}: {status}: {said}");
+    };
+    answer(&bench, &named_task("RUNNING"));
+    for arguments in [resume, to_other, delete] {
+        refused(arguments, "job 1 of run 1 is still running, and leaves its blocks in");
+    }
+    refused(on_slurm, "which is not there; make it reachable");
+    answer(&bench, "echo '{\"jobs\": []}'");
+    refused(resume, "Make it reachable (is it mounted?), so that no block is made twice");
+    fs::rename(bench.path("away"), bench.path("shared")).expect("ours");
+    let (status, _, said) = bench.run_with(to_other, &[("PATH", &path)]);
+    assert!(status == 2 && said.contains("without another --slurm-directory"), "{status}: {said}");
+    let (status, _, said) = bench.run_with(on_slurm, &[("PATH", &path)]);
+    assert!(status == 0 && said.contains("block 1: 1 trial"), "{status}: {said}");
+    assert_eq!((asked(&bench, "sbatch"), trials(&bench.json()).len()), (1, 1), "{said}");
+}

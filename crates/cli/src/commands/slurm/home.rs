@@ -18,7 +18,7 @@ use std::{
 };
 
 /// A run's own directory, and whether the one above it is fstone's as well.
-pub(super) struct Home(PathBuf, bool);
+pub(in crate::commands) struct Home(PathBuf, bool);
 
 impl Home {
     /// The directory of a run, below the one that is named, or beside the store.
@@ -128,6 +128,11 @@ impl Home {
         format!("fstone-{}", self.0.file_name().unwrap_or_default().display())
     }
 
+    /// The same of a run whose directory is not there.
+    pub(super) fn job_name_of(run: &Run) -> String {
+        format!("fstone-{}", begun::file_name(run))
+    }
+
     fn replace(&self, name: &str, text: &str) -> Result<(), Failure> {
         let path = self.0.join(name);
         Temporary::beside(&path)
@@ -140,7 +145,7 @@ impl Home {
     }
 
     /// Removes what is the run's own, once the store has all of it: files that nobody here made stay, and so does the directory then.
-    pub(super) fn remove(&self) {
+    pub(in crate::commands) fn remove(&self) {
         let is_ours = |name: &str| {
             ["plan.fstone", "task.sh", JOBS].contains(&name)
                 || (name.starts_with("block-")

@@ -7,6 +7,7 @@
 mod cluster;
 mod course;
 mod home;
+mod left;
 
 use super::{
     Context, cancel_on_signals,
@@ -29,9 +30,10 @@ use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
 use fstone_model::{Plan, dataset::Run, study::DeviceSpec};
 use fstone_store::Store;
-use home::Home;
 
 pub(crate) use cluster::refuse_without_slurm;
+pub(super) use home::Home;
+pub(super) use left::{delete, refuse_dealt_out, to_delete};
 
 /// Refuses what makes no sense, before anything is made.
 pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failure> {
@@ -168,8 +170,19 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
         return Err(Failure::new(Exit::CannotHere, words));
     }
     let then = begun_with(run);
+    if arguments.slurm_directory.is_none()
+        && let Some(directory) = left::out_of_reach(run)
+    {
+        let words = format!(
+            "run {} has its blocks in {}, which is not there; make it reachable (is it mounted?), or name where all nodes see it now with --slurm-directory",
+            last.id,
+            directory.display()
+        );
+        return Err(Failure::new(Exit::CannotHere, words));
+    }
     let named = arguments.slurm_directory.clone().or_else(|| then.as_ref()?.slurm_directory.clone());
     let home = Home::of(run, named.as_deref(), &context.store)?;
+    left::refuse_another_home(context, run, last.id, &home)?;
     let options = match (arguments.sbatch.is_empty(), then) {
         (true, Some(then)) => then.sbatch,
         _ => arguments.sbatch.clone(),
@@ -187,31 +200,6 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
     ));
     let end = Course::new(&home, last.id, &options, &cancel).go(&mut store)?;
     conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
-}
-
-/// Refuses to make blocks here that submitted tasks may be making.
-pub(super) fn refuse_dealt_out(context: &Context, run: &Run, id: u64) -> Result<(), Failure> {
-    let named = begun_with(run).and_then(|then| then.slurm_directory);
-    let home = Home::of(run, named.as_deref().filter(|named| named.is_dir()), &context.store)?;
-    if !home.exists() {
-        return Ok(());
-    }
-    let is_found = || {
-        cluster::named(&home.job_name()).map(|found| !found.is_empty()).map_err(|words| {
-            let words = format!(
-                "run {id} was being distributed by Slurm as it ended, and Slurm does not answer whether it has the tasks: {words}"
-            );
-            Failure::new(Exit::CannotHere, words)
-        })
-    };
-    if home.jobs().is_empty() && !(home.is_submitting() && is_found()?) {
-        return Ok(());
-    }
-    let words = format!(
-        "run {id} was distributed by Slurm, and some of its tasks may still be running; continue with --slurm --resume. If none is, remove {}",
-        home.path().display()
-    );
-    Err(Failure::new(Exit::CannotHere, words))
 }
 
 fn conclude(
