@@ -236,9 +236,9 @@ fn what_cannot_be_dealt_out_is_refused_before_anything_is_made() {
         (&["--exact"], "cannot be used with"),
         (&["--blocks", "1"], "cannot be used with"),
         (&["--slurm-directory", "/nonexistent"], "there is no directory /nonexistent"),
-        (&["--", "--array=1-9"], "fstone sets --array=1-9 itself"),
-        (&["--", "-a1"], "fstone sets -a1 itself"),
-        (&["--", "-J", "mine"], "fstone sets -J itself"),
+        (&["--", "--array=1-9"], "fstone sets --array itself; leave out --array=1-9"),
+        (&["--", "-a1"], "leave out -a1"),
+        (&["--", "-J", "mine"], "fstone sets --job-name itself"),
     ] {
         let (status, _, said) =
             bench.run_with(&[&["run", "./tiny.toml", "--slurm"], more].concat(), &[("PATH", &path)]);

@@ -8,6 +8,7 @@ mod cluster;
 mod course;
 mod home;
 mod left;
+mod options;
 
 use super::{
     Context, cancel_on_signals,
@@ -53,31 +54,7 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
             "a block device must be named and confirmed on its own machine, and nodes have others under the same name; use `fstone blocks` with --allow-destroy on each machine",
         );
     }
-    // fstone decides what the array consists of, and reads the answer.
-    const OWN: [&str; 12] = [
-        "--array",
-        "-a",
-        "--parsable",
-        "--wrap",
-        "--wait",
-        "-W",
-        "--test-only",
-        "--output",
-        "--clusters",
-        "-M",
-        "--job-name",
-        "-J",
-    ];
-    let is_own = |option: &&String| {
-        OWN.iter().any(|own| {
-            let long = own.starts_with("--") && (option.as_str() == *own || option.starts_with(&format!("{own}=")));
-            long || (!own.starts_with("--") && option.starts_with(own) && !option.starts_with("--"))
-        })
-    };
-    match arguments.sbatch.iter().find(is_own) {
-        Some(option) => refused(&format!("fstone sets {option} itself")),
-        None => Ok(()),
-    }
+    options::refuse_own(&arguments.sbatch).or_else(|words| refused(&words))
 }
 
 /// Carries out a plan on the nodes of a cluster.
