@@ -26,7 +26,10 @@ use fstone_model::{
 };
 use fstone_store::bundle::{self, ExportError};
 use rustix::fs::Access;
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 /// What Slurm calls the node that a task runs on.
 const NODE: &str = "SLURMD_NODENAME";
@@ -39,9 +42,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
         let words = format!("{} has trials of block {} already", arguments.bundle.display(), trial.id.repetition + 1);
         return Err(Failure::new(Exit::BadInput, words));
     }
-    if arguments.output.symlink_metadata().is_ok() {
-        return Err(ExportError::Exists { path: arguments.output.clone() }).or_exit(Exit::BadInput);
-    }
+    refuse_existing(context, arguments, &run)?;
     require_directory_of(&arguments.output, " with --output")?;
     refuse_another_program(&run, arguments.program.as_deref())?;
     refuse_shared_directory(context, arguments.local)?;
@@ -98,13 +99,68 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     match end.context("the blocks were not all made").or_exit(Exit::LabFailed)? {
         RunEnd::Completed => Ok(Exit::Success),
         RunEnd::Cancelled | RunEnd::FailedAlike(_) => {
-            let directory = directory.display();
+            let rest = rest(wanted, &blocks);
+            let next = again(context, arguments, &rest, !blocks.is_empty());
             terminal::tell(&format!(
-                "Interrupted: trials of an incomplete block are kept in {directory}, and this machine can continue with them there."
+                "Interrupted: trials of an incomplete block are kept in {}. On this machine `{next}` continues with them.",
+                directory.display()
             ));
             Ok(Exit::Interrupted)
         }
     }
+}
+
+/// Refuses to write where something is. If that is what an earlier attempt made whole, says how to go on.
+fn refuse_existing(context: &Context, arguments: &BlocksArguments, run: &Run) -> Result<(), Failure> {
+    let output = &arguments.output;
+    if output.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let there =
+        bundle::read(output).ok().filter(|there| there.run.identity == run.identity && there.run.plan == run.plan);
+    let blocks: Vec<u32> = there.iter().flat_map(|there| &there.run.blocks).map(|origin| origin.block).collect();
+    let rest = rest(&arguments.blocks.0, &blocks);
+    if blocks.is_empty() || rest.len() == arguments.blocks.0.len() {
+        return Err(ExportError::Exists { path: output.clone() }).or_exit(Exit::BadInput);
+    }
+    let (output, blocks) = (output.display(), written(&blocks));
+    let words = match &rest[..] {
+        [] => format!(
+            "{output} has blocks {blocks} already: `fstone import --into RUN` takes it where the run was started"
+        ),
+        _ => format!("{output} has blocks {blocks} already; the others: `{}`", again(context, arguments, &rest, true)),
+    };
+    Err(Failure::new(Exit::BadInput, words))
+}
+
+/// The wanted blocks without those that are there.
+fn rest(wanted: &[u32], there: &[u32]) -> Vec<u32> {
+    wanted.iter().filter(|block| !there.contains(block)).copied().collect()
+}
+
+/// The command that makes these blocks; into another file in the same directory, which has the trials of an incomplete one, if
+/// there is one with others (`other`).
+fn again(context: &Context, arguments: &BlocksArguments, blocks: &[u32], other: bool) -> String {
+    let path = |path: &Path| path.display().to_string();
+    let output = if other { beside(&arguments.output, &written(blocks)) } else { arguments.output.clone() };
+    let mut words =
+        vec!["blocks".to_owned(), path(&arguments.bundle), written(blocks), "--output".into(), path(&output)];
+    let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
+    arguments.machine.iter().for_each(|machine| option("--machine", machine.clone()));
+    arguments.allow_destroy.iter().for_each(|device| option("--allow-destroy", path(device)));
+    if arguments.allow_commands {
+        words.push("--allow-commands".into());
+    }
+    context.typed(&words)
+}
+
+/// "second.fstone" and "4-5" are "second-4-5.fstone", or the first of "second-4-5-2.fstone" and so on that is not there.
+fn beside(output: &Path, blocks: &str) -> PathBuf {
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    let ending = output.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
+    let named = |number: String| output.with_file_name(format!("{stem}-{blocks}{number}{ending}"));
+    let numbers = std::iter::once(String::new()).chain((2u32..).map(|number| format!("-{number}")));
+    numbers.map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| output.to_owned())
 }
 
 /// The name of this node, where a cluster has given it one.

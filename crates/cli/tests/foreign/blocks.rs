@@ -1,8 +1,10 @@
 //! Blocks of one run that several machines make: here one machine under two names.
 
-use crate::support::{Bench, trials};
+use crate::support::{Bench, interrupt, trials};
 use std::{
-    fs, thread,
+    fs,
+    process::Stdio,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -95,6 +97,45 @@ fn a_task_that_is_killed_loses_one_trial() {
     bench.assert_clean();
 }
 
+/// The words of the command that a message names in backquotes, without the program.
+fn named(said: &str) -> Vec<String> {
+    let (_, rest) = said.split_once("`fstone ").unwrap_or_else(|| panic!("no command: {said}"));
+    rest.split('`').next().expect("it ends").split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn what_an_interruption_left_is_made_by_the_command_that_it_names() {
+    let bench = begun("\"ext4\" = { type = \"ext4\" }\n[factor]\nthreads = [2, 4]");
+    let arguments = ["blocks", "begun.fstone", "3-4", "--output", "made.fstone", "--machine", "n1"];
+    let mut child = bench.command(&arguments).stderr(Stdio::piped()).spawn().expect("it starts");
+    let is_in_fourth = || {
+        let mut names = fs::read_dir(bench.path("")).expect("ours").flatten().map(|entry| entry.file_name());
+        names.any(|name| name.to_string_lossy().starts_with("block-4-of") && name.to_string_lossy().ends_with(".begun"))
+    };
+    let since = Instant::now();
+    while !is_in_fourth() {
+        assert!(since.elapsed() < Duration::from_secs(60), "it does not come so far");
+        assert!(child.try_wait().expect("ours").is_none(), "over before its fourth block was kept");
+        thread::sleep(Duration::from_millis(5));
+    }
+    interrupt(&child);
+    let output = child.wait_with_output().expect("ours");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let next = named(&said);
+    assert_eq!(next, ["blocks", "begun.fstone", "4", "--output", "made-4.fstone", "--machine", "n1"]);
+    // The same command names it as well.
+    let (status, _, said) = bench.run(&arguments);
+    assert!(status == 2 && said.contains("made.fstone has blocks 3 already"), "{status}: {said}");
+    assert_eq!(named(&said), next);
+    let next: Vec<&str> = next.iter().map(String::as_str).collect();
+    let (status, _, said) = bench.run(&next);
+    assert!(status == 0 && said.contains("block 4: continuing with the 1 trial"), "{status}: {said}");
+    bench.succeed(&["import", "--into", "1", "made.fstone", "made-4.fstone"]);
+    assert_eq!(trials(&bench.json()).len(), 8);
+    bench.assert_clean();
+}
+
 #[test]
 fn blocks_that_do_not_fit_are_refused_in_words() {
     let bench = begun(TWO);
@@ -107,7 +148,12 @@ fn blocks_that_do_not_fit_are_refused_in_words() {
         ),
         (&["blocks", "begun.fstone", "2", "--output", "x"], 2, "has trials of block 2 already"),
         (&["blocks", "begun.fstone", "0", "--output", "x"], 2, "write the numbers of blocks, from 1"),
-        (&["blocks", "begun.fstone", "3", "--output", "made.fstone"], 2, "there is a file of that name"),
+        (
+            &["blocks", "begun.fstone", "3", "--output", "made.fstone"],
+            2,
+            "has blocks 3-4 already: `fstone import --into",
+        ),
+        (&["blocks", "begun.fstone", "3", "--output", "tiny.toml"], 2, "there is a file of that name"),
         (&["blocks", "tiny.toml", "3", "--output", "x"], 2, "it is not an fstone bundle"),
         (&["import", "--into", "9", "made.fstone"], 2, "there is no run 9"),
         (&["run", "./tiny.toml", "--blocks", "3"], 2, "there is no block 3: the plan of tiny has 2 blocks"),
