@@ -135,10 +135,11 @@ impl Coordinator {
         }
     }
 
-    /// The last word.
-    pub(crate) fn say_bye(&mut self) {
+    /// The last word. `status`: what rank 0 ends with. The others leave it to rank 0 to tell of a failure, for launchers add words of their own
+    /// for each process that fails. But MPICH's launcher ends with 0 after a signal if all but the last of its processes do.
+    pub(crate) fn say_bye(&mut self, status: u8) {
         let clean = self.is_clean();
-        self.tell_all(&Message::Bye { clean });
+        self.tell_all(&Message::Bye { clean, status: if self.hasty { status } else { 0 } });
     }
 
     /// A message of a rank.

@@ -35,8 +35,8 @@ pub(crate) enum Message {
     Collect,
     /// From rank 0: it is alive.
     Alive,
-    /// From rank 0: all is done. Where it is not clean, a rank cannot be waited for, and rank 0 ends all.
-    Bye { clean: bool },
+    /// From rank 0: all is done. Where it is not clean, a rank cannot be waited for, and rank 0 ends all. `status`: what ranks end with.
+    Bye { clean: bool, status: u8 },
     /// From one rank to another.
     Give { meeting: u64, bytes: Vec<u8> },
 }

@@ -35,7 +35,7 @@ const LAST: Duration = Duration::from_millis(500);
 pub struct Ended {
     /// Whether all ranks ended by themselves. Otherwise all processes were told to end.
     pub clean: bool,
-    /// The exit status: what `conclude` gave on rank 0, and 0 elsewhere.
+    /// The exit status: what `conclude` gave on rank 0. Elsewhere the same if a signal ended the load, and 0 otherwise.
     pub status: u8,
 }
 
@@ -113,12 +113,13 @@ pub fn run<T: Transport>(
             let told_to = node.coordinator.as_ref().is_some_and(Coordinator::was_signalled);
             status = conclusion.conclude(report, told_to);
             if let Some(coordinator) = &mut node.coordinator {
-                coordinator.say_bye();
+                coordinator.say_bye(status);
             }
             node.send_all(&mut transport);
             busy = true;
         }
-        if let Some(clean) = node.bye {
+        if let Some((clean, of_all)) = node.bye {
+            let status = if rank == 0 { status } else { of_all };
             return Ended { clean, status: end(transport, rank, clean, status) };
         }
         if rank > 0 && now_ns.saturating_sub(node.heard_ns) >= silence_ns {
@@ -184,7 +185,8 @@ struct Node {
     awake_until_ns: u64,
     /// When it last heard from rank 0.
     heard_ns: u64,
-    bye: Option<bool>,
+    /// Whether it was clean, and the exit status of the ranks.
+    bye: Option<(bool, u8)>,
 }
 
 impl Node {
@@ -259,7 +261,7 @@ impl Node {
                     let report = self.report.take();
                     self.say(transport, 0, Message::Report(report));
                 }
-                Message::Bye { clean } => self.bye = Some(clean),
+                Message::Bye { clean, status } => self.bye = Some((clean, status)),
                 Message::Alive => {}
                 told => {
                     if let Some(coordinator) = &mut self.coordinator {

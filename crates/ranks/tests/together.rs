@@ -582,7 +582,10 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
     assert_eq!(report.ranked.per_rank[2].outcome, RankOutcome::EndedEarly);
 
+    assert_eq!(ended.iter().map(|ended| ended.status).collect::<Vec<_>>(), [7, 0, 0], "rank 0 tells of it");
+
     let (report, ended) = run(Trouble::IsSignalled(1));
+    assert_eq!(ended.iter().map(|ended| ended.status).collect::<Vec<_>>(), [7, 7, 7], "whoever ends last");
     assert!(ended.iter().all(|ended| ended.clean) && report.ranked.merged == 3, "{report:?}");
     assert!(
         report.ranked.ended_early.as_ref().is_some_and(|why| why.contains("signal")),

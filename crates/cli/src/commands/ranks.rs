@@ -233,9 +233,14 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
         let observer = Ranked { live: LiveLoad::new(live), news, member, course: course.as_deref() };
         carry_out(&workload, &directory, ownership, measure_null, &observer)
     };
-    let Ended { .. } = fstone_ranks::run(transport, settings, body, &mut results);
+    let Ended { status, .. } = fstone_ranks::run(transport, settings, body, &mut results);
     // Rank 0 has reported the reason; a launcher adds a message of its own for every rank that fails.
-    Ok(if rank == 0 { results.exit } else { Exit::Success })
+    Ok(match (rank, status) {
+        (0, _) => results.exit,
+        (_, 0) => Exit::Success,
+        (_, status) if status == Exit::Interrupted as u8 => Exit::Interrupted,
+        _ => Exit::NothingCompleted,
+    })
 }
 
 /// What must be the same for all ranks.
