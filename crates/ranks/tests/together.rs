@@ -9,7 +9,7 @@ use fstone_model::workload::{
     ThreadGroup, Transfer, Weighted,
 };
 use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -51,6 +51,8 @@ enum Trouble {
     IsSlow(u32),
     /// The filesystem of this rank goes away, once it is there: this process has it mounted.
     LosesItsMount(u32, i32),
+    /// This rank removes the files of rank 1, once it is there.
+    RemovesFiles(u32),
     /// This rank cannot do what comes after its load.
     CannotTidyUp(u32),
 }
@@ -60,6 +62,7 @@ struct Watched<'a> {
     trouble: Trouble,
     silent: Arc<AtomicBool>,
     cancel: Arc<AtomicBool>,
+    directory: PathBuf,
     /// What happened, and on which rank.
     noted: Arc<Mutex<Vec<(u32, &'static str)>>>,
 }
@@ -110,6 +113,10 @@ impl Observer for Watched<'_> {
                     // The second time it is gone already.
                     let daemon = rustix::process::Pid::from_raw(daemon).expect("no 0");
                     let _ = rustix::process::kill_process(daemon, rustix::process::Signal::KILL);
+                }
+                Trouble::RemovesFiles(rank) if rank == self.member.rank() => {
+                    // The second time they are gone already.
+                    let _ = std::fs::remove_dir_all(self.directory.join("rank1"));
                 }
                 Trouble::Hangs(rank) if rank == self.member.rank() => std::thread::sleep(Duration::from_secs(60)),
                 _ => {}
@@ -191,7 +198,8 @@ fn run_on(
                     if trouble == Trouble::Fails(member.rank()) {
                         return Err("no such thing".into());
                     }
-                    let observer = Watched { member, trouble, silent, cancel: signal, noted };
+                    let observer =
+                        Watched { member, trouble, silent, cancel: signal, directory: directory.clone(), noted };
                     let cancel = AtomicBool::new(false);
                     let options = RunOptions {
                         seed: member.seed(),
@@ -592,6 +600,35 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
         "{:?}",
         report.ranked.ended_early
     );
+}
+
+/// The others are in their phase for minutes. The rank with the error waits neither for its own files, which another one works on, nor to hear
+/// how far they are when their time is over.
+#[test]
+fn an_error_ends_all_at_once_whatever_the_ranks_would_tell_each_other() {
+    for (rank_shift, wear_out) in [(1, false), (0, true)] {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let time = Stop { time: Some(Duration::from_secs(300)), wear_out, ..Stop::default() };
+        let stat = || vec![group("stat", Operation::Stat, FileChoice::Uniform)];
+        let long = Phase { rank_shift, ..Phase::new("long", stat(), time) };
+        let load = workload(
+            Fileset { ranks: Sharing::Private, ..files(20, 1.0) },
+            vec![Phase::new("short", stat(), operations(100)), long],
+        );
+        // It works on the files of rank 1.
+        let who = 1 - rank_shift;
+        let started = Instant::now();
+        let (told, ended) = run_on(3, &load, place.path(), PATIENT, Trouble::RemovesFiles(who));
+        let report = told.report.expect("rank 0 was told");
+        assert!(started.elapsed() < Duration::from_secs(250), "nobody waits for the phase's end");
+        assert!(ended.iter().all(|ended| ended.clean) && report.ranked.merged == 3, "{report:?}");
+        for rank in &report.ranked.per_rank {
+            let failed = matches!(rank.outcome, RankOutcome::Failed { .. });
+            assert!(failed == (rank.rank == who) && (failed || rank.outcome == RankOutcome::EndedEarly), "{rank:?}");
+        }
+        let why = report.ranked.ended_early.unwrap_or_default();
+        assert!(why.starts_with(&format!("rank {who} on node0: stat of")), "{why}");
+    }
 }
 
 /// What a rank cannot do after its load is its outcome, and all have completed theirs.

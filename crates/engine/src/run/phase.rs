@@ -411,6 +411,8 @@ fn wear_out(load: &Load<'_>, watch: &Watch<'_>, wear: &WearOut, met: bool) -> Wa
     let at_ns = crate::measure::clock::monotonic_ns();
     let counts: Vec<u64> = load.phase.groups.iter().map(|group| group.limits.claimed()).collect();
     let most = match watch.observer.peers() {
+        // An error ends the load of all, and the others are told of it once this rank is done: until the end of their time they would not answer.
+        Some(_) if load.halted.load(Ordering::Relaxed) => None,
         Some(peers) => peers.most(&counts).ok(),
         None => Some(counts.clone()),
     };

@@ -6,6 +6,7 @@ use crate::error::LoadError;
 use crate::fileset::build;
 use crate::fileset::{Files, Sizes};
 use fstone_model::workload::{ByFileset, Phase, Whose};
+use std::sync::atomic::Ordering;
 
 impl Running<'_> {
     /// Whose files a phase works on, and who works on this rank's; `None` for its own.
@@ -37,12 +38,17 @@ impl Running<'_> {
         Ok(own)
     }
 
-    /// Gives the other's files back, and takes its own as that rank left them.
+    /// Gives the other's files back, and takes its own as that rank left them. If an error has ended this rank's load, the others are still
+    /// in their phase: nobody is waited for, so that they are told of it at once.
     pub(super) fn give_back(&mut self, number: usize, own: Vec<(usize, Files)>) -> Result<(), LoadError> {
         let Some(Whose { of, by }) = self.shifted(number) else { return Ok(()) };
+        let halted = self.halted.load(Ordering::Relaxed);
         let mut parted = None;
         for (index, files) in own {
             let theirs = std::mem::replace(&mut self.files[index], files);
+            if halted {
+                continue;
+            }
             let Some(peers) = self.options.observer.peers() else { continue };
             match peers.exchange(of, by, theirs.snapshot()) {
                 Ok(told) => {

@@ -57,7 +57,7 @@ pub(super) struct Running<'a> {
     pub(super) touched: Touched,
     /// The filesets as the first measured phase found them, for the null engine; `None` before it.
     pub(super) pretended: Option<Vec<Fileset>>,
-    halted: AtomicBool,
+    pub(super) halted: AtomicBool,
     /// Whether the load of all ranks ended early.
     parted: AtomicBool,
     pub(super) verified_bytes: AtomicU64,
