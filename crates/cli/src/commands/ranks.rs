@@ -359,7 +359,7 @@ impl Results {
     fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         if self.others && report.ranked.phases.is_empty() {
-            terminal::tell(&format!("{} has the results of an earlier load, which stay\n", directory.display()));
+            terminal::tell(&format!("{} has the results of an earlier load, which stay", directory.display()));
             return;
         }
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
@@ -370,7 +370,7 @@ impl Results {
             if let (Err(error), false) = (written, self.told) {
                 self.told = true;
                 self.exit = Exit::LabFailed;
-                terminal::tell(&format!("cannot write {}: {error}\n", path.display()));
+                terminal::tell(&format!("cannot write {}: {error}", path.display()));
             }
         }
     }
@@ -414,12 +414,12 @@ impl Conclusion for Results {
         match shown {
             Ok((text, true)) => terminal::print_document(&text),
             Ok((text, false)) => terminal::print(&text),
-            Err(error) => terminal::tell(&format!("cannot print the result: {error}\n")),
+            Err(error) => terminal::tell(&format!("cannot print the result: {error}")),
         }
         if let Told::Course(course) = &self.shown {
             if let Err(words) = course.settled(&report) {
                 self.exit = Exit::LabFailed;
-                terminal::tell(&format!("{words}\n"));
+                terminal::tell(&words);
             }
             // A look at a filesystem that hangs would hang, too.
             let unknown = any_lost(&report);
@@ -431,11 +431,11 @@ impl Conclusion for Results {
                 None => "is left, because it could not be removed",
             };
             for path in left.by_ref().take(LEFT_NAMED) {
-                terminal::tell(&format!("{} {why}\n", path.display()));
+                terminal::tell(&format!("{} {why}", path.display()));
             }
             match left.count() {
                 0 => {}
-                more => terminal::tell(&format!("… and {more} more like it\n")),
+                more => terminal::tell(&format!("… and {more} more like it")),
             }
         }
         let well = fstone_report::ranks_all_well(&report);
