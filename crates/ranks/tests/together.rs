@@ -745,3 +745,17 @@ fn a_shift_by_nodes_has_each_rank_work_on_files_of_another_node() {
     let [created, stated] = [of(0), of(1)];
     assert_eq!(stated, [created[2], created[3], created[0], created[1]], "{created:?}");
 }
+
+/// Each looks at all files of the next, and nobody at its own.
+#[test]
+fn files_that_another_rank_touches_are_not_missed() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let once = Stop { once_through: true, ..Stop::default() };
+    let stat = Phase::new("stat", vec![group("stat", Operation::Stat, FileChoice::RoundRobin)], once);
+    let load = workload(files(200, 1.0), vec![Phase { rank_shift: 1, ..stat }]);
+    let (told, _) = run_on(2, &load, place.path(), PATIENT, Trouble::Nothing);
+    let report = told.report.expect("rank 0 was told");
+    assert_eq!(report.load.invocations(), 400);
+    let warnings = &report.load.warnings;
+    assert!(!warnings.iter().any(|warning| warning.contains("distinct")), "{warnings:?}");
+}

@@ -156,6 +156,7 @@ mod tests {
             workload: &workload,
             files: &[],
             touched: &Touched::nothing(0),
+            handed: false,
             operations: &operations,
             groups: ran,
             phases_ns: &[],

@@ -22,6 +22,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) files: &'a [Files],
     pub(crate) touched: &'a Touched,
+    /// Whether ranks hand each other their files, so that none sees all that is done to its own.
+    pub(crate) handed: bool,
     pub(crate) operations: &'a [OperationReport],
     /// The groups of the measured phases that ran, in the workload's order.
     pub(crate) groups: &'a [Ran],

@@ -15,6 +15,11 @@ impl Running<'_> {
         peers.whose().get(number).copied().filter(|whose| whose.of != peers.rank())
     }
 
+    /// Whether ranks hand each other their files. Then none sees all that is done to its own.
+    pub(super) fn hands_files(&self) -> bool {
+        self.options.observer.peers().is_some() && self.workload.phases.iter().any(Phase::is_shifted)
+    }
+
     /// Takes another rank's files in place of its own, and gives those away; what they were.
     pub(super) fn take_others(&mut self, number: usize, phase: &Phase) -> Result<Vec<(usize, Files)>, LoadError> {
         let (Some(Whose { of, by }), Some(peers)) = (self.shifted(number), self.options.observer.peers()) else {

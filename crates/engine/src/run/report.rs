@@ -11,6 +11,7 @@ impl Running<'_> {
     /// What it did. `null_ns_per_operation` is the engine's own cost, if it was taken.
     pub(super) fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
         let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
+        let handed = self.hands_files();
         let collected = self.collector.finish(&names(&groups, &self.measured.at_work), self.interval);
         let mut report = self.report;
         if report.phases.len() == 1 {
@@ -40,6 +41,7 @@ impl Running<'_> {
             workload: &self.workload,
             files: &self.files,
             touched: &self.touched,
+            handed,
             operations: &report.operations,
             groups: &ran,
             phases_ns: &self.measured.phases_ns,

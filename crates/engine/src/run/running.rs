@@ -314,9 +314,7 @@ impl<'a> Running<'a> {
             }
             if phase.measured && self.pretended.is_none() {
                 self.callout()?;
-                // Of files that ranks hand each other, none sees all that is done.
-                let handed = self.options.observer.peers().is_some() && phases.iter().any(Phase::is_shifted);
-                if !handed {
+                if !self.hands_files() {
                     self.touched = Touched::new(&self.workload, &self.files);
                 }
                 self.pretended = Some(pretended(&self.workload, &self.files));
