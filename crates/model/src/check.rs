@@ -21,7 +21,7 @@ use std::hash::Hash;
 pub struct Invalid(String);
 
 /// The rules of a type, all of them.
-pub(crate) trait Check {
+trait Check {
     /// Says which rule is broken.
     fn check(&self) -> Result<(), Invalid>;
 }
@@ -44,6 +44,30 @@ fn first_double<T: Hash + Eq>(items: impl Iterator<Item = T>) -> Option<T> {
 fn distinct<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), Invalid> {
     first_double(names).map_or(Ok(()), |name| Err(Invalid(format!("{what} {name:?} is there twice"))))
 }
+
+/// Serialises a type as its fields are, and checks it when it is deserialised. The type derives both traits with
+/// `#[serde(remote = "Self")]`.
+macro_rules! checked {
+    ($type:ident) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                Self::serialize(self, serializer)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let found = Self::deserialize(deserializer)?;
+                found.check().map_err(serde::de::Error::custom)?;
+                Ok(found)
+            }
+        }
+    };
+}
+
+checked!(Plan);
+checked!(Trial);
+checked!(LoadReport);
 
 impl Check for Plan {
     fn check(&self) -> Result<(), Invalid> {
@@ -206,24 +230,3 @@ impl Dataset {
         Ok(Self { run, trials })
     }
 }
-
-/// Serialises a type as its fields are, and checks it when it is deserialised. The type derives both traits with
-/// `#[serde(remote = "Self")]`.
-macro_rules! checked {
-    ($type:ident) => {
-        impl serde::Serialize for $type {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                Self::serialize(self, serializer)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $type {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let found = Self::deserialize(deserializer)?;
-                $crate::check::Check::check(&found).map_err(serde::de::Error::custom)?;
-                Ok(found)
-            }
-        }
-    };
-}
-pub(crate) use checked;

@@ -1,7 +1,6 @@
 //! What the load engine gives back from one run of a workload.
 
 use crate::Histogram;
-use crate::check::checked;
 use crate::ranked::Ranked;
 use crate::workload::ErrorPolicy;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// The store also keeps it in a format without field names, so no field may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct LoadReport {
     /// The seed that every random stream was derived from.
     pub seed: u64,
@@ -67,8 +66,6 @@ pub struct LoadReport {
     #[serde(default)]
     pub ranks: Option<Box<Ranked>>,
 }
-
-checked!(LoadReport);
 
 /// One thread, to show how evenly the work was spread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,5 @@
 //! What a trial gives back: the record that the lab emits, the store keeps and the report reads.
 
-use crate::check::checked;
 use crate::{LoadReport, Outcome, metric::Figure};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,7 @@ pub struct TrialId {
 
 /// One finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct Trial {
     /// Which trial of the plan.
     pub id: TrialId,
@@ -36,8 +35,6 @@ pub struct Trial {
     /// Anything a reader has to know before believing the figures.
     pub warnings: Vec<String>,
 }
-
-checked!(Trial);
 
 impl Trial {
     /// The figure of a step, if it was measured.

@@ -3,14 +3,13 @@
 //! `formats` makes a plan from a study file; `lab` carries it out; `store` keeps it beside the results; `report`
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
-use crate::check::checked;
 use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, own::OwnFilesystem, result::TrialId, units};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// A study, ready to be carried out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self")]
+#[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct Plan {
     /// The study's short name ("small-file").
     pub study: String,
@@ -52,8 +51,6 @@ pub struct Plan {
     /// Figures published elsewhere, to be printed beside.
     pub published: Option<Published>,
 }
-
-checked!(Plan);
 
 /// How often each cell is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
