@@ -3,7 +3,9 @@
 
 mod circles;
 mod dependencies;
+mod modules;
 mod pages;
+mod rooms;
 
 use std::{
     collections::BTreeMap,
