@@ -1,10 +1,13 @@
 //! Arguments of the commands that work with stored runs.
 
+use super::values::{
+    Blocks, parse_blocks, parse_bytes, parse_jobs, parse_note, parse_port, parse_repeats, parse_run, parse_share,
+};
 use clap::{
     Args, ValueEnum,
     builder::{NonEmptyStringValueParser, PathBufValueParser},
 };
-use fstone_model::{Note, units};
+use fstone_model::Note;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -13,7 +16,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct ReportArguments {
     /// The run's number (`fstone list runs`). Default: the last
-    #[arg(value_name = "RUN", value_parser = super::parse_run)]
+    #[arg(value_name = "RUN", value_parser = parse_run)]
     pub(crate) run: Option<u64>,
     /// The format of the report
     #[arg(long, short, default_value = "terminal")]
@@ -132,14 +135,6 @@ pub(crate) enum CompareFormat {
     Html,
 }
 
-fn parse_port(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("it must be the number of a port, from 0 to {}", u16::MAX))
-}
-
-pub(super) fn parse_share(text: &str) -> Result<f64, String> {
-    units::parse_share(text).map_err(|error| error.to_string())
-}
-
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  fstone history\n  fstone history ext4 --study small-file --column 'transactions per second'\n  fstone history ext4 --format html --output ext4.html"
@@ -176,7 +171,7 @@ pub(crate) enum HistoryFormat {
 #[command(after_help = "Example:\n  fstone export 3 small-file.fstone")]
 pub(crate) struct ExportArguments {
     /// The run's number (`fstone list runs`)
-    #[arg(value_name = "RUN", value_parser = super::parse_run)]
+    #[arg(value_name = "RUN", value_parser = parse_run)]
     pub(crate) run: u64,
     /// The file to write; it must not exist yet
     #[arg(value_name = "FILE")]
@@ -187,10 +182,10 @@ pub(crate) struct ExportArguments {
 #[command(after_help = "Example:\n  fstone note 3 'before the patch'")]
 pub(crate) struct NoteArguments {
     /// The run's number (`fstone list runs`)
-    #[arg(value_name = "RUN", value_parser = super::parse_run)]
+    #[arg(value_name = "RUN", value_parser = parse_run)]
     pub(crate) run: u64,
     /// The note, one line
-    #[arg(value_name = "TEXT", value_parser = super::parse_note)]
+    #[arg(value_name = "TEXT", value_parser = parse_note)]
     pub(crate) text: Note,
 }
 
@@ -231,7 +226,7 @@ pub(crate) enum Shows {
 #[command(after_help = "Example:\n  fstone export 3 small-file.fstone && fstone delete 3")]
 pub(crate) struct DeleteArguments {
     /// The runs' numbers (`fstone list runs`)
-    #[arg(value_name = "RUN", required = true, value_parser = super::parse_run)]
+    #[arg(value_name = "RUN", required = true, value_parser = parse_run)]
     pub(crate) runs: Vec<u64>,
     /// Delete them without asking
     #[arg(long)]
@@ -247,7 +242,7 @@ pub(crate) struct ImportArguments {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// Merge the blocks in the bundles into this run: all of them or none. They must come from the same plan
-    #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
+    #[arg(long, value_name = "RUN", value_parser = parse_run)]
     pub(crate) into: Option<u64>,
 }
 
@@ -264,7 +259,7 @@ pub(crate) struct BlocksArguments {
     #[arg(value_name = "BUNDLE")]
     pub(crate) bundle: PathBuf,
     /// Which blocks, from 1: 3, 2-4, or 1,3-4
-    #[arg(value_name = "BLOCKS", value_parser = super::parse_blocks)]
+    #[arg(value_name = "BLOCKS", value_parser = parse_blocks)]
     pub(crate) blocks: Blocks,
     /// The bundle to write; it must not exist yet
     #[arg(long, short, value_name = "FILE")]
@@ -286,10 +281,6 @@ pub(crate) struct BlocksArguments {
     pub(crate) program: Option<String>,
 }
 
-/// Blocks as a person counts them, from 1; kept from 0, each once, in their order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Blocks(pub(crate) Vec<u32>);
-
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  fstone verify small-file.fstone\n  fstone verify 3\n  fstone verify --again small-file.fstone"
@@ -305,7 +296,7 @@ pub(crate) struct VerifyArguments {
     #[arg(long, requires = "again")]
     pub(crate) allow_commands: bool,
     /// How many trials run at once. Default: one per core
-    #[arg(long, value_name = "N", value_parser = super::parse_jobs, allow_hyphen_values = true, requires = "again")]
+    #[arg(long, value_name = "N", value_parser = parse_jobs, allow_hyphen_values = true, requires = "again")]
     pub(crate) jobs: Option<usize>,
 }
 
@@ -326,10 +317,10 @@ pub(crate) struct RerunArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// How often each cell is tried: N, or MIN..MAX. Default: as in the bundle
-    #[arg(long, value_name = "N", value_parser = super::parse_repeats, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = parse_repeats, allow_hyphen_values = true)]
     pub(crate) repeats: Option<(u32, u32)>,
     /// Size of the loop image. Default: as in the bundle
-    #[arg(long, value_name = "SIZE", value_parser = super::parse_bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, allow_hyphen_values = true)]
     pub(crate) device_size: Option<u64>,
     /// `loop`, `zram`, `directory`, `directory:PATH`, or the path of a block device to format
     #[arg(long, value_name = "DEVICE")]
@@ -344,7 +335,7 @@ pub(crate) struct RerunArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// A line about the run, for lists, reports and comparisons: "new firmware"
-    #[arg(long, value_name = "TEXT", value_parser = super::parse_note)]
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub(crate) note: Option<Note>,
 }
 

@@ -47,6 +47,12 @@ fn a_planted_circle_is_found() {
     let body = "macro_rules! made {\n    () => { $crate::b::B };\n}\npub(crate) use made;\n";
     let in_body = planted(&[lib, ("a.rs", body), ("b.rs", "fn f() -> B { crate::a::made!() }\npub struct B;\n")]);
     assert_eq!(in_body, ["a.rs → b.rs (b::B), b.rs → a.rs (a::made)"]);
+    let all_of_a = "mod a;\npub use a::*;\npub struct Root(A);\n";
+    let used_again = planted(&[("lib.rs", all_of_a), ("a.rs", "pub struct A(Option<Box<super::Root>>);\n")]);
+    assert_eq!(used_again, ["lib.rs → a.rs (a::A), a.rs → lib.rs (Root)"]);
+    let passed_on_only =
+        planted(&[("lib.rs", "mod a;\npub use a::*;\npub struct Root;\n"), ("a.rs", "pub struct A(super::Root);\n")]);
+    assert_eq!(passed_on_only, Vec::<String>::new());
 }
 
 /// A circle for each file that is in one and not in one before, as the dependencies it consists of.

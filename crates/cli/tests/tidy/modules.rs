@@ -165,6 +165,19 @@ impl Module {
         Self { file: file.to_owned(), imports, paths, words, items }
     }
 
+    /// What it uses itself of that which it passes on as `pub use child::*`.
+    fn used_of_globs(&self, of: &Crate, at: &ModulePath) -> Vec<Vec<String>> {
+        let globs = self.imports.iter().filter(|import| import.name == "*" && import.passed_on);
+        globs
+            .filter_map(|import| of.absolute(&import.path, at))
+            .filter_map(|from| of.modules.get(&from).map(|there| (from, there)))
+            .flat_map(|(from, there)| {
+                let used = there.items.intersection(&self.words);
+                used.map(|item| [from.as_slice(), std::slice::from_ref(item)].concat()).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     /// Everything that it names, from the crate's root.
     fn named(&self, of: &Crate, at: &ModulePath) -> Vec<Vec<String>> {
         let imported = self.imports.iter().filter(|import| !import.passed_on || self.words.contains(&import.name));
@@ -176,6 +189,7 @@ impl Module {
             .chain(everything)
             .chain(self.paths.iter().cloned())
             .filter_map(|path| of.absolute(&path, at))
+            .chain(self.used_of_globs(of, at))
             .collect()
     }
 }

@@ -1,0 +1,146 @@
+//! Arguments of the commands that run a load by itself, or print it.
+
+#[cfg(feature = "mpi")]
+use super::patience;
+use super::values::parse_number;
+use clap::Args;
+use std::path::PathBuf;
+#[cfg(feature = "mpi")]
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  fstone load random-read.toml --directory /mnt/scratch --json")]
+pub(crate) struct LoadArguments {
+    /// A workload file (docs/workload-file.md), or a load of another format by its extension (*.ffsb, *.fio, *.job, *.f, *.mdtest, *.ior)
+    #[arg(value_name = "SPEC")]
+    pub(crate) spec: PathBuf,
+    /// The directory to work in
+    #[arg(long, short, value_name = "DIR", required_unless_present = "device")]
+    pub(crate) directory: Option<PathBuf>,
+    /// A block device to work on instead, as the only file of the load's only fileset; its data is overwritten
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["directory", "verify", "overwrite"])]
+    pub(crate) device: Option<PathBuf>,
+    /// The path of --device again, to confirm that everything on it may be lost
+    #[arg(long, value_name = "PATH", requires = "device")]
+    pub(crate) allow_destroy: Vec<PathBuf>,
+    /// The seed of all random streams. Default: drawn, and printed
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
+    pub(crate) seed: Option<u64>,
+    /// Read every file back afterwards and check the stamps of its data (for loads with `data = { stamped = true }`)
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) verify: bool,
+    /// Replace files that have the load's names in a directory that fstone did not make
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Print the whole result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// With many ranks: write ranks.json and ranks.csv here, anew after each phase, so that they survive if the job is killed
+    #[cfg(feature = "mpi")]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) results: Option<PathBuf>,
+    /// With many ranks: a rank that gives no sign of life for this long is considered dead
+    #[cfg(feature = "mpi")]
+    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "60 s")]
+    pub(crate) rank_silence: Duration,
+    /// With many ranks: a rank that completes nothing for this long is considered hung
+    #[cfg(feature = "mpi")]
+    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "10 min")]
+    pub(crate) rank_stillness: Duration,
+    /// SPEC is what a step of a study hands to its ranks
+    #[cfg(feature = "mpi")]
+    #[arg(long, hide = true)]
+    pub(crate) of_step: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  fstone ffsb profile.ffsb\n  fstone ffsb old-4.x-profile 300")]
+pub(crate) struct FfsbArguments {
+    /// The profile, in FFSB's 4.x, 5.x or 6.0 format
+    #[arg(value_name = "PROFILE")]
+    pub(crate) profile: PathBuf,
+    /// Seconds to run (4.x profiles expect it here)
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
+    pub(crate) seconds: Option<u64>,
+    /// The seed of all random streams
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files are made in the directories that the personality names (`set $dir=/tmp`), each fileset in one of its own. Unlike filebench, \
+fstone makes them only in a directory that is empty or that it made itself.
+
+Examples:
+  fstone filebench varmail.f            as long as the file says (`run 60`)
+  fstone filebench varmail.f 10         for 10 seconds
+  fstone filebench -f varmail.f         as filebench is called
+  fstone convert varmail.f              the same load as a workload file
+
+In a study: load = { filebench = \"varmail.f\" }. docs/formats/filebench.md says what differs from filebench.")]
+pub(crate) struct FilebenchArguments {
+    /// The personality
+    #[arg(value_name = "PERSONALITY", required_unless_present = "script")]
+    pub(crate) personality: Option<PathBuf>,
+    /// Seconds to run, whatever the personality says
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
+    pub(crate) seconds: Option<u64>,
+    /// The personality, for filebench's own syntax
+    #[arg(short = 'f', value_name = "PERSONALITY", conflicts_with = "personality")]
+    pub(crate) script: Option<PathBuf>,
+    /// Replace files that have the load's names in a directory that fstone did not make
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// The seed of all random streams
+    #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(crate) struct FioArguments {
+    /// fio's own arguments: JOB.fio --output-format=json, or --name=NAME --rw=randread --size=1g …
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct SysbenchArguments {
+    /// sysbench's own arguments: fileio --file-test-mode=rndrw … run
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    pub(crate) words: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// A load in any format, recognised by its extension; without one, an FFSB profile
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Seconds to run, for formats that do not contain it (FFSB 4.x profiles)
+    #[arg(value_name = "SECONDS", value_parser = parse_number)]
+    pub(crate) seconds: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_formats::loads::{ALL, LoadFormat as _, Reader, native::Native};
+
+    #[test]
+    fn the_help_names_the_extension_of_every_other_format() {
+        let command = LoadArguments::augment_args(clap::Command::new("load"));
+        let spec = command.get_arguments().find(|argument| argument.get_id() == "spec").expect("it is there");
+        let help = spec.get_help().expect("it has one").to_string();
+        for format in ALL.iter().filter(|format| format.key() != Native.key()) {
+            let (Reader::File { extensions, .. } | Reader::Words { extensions, .. }) = format.reader();
+            for extension in extensions {
+                assert!(
+                    help.contains(&format!("*.{extension},")) || help.contains(&format!("*.{extension})")),
+                    "{extension}"
+                );
+            }
+        }
+    }
+}
