@@ -192,9 +192,34 @@ impl Command {
         match self {
             Self::Run(arguments) => !arguments.dry_run,
             Self::Rerun(arguments) => !arguments.dry_run,
-            Self::Blocks(_) => true,
-            Self::Durability(_) => true,
-            _ => false,
+            Self::Blocks(_) | Self::Durability(_) => true,
+            Self::Report(_)
+            | Self::Compare(_)
+            | Self::History(_)
+            | Self::Export(_)
+            | Self::Import(_)
+            | Self::Note(_)
+            | Self::Publish(_)
+            | Self::Delete(_)
+            | Self::Verify(_)
+            | Self::Serve(_)
+            | Self::List(_)
+            | Self::Check
+            | Self::Load(_)
+            | Self::Ffsb(_)
+            | Self::Fio(_)
+            | Self::Filebench(_)
+            | Self::Sysbench(_)
+            | Self::Ior(_)
+            | Self::Mdtest(_)
+            | Self::Convert(_)
+            | Self::Kernel(_)
+            | Self::Device(_)
+            | Self::CrashState(_)
+            | Self::Clean(_)
+            | Self::Schema
+            | Self::Completions { .. }
+            | Self::Manual { .. } => false,
         }
     }
 }

@@ -120,7 +120,17 @@ fn stays_below(step: &Step) -> Result<(), Invalid> {
             let below = !target.starts_with('/') && !target.split('/').any(|part| part == "..");
             require(below, || format!("step {:?} copies to {target:?}, which is not below its filesystem", step.name))
         }
-        _ => Ok(()),
+        StepAction::Mkfs
+        | StepAction::Mount
+        | StepAction::Command { .. }
+        | StepAction::Remount
+        | StepAction::Unmount
+        | StepAction::Sync
+        | StepAction::DropCaches
+        | StepAction::Trim
+        | StepAction::Fsck { .. }
+        | StepAction::Fragmentation
+        | StepAction::PowerCut(_) => Ok(()),
     }
 }
 

@@ -71,7 +71,10 @@ pub(super) fn named_places(plan: &Plan) -> Vec<&str> {
         | DeviceSpec::Directory { path: Some(path) }
         | DeviceSpec::Scratch { directory: Some(path) }
         | DeviceSpec::Loop { directory: Some(path), .. } => Some(path.as_str()),
-        _ => None,
+        DeviceSpec::Zram { .. }
+        | DeviceSpec::Directory { path: None }
+        | DeviceSpec::Scratch { directory: None }
+        | DeviceSpec::Loop { directory: None, .. } => None,
     });
     let mut seen = HashSet::new();
     named.filter(|path| seen.insert(*path)).collect()

@@ -77,7 +77,9 @@ fn find(context: &Context, arguments: &ReportArguments) -> Result<Dataset, Failu
     }
     let dataset = match arguments.format {
         Format::Html | Format::Svg => store.shown(id),
-        _ => store.without_series(id),
+        Format::Terminal | Format::Markdown | Format::Csv | Format::Json => store.without_series(id),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => store.without_series(id),
     };
     dataset.or_exit(Exit::LabFailed)
 }

@@ -34,7 +34,17 @@ pub(crate) fn parts(cell: &Cell, step: &Step, mounted: Option<Whom>) -> Vec<(Who
     let other = mounted.filter(|other| match step.action {
         StepAction::Fsck { .. } => *other != whom,
         StepAction::PowerCut(_) => true,
-        _ => false,
+        StepAction::Mkfs
+        | StepAction::Mount
+        | StepAction::Load(_)
+        | StepAction::Command { .. }
+        | StepAction::Remount
+        | StepAction::Unmount
+        | StepAction::Sync
+        | StepAction::DropCaches
+        | StepAction::Trim
+        | StepAction::Fragmentation
+        | StepAction::CopyIn { .. } => false,
     });
     let unmount = other.map(|other| (other, Step { action: StepAction::Unmount, ..step.clone() }));
     unmount.into_iter().chain([(whom, step.clone())]).collect()

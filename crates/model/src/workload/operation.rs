@@ -234,7 +234,31 @@ impl Operation {
             | Self::Fdatasync
             | Self::Stat
             | Self::Unlink => true,
-            _ => false,
+            Self::MmapRead(_)
+            | Self::MmapWrite { .. }
+            | Self::OpenClose
+            | Self::FsyncDirectory
+            | Self::Syncfs
+            | Self::Truncate { .. }
+            | Self::Fallocate { .. }
+            | Self::Rename
+            | Self::Move { .. }
+            | Self::Replace { .. }
+            | Self::Link
+            | Self::Symlink
+            | Self::Mkdir
+            | Self::Rmdir
+            | Self::StatDirectory
+            | Self::RenameDirectory
+            | Self::Metadata
+            | Self::Readdir
+            | Self::Walk
+            | Self::Chmod
+            | Self::Utimens
+            | Self::Setxattr { .. }
+            | Self::Getxattr
+            | Self::CopyFileRange
+            | Self::Reflink => false,
         }
     }
 

@@ -56,7 +56,16 @@ fn is_unobserved(action: &StepAction) -> bool {
     match action {
         StepAction::Command { .. } | StepAction::CopyIn { .. } => true,
         StepAction::Load(workload) => workload.launch.is_some(),
-        _ => false,
+        StepAction::Mkfs
+        | StepAction::Mount
+        | StepAction::Remount
+        | StepAction::Unmount
+        | StepAction::Sync
+        | StepAction::DropCaches
+        | StepAction::Trim
+        | StepAction::Fsck { .. }
+        | StepAction::Fragmentation
+        | StepAction::PowerCut(_) => false,
     }
 }
 
