@@ -60,6 +60,7 @@ const TOOLS: [(&str, &str, &[&str]); 11] = [
         ],
     ),
 ];
+
 /// Tools whose help does not say which options have a value: `-f force overwrite`, `-l label`.
 const WITHOUT_VALUES: [&str; 1] = ["f2fs"];
 
@@ -67,6 +68,7 @@ const WITHOUT_VALUES: [&str; 1] = ["f2fs"];
 #[test]
 fn listed_options_are_what_the_tools_say() {
     let runner = SystemRunner::new(Arc::new(Stop::default()));
+    assert_eq!(tests::missing_from(TOOLS.map(|(kind, ..)| kind)), Vec::<&str>::new());
     let mut wrong = Vec::new();
     let mut compared = 0;
     for (kind, ask, left_out) in TOOLS {

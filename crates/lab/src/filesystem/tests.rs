@@ -5,7 +5,7 @@ use crate::{
     command::{CommandRunner, SystemRunner},
     stop::Stop,
 };
-use fstone_model::study::FsckMode;
+use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 use std::{sync::Arc, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -54,10 +54,24 @@ fn command_lines_name_the_device_once_and_only_declared_tools() {
     }
 }
 
+/// The adapters with options of mkfs that neither are among these nor have the options of one of these.
+pub(super) fn missing_from<const N: usize>(kinds: [&str; N]) -> Vec<&'static str> {
+    let listed = kinds.map(|kind| find(kind).expect("known").mkfs_options());
+    let with_options = all().iter().filter(|filesystem| filesystem.mkfs_options() != &MkfsOptions::NONE);
+    let missing = with_options.filter(|filesystem| !listed.contains(&filesystem.mkfs_options()));
+    missing.map(|filesystem| filesystem.kind()).collect()
+}
+
+#[test]
+fn an_adapter_that_a_list_lacks_is_found() {
+    assert_eq!(missing_from(["ext4"]).first(), Some(&"xfs"), "ext3 and ext2 have ext4's options");
+    assert_eq!(missing_from([]).len(), all().len() - 1, "reiser4 has none");
+}
+
 /// Options that run commands, read files or write elsewhere, each in the forms its mkfs knows.
 #[test]
 fn options_that_run_programs_or_name_files_are_no_adapters() {
-    for (kind, lines) in [
+    let unsafe_lines = [
         ("ext4", &["-d|tree", "-dtree", "-l|file", "-z|undo", "-J|device=sdb", "-Jsize=4,device=sdb", "-F|sdb"][..]),
         ("xfs", &["-p|file", "-pfile", "-c|options=file", "-d|name=sdb", "-d|file", "-l|logdev=sdb", "-r|rtdev=sdb"]),
         ("btrfs", &["-r|tree", "-rtree", "-Kr|tree", "--rootdir|tree", "--rootdir=tree", "--rootd=tree", "-K|sdb"]),
@@ -93,7 +107,9 @@ fn options_that_run_programs_or_name_files_are_no_adapters() {
                 "-Xhc=1",
             ],
         ),
-    ] {
+    ];
+    assert_eq!(missing_from(unsafe_lines.map(|(kind, _)| kind)), Vec::<&str>::new());
+    for (kind, lines) in unsafe_lines {
         let filesystem = find(kind).expect("known");
         for line in lines {
             let words: Vec<String> = line.split('|').map(str::to_owned).collect();
