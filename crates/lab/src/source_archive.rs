@@ -2,6 +2,7 @@
 
 use crate::command::{CommandLine, CommandRunner, RunError};
 use crate::source_tree::SourceTree;
+use fstone_model::fnv::fnv1a;
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -75,12 +76,8 @@ pub fn archive(tree: SourceTree, directory: &Path, runner: &dyn CommandRunner) -
 /// As [`archive`].
 pub fn archive_of(tree: &Path, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
     let tree = tree.canonicalize().map_err(failed(tree))?;
-    // FNV-1a of the path: one archive per tree, not one per run.
-    let hash = tree
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    // One archive per tree, not one per run.
+    let hash = fnv1a(tree.as_os_str().as_encoded_bytes());
     let archive = directory.join(format!("named-{hash:016x}.tar.gz"));
     scratch(directory, "named", |scratch| pack(&tree, scratch, &archive, runner))?;
     Ok(archive)

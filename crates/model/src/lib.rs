@@ -4,12 +4,13 @@
 //! [`kernels`] puts a plan under other kernels; [`mkfs`] says which options of mkfs are safe; [`step`] lists the kinds of steps; [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`metric`] names every
 //! figure with its unit and direction, and the steps that have it; [`histogram`] and [`load`] are the load engine's own
 //! results, [`ranks`] those of many ranks together, and [`io500`] a score of some; [`lately`] is what a load did a moment ago; [`inventory`] is the machine; [`dataset`] is what a report is made of; [`note`] is what its user says about it; [`mod@text`] makes the words of others
-//! fit to be shown.
+//! fit to be shown; [`fnv`] is a hash that stays the same.
 //!
 //! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
 
 pub mod check;
 pub mod dataset;
+pub mod fnv;
 pub mod histogram;
 pub mod inventory;
 pub mod io500;

@@ -19,6 +19,7 @@ use crate::agent::{
 use fstone_engine::sequences::Sequence;
 use fstone_model::{
     Outcome, Step,
+    fnv::fnv1a,
     outcome::Reason,
     result::Effective,
     study::{DiskTruth, PowerCut},
@@ -95,7 +96,7 @@ impl Agents<'_> {
         let window = events.first().map_or(0, |first| first + 1)..log.events() + 1;
         let mut states = States::new(log, window, lie(cut.disk));
         let chosen =
-            states.choose_after(&events, cut.states as usize, self.job.seed ^ number_of(&sequence.to_string()));
+            states.choose_after(&events, cut.states as usize, self.job.seed ^ fnv1a(sequence.to_string().as_bytes()));
         let ended = self.look_at_states(step, &mut states, chosen, checks, found);
         if cut.disk == DiskTruth::Sound {
             found.log = explorer.log(sequence, found).and_then(|path| kept(&path, states.log()).then_some(path));
@@ -180,9 +181,4 @@ fn job(step: &Step, what: SequenceWhat) -> Vec<u8> {
 /// A log that cannot be kept costs no more than a counterexample's image: the sequence makes it again.
 fn kept(path: &Path, log: &Log) -> bool {
     path.parent().is_none_or(|directory| fs::create_dir_all(directory).is_ok()) && log.save(path).is_ok()
-}
-
-/// The same number for the same text everywhere: FNV-1a (Fowler, Noll, Vo).
-fn number_of(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

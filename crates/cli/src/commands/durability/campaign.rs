@@ -11,6 +11,7 @@ use fstone_analysis::text::counted;
 use fstone_engine::sequences::Sequence;
 use fstone_lab::run::explore::{Explorer, SequenceFound};
 use fstone_model::{
+    fnv::fnv1a,
     study::{DiskTruth, FilesystemSpec, KernelSpec},
     units,
 };
@@ -103,7 +104,7 @@ impl Campaign {
         fresh: bool,
     ) -> Result<Self, Failure> {
         let head = setting.written().to_string();
-        let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, number_of(&head)));
+        let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, fnv1a(head.as_bytes())));
         let failed = || format!("cannot use {}", path.display());
         let open = OpenOptions::new().append(true).read(true).create(true).open(&path);
         let mut file = open.with_context(failed).or_exit(Exit::LabFailed)?;
@@ -259,7 +260,7 @@ impl Explorer for Campaign {
             return None;
         }
         results.logs += 1;
-        let path = log_path(&self.path, number_of(&sequence.to_string()))?;
+        let path = log_path(&self.path, fnv1a(sequence.to_string().as_bytes()))?;
         // A command that was killed before it could record the sequence left one.
         drop(fs::remove_file(&path));
         Some(path)
@@ -273,7 +274,7 @@ fn log_path(campaign: &Path, number: u64) -> Option<PathBuf> {
 
 /// Removes the logs of sequences that are to be forgotten.
 fn remove_logs(campaign: &Path, sequences: &[String]) -> io::Result<()> {
-    let mut logs = sequences.iter().filter_map(|text| log_path(campaign, number_of(text)));
+    let mut logs = sequences.iter().filter_map(|text| log_path(campaign, fnv1a(text.as_bytes())));
     logs.try_for_each(|path| paths::remove_file(&path))
 }
 
@@ -297,11 +298,6 @@ fn read(text: &str, head: &str) -> anyhow::Result<BTreeMap<String, SequenceFound
         };
     }
     Ok(known)
-}
-
-/// The same number for the same text everywhere: FNV-1a (Fowler, Noll, Vo).
-fn number_of(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
