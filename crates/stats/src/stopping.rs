@@ -128,30 +128,7 @@ pub enum Decision {
 #[must_use]
 pub fn decide(rule: &StoppingRule, samples: &[&Sample], seed: u64) -> Decision {
     let n = samples.iter().map(|sample| sample.n()).min().unwrap_or(0);
-    let widths = samples.iter().map(|sample| relative_width(sample, sample.mean(), seed));
-    decide_by(rule, n, widest(widths))
-}
-
-/// Decides from the difference to a baseline, over the blocks (baseline, cell) that both have:
-/// until the interval of the mean difference is narrow enough, as a share of the baseline's mean.
-/// What blocks share cancels.
-///
-/// The baseline has to be repeated as long as any cell is.
-///
-/// # Panics
-/// When a figure is not finite.
-#[must_use]
-pub fn decide_difference(rule: &StoppingRule, pairs: &[(f64, f64)], seed: u64) -> Decision {
-    let differences = pairs.iter().map(|(baseline, cell)| cell - baseline).collect();
-    let baseline = pairs.iter().map(|(baseline, _)| *baseline).collect();
-    let width = (!pairs.is_empty()).then(|| {
-        let sample = |values| Sample::new(values).expect("the figures of trials are finite");
-        relative_width(&sample(differences), sample(baseline).mean(), seed)
-    });
-    decide_by(rule, pairs.len(), width.flatten())
-}
-
-fn decide_by(rule: &StoppingRule, n: usize, relative_half_width: Option<f64>) -> Decision {
+    let relative_half_width = widest(samples.iter().map(|sample| relative_width(sample, seed)));
     let Some(target) = rule.relative_half_width else {
         return if n < rule.min {
             Decision::Continue { estimated_total: rule.min, relative_half_width }
@@ -171,13 +148,14 @@ fn decide_by(rule: &StoppingRule, n: usize, relative_half_width: Option<f64>) ->
     }
 }
 
-/// Half the interval's width as a share of `reference`.
-fn relative_width(sample: &Sample, reference: f64, seed: u64) -> Option<f64> {
+/// Half the interval's width as a share of the mean.
+fn relative_width(sample: &Sample, seed: u64) -> Option<f64> {
     let half_width = interval(sample, LOOK_CONFIDENCE, seed)?.half_width();
     if half_width == 0.0 {
         return Some(0.0);
     }
-    (reference != 0.0).then(|| half_width / reference.abs())
+    let mean = sample.mean();
+    (mean != 0.0).then(|| half_width / mean.abs())
 }
 
 /// The widest, if all are known.
@@ -281,22 +259,5 @@ mod tests {
         assert!(matches!(decide(&rule, &[&figures], 1), Decision::Limit { .. }));
         let unknown = sample(&[-1.0, 1.0, -2.0, 2.0]);
         assert_eq!(decide(&rule, &[&unknown], 1), Decision::Limit { relative_half_width: None });
-    }
-
-    #[test]
-    fn a_difference_is_narrow_when_the_blocks_agree() {
-        let rule = two_per_cent();
-        let drifting: Vec<(f64, f64)> = [100.0, 110.0, 121.0, 133.0, 146.0]
-            .iter()
-            .zip([0.1, -0.1, 0.0, 0.2, -0.2])
-            .map(|(b, w)| (*b, b + 5.0 + w))
-            .collect();
-        assert!(matches!(decide_difference(&rule, &drifting, 1), Decision::Enough { .. }));
-        let cell: Vec<f64> = drifting.iter().map(|(_, cell)| *cell).collect();
-        assert!(matches!(decide(&rule, &[&sample(&cell)], 1), Decision::Continue { .. }));
-        assert!(matches!(
-            decide_difference(&rule, &[], 1),
-            Decision::Continue { estimated_total: 3, relative_half_width: None }
-        ));
     }
 }
