@@ -18,7 +18,7 @@ use std::{collections::HashSet, path::PathBuf, time::Duration};
 /// The first job of an agent, [`Opening`]; answered with [`Answer`].
 pub(crate) const OPEN: &str = "open";
 
-/// Every further job but the last: a [`fstone_model::Step`] of the plan; answered with [`StepReply`].
+/// Make a [`fstone_model::Step`] of the plan; answered with [`StepReply`].
 pub(crate) const STEP: &str = "step";
 
 /// Have what was written on the device; answered with [`StepEnd`].
@@ -37,7 +37,7 @@ pub(crate) const SEQUENCE: &str = "sequence";
 /// with [`SequenceStateReply`].
 pub(crate) const SEQUENCE_STATE: &str = "sequence-state";
 
-/// Give the place back; answered with what is to be said of it, a list of warnings.
+/// The last job, unless the agent is ended: give the place back; answered with what is to be said of it, a list of warnings.
 pub(crate) const LEAVE: &str = "leave";
 
 /// What an agent has to know of its trial.
