@@ -89,8 +89,9 @@ format: ## put all source in the house's format
 	$(CARGO) fmt --all
 
 .PHONY: lint
-lint: ## clippy, warnings as errors
+lint: ## clippy and rustdoc, warnings as errors
 	$(CARGO) clippy --workspace --all-targets --features fstone/parquet --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 # What is installed, each at its usual place; DESTDIR is for those who make packages.
 PREFIX ?= /usr/local

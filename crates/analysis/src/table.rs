@@ -44,7 +44,7 @@ pub struct Row<'a> {
     pub cell: u32,
     /// The cell's label.
     pub label: String,
-    /// The names of its levels of those factors that vary, in [`Structure::varied`]'s order.
+    /// The names of its levels of those factors that vary, in [`Structure::varied`](crate::Structure::varied)'s order.
     pub levels: Vec<String>,
     /// Which panel it is in.
     pub panel: usize,

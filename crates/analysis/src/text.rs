@@ -1,6 +1,6 @@
 //! User text made harmless, and words put together.
 //!
-//! Study files, kernels and tools all put text into a report. [`line`] and [`block`] are applied once, when the
+//! Study files, kernels and tools all put text into a report. [`line()`] and [`block`] are applied once, when the
 //! analysis is built, so that no format can let a terminal escape or a text-direction override through; each format
 //! then escapes what is special to itself.
 

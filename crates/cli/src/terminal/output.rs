@@ -1,7 +1,7 @@
 //! Standard output and standard error. Everything that fstone prints goes through here, so that one place sees to it
 //! that foreign text is harmless and that no error is lost. `tests/tidy/main.rs` finds whoever goes past it.
 //!
-//! What cannot be printed does not stop the work: [`print`] remembers the first error of standard output, and the end of
+//! What cannot be printed does not stop the work: [`print()`] remembers the first error of standard output, and the end of
 //! the process tells it and has its status. Messages and progress on standard error are for whoever reads them; when
 //! nobody does, nothing happens.
 

@@ -2,11 +2,11 @@
 //!
 //! An agent is this same binary. Every trial has one on the host: a child process with mounts and processes of its own,
 //! which the kernel takes back when it ends, however it ends. A trial under another kernel has a second one, process 1 of
-//! a guest in user-mode Linux or QEMU, booted for this trial alone. Both speak [`protocol`], across a channel of the
-//! sandbox; [`served`] is their end of it, [`link`] the lab's. [`guest`] boots guests, and tells how one ended.
+//! a guest in user-mode Linux or QEMU, booted for this trial alone. Both speak `protocol`, across a channel of the
+//! sandbox; `served` is their end of it, `link` the lab's. `guest` boots guests, and tells how one ended.
 //! On a fake machine the agent is in this process.
 //!
-//! An exact guest ([`exact`]) makes the whole trial as one job ([`whole`]), and there is no agent on the host. What only the lab
+//! An exact guest (`exact`) makes the whole trial as one job (`whole`), and there is no agent on the host. What only the lab
 //! can do there, it asks for in between.
 //!
 //! Both ends of the protocol are one and the same binary, so it has no version of its own.

@@ -1,7 +1,7 @@
 //! A source tree with the shape of a Linux kernel's, made from a seed.
 //!
 //! The studies that unpack, build, pack and remove "a kernel tree" need one where no kernel source is at hand. This one
-//! has the size, depth, name and kind distributions of Linux 6.1 ([`shape`] has the measured tables), scaled to any
+//! has the size, depth, name and kind distributions of Linux 6.1 (`shape` has the measured tables), scaled to any
 //! number of files; its C files really compile under its own Makefile (`make defconfig && make -j8`, or `tinyconfig`),
 //! so that a build of it is a build. The same seed and number of files give the same tree, byte for byte.
 //!

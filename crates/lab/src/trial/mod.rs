@@ -1,7 +1,7 @@
 //! One trial, from the device to its release.
 //!
-//! A trial has two sides. [`executor`] is the lab's: it provides the device, starts agents, has them make one step after
-//! the other and writes down what they say. [`session`] is the agent's: it makes the steps, in [`steps`], be it as a child
+//! A trial has two sides. `executor` is the lab's: it provides the device, starts agents, has them make one step after
+//! the other and writes down what they say. `session` is the agent's: it makes the steps, in `steps`, be it as a child
 //! process of the lab or as process 1 of a guest. Between them is the protocol of [`crate::agent`].
 //!
 //! The order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made

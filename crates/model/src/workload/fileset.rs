@@ -110,7 +110,7 @@ impl Fileset {
             && !self.naming.prefixes().any(|name| name.contains('/'))
     }
 
-    /// Where [`Operation::Metadata`] works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
+    /// Where [`Operation::Metadata`](super::Operation::Metadata) works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
     /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
     #[must_use]
     pub fn metadata_directory(&self) -> String {

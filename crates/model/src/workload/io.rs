@@ -21,7 +21,7 @@ pub struct FsyncPolicy {
     /// Whether every file of the filesets is fsynced (sysbench), one file at a time by whichever thread comes next, or
     /// only the file just worked on.
     pub all_files: bool,
-    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`] limits and that a rate
+    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`](super::Stop::operations) limits and that a rate
     /// paces (sysbench).
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.

@@ -1,7 +1,7 @@
 //! Pages of many runs from many machines, for any web server: an index by study, machine and kernel, a page for each run, and for
 //! each study the ratios that its runs found. They load nothing and read well without scripts.
 //!
-//! Everything is drawn from runs that [`redact`] has cleaned, so no page can show what was taken out. Figures of two machines never
+//! Everything is drawn from runs that `redact` has cleaned, so no page can show what was taken out. Figures of two machines never
 //! stand in one comparison: what a study's page sets side by side are ratios of rows of one run.
 
 mod ratios;

@@ -2,7 +2,7 @@
 //!
 //! What such a guest measures is the same to the last bit today and tomorrow, here and on another machine, whatever else
 //! runs there. So nothing may reach it whose moment or content is the host's: its job is a file that it reads at its
-//! start and its result one that it writes at its end, through hostfs; its time comes from [`simulate`]; its address
+//! start and its result one that it writes at its end, through hostfs; its time comes from `simulate`; its address
 //! space is not randomised; and what randomness its kernel asks the host for comes from a seed (`shim/seed.rs`).
 //!
 //! What runs where is no matter of the guest's, but of how long it takes: `processor`.

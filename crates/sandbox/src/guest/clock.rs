@@ -44,7 +44,7 @@ pub struct ClockReport {
     pub span_guest: Duration,
     /// Ticks of the time-stamp counter between the first and the last beat; `None` where it is absent or ran back.
     pub span_ticks: Option<u64>,
-    /// Gaps, the first [`MAX_GAPS`](self) of them.
+    /// Gaps, the first `MAX_GAPS` of them.
     pub gaps: Vec<Gap>,
     /// All gaps.
     pub gap_count: u64,

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the disk's name, in a guest the file `serial` of its directory in sysfs, begins with. The number of a
-/// [mark](Disk::mark) follows: asking for the name sets one.
+/// [mark](super::Disk::mark) follows: asking for the name sets one.
 pub const MARK_PREFIX: &str = "fstone-mark-";
 
 /// A disk to be served.

@@ -1,7 +1,7 @@
 //! FFSB profiles, read into the workload; and its way of printing results.
 //!
 //! [`parse`] takes all three dialects (4.x, 5.x, 6.0), told apart by what the profile says, and gives a [`Profile`];
-//! [`Profile::workload`] is the load it describes, [`convert`] says it as a workload file, [`header`] and [`print`] are what
+//! [`Profile::workload`] is the load it describes, [`convert`] says it as a workload file, [`header`] and [`print()`] are what
 //! FFSB prints before and after a run.
 //! `docs/formats/ffsb.md` says, option by option, what differs from the original and why.
 //!

@@ -1,7 +1,7 @@
 //! filebench's personalities, read into the workload; and its way of printing results.
 //!
 //! [`parse`] takes a file in filebench's language, of version 1.5 and as far as its own personalities still use it of 1.4, and
-//! gives the load that it runs. [`print`] prints a load's report as filebench does. `docs/formats/filebench.md` says what differs.
+//! gives the load that it runs. [`print()`] prints a load's report as filebench does. `docs/formats/filebench.md` says what differs.
 //!
 //! Reading order: `token` takes the text apart, `grammar` makes a `tree` of it with the `words` of the language, `resolve` goes through the
 //! commands, with `value` and `random` for what variables mean, `files` for filesets and `flow` for what threads do.

@@ -1,7 +1,7 @@
 //! mdtest's command lines, read into the workload; and its way of printing results.
 //!
 //! [`parse`] takes the words and gives an [`Mdtest`]; [`Mdtest::plan`] is the load that they describe, with the [`Stage`]s of which mdtest's
-//! table has a row each; [`print`] is that table, [`json`] the same for programs. `docs/formats/mdtest.md` says, option by option, what differs
+//! table has a row each; [`print()`] is that table, [`json`] the same for programs. `docs/formats/mdtest.md` says, option by option, what differs
 //! and why.
 //!
 //! The options were learnt from mdtest's documentation and from running it; no code is taken from it.

@@ -1,4 +1,4 @@
-//! The workload file: the workload in a readable TOML form ([`parse`], [`print`]); and the numbers of a workload that
+//! The workload file: the workload in a readable TOML form ([`parse`], [`print()`]); and the numbers of a workload that
 //! a study may change whatever format it came from ([`Parameter`], [`Target`]).
 //!
 //! `docs/workload-file.md` describes the format. Reading order: `surface` has the tables and keys, `read` and `print` are

@@ -27,7 +27,7 @@ impl Target {
         Self { parameter, part: Some(part.to_owned()) }
     }
 
-    /// Sets it in a load, as [`apply`] and [`apply_to`] do.
+    /// Sets it in a load, as `apply` and `apply_to` do.
     ///
     /// # Errors
     /// [`ApplyError`]. The load is unchanged then.

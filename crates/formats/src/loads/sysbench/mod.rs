@@ -1,7 +1,7 @@
 //! `sysbench fileio` options, read into the workload; and its way of printing results.
 //!
 //! [`parse`] takes the arguments as they are typed, today's and those of 2004, and gives a [`Fileio`];
-//! [`Fileio::workload`] is the load they describe, [`header`], [`interval_line`] and [`print`] are what sysbench prints
+//! [`Fileio::workload`] is the load they describe, [`header`], [`interval_line`] and [`print()`] are what sysbench prints
 //! before, during and after a run. `docs/formats/sysbench-fileio.md` says, option by option, what differs and why.
 //!
 //! The options were learnt from sysbench's documentation and from running it; no code is taken from it.

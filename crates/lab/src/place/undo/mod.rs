@@ -1,7 +1,7 @@
 //! The journal of undo: everything made is recorded before it is made.
 //!
 //! [`Undo`] keeps the journal of a run in its work directory. Giving a thing back in the ordinary course, undoing it
-//! after an error or a cancellation, and cleaning up after a kill -9 are one and the same code, [`Entry::undo`], which
+//! after an error or a cancellation, and cleaning up after a kill -9 are one and the same code, `Entry::undo`, which
 //! first makes sure that what it finds is really what the entry says.
 //!
 //! The journal is a file of JSON lines: `{"boot": {"id": …}}` first, then `{"made": {"id": N, "entry": …}}`, durable
