@@ -85,6 +85,34 @@ fn a_dead_link_is_found() {
     }
 }
 
+/// Names of pages in a source file: what begins with `docs/` and ends with `.md`.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    text.split("docs/").skip(1).filter_map(|rest| {
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && !"-_/.".contains(letter));
+        Some(rest[..end.unwrap_or(rest.len())].split_once(".md")?.0)
+    })
+}
+
+/// Messages and comments send their readers to pages that exist.
+#[test]
+fn pages_that_sources_name_exist() {
+    let root = super::root();
+    let (mut sources, mut count) = (Vec::new(), 0);
+    super::rust_files(&root.join("crates"), &mut sources);
+    for source in sources {
+        let text = fs::read_to_string(&source).expect("readable");
+        for name in named(&text) {
+            let page = format!("docs/{name}.md");
+            assert!(root.join(&page).exists(), "{} names {page}, which does not exist", source.display());
+            count += 1;
+        }
+    }
+    assert!(count > 40, "only {count} names were found");
+    // In two pieces, or this line would be found.
+    let text = ["see docs/method.md, docs/a.rs or docs", "/method/none.md: it"].concat();
+    assert_eq!(named(&text).collect::<Vec<&str>>(), ["method", "method/none"]);
+}
+
 #[test]
 fn the_index_names_every_page() {
     let docs = super::root().join("docs");

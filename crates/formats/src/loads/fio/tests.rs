@@ -399,6 +399,12 @@ fn every_option_is_documented() {
     for name in options::names() {
         assert!(documentation.contains(&format!("`{name}`")), "{name} is not documented");
     }
+    // The page gives the reasons that the messages give.
+    for option in options::OPTIONS {
+        let (options::Treatment::Ignored(why) | options::Treatment::Refused(why)) = option.treatment else { continue };
+        let has = |line: &str| line.contains(&format!("`{}`", option.name)) && line.ends_with(&format!("| {why} |"));
+        assert!(documentation.lines().any(has), "{}: {why}", option.name);
+    }
 }
 
 #[test]
