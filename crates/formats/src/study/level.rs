@@ -70,8 +70,8 @@ impl PlainFactor {
             Self::Kernel => "Kernels: \"host\", \"uml:VERSION\", \"uml:PATH\", \"qemu:PATH\" or \"exact:NAME\".",
             Self::Scheduler => "I/O schedulers of the device: \"none\", \"mq-deadline\", …",
             Self::ReadAhead => "Read-ahead of the device.",
-            Self::QueueRequests => "Requests that the device's queue holds.",
-            Self::RequestSize => "Largest request that the kernel makes of the device.",
+            Self::QueueRequests => "Number of requests that the device's queue holds.",
+            Self::RequestSize => "Largest request that the kernel sends to the device.",
             Self::WriteCache => {
                 "What the kernel assumes about the device's cache: \"write back\" (it is flushed) or \"write through\"."
             }

@@ -29,35 +29,35 @@ table! {
         "title" => title: Text, required;
         /// What the study asks and what to look for; paragraphs of plain text.
         "about" => about: Text;
-        /// How often each cell is tried: a number, or { min, max, until }. 3 unless given.
+        /// How often each cell is run: a number, or { min, max, until }. 3 unless given.
         "repeats" => repeats: RepeatsSurface;
         /// How many blocks (each cell once) run first and are not recorded. 0 unless given.
         "warm-up" => warm_up: WarmUp;
         /// In which order trials run: "blocks" (each block holds every cell once, shuffled; the default) or "as-written".
         "order" => order: Listed<Order>;
-        /// The seed of the order and of every random stream. Unless it is given here or by `--seed`, each run draws one, prints it and keeps it.
+        /// The seed of the order and of all random streams. Unless it is given here or by `--seed`, each run draws one, prints it and records it.
         "seed" => seed: Count<0, { u64::MAX }>;
         /// How long the whole run is expected to take.
         "expected-duration" => expected_duration: Time;
-        /// The row that ratios refer to: its label, or the level it is known by.
+        /// The row that ratios refer to: its label, or the name of a level.
         "baseline" => baseline: Text;
-        /// The factor that rows are compared by, where it varies. `filesystem` unless given.
+        /// The factor by which rows are compared, if it varies. `filesystem` unless given.
         "compare" => compare: Text;
-        /// What filesystems are made on.
+        /// The device on which filesystems are made.
         "device" => device: DeviceSurface;
-        /// Filesystems of the study's own, by name: the commands that make, mount and remove them.
+        /// Filesystems that the study defines, by name: the commands that make, mount and remove them.
         "filesystem" => filesystem: Entries<OwnSurface>;
         /// What is varied. Every combination of levels is a row; the last factor varies fastest.
         "factor" => factor: FactorsSurface, required;
-        /// In place of every combination of levels: the combinations of each sweep, one sweep after the other.
+        /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
         "sweep" => sweep: Vec<At<SweepSurface>>;
-        /// Words that commands have as `{name}`, so that `[quick]` can change them.
+        /// Texts that commands use as `{name}`, so that `[quick]` can change them.
         "variables" => variables: Entries<Variable>;
         /// What is done to each filesystem, in order. Making and mounting it come first, even if not listed.
         "step" => step: Vec<At<StepSurface>>, required;
         /// What `--quick` changes.
         "quick" => quick: QuickSurface;
-        /// Figures published elsewhere, to be printed beside.
+        /// Figures published elsewhere, to be printed beside those of a run.
         "published" => published: PublishedSurface;
         .. given: Given;
     }
@@ -112,15 +112,15 @@ impl Word for Order {
 }
 
 table! {
-    /// What filesystems are made on.
+    /// The device on which filesystems are made.
     pub(crate) struct DeviceSurface {
         /// A sparse image file behind a loop device.
         "loop" => r#loop: LoopSurface;
-        /// A compressed-RAM disk.
+        /// A compressed RAM disk.
         "zram" => zram: ZramSurface;
         /// The path of a block device, which will be formatted; the command line must permit it.
         "block" => block: Text;
-        /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
+        /// No device: a directory of an existing filesystem. Nothing is made, mounted or checked.
         "directory" => directory: Text;
         /// A drive in virtual time: the name of a model (`fstone device` lists them), or a .toml file beside the study.
         "model" => model: Text;
@@ -135,11 +135,11 @@ table! {
     pub(crate) struct LoopSurface {
         /// Its size.
         "size" => size: Size, required;
-        /// Whether the loop device goes round the page cache of the filesystem below. False unless given.
+        /// Whether the loop device bypasses the page cache of the filesystem below. False unless given.
         "direct-io" => direct_io: Flag;
         /// Logical sector size: 512 (the default), 1024, 2048 or 4096.
         "sector-size" => sector_size: Size;
-        /// Where the image is made; the work directory unless given.
+        /// Where the image is made. In the work directory unless given.
         "directory" => directory: Text;
         /// Whether the image is in memory, if twice its size is free. False unless given.
         "memory" => memory: Flag;
@@ -147,7 +147,7 @@ table! {
 }
 
 table! {
-    /// A compressed-RAM disk.
+    /// A compressed RAM disk.
     pub(crate) struct ZramSurface {
         /// Its size.
         "size" => size: Size, required;
@@ -168,13 +168,13 @@ table! {
 table! {
     /// A filesystem to make.
     pub(crate) struct FilesystemSurface {
-        /// Its type: ext4, xfs, btrfs, …, or the name of one of the study's own.
+        /// Its type: ext4, xfs, btrfs, …, or the name of one that the study defines.
         "type" => r#type: Text, required;
         /// Options for its mkfs, as on a command line.
         "mkfs" => mkfs: Words;
         /// Mount options, comma separated.
         "mount" => mount: Text;
-        /// A directory of this machine that its mkfs copies into it; or `{source}`, see `command`.
+        /// A directory of this machine that mkfs copies into it; or `{source}`, see `command`.
         "tree" => tree: Text;
     }
 }
@@ -194,13 +194,13 @@ table! {
         "mount" => mount: CommandWords, required;
         /// Unmounts `{mountpoint}`. umount(2) unless given.
         "unmount" => unmount: CommandWords;
-        /// Checks it, unmounted; an exit status other than 0 is an error in it.
+        /// Checks it after unmounting; an exit status other than 0 means that it is damaged.
         "check" => check: CommandWords;
-        /// Removes what `make` made. Runs after every trial in which `make` was started, perhaps twice.
+        /// Removes what `make` made. It runs after every trial in which `make` was started, perhaps twice.
         "remove" => remove: CommandWords;
         /// The Debian packages of its programs, named if one is missing.
         "packages" => packages: CommandWords;
-        /// How often it is mounted: each time as another client, `{client}`, at another mount point. 1 unless given.
+        /// How many times it is mounted, each time as another client, `{client}`, at another mount point. 1 unless given.
         "clients" => clients: Clients;
     }
 }
@@ -221,9 +221,9 @@ table! {
     pub(crate) struct StepSurface {
         /// Its name, unique in the study. Its kind unless given.
         "name" => name: Text;
-        /// How long it may take before the trial counts as hung.
+        /// The time after which the trial counts as hung.
         "limit" => limit: Time;
-        /// Metrics of it that become columns of the table.
+        /// Its metrics that become columns of the table.
         "show" => show: OneOrMany<Text>;
         /// Makes the filesystem. Always the first step; listed to show its metrics.
         "mkfs" => mkfs: Nothing;
@@ -231,7 +231,7 @@ table! {
         "mount" => mount: Nothing;
         /// Runs a load in the mounted filesystem.
         "load" => load: LoadSurface;
-        /// Runs a command in the mounted filesystem. `{mount}` and `{device}` stand for the mount point and the device, `{source}` for the archive of a source tree, `{source:FILES}` for one made of so many files.
+        /// Runs a command in the mounted filesystem. `{mount}` and `{device}` stand for the mount point and the device, `{source}` for the archive of a source tree, and `{source:FILES}` for a generated one with this many files.
         "command" => command: CommandSurface;
         /// Unmounts, drops caches and mounts again.
         "remount" => remount: Nothing;
@@ -249,7 +249,7 @@ table! {
         "fragmentation" => fragmentation: Nothing;
         /// Copies a file or tree of this machine into the filesystem.
         "copy-in" => copy_in: CopySurface;
-        /// Tries what power cuts during the loads before would have left: mounts, checks and reads each state. Needs a guest.
+        /// Mounts, reads and checks the states that power cuts during the preceding loads would have left. Needs a guest.
         "power-cut" => power_cut: PowerSurface;
     }
     one of [
@@ -273,13 +273,13 @@ impl Word for FsckMode {
 table! {
     /// Power cuts to be tried.
     pub(crate) struct PowerSurface {
-        /// How many states of the disk to look at, at most. 200 unless given.
+        /// The largest number of states to try. 200 unless given.
         "states" => states: Count<1, 1_000_000>;
         /// How much data the disk's log may hold. 1 GiB unless given.
         "log" => log: Size;
-        /// "sound" (the default), or a disk that breaks its promise, to see it caught: "forgets-flushes", "tears" or "reorders".
+        /// "sound" (the default), or a faulty disk, to see that the fault is found: "forgets-flushes", "tears" or "reorders".
         "disk" => disk: Listed<DiskTruth>;
-        /// How many bytes the disk writes whole: 4096 (the default) or 512. Other writes may be torn.
+        /// How many bytes the disk writes as a whole: 4096 (the default) or 512. Larger writes may be torn.
         "sector" => sector: Size;
     }
 }
@@ -296,9 +296,9 @@ impl Word for DiskTruth {
 table! {
     /// A copy of a file or tree of this machine into the filesystem.
     pub(crate) struct CopySurface {
-        /// Path on this machine, absolute; or `{source}`, see `command`.
+        /// An absolute path on this machine; or `{source}`, see `command`.
         "source" => source: Text, required;
-        /// Path in the filesystem, relative.
+        /// A relative path in the filesystem.
         "target" => target: Text, required;
     }
 }
@@ -345,8 +345,8 @@ impl Keys for LoadSurface {
         };
         let launch = Key {
             name: LAUNCH,
-            doc: "Has the load carried out by several ranks, which this starts: \"mpirun\", \"srun\", or a command line in which \
-                  `{ranks}` is their number. \"mpirun\" where only `ranks` is given.",
+            doc: "What starts the ranks that run the load together: \"mpirun\", \"srun\", or a command line in which `{ranks}` \
+                  is their number. \"mpirun\" if only `ranks` is given.",
             required: false,
             schema: Words::schema,
         };
@@ -402,7 +402,7 @@ pub(crate) enum CommandSurface {
 table! {
     /// A command and how it is run.
     pub(crate) struct CommandTable {
-        /// Program and arguments as a list; a string with `shell = true`.
+        /// Program and arguments as a list, or a string with `shell = true`.
         "run" => run: OneOrMany<Text>, required;
         /// Whether `run` is a script for `sh -c`. False unless given.
         "shell" => shell: Flag;
@@ -443,15 +443,15 @@ impl Decode for CommandSurface {
 table! {
     /// What `--quick` changes.
     pub(crate) struct QuickSurface {
-        /// How often each cell is tried.
+        /// How often each cell is run.
         "repeats" => repeats: RepeatsSurface;
         /// How many blocks run first and are not recorded.
         "warm-up" => warm_up: WarmUp;
         /// How long the whole run is expected to take.
         "expected-duration" => expected_duration: Time;
-        /// What filesystems are made on.
+        /// The device on which filesystems are made.
         "device" => device: DeviceSurface;
-        /// The levels of each factor named here. Filesystems and devices are named; anything else may be new.
+        /// The remaining levels of the factors named here. Filesystems and devices are chosen by name; other levels may be new.
         "factor" => factor: SweepSurface;
         /// Instead of the study's sweeps.
         "sweep" => sweep: Vec<At<SweepSurface>>;
@@ -542,7 +542,7 @@ table! {
     pub(crate) struct RemarkedFigure {
         /// The figure: a number in the metric's base unit, or a text with its unit.
         "value" => value: Figure, required;
-        /// What stood beside it.
+        /// The note that goes with it.
         "note" => note: Text, required;
     }
 }

@@ -18,7 +18,7 @@ impl LoadFormat for IorFormat {
     }
 
     fn about(&self) -> &'static str {
-        "Options of `ior`, as on its command line: `ior = \"-b 1g -t 1m -e\"`. The file has the name that -o gives it, without directories."
+        "Options of `ior`, as on its command line: `ior = \"-b 1g -t 1m -e\"`. The file has the name given with -o, without directories."
     }
 
     fn reader(&self) -> Reader {

@@ -22,17 +22,17 @@ type HandleNumber = Count<0, { MAXIMUM_HANDLES as u64 - 1 }>;
 table! {
     /// One kind of operation as a group performs it: exactly one operation, and on which files.
     pub(crate) struct ActionSurface {
-        /// What results call it; its operation's key unless given.
+        /// Its name in results. The key of its operation unless given.
         "name" => name: Text;
-        /// In a mix, its share of all operations is weight / sum of weights. 1 unless given.
+        /// In a mix: its share of all operations is weight / sum of weights. 1 unless given.
         "weight" => weight: Small;
-        /// On which fileset; "*" draws one for each operation. The only one unless given, or "*" when there are several.
+        /// The fileset; "*" draws one for each operation. Unless given, the only fileset, or "*" if there are several.
         "fileset" => fileset: Text;
         /// Which file: "uniform" (the default), "round-robin", "shuffled" (each once, in an order drawn at random), "concatenated", "partitioned", the "same" as the action before, or the next in "rotation".
         "choice" => choice: Listed<FileChoice>;
-        /// In a program: the handle that it uses. `open` and `create` leave a file open in it, `close` closes it; others use the open file.
+        /// In a program: the handle that it uses. `open` and `create` leave a file open in it, `close` closes it, and others use the open file.
         "handle" => handle: HandleNumber;
-        /// The file's number, as a size or a table with a distribution, in place of `choice`: that file, or the next that exists.
+        /// The number of the file, as a size or a table with a distribution, instead of `choice`. If that file does not exist, the next one is used.
         "numbers" => numbers: SizeSurface;
         /// How transactions are counted: "one" per operation (the default), "whole-blocks" moved, or "begun-blocks".
         "transactions" => transactions: Listed<TransactionRule>;
@@ -48,27 +48,27 @@ table! {
         "mmap-read" => mmap_read: TransferSurface;
         /// Write through a memory mapping.
         "mmap-write" => mmap_write: TransferSurface;
-        /// Write as much as the handle's file should have: the size drawn when it was made, or its size when it was opened.
+        /// Write as much as the file in the handle should hold: the size drawn when it was made, or its size when it was opened.
         "fill" => fill: FillSurface;
         /// Open and close a file.
         "open-close" => open_close: Nothing;
         /// Open a file and leave it open in the handle.
         "open" => open: Nothing;
-        /// Close what is open in the handle.
+        /// Close the file in the handle.
         "close" => close: Nothing;
         /// fsync a file.
         "fsync" => fsync: Nothing;
         /// fdatasync a file.
         "fdatasync" => fdatasync: Nothing;
-        /// fsync the directory that a file is in, which makes its name durable.
+        /// fsync the directory of a file, which makes the name of the file durable.
         "fsync-directory" => fsync_directory: Nothing;
         /// syncfs.
         "syncfs" => syncfs: Nothing;
         /// Set a file's size.
         "truncate" => truncate: LengthSurface;
-        /// Allocate without writing, from a file's start.
+        /// Allocate blocks without writing, from the start of a file.
         "fallocate" => fallocate: LengthSurface;
-        /// Free a file's blocks, from its start.
+        /// Free blocks, from the start of a file.
         "punch-hole" => punch_hole: LengthSurface;
         /// Remove a file.
         "unlink" => unlink: Nothing;
@@ -76,13 +76,13 @@ table! {
         "rename" => rename: Nothing;
         /// Rename a file into another fileset, or to a new name in its own.
         "move" => move_: MoveSurface;
-        /// Replace a file as editors do: write a new one beside it, as large, and rename it over the old one.
+        /// Replace a file as editors do: write a new file of the same size beside it, and rename it over the old one.
         "replace" => replace: ReplaceSurface;
         /// Make a hard link and keep it.
         "link" => link: Nothing;
         /// Make a symbolic link and keep it.
         "symlink" => symlink: Nothing;
-        /// Make a directory: in a fileset with `leaf-directories` the next missing one, otherwise one with a new name.
+        /// Make a directory: the next missing one in a fileset with `leaf-directories`, otherwise one with a new name.
         "mkdir" => mkdir: Nothing;
         /// Remove a directory: the next existing leaf directory, or one that `mkdir` made.
         "rmdir" => rmdir: Nothing;
@@ -94,7 +94,7 @@ table! {
         "metadata" => metadata: Nothing;
         /// List one directory.
         "readdir" => readdir: Nothing;
-        /// Walk the whole fileset, stat-ing each entry.
+        /// Walk the whole fileset and stat each entry.
         "walk" => walk: Nothing;
         /// stat a file.
         "stat" => stat: Nothing;
@@ -104,7 +104,7 @@ table! {
         "utimens" => utimens: Nothing;
         /// Set an extended attribute.
         "setxattr" => setxattr: AttributeSurface;
-        /// Get it.
+        /// Get an extended attribute.
         "getxattr" => getxattr: Nothing;
         /// copy_file_range into a new file.
         "copy-file-range" => copy_file_range: Nothing;
@@ -124,7 +124,7 @@ table! {
 table! {
     /// The making of a file.
     pub(crate) struct CreateSurface {
-        /// Size of each write, or a table with a distribution; the file stays empty unless given.
+        /// Size of each write, or a table with a distribution. Unless given, the file stays empty.
         "block" => block: SizeSurface;
         /// Whether to fsync before the close. False unless given.
         "fsync" => fsync: Flag;
@@ -146,7 +146,7 @@ table! {
     pub(crate) struct FillSurface {
         /// Size of each write, or a table with a distribution.
         "block" => block: SizeSurface, required;
-        /// As much as the file in this handle should have.
+        /// Write as much as the file in this handle should hold.
         "like" => like: HandleNumber;
     }
 }
@@ -154,7 +154,7 @@ table! {
 table! {
     /// Where a file is moved to.
     pub(crate) struct MoveSurface {
-        /// The fileset it moves to, under the next free name.
+        /// The target fileset; the file gets the next free name there.
         "to" => to: Text, required;
     }
 }
@@ -170,7 +170,7 @@ table! {
 table! {
     /// An extended attribute.
     pub(crate) struct AttributeSurface {
-        /// Size of its value. Kernels take at most 64 KiB.
+        /// Size of the value. Kernels accept at most 64 KiB.
         "size" => size: Size, required;
     }
 }

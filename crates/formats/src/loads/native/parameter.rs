@@ -81,16 +81,16 @@ impl Parameter {
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
-            Self::Threads => "Threads that do the load.",
-            Self::Files => "Files the load starts with.",
-            Self::Directories => "Directories the files are in.",
+            Self::Threads => "Number of threads.",
+            Self::Files => "Number of files at the start.",
+            Self::Directories => "Number of directories that hold the files.",
             Self::FileSize => "Size of each file.",
             Self::TotalSize => "Size of all files together.",
             Self::BlockSize => "Size of each read and write.",
-            Self::Duration => "How long the load runs.",
-            Self::Operations => "How many operations the load does.",
+            Self::Duration => "Duration of the load.",
+            Self::Operations => "Number of operations.",
             Self::QueueDepth => "Requests in flight per thread.",
-            Self::Ranks => "Processes that carry out the load together, which `launch` starts.",
+            Self::Ranks => "Number of processes that run the load together, started by `launch`.",
         }
     }
 

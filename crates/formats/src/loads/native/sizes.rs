@@ -23,13 +23,13 @@ pub(crate) enum SizeSurface {
 table! {
     /// How sizes are drawn.
     pub(crate) struct SizeTable {
-        /// Uniformly from `from` to below `below`.
+        /// Uniform, from `from` to below `below`.
         "uniform" => uniform: UniformSurface;
-        /// One of these, by weight.
+        /// One of these sizes, drawn by weight.
         "weighted" => weighted: Vec<At<WeightedSize>>;
-        /// Gamma.
+        /// A gamma distribution.
         "gamma" => gamma: GammaSurface;
-        /// Lognormal.
+        /// A lognormal distribution.
         "lognormal" => lognormal: LognormalSurface;
     }
     one of ["uniform", "weighted", "gamma", "lognormal"]
@@ -58,7 +58,7 @@ table! {
 table! {
     /// Gamma-distributed sizes.
     pub(crate) struct GammaSurface {
-        /// Their mean.
+        /// The mean.
         "mean" => mean: Size, required;
         /// The shape parameter; 1.5 is usual.
         "shape" => shape: Real, required;
@@ -68,7 +68,7 @@ table! {
 table! {
     /// Lognormally distributed sizes.
     pub(crate) struct LognormalSurface {
-        /// Their median.
+        /// The median.
         "median" => median: Size, required;
         /// Standard deviation of the logarithm.
         "sigma" => sigma: Real, required;

@@ -20,7 +20,7 @@ table! {
     pub(crate) struct StepSurface {
         /// An action.
         "do" => do_: ActionSurface;
-        /// How often the action runs in a row. Once unless given.
+        /// How many times in a row the action runs. Once unless given.
         "times" => times: Number;
         /// Steps to repeat.
         "repeat" => repeat: RepeatSurface;
@@ -43,7 +43,7 @@ table! {
 table! {
     /// Steps to repeat.
     pub(crate) struct RepeatSurface {
-        /// How often.
+        /// How many times.
         "times" => times: Number, required;
         /// The steps.
         "steps" => steps: InnerSteps, required;
@@ -75,7 +75,7 @@ table! {
         "operations" => operations: Count<0, { u64::MAX }>;
         /// After more than this many bytes.
         "bytes" => bytes: Size;
-        /// Only the thread's own actions of this name count. Everything that the group's threads did unless given.
+        /// Counts only the thread's own actions of this name. Unless given, everything that the group's threads did counts.
         "of" => of: Text;
     }
     one of ["operations", "bytes"]
@@ -86,9 +86,9 @@ table! {
     pub(crate) struct PaceSurface {
         /// Events per second.
         "rate" => rate: Real, required;
-        /// What uses up an event: each pass through the step ("rounds", the default), the thread's "operations", those that move data ("transfers"), or "mebibytes" moved.
+        /// What consumes an event: each pass through the step ("rounds", the default), the thread's "operations", its operations that move data ("transfers"), or "mebibytes" moved.
         "per" => per: Listed<PaceUnit>;
-        /// Only the actions of this name count. Everything that the thread did unless given.
+        /// Counts only actions of this name. Unless given, everything that the thread did counts.
         "of" => of: Text;
     }
 }
@@ -96,9 +96,9 @@ table! {
 table! {
     /// Waiting for posts.
     pub(crate) struct WaitSurface {
-        /// The name that posts go to. Every waiting thread has its own posts.
+        /// The name to which posts are sent. Every waiting thread has its own posts.
         "name" => name: Text, required;
-        /// How many posts to wait for and take. 1 unless given.
+        /// How many posts to wait for and consume. 1 unless given.
         "posts" => posts: Number;
         /// How many posts may be pending before bounded posters wait. No limit unless given.
         "ahead" => ahead: Count<0, { u64::MAX }>;
@@ -110,7 +110,7 @@ table! {
 table! {
     /// Posting to threads that wait.
     pub(crate) struct PostSurface {
-        /// The name under which they wait.
+        /// The name under which the threads wait.
         "to" => to: Text, required;
         /// How many posts. 1 unless given.
         "posts" => posts: Number;

@@ -33,13 +33,13 @@ table! {
         "name" => name: Text, required;
         /// The files it works on.
         "fileset" => fileset: Vec<At<FilesetSurface>>, required;
-        /// What is done, one phase after the other; all threads meet in between. Without phases, files are only made.
+        /// What the load does, phase by phase; all threads meet between phases. Without phases, files are only made.
         "phase" => phase: Vec<At<PhaseSurface>>;
-        /// How data gets to and from the files, unless a group of threads says otherwise.
+        /// How data is read and written, unless a group of threads overrides it.
         "io" => io: IoSurface;
         /// What written data looks like.
         "data" => data: DataSurface;
-        /// What an operation's error does: "stop" ends the load (the default), "continue" goes on. It is recorded either way.
+        /// What happens if an operation fails: "stop" ends the load (the default), "continue" does not. The error is recorded in both cases.
         "on-error" => on_error: Listed<ErrorPolicy>;
         /// How data is made durable at the end of measured phases, inside the measured interval: "syncfs" (the default), "everything" or "none".
         "final-sync" => final_sync: Listed<FinalSync>;
@@ -61,21 +61,21 @@ table! {
         "files" => files: Count<0, MAXIMUM_FILES>;
         /// Files until their sizes reach this sum.
         "bytes" => bytes: Size;
-        /// Files until the filesystem is used to this share.
+        /// Files until this share of the filesystem is used.
         "utilization" => utilization: Share;
-        /// The directories the files are in: a number of them side by side, or a table. None unless given.
+        /// The directories that hold the files: a number of directories side by side, or a table. None unless given.
         "directories" => directories: DirectoriesSurface;
         /// Names of empty directories beside the files, for `mkdir` and `rmdir`. None unless given.
         "leaf-directories" => leaf_directories: Count<0, MAXIMUM_FILES>;
-        /// How large files are, at the start and when they are created: a size, or a table with a distribution.
+        /// The sizes of files, at the start and when they are created: a size, or a table with a distribution.
         "size" => size: SizeSurface, required;
-        /// File names are this and a number. "file" unless given.
+        /// File names are this prefix and a number. "file" unless given.
         "file-prefix" => file_prefix: Text;
-        /// The whole name of the fileset's one file, in place of a prefix and a number.
+        /// The full name of the fileset's only file, instead of a prefix and a number.
         "file-name" => file_name: Text;
-        /// Directory names are this and a number. "dir" unless given.
+        /// Directory names are this prefix and a number. "dir" unless given.
         "directory-prefix" => directory_prefix: Text;
-        /// Leaf directory names are this and a number. Like those of other directories, with higher numbers, unless given.
+        /// Names of leaf directories are this prefix and a number. Unless given, they continue the names of the other directories.
         "leaf-prefix" => leaf_prefix: Text;
         /// Share of the files and leaf directories that exist at the start; the rest are names to be created. All unless given.
         "preallocated" => preallocated: Share;
@@ -85,9 +85,9 @@ table! {
         "existing" => existing: Listed<Existing>;
         /// Whether data is written to the files as they are made; they are sparse otherwise. True unless given.
         "fill" => fill: Flag;
-        /// Whether files that are not filled have their blocks allocated, where the filesystem can. False unless given.
+        /// Whether blocks are allocated for files that are not filled, if the filesystem can do that. False unless given.
         "allocate" => allocate: Flag;
-        /// Which rank the files belong to in a load of many ranks: each rank's own in a directory of its own ("private", the default), its own by their "names" in one directory (the rank's number stands where a prefix has `{rank}`, in eight digits where it has `{rank:08}`, or in front), "shared" by all, or shared with "regions" that are each rank's own.
+        /// Who owns the files in a load of many ranks: each rank its own in a separate directory ("private", the default), each rank its own in one directory, told apart by "names" (the number of the rank replaces `{rank}` in a prefix, or `{rank:08}` with eight digits, or comes first), all ranks together ("shared"), or each rank its own part of shared files ("regions").
         "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
@@ -105,11 +105,11 @@ pub(crate) enum DirectoriesSurface {
 table! {
     /// Directories side by side (`count`), or a tree of them (`tree`).
     pub(crate) struct DirectoriesTable {
-        /// This many side by side.
+        /// This many, side by side.
         "count" => count: Count<0, MAXIMUM_FILES>;
-        /// Whether files are in the parent of those side by side as well. False unless given.
+        /// Whether the parent of these directories also holds files. False unless given.
         "parent-too" => parent_too: Flag;
-        /// A tree; files are in its leaves, or fill its directories one after the other.
+        /// A tree. Files are in its leaves, or fill its directories one after the other.
         "tree" => tree: TreeSurface;
     }
     one of ["count", "tree"]
@@ -118,13 +118,13 @@ table! {
 table! {
     /// A tree of directories.
     pub(crate) struct TreeSurface {
-        /// Subdirectories of each.
+        /// Subdirectories of each directory.
         "width" => width: Small, required;
-        /// Levels. With `each` there may be none but the top.
+        /// Levels below the top. 0 (only the top) needs `each`.
         "depth" => depth: Count<0, 1000>, required;
-        /// Files of each directory: those of one after those of another, level by level from a single directory at the top. Unless given, files are scattered over the leaves, and there is no single directory at the top.
+        /// Files per directory: directories are filled one after the other, level by level from a single directory at the top. Unless given, files are scattered over the leaves, and there is no single directory at the top.
         "each" => each: Count<1, MAXIMUM_FILES>;
-        /// With `each`: whether only the directories of the last level have files. False unless given.
+        /// With `each`: whether only the directories of the last level hold files. False unless given.
         "leaves-only" => leaves_only: Flag;
     }
 }
@@ -157,15 +157,15 @@ table! {
     pub(crate) struct PhaseSurface {
         /// Its name.
         "name" => name: Text, required;
-        /// Whether its operations are in the figures; those of ageing and warm-up are not. True unless given.
+        /// Whether its operations count in the figures; set it to false for ageing and warm-up. True unless given.
         "measured" => measured: Flag;
         /// Groups of threads, side by side.
         "group" => group: Vec<At<GroupSurface>>, required;
-        /// When it ends: at the first of these limits, and at the latest when every group has ended.
+        /// When it ends: at the first of these limits, or when all groups have ended.
         "stop" => stop: StopSurface;
-        /// In a load of many ranks: rank r works on the files of rank r + this, as they are then. On its own unless given.
+        /// In a load of many ranks: rank r works on the files of rank r + this number, as they are at that time. Unless given, each rank works on its own files.
         "rank-shift" => rank_shift: Count<0, { u32::MAX as u64 }>;
-        /// The same, on those of the rank in its place on the node that is so many further on; with one node, as `rank-shift`.
+        /// The same, with the files of the rank in the same position on the node that is this many nodes further on. With a single node, as `rank-shift`.
         "node-shift" => node_shift: Count<0, { u32::MAX as u64 }>;
     }
 }
@@ -179,13 +179,13 @@ table! {
         "operations" => operations: Number;
         /// After all its threads together have moved this much.
         "bytes" => bytes: Size;
-        /// When every thread has run through its actions once. False unless given.
+        /// When every thread has performed its actions once. False unless given.
         "once-through" => once_through: Flag;
-        /// When the filesystem is used to this share.
+        /// When this share of the filesystem is used.
         "utilization" => utilization: Share;
-        /// Of a phase: as soon as one of its threads is done by itself. False unless given.
+        /// Phases only: as soon as one of its threads is done by itself. False unless given.
         "first-done" => first_done: Flag;
-        /// Of a phase with a `time`: when it is over, each group continues until it has done as many operations as that of the fastest rank. False unless given.
+        /// Phases with a `time` only: when the time is up, each group continues until it has done as many operations as the same group of the fastest rank. False unless given.
         "wear-out" => wear_out: Flag;
     }
 }
@@ -195,37 +195,37 @@ table! {
     pub(crate) struct GroupSurface {
         /// Its name.
         "name" => name: Text, required;
-        /// How many threads. 1 unless given.
+        /// Number of threads. 1 unless given.
         "threads" => threads: Threads;
         /// Actions, drawn by weight for each operation.
         "mix" => mix: Vec<At<ActionSurface>>;
-        /// Actions, in order, again and again.
+        /// Actions, repeated in order.
         "sequence" => sequence: Vec<At<ActionSurface>>;
         /// Two actions in a ratio, counted over all threads.
         "ratio" => ratio: RatioSurface;
-        /// Steps, in order, again and again; their actions may share open files by handles.
+        /// Steps, repeated in order; their actions can share open files through handles.
         "program" => program: Vec<At<StepSurface>>;
-        /// How its data gets to and from the files, if that differs from the file's `io`; the same keys.
+        /// How its data is read and written, if that differs from the `io` at the top; the same keys.
         "io" => io: IoSurface;
         /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
         "open" => open: Listed<OpenPolicy>;
         /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
-        /// The clean pages of all files that a thread keeps open are dropped again whenever it has moved this much: with the size of one pass over them, each pass starts cold. Never unless given.
+        /// The clean pages of all files that a thread keeps open are dropped again each time the thread has moved this much. With the size of one pass over the files, each pass starts cold. Never unless given.
         "invalidate-every" => invalidate_every: Size;
-        /// What the kernel is told of how a file is read when it is opened: "sequential", "random" or "none" (the default).
+        /// Advice to the kernel about how a file will be read, given when it is opened: "sequential", "random" or "none" (the default).
         "advice" => advice: Listed<Advice>;
-        /// Pause of a thread after each operation, or after so many as `think-every` says. None unless given.
+        /// Pause of a thread after each operation, or after every `think-every` operations. None unless given.
         "think-time" => think_time: Time;
-        /// Operations of a thread between two pauses; what is in flight is done before one begins. 1 unless given.
+        /// Operations of a thread between two pauses; requests in flight complete before a pause begins. 1 unless given.
         "think-every" => think_every: Number;
-        /// Operations per second wanted of the whole group; latency is then counted from the intended start.
+        /// Target rate of the whole group, in operations per second. Latency then counts from the intended start.
         "rate" => rate: Real;
-        /// Bytes per second wanted of the whole group, in place of a `rate` of operations.
+        /// Target rate of the whole group in bytes per second, instead of a `rate` of operations.
         "bandwidth" => bandwidth: Size;
         /// How the operations of a `rate` follow each other: at equal intervals ("even", the default) or at random ("poisson").
         "arrivals" => arrivals: Listed<Arrivals>;
-        /// The part of each file that a thread reads and overwrites: "whole" (the default), "split" into one for each thread, or a table that says where.
+        /// The part of each file that a thread reads and overwrites: "whole" (the default), "split" into one part for each thread, or a table.
         "region" => region: RegionSurface;
         /// How long after the start of the phase the group starts. At once unless given.
         "start-delay" => start_delay: Time;
@@ -235,17 +235,17 @@ table! {
         "cpu-policy" => cpu_policy: Listed<CpuPolicy>;
         /// Fsyncs that belong to the group rather than to an operation.
         "fsync" => fsync: FsyncSurface;
-        /// An end of its own, before the phase's.
+        /// When the group ends, if before the phase; the same keys.
         "stop" => stop: StopSurface;
-        /// Whether the report (`fstone load --json`) has the throughput and latency of each of its actions over time, beside those of the whole load. False unless given.
+        /// Whether the report (`fstone load --json`) has the throughput and latency of each of its actions over time, in addition to those of the whole load. False unless given.
         "own-series" => own_series: Flag;
         /// How completed requests are collected if a thread has several in flight. Unless given, each is collected at once and replaced by another.
         "batches" => batches: BatchesSurface;
         /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
-        /// Whether its threads continue where those of the group of the same name ended in the phase before, which must do the same: with their cursors, the random orders of their blocks, and their tours. The operations and bytes of its `stop` count from the start of that group. False unless given.
+        /// Whether its threads continue where those of the group of the same name ended in the previous phase, with their cursors, random orders of blocks, and tours. That group must do the same. The operations and bytes of `stop` count from the start of that group. False unless given.
         "continues" => continues: Flag;
-        /// Each thread goes through the files of all its filesets and finishes each before it begins any anew: a block of each "in-turn", each to its end ("one-by-one"), or "drawn" for each block. The actions of its `mix` share the order of random blocks and the position in a file. No tour unless given.
+        /// Each thread finishes all files of its filesets before it starts any of them again: with a block of each file "in-turn", each file to its end ("one-by-one"), or a file "drawn" for each block. The actions of its `mix` share the order of random blocks and the position in a file. No tour unless given.
         "tour" => tour: Listed<Tour>;
     }
     one of ["mix", "sequence", "ratio", "program"]
@@ -254,9 +254,9 @@ table! {
 table! {
     /// How a thread goes on when its queue is full.
     pub(crate) struct BatchesSurface {
-        /// It waits until at least this many requests are done. 1 unless given.
+        /// The thread waits until at least this many requests are complete. 1 unless given.
         "least" => least: Small;
-        /// It starts others when at most this many are in flight. As soon as one is done unless given.
+        /// The thread starts others when at most this many are in flight. As soon as one is complete unless given.
         "refill-at" => refill_at: Count<0, { u32::MAX as u64 }>;
     }
 }
@@ -264,13 +264,13 @@ table! {
 table! {
     /// A latency to keep.
     pub(crate) struct LatencyTargetSurface {
-        /// No more than this.
+        /// The largest latency that meets the target.
         "latency" => latency: Time, required;
         /// Share of the requests that must meet it. All unless given.
         "share" => share: Share;
         /// How long each depth is tried. 1 s unless given.
         "window" => window: Time;
-        /// Whether the group keeps running when it has found the depth, and adjusts it as latency changes. Otherwise it ends with the other searching groups, and needs a phase that is not measured.
+        /// Whether the group keeps running after it has found the depth, and adjusts it as latency changes. Otherwise it ends together with the other searching groups, and must be in a phase that is not measured.
         "follow" => follow: Flag;
     }
 }
@@ -292,11 +292,11 @@ pub(crate) enum RegionWord {
 table! {
     /// A part of each file.
     pub(crate) struct RegionTable {
-        /// Where the first thread's part begins. At the file's start unless given.
+        /// Where the first thread's part begins. At the start of the file unless given.
         "offset" => offset: Size;
-        /// How long a thread's part is. To the file's end unless given.
+        /// Length of a thread's part. To the end of the file unless given.
         "length" => length: Size;
-        /// How much later the next thread's part begins. All threads have the same part unless given.
+        /// Distance from the start of one thread's part to the start of the next. All threads have the same part unless given.
         "step" => step: Size;
     }
 }
@@ -325,7 +325,7 @@ impl Decode for RegionSurface {
 table! {
     /// Two actions in a ratio.
     pub(crate) struct RatioSurface {
-        /// How many of the first for each of the second.
+        /// How many of the first per one of the second.
         "value" => value: Real, required;
         /// Usually a read.
         "first" => first: ActionSurface, required;
@@ -337,19 +337,19 @@ table! {
 table! {
     /// Fsyncs of a group.
     pub(crate) struct FsyncSurface {
-        /// After every this many operations of the group, when something was written since. Never unless given.
+        /// After every so many operations of the group, if something was written since the last fsync. Never unless given.
         "every" => every: Number;
-        /// Whether every file is fsynced, before the next operation and by whichever thread comes next, or only the last one used (the default).
+        /// Whether every file is fsynced (before the next operation, by the thread that comes next) or only the last one used (the default).
         "all-files" => all_files: Flag;
         /// Whether a periodic fsync counts as an operation. False unless given.
         "counted" => counted: Flag;
         /// Whether each thread fsyncs every file when it ends. False unless given.
         "at-end" => at_end: Flag;
-        /// fdatasync in place of fsync, also where an action ends with an fsync. False unless given.
+        /// Whether fdatasync replaces fsync, also if an action ends with an fsync. False unless given.
         "data-only" => data_only: Flag;
-        /// Whether only operations that write count. False unless given.
+        /// Whether only operations that write are counted. False unless given.
         "counts-writes" => counts_writes: Flag;
-        /// Beside `every`: an fdatasync after every this many operations, where no fsync is due. Never unless given.
+        /// In addition to `every`: an fdatasync after every so many operations, if no fsync is due. Never unless given.
         "data-every" => data_every: Number;
     }
 }
@@ -371,13 +371,13 @@ table! {
 table! {
     /// What written data looks like.
     pub(crate) struct DataSurface {
-        /// Share that a compressor can remove. None unless given.
+        /// Share that compression can remove. None unless given.
         "compressible" => compressible: Share;
-        /// Share of blocks that equal another block. None unless given.
+        /// Share of blocks that are copies of another block. None unless given.
         "duplicate" => duplicate: Share;
         /// Whether every block is stamped, and verified when read. False unless given.
         "stamped" => stamped: Flag;
-        /// Bytes, as hexadecimal digits, that are repeated from the start of each block in place of random ones; if data is compressible, in place of its zeros. None unless given.
+        /// Bytes, as hexadecimal digits, that are repeated from the start of each block instead of random bytes; in compressible data, instead of zeros. None unless given.
         "repeat" => repeat: Text;
     }
 }

@@ -18,39 +18,39 @@ use toml::de::DeValue;
 table! {
     /// A movement of data within a file.
     pub(crate) struct TransferSurface {
-        /// How much per operation: a size, "block" for one block, or "whole" for the file (the default).
+        /// How much one operation moves: a size, "block" for one block, or "whole" for the file (the default).
         "size" => size: ExtentSurface;
-        /// How much per system call: a size, or a table with a distribution, by which each is drawn.
+        /// How much one system call moves: a size, or a table with a distribution from which each size is drawn.
         "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random" on; on from a "cursor" of the thread, or a "shared-cursor"; every block at "random"; a block and then a "skip"; each operation a "stride" from the one before; "bursts" of operations in a row; what was "written" in the phases before, as it was written, each piece once; by a handle, through "runs" of equal length.
+        /// Where: "from-start" (the default); "from-random", from a random offset; from a "cursor" of the thread or a "shared-cursor" of the group; every block at "random"; with a "skip" after each block; each operation a "stride" from the previous one; "bursts" of consecutive operations; the pieces "written" in earlier phases, from the start of each file, each once; with a handle, in "runs" of equal length.
         "pattern" => pattern: Listed<PatternWord>;
-        /// Random offsets are multiples of this; of the block, or the smallest block, unless given.
+        /// Random offsets are multiples of this. Of the block, or the smallest block, unless given.
         "align" => align: Size;
         /// How random offsets are drawn: "uniform" (the default), "permutation", { zipf = 1.2 }, { gauss = 0.1 }, { pareto = 0.2 } or zones.
         "distribution" => distribution: DistributionSurface;
-        /// How much is skipped after each block; of a stride, from the end of one operation to the start of the next.
+        /// How much is skipped after each block; with "stride", the distance from the end of one operation to the start of the next.
         "skip" => skip: Size;
-        /// Of a stride: how far before the end of one operation the next starts, in place of `skip`.
+        /// With "stride", instead of `skip`: how far before the end of one operation the next one starts.
         "back" => back: Size;
-        /// Of bursts: how many operations of a thread follow each other from each drawn place.
+        /// With "bursts": number of consecutive operations of a thread from each drawn place.
         "burst" => burst: Small;
-        /// Of what was written: in how many phases before this one. 1 unless given.
+        /// With "written": how many of the previous phases count. 1 unless given.
         "phases" => phases: Small;
-        /// Of runs: the length of each.
+        /// With "runs": the length of each run.
         "run" => run: Size;
-        /// Of runs: the length of all together, without what is between them.
+        /// With "runs": the length of all runs together, without the gaps.
         "total" => total: Size;
-        /// Of runs: where the first starts. At the file's start unless given.
+        /// With "runs": where the first run starts. At the start of the file unless given.
         "begin" => begin: Size;
-        /// Of runs: from the end of one to the start of the next. Nothing unless given.
+        /// With "runs": the distance from the end of one run to the start of the next. None unless given.
         "gap" => gap: Size;
-        /// Of runs, in a load of many ranks: whether the first ones of all ranks follow each other, then all second ones, and so on. False unless given.
+        /// With "runs", in a load of many ranks: whether the first runs of all ranks come first, then all second runs, and so on. False unless given.
         "interleaved" => interleaved: Flag;
-        /// Of runs: whether the blocks come in an order drawn at random, each once. False unless given.
+        /// With "runs": whether the blocks come in random order, each once. False unless given.
         "shuffled" => shuffled: Flag;
         /// Whether to fsync the file after the transfer. False unless given.
         "fsync" => fsync: Flag;
-        /// Of mmap-write: whether to msync what was written. False unless given.
+        /// For `mmap-write`: whether to msync the written data. False unless given.
         "msync" => msync: Flag;
     }
 }
@@ -118,13 +118,13 @@ pub(crate) enum DistributionWord {
 table! {
     /// The distributions with a parameter.
     pub(crate) struct DistributionTable {
-        /// Zipf with this exponent.
+        /// A Zipf distribution with this exponent.
         "zipf" => zipf: Real;
-        /// Normal around the middle, with this standard deviation as a share of the space.
+        /// A normal distribution around the middle, with this standard deviation as a share of the space.
         "gauss" => gauss: Real;
-        /// Of `gauss`: whether places are scattered over the space, so that frequent ones are not neighbours. False unless given.
+        /// With `gauss`: whether places are scattered over the space, so that frequent ones are not neighbours. False unless given.
         "scattered" => scattered: Flag;
-        /// By the Pareto principle: this share of the space (below 1) gets the rest of the operations, and so on within it.
+        /// The Pareto principle: this share of the space (below 1) gets the rest of the operations, and so on within it.
         "pareto" => pareto: Real;
         /// Consecutive zones of the space, drawn by weight; within a zone all places are equally likely.
         "zones" => zones: Vec<At<ZoneSurface>>;
@@ -135,9 +135,9 @@ table! {
 table! {
     /// A zone of the space that offsets are drawn from.
     pub(crate) struct ZoneSurface {
-        /// It gets weight / sum of weights of the operations.
+        /// Its share of the operations is weight / sum of weights.
         "weight" => weight: Count<0, { u32::MAX as u64 }>, required;
-        /// It is length / sum of lengths of the space.
+        /// Its share of the space is length / sum of lengths.
         "length" => length: Count<1, { u32::MAX as u64 }>, required;
     }
 }

@@ -12,8 +12,8 @@ impl LoadFormat for Sysbench {
     }
 
     fn about(&self) -> &'static str {
-        "Options of `sysbench fileio`, as on its command line: with `prepare` files are made, with `run` they are used, \
-         with neither first the one and then the other."
+        "Options of `sysbench fileio`, as on its command line: `prepare` makes the files, `run` uses them; without \
+         either, both."
     }
 
     fn reader(&self) -> Reader {
