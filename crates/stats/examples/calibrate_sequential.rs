@@ -88,7 +88,7 @@ fn per_cent(part: usize, of: usize) -> f64 {
 fn false_alarms(runs: usize) {
     println!("### Equal rows with a look after every block\n");
     println!(
-        "{runs} runs each that never stop early, so that every look can err. A run is wrong if any look calls any two rows different.\n"
+        "{runs} runs each, which never stop early, so that every look can err. A run is wrong if any look calls any two rows different.\n"
     );
     println!("| rows | blocks at most | wrong, 5 % spent over the looks | wrong, 5 % at every look |");
     println!("|--:|--:|--:|--:|");

@@ -86,7 +86,7 @@ fn false_alarms_and_coverage(tables: usize) {
     println!(
         "{tables} tables each. False alarms: tables in which any two rows are called different. Pairs: tables in which the intervals of all pairs contain the truth. Ranks: tables"
     );
-    println!("that were decided by rank tests.\n");
+    println!("decided by rank tests.\n");
     println!("| figures | rows | blocks | false alarms | by rank tests alone | pairs | ranks |");
     println!("|---|--:|--:|--:|--:|--:|--:|");
     for source in sources() {
@@ -153,7 +153,7 @@ fn coverage_of_rows(tables: usize) {
 fn power(tables: usize) {
     println!("### One row that is larger than the rest\n");
     println!(
-        "{tables} lognormal tables each. \"Pair\" means told apart from one particular row, \"some\" from at least one of the others.\n"
+        "{tables} lognormal tables each. \"Pair\" means that the row is told apart from one particular row, \"some\" from at least one of the others.\n"
     );
     println!(
         "| factor | σ | rows | blocks | pair | some | by rank tests: pair | some | pair's interval contains the factor |"
