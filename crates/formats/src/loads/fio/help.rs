@@ -14,20 +14,20 @@ pub fn version() -> String {
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone fio [options] JOB.fio...\n  fstone fio [options] --name=NAME --rw=randread --size=1g [options of the job]...\n\n\
-         Job files of fio, in the current directory or where they say. fstone fio prints what fio prints.\n\n\
+         Runs fio job files in the current directory, or in the directories that they name. fstone fio prints what fio prints.\n\n\
          Options:\n  \
-         --output-format=FORMAT  normal, terse, json or json+; several with commas between\n  \
-         --output=FILE           write the results there\n  \
+         --output-format=FORMAT  normal, terse, json or json+; or several, separated by commas\n  \
+         --output=FILE           write the results to FILE\n  \
          --minimal               the same as --output-format=terse\n  \
-         --section=NAME          only this section of the job file; may be given several times\n  \
-         --parse-only            read the job file, and do nothing\n  \
-         --seed=N                the seed of all random streams; drawn without it\n  \
+         --section=NAME          only this section of the job file; can be given several times\n  \
+         --parse-only            only read the job file\n  \
+         --seed=N                the seed of all random streams; drawn unless given\n  \
          --help, --version\n",
     );
     type IsOfKind = fn(Treatment) -> bool;
     let kinds: [(&str, IsOfKind); 3] = [
-        ("Options of jobs", |treatment| treatment == Treatment::Taken),
-        ("Taken without effect", |treatment| matches!(treatment, Treatment::Ignored(_))),
+        ("Job options", |treatment| treatment == Treatment::Taken),
+        ("Accepted without effect", |treatment| matches!(treatment, Treatment::Ignored(_))),
         ("Refused", |treatment| matches!(treatment, Treatment::Refused(_))),
     ];
     for (head, is_of_kind) in kinds {
@@ -38,6 +38,6 @@ pub fn help() -> String {
             let _ = writeln!(out, "  {}", line.join(" "));
         }
     }
-    out.push_str("\ndocs/formats/fio.md says what each does, and why some are refused.\n");
+    out.push_str("\ndocs/formats/fio.md says what each option does, and why some are refused.\n");
     out
 }

@@ -4,7 +4,7 @@ use crate::loads::letters::{self, Kind, Opt, ignored, own, refused};
 
 const BYTES: Kind = Kind::Size(i64::MAX as u64);
 
-const ORDER: &str = "tasks are shifted by a number: -C, and -Q with how many";
+const ORDER: &str = "use -C, and -Q with a number, to shift tasks";
 
 /// The options.
 pub(super) const OPTIONS: &[Opt] = &[
@@ -17,15 +17,15 @@ pub(super) const OPTIONS: &[Opt] = &[
         Kind::Number(1 << 40),
         "pieces of each task; in a shared file the tasks' pieces alternate [1]",
     ),
-    Opt::letter('F', "file-per-process", Kind::Flag, "each task has a file of its own; all share one otherwise"),
-    Opt::letter('o', "file", Kind::Text, "the file [testFile]; of a task's own FILE.00000001"),
+    Opt::letter('F', "file-per-process", Kind::Flag, "each task has its own file; otherwise all share one"),
+    Opt::letter('o', "file", Kind::Text, "the file [testFile]; with -F each task's file is FILE.00000001 and so on"),
     Opt::letter('w', "write", Kind::Flag, "write"),
     Opt::letter('r', "read", Kind::Flag, "read; without -w and -r, both"),
     Opt::letter(
         'C',
         "shift",
         Kind::Flag,
-        "a task reads what the one in its place on the next node wrote; on one node: the next task",
+        "read what the task in the same position on the next node wrote; on one node: the next task",
     ),
     Opt::letter(
         'Q',
@@ -34,11 +34,11 @@ pub(super) const OPTIONS: &[Opt] = &[
         "with -C: N nodes further on; on one node: N tasks [1]",
     ),
     Opt::letter('z', "random", Kind::Flag, "transfers in random order, each once"),
-    Opt::letter('e', "fsync", Kind::Flag, "fsync after writing, within the time"),
+    Opt::letter('e', "fsync", Kind::Flag, "fsync after writing, within the measured time"),
     Opt::letter('Y', "fsync-per-write", Kind::Flag, "fsync after every write"),
     Opt::letter('k', "keep", Kind::Flag, "keep the files"),
-    Opt::letter('i', "repetitions", Kind::Number(1000), "how often all of this is done [1]"),
-    Opt::letter('D', "deadline", Kind::Number(366 * 24 * 3600), "seconds after which writing, and reading, stops"),
+    Opt::letter('i', "repetitions", Kind::Number(1000), "number of repetitions of everything [1]"),
+    Opt::letter('D', "deadline", Kind::Number(366 * 24 * 3600), "seconds after which writing (and reading) stops"),
     Opt::letter(
         'O',
         "directives",
@@ -50,7 +50,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     own(
         "results",
         Kind::Text,
-        "a directory for ior.json, ranks.json and ranks.csv; the latter two are written anew after each phase",
+        "a directory for ior.json, ranks.json and ranks.csv; the latter two are rewritten after each phase",
     ),
     letters::JSON,
     letters::SEED,
@@ -58,33 +58,36 @@ pub(super) const OPTIONS: &[Opt] = &[
     letters::STILLNESS,
     ignored(
         Opt::letter('g', "barriers", Kind::Flag, ""),
-        "open, transfers and close are distinguished anyway: their latencies are printed",
+        "open, transfers and close are always distinguished: their latencies are printed",
     ),
     ignored(Opt::letter('v', "verbose", Kind::Flag, ""), letters::VERBOSE),
     ignored(Opt::letter('x', "single-attempt", Kind::Flag, ""), "a short read or write is continued"),
-    ignored(Opt::letter('A', "reference", Kind::Any, ""), "results have the command line"),
+    ignored(Opt::letter('A', "reference", Kind::Any, ""), "results contain the command line"),
     ignored(Opt::letter('G', "signature", Kind::Any, ""), letters::RANDOM_DATA),
     ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), letters::RANDOM_DATA),
-    ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k files are kept after an error, too"),
+    ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k, files are also kept after an error"),
     ignored(Opt::word("warningAsErrors", Kind::Flag, ""), letters::ERRORS_TOLD),
     refused(Opt::letter('c', "collective", Kind::Flag, "").or_word(), "there is no collective I/O in POSIX"),
-    refused(Opt::letter('d', "delay", Kind::Any, ""), "sleep between two runs"),
+    refused(Opt::letter('d', "delay", Kind::Any, ""), "use sleep(1) between two runs"),
     refused(
         Opt::letter('E', "existing", Kind::Flag, ""),
-        "files are always made anew; an existing file is not touched",
+        "files are always made again; an existing file is not touched",
     ),
-    refused(Opt::letter('f', "script", Kind::Any, ""), "each test of a script is a command line"),
+    refused(Opt::letter('f', "script", Kind::Any, ""), "write each test of the script as a command line"),
     refused(Opt::letter('j', "outlier", Kind::Any, ""), "--results DIR has every task's times"),
-    refused(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition has files of its own in any case"),
-    refused(Opt::letter('M', "memory", Kind::Any, ""), "memory is taken by another program, or by a cgroup's limit"),
+    refused(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition always has its own files"),
+    refused(
+        Opt::letter('M', "memory", Kind::Any, ""),
+        "use another program, or the limit of a cgroup, to take up memory",
+    ),
     refused(Opt::letter('N', "tasks", Kind::Any, ""), letters::LAUNCHER),
     refused(Opt::letter('R', "check-read", Kind::Flag, ""), letters::NOT_COMPARED),
     refused(Opt::letter('W', "check-write", Kind::Flag, ""), letters::NOT_COMPARED),
-    refused(Opt::letter('T', "max-time", Kind::Any, ""), "end the launcher with timeout(1)"),
+    refused(Opt::letter('T', "max-time", Kind::Any, ""), "limit the launcher with timeout(1)"),
     refused(Opt::letter('u', "unique-directory", Kind::Flag, ""), "all files are in the directory of -o"),
     refused(Opt::letter('X', "reorder-seed", Kind::Any, ""), ORDER),
     refused(Opt::letter('Z', "reorder-random", Kind::Flag, ""), ORDER),
-    refused(Opt::letter('y', "dual-mount", Kind::Flag, ""), "files are reached by one path"),
+    refused(Opt::letter('y', "dual-mount", Kind::Flag, ""), "each file is reached through one path only"),
     refused(
         Opt::word("randomPrefill", Kind::Any, ""),
         "write the file with another run and -k, and read it with -r -z",

@@ -17,17 +17,17 @@ pub(in crate::loads) const fn own(name: &'static str, kind: Kind, about: &'stati
     Opt::word(name, kind, about).treated(Treatment::Own)
 }
 
-pub(in crate::loads) const JSON: Opt = own("json", Kind::Flag, "print the summary as JSON in place of the table");
+pub(in crate::loads) const JSON: Opt = own("json", Kind::Flag, "print the summary as JSON instead of the table");
 pub(in crate::loads) const SEED: Opt = own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers");
 pub(in crate::loads) const SILENCE: Opt =
-    own("rank-silence", Kind::Time, "a task that gives no sign of life for this long counts as dead [60 s]");
+    own("rank-silence", Kind::Time, "a task without a heartbeat for this long counts as dead [60 s]");
 pub(in crate::loads) const STILLNESS: Opt =
     own("rank-stillness", Kind::Time, "a task that completes nothing for this long counts as hung [10 min]");
 
 pub(in crate::loads) const VERBOSE: &str = "everything is printed, and --results has more";
 pub(in crate::loads) const RANDOM_DATA: &str = "data is random and different for every write";
-pub(in crate::loads) const ERRORS_TOLD: &str = "an error of an operation is always reported and gives exit status 4";
+pub(in crate::loads) const ERRORS_TOLD: &str = "errors of operations are always reported, with exit status 4";
 pub(in crate::loads) const NOT_COMPARED: &str =
-    "data read is not compared; `fstone load --verify` does that with stamped data";
+    "data is not compared when read; `fstone load --verify` does that with stamped data";
 pub(in crate::loads) const NO_GPU: &str = "there is no I/O to GPU memory";
 pub(in crate::loads) const LAUNCHER: &str = "a load has as many tasks as the launcher starts";

@@ -135,8 +135,8 @@ pub fn help(options: &[Opt]) -> String {
         options.iter().filter(|option| wanted(&option.treatment)).map(Opt::written).collect()
     };
     let lists = [
-        ("Taken without effect, which is said", names(|treatment| matches!(treatment, Treatment::Ignored(_)))),
-        ("Refused, with the reason", names(|treatment| matches!(treatment, Treatment::Refused(_)))),
+        ("Accepted without effect, with a warning", names(|treatment| matches!(treatment, Treatment::Ignored(_)))),
+        ("Refused, with a reason", names(|treatment| matches!(treatment, Treatment::Refused(_)))),
     ];
     for (head, names) in lists.iter().filter(|(_, names)| !names.is_empty()) {
         let _ = writeln!(out, "\n{head}:");

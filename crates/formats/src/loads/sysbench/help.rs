@@ -34,17 +34,17 @@ pub fn version() -> String {
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone sysbench [options]... fileio prepare|run|cleanup|help\n\n\
-         The files are test_file.0 and so on, in the current directory: `prepare` makes them, `run` works on\n\
+         The files are test_file.0 and so on, in the current directory: `prepare` makes them, `run` uses\n\
          them, and `cleanup` removes them. A value follows its option after `=`, in the same word.\n",
     );
     let supported = |option: &&Opt| option.treatment == Treatment::Supported;
     let is_old = |option: &&Opt| option.canonical != option.name || matches!(option.name, "test" | "max-requests");
     let section = |option: &&Opt| match () {
-        () if is_old(option) => "Names of old",
+        () if is_old(option) => "Old names",
         () if option.name.starts_with("file-") => "fileio options",
         () => "General options",
     };
-    for head in ["General options", "fileio options", "Names of old"] {
+    for head in ["General options", "fileio options", "Old names"] {
         let options: Vec<&Opt> = OPTIONS.iter().filter(supported).filter(|option| section(option) == head).collect();
         let width = options.iter().map(|option| name(option).len()).max().unwrap_or(0);
         let _ = writeln!(out, "\n{head}:");
@@ -57,7 +57,7 @@ pub fn help() -> String {
         .filter(|option| matches!(option.treatment, Treatment::Ignored(_)))
         .map(|option| format!("--{}", option.name))
         .collect();
-    let _ = writeln!(out, "\nTaken without effect:");
+    let _ = writeln!(out, "\nAccepted without effect:");
     for line in ignored.chunks(4) {
         let _ = writeln!(out, "  {}", line.join(" "));
     }
