@@ -87,7 +87,7 @@ table! {
         "fill" => fill: Flag;
         /// Whether blocks are allocated for files that are not filled, if the filesystem can do that. False unless given.
         "allocate" => allocate: Flag;
-        /// Who owns the files in a load of many ranks: each rank its own in a separate directory ("private", the default), each rank its own in one directory, told apart by "names" (the number of the rank replaces `{rank}` in a prefix, or `{rank:08}` with eight digits, or comes first), all ranks together ("shared"), or each rank its own part of shared files ("regions").
+        /// Who owns the files in a load of many ranks (docs/clusters.md): each rank its own, in a separate directory ("private", the default) or told apart by "names" in one directory; all ranks together ("shared"); or each rank its own "regions" of shared files.
         "ranks" => ranks: Listed<Sharing>;
     }
     one of ["files", "bytes", "utilization"]
@@ -243,9 +243,9 @@ table! {
         "batches" => batches: BatchesSurface;
         /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
-        /// Whether its threads continue where those of the group of the same name ended in the previous phase, with their cursors, random orders of blocks, and tours. That group must do the same. The operations and bytes of `stop` count from the start of that group. False unless given.
+        /// Whether its threads continue where those of the group of the same name ended in the previous phase, which must do the same. The operations and bytes of `stop` count from the start of that group. False unless given.
         "continues" => continues: Flag;
-        /// Each thread finishes all files of its filesets before it starts any of them again: with a block of each file "in-turn", each file to its end ("one-by-one"), or a file "drawn" for each block. The actions of its `mix` share the order of random blocks and the position in a file. No tour unless given.
+        /// Each thread finishes all files of its filesets before it starts any of them again: with a block of each file "in-turn", each file to its end ("one-by-one"), or a file "drawn" for each block. No tour unless given.
         "tour" => tour: Listed<Tour>;
     }
     one of ["mix", "sequence", "ratio", "program"]

@@ -22,7 +22,7 @@ table! {
         "size" => size: ExtentSurface;
         /// How much one system call moves: a size, or a table with a distribution from which each size is drawn.
         "block" => block: SizeSurface, required;
-        /// Where: "from-start" (the default); "from-random", from a random offset; from a "cursor" of the thread or a "shared-cursor" of the group; every block at "random"; with a "skip" after each block; each operation a "stride" from the previous one; "bursts" of consecutive operations; the pieces "written" in earlier phases, from the start of each file, each once; with a handle, in "runs" of equal length.
+        /// Where: "from-start" (the default), "from-random", "cursor", "shared-cursor", "random", "skip", "stride", "bursts", "written" or "runs".
         "pattern" => pattern: Listed<PatternWord>;
         /// Random offsets are multiples of this. Of the block, or the smallest block, unless given.
         "align" => align: Size;
