@@ -3,8 +3,9 @@
 use super::teller::{MAX_NAMES, Teller};
 use crate::{
     number::grouped,
-    text::{capitalised, listing},
+    text::{capitalised, counted, listing},
 };
+use fstone_model::metric::catalog;
 
 impl Teller<'_> {
     /// What did not complete, and what weakens the rest; one sentence.
@@ -41,6 +42,7 @@ impl Teller<'_> {
             let of = if partial == 1 { "1 other trial".to_owned() } else { format!("{partial} other trials") };
             parts.push(format!("{of} did not complete"));
         }
+        parts.extend(self.not_mounted());
         if let Some(drift) = analysis.drifts.iter().find(|drift| drift.column == self.column) {
             let change = drift.drift.relative_change.unwrap_or(0.0);
             parts.push(format!(
@@ -50,5 +52,23 @@ impl Teller<'_> {
             ));
         }
         (!parts.is_empty()).then(|| format!("{}.", capitalised(&parts.join("; "))))
+    }
+
+    /// Rows that may have lost more than the column says: nothing is read in a state that cannot be mounted.
+    fn not_mounted(&self) -> Option<String> {
+        let analysis = self.analysis;
+        let lost = analysis.columns.iter().find(|column| column.metric == catalog::PROMISES_LOST.name)?;
+        let told: Vec<String> = (0..analysis.rows.len())
+            .filter_map(|row| {
+                let trials = analysis.rows[row].trials.iter().filter(|trial| trial.outcome.is_completed());
+                let mounted = trials.filter_map(|trial| trial.figure(&lost.step, catalog::STATES_MOUNTED.name));
+                let least = mounted.map(|share| share.value).min_by(f64::total_cmp).filter(|share| *share < 100.0)?;
+                Some(format!("{} ({} %)", self.unique_name(row), grouped(least, 1)))
+            })
+            .collect();
+        let names = if told.len() > MAX_NAMES { counted(told.len(), "row") } else { listing(&told) };
+        (!told.is_empty()).then(|| {
+            format!("{} counts only states that could be mounted, and not all could be in {names}", lost.header)
+        })
     }
 }

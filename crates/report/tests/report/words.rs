@@ -37,6 +37,19 @@ fn a_known_difference_is_told_with_its_interval() {
 }
 
 #[test]
+fn states_that_could_not_be_mounted_are_told_beside_the_promises_lost() {
+    let mut dataset = pair(1.0, 0.0, 1, ("promises lost", "load", "promises lost"));
+    assert!(!answer(&dataset).contains("could be mounted"), "{}", answer(&dataset));
+    for (trial, share) in dataset.trials.iter_mut().zip([100.0, 83.3]) {
+        let step = trial.steps.iter_mut().find(|step| step.step == "load").expect("the column's step");
+        step.figures.push(catalog::STATES_MOUNTED.figure(share));
+    }
+    let told = answer(&dataset);
+    assert!(told.contains("romises lost counts only states that could be mounted, and not all could be in"), "{told}");
+    assert!(told.contains("(83.3 %)"), "{told}");
+}
+
+#[test]
 fn no_difference_is_not_told_as_one() {
     let told = answer(&fixture::alike(10));
     assert!(told.contains("no difference was found"), "{told}");
