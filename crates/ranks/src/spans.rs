@@ -2,7 +2,7 @@
 //!
 //! If a rank has one thread that performs a phase's actions one after the other, the latencies before an action say when it began, and
 //! those after it when it ended. Time between two operations belongs to no latency. It counts as time of the action that is performed most
-//! often, which has the most of it, so that no rate over that action's time is too high.
+//! often, or moves most data if several are performed equally often. That action has the most of it, and no rate over its time is too high.
 
 use fstone_model::load::{OperationReport, Span};
 use fstone_model::ranks::ActionSpan;
@@ -38,7 +38,8 @@ impl Spans {
                 let sum: u128 = all.iter().map(|one| one.latency.sum_ns()).sum();
                 u64::try_from(sum).unwrap_or(u64::MAX)
             };
-            let often = (0..all.len()).max_by_key(|index| all[*index].invocations).unwrap_or(0);
+            let weight = |one: &OperationReport| (one.invocations, one.read_bytes.saturating_add(one.written_bytes));
+            let often = (0..all.len()).max_by_key(|index| weight(&all[*index])).unwrap_or(0);
             for (index, one) in all.iter().enumerate().filter(|(_, one)| one.invocations > 0) {
                 let Some([work, _]) = one.at_work else { continue };
                 let [begin, end] = [work.begin_ns, work.end_ns].map(|moment_ns| since_first(*place, moment_ns));
@@ -128,6 +129,19 @@ mod tests {
             .collect();
         let wanted = [("open", 2, 0, 600), ("write", 2, 60, 990), ("close", 2, 900, 1050)];
         assert_eq!(found, wanted.map(|(action, ranks, begin, end)| (action.to_owned(), ranks, begin, end)));
+    }
+
+    /// One transfer for each task: as many as opens and closes.
+    #[test]
+    fn time_between_operations_is_the_transfer_s_also_if_there_is_one() {
+        let phase = program(&[("open", 1), ("read", 1), ("close", 1)]);
+        let mut reports = rank(&[("open", &[10]), ("read", &[200]), ("close", &[5])]);
+        reports[1].read_bytes = 1 << 20;
+        let mut spans = Spans::new([&phase].into_iter());
+        spans.add(&reports, |_, ns| ns);
+        let found: Vec<[u64; 2]> =
+            spans.finish().iter().map(|one| [one.span.begin_ns / MS, one.span.end_ns / MS]).collect();
+        assert_eq!(found, [[0, 10], [10, 995], [995, 1000]]);
     }
 
     /// A deadline ended it before it closed.
