@@ -227,13 +227,18 @@ fn a_directory_out_of_reach_does_not_mean_that_there_are_no_blocks() {
         let (status, _, said) = bench.run_with(arguments, &[("PATH", &path)]);
         assert!(status == 3 && said.contains(words), "{arguments:?}: {status}: {said}");
     };
-    answer(&bench, &named_task("RUNNING"));
-    for arguments in [resume, to_other, delete] {
-        refused(arguments, "job 1 of run 1 is still running, and leaves its blocks in");
+    for is_mount_point in [false, true] {
+        if is_mount_point {
+            fs::create_dir(bench.path("shared")).expect("ours");
+        }
+        answer(&bench, &named_task("RUNNING"));
+        for arguments in [resume, to_other, delete] {
+            refused(arguments, "job 1 of run 1 is still running, and leaves its blocks in");
+        }
+        refused(on_slurm, "which is not there; make it reachable");
+        answer(&bench, "echo '{\"jobs\": []}'");
+        refused(resume, "Make it reachable (is it mounted?), so that no block is made twice");
     }
-    refused(on_slurm, "which is not there; make it reachable");
-    answer(&bench, "echo '{\"jobs\": []}'");
-    refused(resume, "Make it reachable (is it mounted?), so that no block is made twice");
     fs::rename(bench.path("away"), bench.path("shared")).expect("ours");
     let (status, _, said) = bench.run_with(to_other, &[("PATH", &path)]);
     assert!(status == 2 && said.contains("without another --slurm-directory"), "{status}: {said}");

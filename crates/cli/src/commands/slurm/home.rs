@@ -36,7 +36,12 @@ impl Home {
         };
         let above =
             std::path::absolute(&above).with_context(|| above.display().to_string()).or_exit(Exit::LabFailed)?;
-        Ok(Self(above.join(begun::file_name(run)), named.is_none()))
+        Ok(Self(Self::below(&above, run), named.is_none()))
+    }
+
+    /// A run's own directory below the one for all runs.
+    pub(super) fn below(above: &Path, run: &Run) -> PathBuf {
+        above.join(begun::file_name(run))
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -50,6 +50,10 @@ pub(in crate::commands) fn refuse_dealt_out(
 /// The directory of a run that is to be deleted, to be removed with it. Refuses while tasks may be making its blocks.
 pub(in crate::commands) fn to_delete(context: &Context, run: &Run, id: u64) -> Result<Option<Home>, Failure> {
     let Some(directory) = out_of_reach(run) else { return of_ended_tasks(context, run, id) };
+    // A complete run has removed its own, unless its blocks were imported one by one.
+    if run.finished_unix_ns.is_some() && directory.parent().is_some_and(Path::is_dir) {
+        return Ok(None);
+    }
     // Where there is no Slurm none of its tasks can be looked for.
     if cluster::refuse_without_slurm().is_ok() {
         refuse_running_elsewhere(run, id, &directory)?;
@@ -80,9 +84,11 @@ pub(super) fn refuse_another_home(context: &Context, run: &Run, id: u64, home: &
     Ok(())
 }
 
-/// The directory that `--slurm-directory` named as the run began, if it is not there now.
+/// The run's directory below the one that `--slurm-directory` named as the run began, if it is not there now. That the named one is there
+/// says nothing: a mount point is an empty directory while nothing is mounted on it.
 pub(super) fn out_of_reach(run: &Run) -> Option<PathBuf> {
-    begun_with(run)?.slurm_directory.filter(|named| !named.is_dir())
+    let own = Home::below(&begun_with(run)?.slurm_directory?, run);
+    (!own.is_dir()).then_some(own)
 }
 
 /// The directory that the run was begun with.
