@@ -68,7 +68,13 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     notes.into_iter().for_each(|forget| forget());
     let mut deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
     for home in &homes {
-        deleted.push_str(&slurm::delete(home)?);
+        // The run is gone by now: whatever becomes of this, its pages and the index follow.
+        match slurm::delete(home) {
+            Ok(words) => deleted.push_str(&words),
+            Err(failure) => {
+                terminal::tell_failure(&failure);
+            }
+        }
     }
     let directory = usual_directory(context);
     let gone: Vec<RunSummary> = runs.into_iter().filter(|run| wanted.contains(&run.id)).collect();

@@ -209,6 +209,21 @@ fn a_run_that_is_deleted_takes_its_directory_along() {
     assert!(!bench.path("data/slurm").exists(), "nothing is left beside the store");
 }
 
+#[test]
+fn a_directory_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let bench = Bench::new();
+    let path = killed(&bench, TASK, &[]);
+    answer(&bench, "echo '{\"jobs\": []}'");
+    let home = fs::read_dir(bench.path("data/slurm")).expect("there").flatten().next().expect("one run's").path();
+    // Root may read whatever its mode is, but no directory as a file.
+    fs::remove_file(home.join("jobs.json")).expect("ours");
+    fs::create_dir(home.join("jobs.json")).expect("ours");
+    for arguments in [&["run", "./tiny.toml", "--resume"][..], &["delete", "1", "--yes"]] {
+        let (status, _, said) = bench.run_with(arguments, &[("PATH", &path)]);
+        assert!(status == 3 && said.contains("cannot read"), "{arguments:?}: {status}: {said}");
+    }
+}
+
 /// As when it is on a server that is not mounted just now.
 #[test]
 fn a_directory_out_of_reach_does_not_mean_that_there_are_no_blocks() {

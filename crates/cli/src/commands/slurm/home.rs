@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -107,6 +107,15 @@ impl Home {
                 name.strip_prefix("block-")?.strip_suffix(".fstone")?.parse::<u32>().ok()?.checked_sub(1)
             })
             .collect()
+    }
+
+    /// Whether what is in it can be read: else [`Self::blocks`] and [`Self::jobs`] find nothing, which is not to be taken for "there is nothing".
+    pub(super) fn try_read(&self) -> io::Result<()> {
+        fs::read_dir(&self.0)?.try_for_each(|entry| entry.map(drop))?;
+        match fs::read_to_string(self.0.join(JOBS)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The jobs that were submitted for the run.

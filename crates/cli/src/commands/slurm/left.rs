@@ -103,6 +103,11 @@ fn of_ended_tasks(context: &Context, run: &Run, id: u64) -> Result<Option<Home>,
     if !home.exists() {
         return Ok(None);
     }
+    home.try_read()
+        .with_context(|| {
+            format!("cannot read {}, where Slurm's tasks leave the blocks of run {id}", home.path().display())
+        })
+        .or_exit(Exit::CannotHere)?;
     let known = || -> Result<bool, String> {
         let mut jobs = home.jobs();
         if home.is_submitting() {
