@@ -101,7 +101,12 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
     let whole = if job.direction.gap == 0 { place.bytes() } else { bytes_of_file(place) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
     let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
-    let bytes = job.io_size.map(|amount| amount.of(whole)).or(size).unwrap_or(whole);
+    let io_size = job.io_size.map(|amount| match amount {
+        Amount::Bytes(bytes) => bytes,
+        // A share is of the files, and no more than the `size`.
+        Amount::Percent(_) => amount.of(whole).min(size.unwrap_or(u64::MAX)),
+    });
+    let bytes = io_size.or(size).unwrap_or(whole);
     if bytes == 0 { whole } else { bytes }
 }
 

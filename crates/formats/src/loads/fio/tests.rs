@@ -213,6 +213,9 @@ fn strides_and_bursts_are_those_of_fio() {
         ("rw=read:4k\nbs=4k\nsize=1m\nloops=3", 4096, 768),
         ("rw=read:4k\nbs=4k\nsize=512k\nfilesize=1m\nio_size=3m", 4096, 768),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m\nnumber_ios=500", 8192, 500),
+        // A share is of the file, and no more than the size.
+        ("rw=read:4k\nbs=4k\nsize=1m\nfilesize=4m\nio_size=50%", 4096, 256),
+        ("rw=read:4k\nbs=4k\nsize=1m\nfilesize=4m\nio_size=10%", 4096, 103),
         // Where its blocks end with the file, or one would end behind it, a loop ends, and the last one is a whole one.
         ("rw=read:8k\nbs=4k\nsize=1m\nloops=3", 8192, 258),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=512k", 8192, 128),
