@@ -63,7 +63,8 @@ impl Teller<'_> {
                 let trials = analysis.rows[row].trials.iter().filter(|trial| trial.outcome.is_completed());
                 let mounted = trials.filter_map(|trial| trial.figure(&lost.step, catalog::STATES_MOUNTED.name));
                 let least = mounted.map(|share| share.value).min_by(f64::total_cmp).filter(|share| *share < 100.0)?;
-                Some(format!("{} ({} %)", self.unique_name(row), grouped(least, 1)))
+                // Rounded down: not all is not 100.0 %.
+                Some(format!("{} ({} %)", self.unique_name(row), grouped((least * 10.0).floor() / 10.0, 1)))
             })
             .collect();
         let names = if told.len() > MAX_NAMES { counted(told.len(), "row") } else { listing(&told) };

@@ -98,7 +98,8 @@ impl Agents<'_> {
         let chosen =
             states.choose_after(&events, cut.states as usize, self.job.seed ^ fnv1a(sequence.to_string().as_bytes()));
         let ended = self.look_at_states(step, &mut states, chosen, checks, found);
-        if cut.disk == DiskTruth::Sound {
+        // Of a sequence that was interrupted nothing is recorded, and a lab that failed may be short of room.
+        if cut.disk == DiskTruth::Sound && matches!(ended, Ok(()) | Err(Halt::Outcome(_))) {
             found.log = explorer.log(sequence, found).and_then(|path| kept(&path, states.log()).then_some(path));
         }
         found.time_ns = nanoseconds(started.elapsed());

@@ -47,6 +47,9 @@ fn states_that_could_not_be_mounted_are_told_beside_the_promises_lost() {
     let told = answer(&dataset);
     assert!(told.contains("romises lost counts only states that could be mounted, and not all could be in"), "{told}");
     assert!(told.contains("(83.3 %)"), "{told}");
+    let last = dataset.trials[1].steps.iter_mut().find(|step| step.step == "load").expect("as above");
+    *last.figures.last_mut().expect("pushed") = catalog::STATES_MOUNTED.figure(100.0 * 2999.0 / 3000.0);
+    assert!(answer(&dataset).contains("(99.9 %)"), "{}", answer(&dataset));
 }
 
 #[test]
