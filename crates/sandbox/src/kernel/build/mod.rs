@@ -62,6 +62,7 @@ pub(super) fn build(
     let compiler = Command::new("gcc").arg("--version").output().map_err(file_error(Path::new("gcc")))?.stdout;
     tell(BuildProgress::Preparing("reading the sources"));
     let mut key = Sha256::new();
+    let stamps = source.stamps()?;
     let digest = source.digest()?;
     for part in [&digest, CONFIGURATION.as_bytes(), CHARGE.as_bytes(), &compiler] {
         key.update((part.len() as u64).to_le_bytes());
@@ -86,7 +87,14 @@ pub(super) fn build(
             return Err(BuildError::NoTimeTravel { log });
         }
         // The kernel is stored under what the tree was before.
-        if source.is_tree() && source::find(store, asked, &mut |_| ())?.digest()? != digest {
+        let changed = || {
+            let now = source::find(store, asked, &mut |_| ())?;
+            Ok::<bool, BuildError>(now.stamps()? != stamps || now.digest()? != digest)
+        };
+        if source.is_tree() && changed()? {
+            // make goes by times: what it built of other contents would stay if they were put back with their old times.
+            let objects = place.join("source").join(source::BUILT);
+            fs::remove_dir_all(&objects).map_err(file_error(&objects))?;
             return Err(BuildError::Changed(source.told().to_owned()));
         }
         fs::create_dir_all(&home).map_err(file_error(&home))?;
@@ -232,7 +240,8 @@ mod tests {
         if !missing_tools().is_empty() {
             return eprintln!("skipped: the tools to build a kernel are not here");
         }
-        for change in ["echo '# more' >> Kbuild", "touch new.c", "rm arch/link"] {
+        let back = "cp -p Kbuild was && echo '# more' >> Kbuild && mv was Kbuild";
+        for change in ["echo '# more' >> Kbuild", "touch new.c", "rm arch/link", back] {
             let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
             let tree = sources(user.path(), "9.8.7");
             let makefile = fs::read_to_string(tree.join("Makefile")).unwrap();

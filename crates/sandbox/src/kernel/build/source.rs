@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
@@ -198,6 +199,21 @@ impl KernelSource {
                     names.update([0]);
                 }
                 digest.update(names.finalize());
+            }
+        }
+        Ok(digest.finalize().to_vec())
+    }
+
+    /// What differs as soon as a file of a tree is written or replaced, also if it is put back as it was: its inode, and the time of its
+    /// last change, which nobody can set.
+    pub(super) fn stamps(&self) -> Result<Vec<u8>, BuildError> {
+        let mut digest = Sha256::new();
+        if let Kind::Tree { root, files } = &self.kind {
+            for path in files.iter().map(|file| root.join(file)) {
+                let is = fs::symlink_metadata(&path).map_err(file_error(&path))?;
+                digest.update(is.ino().to_le_bytes());
+                digest.update(is.ctime().to_le_bytes());
+                digest.update(is.ctime_nsec().to_le_bytes());
             }
         }
         Ok(digest.finalize().to_vec())
