@@ -218,7 +218,8 @@ fn a_directory_that_cannot_be_read_is_not_taken_for_an_empty_one() {
     // Root may read whatever its mode is, but no directory as a file.
     fs::remove_file(home.join("jobs.json")).expect("ours");
     fs::create_dir(home.join("jobs.json")).expect("ours");
-    for arguments in [&["run", "./tiny.toml", "--resume"][..], &["delete", "1", "--yes"]] {
+    let resume = &["run", "./tiny.toml", "--resume"][..];
+    for arguments in [resume, &["delete", "1", "--yes"], &[resume, &["--slurm"]].concat()] {
         let (status, _, said) = bench.run_with(arguments, &[("PATH", &path)]);
         assert!(status == 3 && said.contains("cannot read"), "{arguments:?}: {status}: {said}");
     }

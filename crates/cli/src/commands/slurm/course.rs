@@ -2,7 +2,7 @@
 
 use super::{
     cluster::{self, Submission, Task},
-    home::Home,
+    home::{Home, Noted},
 };
 use crate::{
     commands::merge,
@@ -82,14 +82,21 @@ struct Dealt {
 }
 
 impl<'a> Course<'a> {
-    pub(super) fn new(home: &'a Home, run: u64, options: &'a [String], cancel: &'a AtomicBool) -> Self {
+    /// `noted`: what the directory says of jobs that an earlier process submitted.
+    pub(super) fn new(
+        (home, noted): (&'a Home, Noted),
+        run: u64,
+        options: &'a [String],
+        cancel: &'a AtomicBool,
+    ) -> Self {
+        let Noted { jobs, is_submitting } = noted;
         Self {
             home,
             run,
             options,
             cancel,
-            jobs: home.jobs(),
-            is_submitting: home.is_submitting(),
+            jobs,
+            is_submitting,
             tasks: BTreeMap::new(),
             attempts: BTreeMap::new(),
             merged: BTreeSet::new(),
@@ -161,7 +168,8 @@ impl<'a> Course<'a> {
 
     /// Takes the bundles that have come into the store, each in one transaction; whether there were any.
     fn take_home(&mut self, store: &mut Store) -> Result<bool, Failure> {
-        let come = self.home.blocks();
+        // What cannot be read just now can be at a later look.
+        let come = self.home.blocks().unwrap_or_default();
         self.unreadable.retain(|block, _| come.contains(block));
         let come: Vec<u32> = come.difference(&self.merged).copied().collect();
         let mut any = false;

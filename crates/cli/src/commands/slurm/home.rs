@@ -20,6 +20,13 @@ use std::{
 /// A run's own directory, and whether the one above it is fstone's as well.
 pub(in crate::commands) struct Home(PathBuf, bool);
 
+/// What is noted of a run's jobs.
+pub(super) struct Noted {
+    pub(super) jobs: Vec<u64>,
+    /// Whether sbatch was started and its answer is not noted: there may be a job that `jobs` lacks.
+    pub(super) is_submitting: bool,
+}
+
 impl Home {
     /// The directory of a run, below the one that is named, or beside the store.
     pub(super) fn of(run: &Run, named: Option<&Path>, store: &Path) -> Result<Self, Failure> {
@@ -96,41 +103,32 @@ impl Home {
 
     /// The blocks whose bundles are there. The directory is read, not asked for each name: a network filesystem may remember that a
     /// name was not there.
-    pub(super) fn blocks(&self) -> BTreeSet<u32> {
-        let names = fs::read_dir(&self.0)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok());
-        names
-            .filter_map(|name| {
-                name.strip_prefix("block-")?.strip_suffix(".fstone")?.parse::<u32>().ok()?.checked_sub(1)
-            })
-            .collect()
-    }
-
-    /// Whether what is in it can be read: else [`Self::blocks`] and [`Self::jobs`] find nothing, which is not to be taken for "there is nothing".
-    pub(super) fn try_read(&self) -> io::Result<()> {
-        fs::read_dir(&self.0)?.try_for_each(|entry| entry.map(drop))?;
-        match fs::read_to_string(self.0.join(JOBS)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+    pub(super) fn blocks(&self) -> Result<BTreeSet<u32>, Failure> {
+        let block = |entry: fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            name.strip_prefix("block-")?.strip_suffix(".fstone")?.parse::<u32>().ok()?.checked_sub(1)
+        };
+        let entries = fs::read_dir(&self.0).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        Ok(self.readable(entries)?.into_iter().filter_map(block).collect())
     }
 
     /// The jobs that were submitted for the run.
-    pub(super) fn jobs(&self) -> Vec<u64> {
-        self.noted()["jobs"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+    pub(super) fn noted(&self) -> Result<Noted, Failure> {
+        let text = match fs::read_to_string(self.0.join(JOBS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            text => self.readable(text)?,
+        };
+        let noted: Value = serde_json::from_str(&text).unwrap_or_default();
+        Ok(Noted {
+            jobs: noted["jobs"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect(),
+            is_submitting: noted["submitting"] == true,
+        })
     }
 
-    /// Whether sbatch was started and its answer is not noted: there may be a job that [`Self::jobs`] lacks.
-    pub(super) fn is_submitting(&self) -> bool {
-        self.noted()["submitting"] == true
-    }
-
-    fn noted(&self) -> Value {
-        let text = fs::read_to_string(self.0.join(JOBS)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+    /// That something cannot be read does not mean that nothing is there.
+    fn readable<T>(&self, read: io::Result<T>) -> Result<T, Failure> {
+        read.with_context(|| format!("cannot read {}, where Slurm's tasks leave their blocks", self.0.display()))
+            .or_exit(Exit::CannotHere)
     }
 
     pub(super) fn note_jobs(&self, jobs: &[u64], submitting: bool) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 
 use super::{
     cluster::{self, Task},
-    home::Home,
+    home::{Home, Noted},
 };
 use crate::{
     commands::{Context, merge, stored::begun_with},
@@ -32,7 +32,7 @@ pub(in crate::commands) fn refuse_dealt_out(
         return Err(Failure::new(Exit::CannotHere, words));
     }
     let Some(home) = of_ended_tasks(context, run, id)? else { return Ok(None) };
-    let delivered = home.blocks();
+    let delivered = home.blocks()?;
     let lacking: Vec<u32> = merge::to_come(dataset)?.into_iter().filter(|block| delivered.contains(block)).collect();
     if lacking.is_empty() {
         return Ok(Some(home));
@@ -103,14 +103,9 @@ fn of_ended_tasks(context: &Context, run: &Run, id: u64) -> Result<Option<Home>,
     if !home.exists() {
         return Ok(None);
     }
-    home.try_read()
-        .with_context(|| {
-            format!("cannot read {}, where Slurm's tasks leave the blocks of run {id}", home.path().display())
-        })
-        .or_exit(Exit::CannotHere)?;
-    let known = || -> Result<bool, String> {
-        let mut jobs = home.jobs();
-        if home.is_submitting() {
+    let Noted { mut jobs, is_submitting } = home.noted()?;
+    let mut known = || -> Result<bool, String> {
+        if is_submitting {
             jobs.extend(cluster::named(&home.job_name())?);
         }
         Ok(cluster::tasks(&jobs)?.values().any(Task::is_under_way))

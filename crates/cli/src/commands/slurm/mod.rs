@@ -80,6 +80,7 @@ pub(super) fn carry_out(
     };
     let home = Home::of(&run, arguments.slurm_directory.as_deref(), &context.store)?;
     home.prepare(&run)?;
+    let noted = home.noted()?;
     let id = match store.begin_run_of(&run, &this_process()) {
         Ok(id) => id,
         Err(error) => {
@@ -96,7 +97,7 @@ pub(super) fn carry_out(
         run.plan.seed,
         home.path().display()
     ));
-    let mut course = Course::new(&home, id, &arguments.sbatch, &cancel);
+    let mut course = Course::new((&home, noted), id, &arguments.sbatch, &cancel);
     let end = course.go(&mut store);
     if end.is_err() && !course.has_submitted() {
         // Nothing was submitted: a refusal by sbatch leaves nothing behind.
@@ -169,13 +170,14 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
         return Err(Failure::new(Exit::CannotHere, words));
     }
     home.prepare(run)?;
+    let noted = home.noted()?;
     terminal::tell(&format!(
         "{}: continuing run {}; finished so far: {}",
         run.plan.study,
         last.id,
         counted(dataset.trials.len(), "trial")
     ));
-    let end = Course::new(&home, last.id, &options, &cancel).go(&mut store)?;
+    let end = Course::new((&home, noted), last.id, &options, &cancel).go(&mut store)?;
     conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
 }
 
