@@ -4,7 +4,7 @@
 use super::{
     agents::Agents,
     record::{Halt, failed, skipped},
-    steps::unclean,
+    steps::Checked,
 };
 use crate::{
     agent::GuestSeat,
@@ -24,13 +24,6 @@ pub(super) struct HostChecks {
     filesystem: &'static dyn Filesystem,
     command: CommandLine,
     runner: Arc<dyn CommandRunner>,
-}
-
-/// What the check said.
-pub(super) struct Checked {
-    pub(super) clean: bool,
-    /// What it found, if anything.
-    pub(super) words: Option<String>,
 }
 
 impl Agents<'_> {
@@ -66,7 +59,6 @@ impl HostChecks {
             Err(RunError::Stopped { .. }) => return Err(Halt::Stopped(step.name.clone())),
             Err(error) => return Err(failed(step, error.to_string())),
         };
-        let clean = self.filesystem.is_clean_after_power_cut(&output);
-        Ok(Checked { clean, words: (!clean).then(|| unclean(&self.command, &output)) })
+        Ok(Checked::of(self.filesystem, &self.command, &output))
     }
 }

@@ -3,8 +3,9 @@
 
 use super::{
     agents::Agents,
-    host_checks::{Checked, HostChecks},
+    host_checks::HostChecks,
     record::{Halt, failed, outcome_of_stop},
+    steps::Checked,
     who::Whom,
 };
 use crate::{

@@ -2,7 +2,7 @@
 
 use crate::{
     command::{CommandLine, CommandOutput, typed},
-    filesystem::{Verdict, mkfs_refused},
+    filesystem::{Filesystem, Verdict, mkfs_refused},
     fragmentation::Fragmentation,
     trial::{
         record::{Halt, StepReport, failed},
@@ -80,9 +80,19 @@ fn ran(report: &StepReport) -> String {
     report.commands.last().map(|command| typed(&command.argv)).unwrap_or_default()
 }
 
-/// What a check that found faults in a state came to.
-pub(crate) fn unclean(command: &CommandLine, output: &CommandOutput) -> String {
-    format!("{}: exit status {}: {}", command.typed(), output.status, last_words(output))
+/// What the filesystem's own check said of what a power cut left.
+pub(in crate::trial) struct Checked {
+    pub(in crate::trial) clean: bool,
+    /// What it found, if anything.
+    pub(in crate::trial) words: Option<String>,
+}
+
+impl Checked {
+    pub(in crate::trial) fn of(filesystem: &dyn Filesystem, command: &CommandLine, output: &CommandOutput) -> Self {
+        let clean = filesystem.is_clean_after_power_cut(output);
+        let said = || format!("{}: exit status {}: {}", command.typed(), output.status, last_words(output));
+        Self { clean, words: (!clean).then(said) }
+    }
 }
 
 /// What a check said at its end.

@@ -11,7 +11,7 @@ mod state;
 
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
-pub(crate) use judge::unclean;
+pub(in crate::trial) use judge::Checked;
 pub(in crate::trial) use own::cure;
 
 use super::{

@@ -1,17 +1,16 @@
 //! The agent's part in sequences of calls before power cuts: it carries them out, and looks at what a cut would have left.
 
-use super::judge::unclean;
 use crate::{
     agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
     meters::{self, Marker},
     trial::{
         carried::Carried,
-        record::{Halt, StepReport, failed, skipped},
+        record::{Halt, failed, skipped},
         session::Session,
     },
 };
 use fstone_engine::sequences::{Performed, Sequence, numbers, plant};
-use fstone_model::{Step, study::FsckMode};
+use fstone_model::Step;
 use std::time::Instant;
 
 impl Session {
@@ -91,17 +90,15 @@ impl Session {
             Err(words) => reply.words = Some(format!("mount: {words}")),
         }
         let looked = started.elapsed();
-        if state.check
-            && let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &argument)
-        {
-            let output = match self.run(step, &command, &mut StepReport::default()) {
-                Ok(output) => output,
+        if state.check {
+            match self.check_left(step, filesystem, &argument) {
+                Ok(None) => {}
+                Ok(Some(checked)) => {
+                    reply.clean = Some(checked.clean);
+                    reply.words = reply.words.or(checked.words);
+                }
                 Err(Halt::Outcome(outcome)) => return Ok(SequenceStateReply { end: Some(outcome), ..reply }),
                 Err(halt) => return Err(halt),
-            };
-            reply.clean = Some(filesystem.is_clean_after_power_cut(&output));
-            if reply.clean == Some(false) && reply.words.is_none() {
-                reply.words = Some(unclean(&command, &output));
             }
         }
         reply.checking = started.elapsed().saturating_sub(looked);

@@ -2,7 +2,7 @@
 
 use super::{
     calls::{Call, mount_request},
-    judge::unclean,
+    judge::Checked,
 };
 use crate::{
     agent::protocol::{KeptPromises, StateCheck, StateReply},
@@ -40,18 +40,29 @@ impl Session {
         device: &str,
         mut reply: StateReply,
     ) -> Result<StateReply, Halt> {
-        let Some(command) = filesystem.fsck(FsckMode::ReadOnly, device) else { return Ok(reply) };
-        let output = match self.run(step, &command, &mut StepReport::default()) {
-            Ok(output) => output,
+        match self.check_left(step, filesystem, device) {
+            Ok(None) => {}
+            Ok(Some(checked)) => {
+                reply.clean = Some(checked.clean);
+                reply.words = reply.words.or(checked.words);
+            }
             // What was found before counts all the same.
-            Err(Halt::Outcome(outcome)) => return Ok(StateReply { end: Some(outcome), ..reply }),
+            Err(Halt::Outcome(outcome)) => reply.end = Some(outcome),
             Err(halt) => return Err(halt),
-        };
-        reply.clean = Some(filesystem.is_clean_after_power_cut(&output));
-        if reply.clean == Some(false) && reply.words.is_none() {
-            reply.words = Some(unclean(&command, &output));
         }
         Ok(reply)
+    }
+
+    /// Has the filesystem's own check look at what a power cut left; `None` where it has none.
+    pub(super) fn check_left(
+        &self,
+        step: &Step,
+        filesystem: &dyn Filesystem,
+        device: &str,
+    ) -> Result<Option<Checked>, Halt> {
+        let Some(command) = filesystem.fsck(FsckMode::ReadOnly, device) else { return Ok(None) };
+        let output = self.run(step, &command, &mut StepReport::default())?;
+        Ok(Some(Checked::of(filesystem, &command, &output)))
     }
 
     /// Mounts the state that the disk shows now, looks whether promises were kept, and unmounts it.
