@@ -18,6 +18,9 @@ use std::{
     time::Duration,
 };
 
+/// The exit status of a shell, and of `unshare`, for a program that is not there.
+pub(crate) const NOT_FOUND: i32 = 127;
+
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {

@@ -18,8 +18,6 @@ use std::{
 
 /// How long what a command began may take to be seen: a daemon that mounts in the background, or goes after an unmount.
 pub(crate) const SETTLING: Duration = Duration::from_secs(3);
-/// A shell's exit status for a program that is not there.
-pub(crate) const NOT_FOUND: i32 = 127;
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(5);
 

@@ -1,7 +1,7 @@
 //! Removing what the commands of a study made, after the agent that ran them is gone.
 
 use crate::{
-    command::{CommandLine, CommandRunner, SystemRunner},
+    command::{CommandLine, CommandRunner, NOT_FOUND, SystemRunner},
     filesystem::OWN_DIRECTORY,
     place::device::{FileId, file_id},
     stop::Stop,
@@ -10,8 +10,6 @@ use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
 /// How long it may take.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The exit status of a shell, and of `unshare`, for a program that is not there.
-const NOT_FOUND: i32 = 127;
 
 /// Runs the command in the directory that it was given, and nowhere else: with a relative path in it, it would remove
 /// something of somebody's in any other.

@@ -17,12 +17,12 @@ pub(in crate::trial) use own::cure;
 use super::{
     error::ExecutorError,
     measure::{of_command, of_interval},
-    own::{NOT_FOUND, OwnGround},
+    own::OwnGround,
     record::{Halt, StepReport, failed, not_durable},
     session::{OnProgress, Session},
 };
 use crate::{
-    command::CommandOutput,
+    command::{CommandOutput, NOT_FOUND},
     fragmentation::Fragmentation,
     meters::Meters,
     place::{

@@ -2,10 +2,10 @@
 
 use super::Made;
 use crate::{
-    command::{CommandLine, CommandOutput, RunError},
+    command::{CommandLine, CommandOutput, NOT_FOUND, RunError},
     filesystem::OwnPlaces,
     trial::{
-        own::{Mounted, NOT_FOUND, SETTLING, wait},
+        own::{Mounted, SETTLING, wait},
         record::{Halt, StepReport, failed},
         session::Session,
     },
