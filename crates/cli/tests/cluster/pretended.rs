@@ -252,6 +252,9 @@ fn a_directory_out_of_reach_does_not_mean_that_there_are_no_blocks() {
             refused(arguments, "job 1 of run 1 is still running, and leaves its blocks in");
         }
         refused(on_slurm, "which is not there; make it reachable");
+        if is_mount_point {
+            refused(&[on_slurm, &["--slurm-directory", "shared"]].concat(), "which is not there; make it reachable");
+        }
         answer(&bench, "echo '{\"jobs\": []}'");
         refused(resume, "Make it reachable (is it mounted?), so that no block is made twice");
     }

@@ -124,7 +124,8 @@ impl<'a> Course<'a> {
         let (began, mut wanted) = (Instant::now(), BTreeSet::new());
         let mut ask = true;
         loop {
-            if self.take_home(store)? || ask {
+            let taken = self.take_home(store)?;
+            if taken == Some(true) || ask {
                 wanted = merge::to_come(&store.figures(self.run).or_exit(Exit::LabFailed)?)?.into_iter().collect();
                 ask = false;
             }
@@ -136,7 +137,10 @@ impl<'a> Course<'a> {
             if self.cancel.load(Ordering::Acquire) {
                 return self.stop(store).map(|left| End::Cancelled { left });
             }
-            if let Err(failure) = self.deal_out(&wanted) {
+            // What cannot be read just now can be at a later look, and may have blocks that are not to be made again.
+            if taken.is_some()
+                && let Err(failure) = self.deal_out(&wanted)
+            {
                 if self.has_submitted() {
                     self.stop(store)?;
                 }
@@ -166,10 +170,10 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Takes the bundles that have come into the store, each in one transaction; whether there were any.
-    fn take_home(&mut self, store: &mut Store) -> Result<bool, Failure> {
-        // What cannot be read just now can be at a later look.
-        let come = self.home.blocks().unwrap_or_default();
+    /// Takes the bundles that have come into the store, each in one transaction; whether there were any, or `None` if the directory cannot
+    /// be read.
+    fn take_home(&mut self, store: &mut Store) -> Result<Option<bool>, Failure> {
+        let Ok(come) = self.home.blocks() else { return Ok(None) };
         self.unreadable.retain(|block, _| come.contains(block));
         let come: Vec<u32> = come.difference(&self.merged).copied().collect();
         let mut any = false;
@@ -194,7 +198,7 @@ impl<'a> Course<'a> {
                 terminal::tell(&format!("block {}: {trials}{}", block + 1, fstone_model::text::line(&machine)));
             }
         }
-        Ok(any)
+        Ok(Some(any))
     }
 
     /// Reads the bundle of a block; `None` where there is none to be had for now.

@@ -118,7 +118,7 @@ fn of_ended_tasks(context: &Context, run: &Run, id: u64) -> Result<Option<Home>,
             )
         }
         Err(words) => format!(
-            "run {id} was distributed by Slurm, and Slurm does not answer whether its tasks are still running: {words}. If none is, merge what `ls {0}/block-*.fstone` lists with `fstone import --into {id}`, then remove {0}",
+            "run {id} was distributed by Slurm, and Slurm does not answer whether its tasks are still running: {words}. If none is, merge what `ls {0}/block-*.fstone` lists with `fstone import --into {id}`, then empty {0}",
             home.path().display()
         ),
     };

@@ -29,7 +29,7 @@ use anyhow::Context as _;
 use course::{Course, End};
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
-use fstone_model::{Plan, dataset::Run, study::DeviceSpec};
+use fstone_model::{Plan, dataset::Run, study::DeviceSpec, text::quoted};
 use fstone_store::Store;
 
 pub(crate) use cluster::refuse_without_slurm;
@@ -148,13 +148,18 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
         return Err(Failure::new(Exit::CannotHere, words));
     }
     let then = begun_with(run);
-    if arguments.slurm_directory.is_none()
-        && let Some(directory) = left::out_of_reach(run)
-    {
+    // The same one is not another one: a mount point is there while nothing is mounted on it.
+    let begun_in = then.as_ref().and_then(|then| then.slurm_directory.as_deref());
+    let names_another = arguments
+        .slurm_directory
+        .as_deref()
+        .is_some_and(|named| std::path::absolute(named).ok().as_deref() != begun_in);
+    if !names_another && let Some(directory) = left::out_of_reach(run) {
         let words = format!(
-            "run {} has its blocks in {}, which is not there; make it reachable (is it mounted?), or name where all nodes see it now with --slurm-directory",
+            "run {} has its blocks in {}, which is not there; make it reachable (is it mounted?), or name where all nodes see it now with --slurm-directory. If it is gone for good, `mkdir -p {}`",
             last.id,
-            directory.display()
+            directory.display(),
+            quoted(&directory.display().to_string())
         );
         return Err(Failure::new(Exit::CannotHere, words));
     }
