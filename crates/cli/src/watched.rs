@@ -19,7 +19,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Longest answer: a few lines.
@@ -27,6 +27,9 @@ const LONGEST: usize = 16 << 10;
 
 /// How long to wait for an answer. A run that has not answered by then is shown without these figures.
 const PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long a child that was just started may have the socket of this process's last run open, until it is the program that it is to be.
+const INHERITED: Duration = Duration::from_secs(2);
 
 /// Answers for a run until it is dropped.
 pub(crate) struct Watched {
@@ -41,7 +44,7 @@ impl Watched {
     /// # Errors
     /// If such a socket cannot be made. The run then cannot be watched, but it can run.
     pub(crate) fn open(identity: &str) -> io::Result<Self> {
-        let socket = UnixDatagram::bind_addr(&address(std::process::id())?)?;
+        let socket = bind(&address(std::process::id())?)?;
         // A client that asks and does not take the answer does not block the others.
         socket.set_nonblocking(true)?;
         let (ended, end) = io::pipe()?;
@@ -65,6 +68,19 @@ impl Drop for Watched {
             && let Some(thread) = self.thread.take()
         {
             let _ = thread.join();
+        }
+    }
+}
+
+/// Takes the address, as soon as it is free.
+fn bind(address: &SocketAddr) -> io::Result<UnixDatagram> {
+    let since = Instant::now();
+    loop {
+        match UnixDatagram::bind_addr(address) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && since.elapsed() < INHERITED => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            bound => return bound,
         }
     }
 }
