@@ -9,7 +9,7 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_store::Owner;
+use fstone_files::Owner;
 use std::{
     env, fs,
     os::unix::{fs::MetadataExt, process::CommandExt},

@@ -9,7 +9,7 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_store::Temporary;
+use fstone_files::Temporary;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},

@@ -2,8 +2,8 @@
 //! is documented.
 
 use crate::{exit::Exit, paths, terminal::tell};
+use fstone_files::Owner;
 use fstone_lab::{machine::Machine, place::undo::clean};
-use fstone_store::Owner;
 use std::{
     backtrace::Backtrace,
     fs::{self, OpenOptions},

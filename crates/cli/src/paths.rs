@@ -2,7 +2,7 @@
 //! called, and owned by that user.
 
 use crate::{exit::Exit, terminal::Failure};
-use fstone_store::{Owner, create_directories};
+use fstone_files::{Owner, create_directories};
 use std::{
     env, fs, io,
     path::{Path, PathBuf},

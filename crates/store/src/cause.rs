@@ -20,6 +20,8 @@ pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io
     if let Some(error) = error.downcast_ref::<OpenError>() {
         return match error {
             OpenError::Create { cause, .. } | OpenError::Access { cause, .. } => Some(cause.kind()),
+            // Refused for safety, which has the status of a missing right.
+            OpenError::Irregular { .. } => Some(std::io::ErrorKind::PermissionDenied),
             OpenError::Sqlite { cause, .. } => sqlite(cause),
             _ => None,
         };

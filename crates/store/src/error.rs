@@ -21,6 +21,14 @@ pub enum OpenError {
         /// What the system said.
         cause: std::io::Error,
     },
+    /// It, or a file that belongs to it, is a device, a pipe or a directory.
+    #[error("open the store {path}: {cause}; name a file with --store")]
+    Irregular {
+        /// What was refused.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// There is no such file, and it was to be read only.
     #[error("open the store {path}: there is none yet; `fstone run` creates it")]
     Missing {

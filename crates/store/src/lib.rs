@@ -20,7 +20,7 @@
 //! [`bundle`] makes one file of a run, for others to import, verify and repeat.
 //!
 //! This crate must not compute figures or statistics, must not choose where the store is (the command line's
-//! business), and knows nothing about how trials are made: it depends on the model only.
+//! business), and knows nothing about how trials are made: it depends on the model and on the crate of files.
 
 mod baselines;
 pub mod bundle;
@@ -29,13 +29,11 @@ mod encode;
 mod error;
 mod excerpt;
 mod open;
-mod ownership;
 mod query;
 mod read;
 mod rows;
 mod schema;
 mod steps;
-mod temporary;
 mod trial;
 mod write;
 
@@ -43,6 +41,4 @@ pub use baselines::{BASELINE_NAME_BYTES, Baseline};
 pub use cause::{is_error, system_error};
 pub use error::{OpenError, ReadError, RecordError};
 pub use open::{Store, is_shared_between_hosts};
-pub use ownership::{Owner, create_directories, create_file};
 pub use read::{Attempt, RunSummary};
-pub use temporary::Temporary;

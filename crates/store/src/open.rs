@@ -1,10 +1,11 @@
 //! Opening a store, with the settings that make it crash-safe.
 
-use crate::ownership::{Owner, create_directories, create_file};
 use crate::schema::{self, Kind, VERSION};
 use crate::{OpenError, RecordError};
+use fstone_files::{Owner, create_directories, regular, regular_or_new};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -41,14 +42,16 @@ impl Store {
         if let Some(parent) = path.parent() {
             create_directories(parent, owner).map_err(create)?;
         }
-        create_file(path, owner).map_err(create)?;
+        let there = regular_or_new(path, owner).map_err(|cause| match cause {
+            cause if is_irregular(&cause) => OpenError::Irregular { path: path.to_owned(), cause },
+            cause => create(cause),
+        })?;
+        examine_beside(&there)?;
 
         let sqlite = |cause| OpenError::sqlite(path, cause);
-        let mut connection = Connection::open_with_flags(
-            plain_name(path),
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )
-        .map_err(sqlite)?;
+        let mut connection =
+            Connection::open_with_flags(there, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+                .map_err(sqlite)?;
         configure(&connection).map_err(sqlite)?;
         match schema::migrate(&mut connection).map_err(sqlite)? {
             Kind::Store(version) if version == VERSION => {}
@@ -76,11 +79,14 @@ impl Store {
     /// # Errors
     /// [`OpenError`].
     pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
-        match path.try_exists() {
-            Ok(true) => {}
-            Ok(false) => return Err(OpenError::Missing { path: path.to_owned() }),
-            Err(cause) => return Err(OpenError::Access { path: path.to_owned(), cause }),
-        }
+        let named = || path.to_owned();
+        let there = match regular(path) {
+            Ok(Some(there)) => there,
+            Ok(None) => return Err(OpenError::Missing { path: named() }),
+            Err(cause) if is_irregular(&cause) => return Err(OpenError::Irregular { path: named(), cause }),
+            Err(cause) => return Err(OpenError::Access { path: named(), cause }),
+        };
+        examine_beside(&there)?;
         let open = |path: &Path, flags| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;
             let connection = Connection::open_with_flags(path, flags)?;
@@ -88,11 +94,11 @@ impl Store {
             let kind = schema::kind(&connection)?;
             Ok((connection, kind))
         };
-        let (connection, kind) = match open(&plain_name(path), OpenFlags::empty()) {
+        let (connection, kind) = match open(&there, OpenFlags::empty()) {
             // Even to read, WAL needs its -shm file. Where it cannot be made and there is no log to read, the file
             // cannot change either, and SQLite may take it as it is.
-            Err(error) if cannot_make_shm(&error) && !beside(path, "-wal").exists() => {
-                open(&immutable_uri(path), OpenFlags::SQLITE_OPEN_URI)
+            Err(error) if cannot_make_shm(&error) && !beside(&there, "-wal").exists() => {
+                open(&immutable_uri(&there), OpenFlags::SQLITE_OPEN_URI)
             }
             other => other,
         }
@@ -173,6 +179,22 @@ const SHARED: [u32; 13] = [
     0x7461_636F, // OCFS2
     0x5346_414F, // AFS
 ];
+
+/// Refuses what is no regular file among those that SQLite opens beside a store, writes to and removes.
+fn examine_beside(store: &Path) -> Result<(), OpenError> {
+    for path in ["-wal", "-shm", "-journal"].map(|suffix| beside(store, suffix)) {
+        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+            let cause =
+                io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file, as it has to be beside a store");
+            return Err(OpenError::Irregular { path, cause });
+        }
+    }
+    Ok(())
+}
+
+fn is_irregular(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory)
+}
 
 fn cannot_make_shm(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))

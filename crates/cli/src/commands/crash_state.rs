@@ -7,10 +7,9 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_files::Temporary;
 use fstone_model::units::format_bytes;
 use fstone_sandbox::power::{CrashState, Log, States};
-use fstone_store::Temporary;
-use std::{fs, os::unix::fs::PermissionsExt};
 
 pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let state: CrashState = arguments.state.parse().or_exit(Exit::BadInput)?;
@@ -33,9 +32,6 @@ pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let mut states = States::new(log, 0..events + 1, None);
     states.write_image(state, temporary.file()).with_context(failed).or_exit(Exit::LabFailed)?;
     let bytes = temporary.file().metadata().map_or(0, |metadata| metadata.len());
-    // The image of a disk is nobody else's to read.
-    let private = temporary.file().set_permissions(fs::Permissions::from_mode(0o600));
-    private.with_context(failed).or_exit(Exit::LabFailed)?;
     temporary.publish(image).with_context(failed).or_exit(Exit::LabFailed)?;
     terminal::print(&format!(
         "{}: the disk in state {state}, {}. To look at it: mount -o loop,ro {} DIRECTORY\n",

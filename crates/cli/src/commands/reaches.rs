@@ -7,13 +7,14 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use fstone_analysis::text::capitalised;
+use fstone_files::{Owner, create_file};
 use fstone_lab::command::typed;
 use fstone_model::{
     Plan,
     study::{DeviceSpec, StepAction},
     text,
 };
-use fstone_store::{Owner, Store, create_file};
+use fstone_store::Store;
 use std::{collections::HashSet, path::PathBuf};
 
 /// What a study would run and read of this machine, with all rights of whoever repeats it, each once: commands, kernels

@@ -179,3 +179,27 @@ fn a_second_run_on_a_disk_or_a_work_directory_is_refused_with_the_holder_named()
     }
     bench.assert_clean();
 }
+
+/// SQLite takes a device for an empty file and would write its first page over the superblock.
+#[test]
+fn a_store_that_is_a_disk_is_refused() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    let made = Command::new("mkfs.ext4").args(["-q", &disk.0]).status().expect("mkfs.ext4 starts");
+    assert!(made.success());
+    let before = fs::read(bench.path("disk.img")).expect("an image");
+    fs::write(bench.path("none.fstone"), "").expect("ours");
+    for command in [["list"].as_slice(), &["report"], &["note", "1", "x"], &["import", "none.fstone"]] {
+        let (status, _, err) = bench.run(&[&["--store", &disk.0], command].concat());
+        assert!(
+            status == 3 && err.contains("it is a disk, and its contents would be lost"),
+            "{command:?}: {status} {err}"
+        );
+        let (status, _, err) = bench.run_with(command, &[("FSTONE_STORE", &disk.0)]);
+        assert!(status == 3 && err.contains("it is a disk"), "{command:?}: {status} {err}");
+    }
+    assert!(fs::read(bench.path("disk.img")).expect("an image") == before, "nothing was written");
+}

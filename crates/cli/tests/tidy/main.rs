@@ -21,22 +21,23 @@ fn root() -> PathBuf {
 const MAY_SEE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("stats", &[]),
+    ("files", &[]),
     ("analysis", &["model", "stats"]),
     ("engine", &["model"]),
     ("formats", &["model"]),
     ("drive", &["model"]),
-    ("sandbox", &["model", "drive"]),
-    ("store", &["model"]),
+    ("sandbox", &["model", "files", "drive"]),
+    ("store", &["model", "files"]),
     ("report", &["model", "stats", "analysis"]),
-    ("lab", &["model", "engine", "stats", "sandbox", "drive"]),
+    ("lab", &["model", "files", "engine", "stats", "sandbox", "drive"]),
     ("ranks", &["model", "engine"]),
     ("mpi", &["ranks"]),
     ("bench", &["model", "engine", "stats"]),
     (
         "cli",
         &[
-            "model", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive", "ranks",
-            "mpi",
+            "model", "files", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive",
+            "ranks", "mpi",
         ],
     ),
 ];

@@ -7,7 +7,7 @@
 
 use super::device;
 use super::place::existing;
-use fstone_sandbox::nameless;
+use fstone_files::nameless;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::OFlags;
@@ -140,7 +140,7 @@ fn direct() -> OpenOptions {
 
 /// A file without a name, so that a killed fstone leaves nothing.
 fn nameless_file(directory: &Path) -> io::Result<File> {
-    let file = nameless::make(directory)?;
+    let file = nameless(directory)?;
     // Not as it is made: where there is no direct I/O, the kernel would make the file, name and all, and then refuse.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? | OFlags::DIRECT)?;
     Ok(file)

@@ -4,11 +4,10 @@
 //! from the next multiple of 4096 bytes on, the disk as it was when the log began, with its holes.
 
 use super::log::{Entry, Flush, Log, SECTOR_BYTES, copy_range};
-use crate::nameless;
+use fstone_files::{Temporary, nameless};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,8 +32,7 @@ fn invalid(words: &str) -> io::Error {
 }
 
 impl Log {
-    /// Writes it into a new file, which gets its name when all of it is written: a kill leaves no half of a log. Only where
-    /// the filesystem has no files without names does it have one from the beginning.
+    /// Writes it into a new file, which gets its name when all of it is written: a kill leaves no half of a log.
     ///
     /// # Errors
     /// When the file is there already or cannot be written.
@@ -43,16 +41,12 @@ impl Log {
         if std::fs::symlink_metadata(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Some(file) = nameless::make_to_be_named(directory)? {
-            self.write(&file)?;
-            return nameless::name(&file, path);
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        self.write(&file).inspect_err(|_| drop(std::fs::remove_file(path)))
+        let temporary = Temporary::beside(path)?;
+        self.write(temporary.file())?;
+        temporary.publish(path)
     }
 
-    /// Writes it into an empty file, durably.
+    /// Writes it into an empty file.
     fn write(&self, mut file: &File) -> io::Result<()> {
         let index = Index {
             entries: self.entries.clone(),
@@ -70,8 +64,7 @@ impl Log {
         let (data_at, base_at) = places(text.len() as u64, index.data_bytes);
         copy_range(&self.data, 0, index.data_bytes, file, data_at)?;
         copy_range(&self.base, 0, index.disk_bytes, file, base_at)?;
-        file.set_len(base_at + index.disk_bytes)?;
-        file.sync_all()
+        file.set_len(base_at + index.disk_bytes)
     }
 
     /// Reads one that was [saved](Self::save). Its data goes to files without a name in this directory.
@@ -99,7 +92,7 @@ impl Log {
         if !fits || !index.is_sound() {
             return Err(invalid("the log of a disk is damaged"));
         }
-        let (data, base) = (nameless::make(directory)?, nameless::make(directory)?);
+        let (data, base) = (nameless(directory)?, nameless(directory)?);
         data.set_len(index.data_bytes)?;
         base.set_len(index.disk_bytes)?;
         copy_range(&file, data_at, index.data_bytes, &data, 0)?;
@@ -143,24 +136,6 @@ mod tests {
     };
     use super::*;
     use std::os::unix::fs::FileExt;
-
-    /// What a kill in the middle leaves: the file is closed before it has its name.
-    #[test]
-    fn a_log_that_is_not_whole_has_no_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let image = tempfile::tempfile().unwrap();
-        image.set_len(1 << 20).unwrap();
-        let spec = LogSpec { directory: directory.path().to_owned(), bound_bytes: 1 << 20 };
-        let log = LogWriter::new(&spec, &image, 512).unwrap().take().unwrap();
-        let Some(half) = nameless::make_to_be_named(directory.path()).unwrap() else {
-            return eprintln!("skipped: this filesystem has no files without names");
-        };
-        log.write(&half).unwrap();
-        let names = || std::fs::read_dir(directory.path()).unwrap().count();
-        assert_eq!(names(), 0);
-        nameless::name(&half, &directory.path().join("log")).unwrap();
-        assert_eq!(names(), 1);
-    }
 
     #[test]
     fn a_saved_log_makes_the_same_states() {

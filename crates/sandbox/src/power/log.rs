@@ -1,6 +1,6 @@
 //! The log of a disk: every change it was asked for, its data, and in which order things happened.
 
-use crate::nameless;
+use fstone_files::nameless;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
@@ -144,7 +144,7 @@ pub(crate) enum Logged {
 impl LogWriter {
     /// An empty log of a disk that holds what is in this image.
     pub(crate) fn new(spec: &LogSpec, image: &File, sector_bytes: u32) -> io::Result<Self> {
-        let (base, data) = (nameless::make(&spec.directory)?, nameless::make(&spec.directory)?);
+        let (base, data) = (nameless(&spec.directory)?, nameless(&spec.directory)?);
         copy_sparsely(image, &base)?;
         let log = Log {
             entries: Vec::new(),
@@ -249,7 +249,7 @@ impl LogWriter {
 
     /// Empties the log: the disk is now what is in its image.
     pub(crate) fn begin_anew(&self, image: &File, directory: &Path) -> io::Result<()> {
-        let (base, data) = (nameless::make(directory)?, nameless::make(directory)?);
+        let (base, data) = (nameless(directory)?, nameless(directory)?);
         copy_sparsely(image, &base)?;
         self.writing().restart(Arc::new(base), Arc::new(data));
         Ok(())
@@ -257,7 +257,7 @@ impl LogWriter {
 
     /// Makes the image what it was when the log began, and empties the log. What it takes follows from what was written.
     pub(crate) fn rewind(&self, image: &File, directory: &Path) -> io::Result<()> {
-        let data = nameless::make(directory)?;
+        let data = nameless(directory)?;
         let mut writing = self.writing();
         let base = Arc::clone(&writing.log.base);
         if writing.broken.is_some() {
@@ -363,7 +363,7 @@ mod tests {
 
     fn writer(bound_bytes: u64) -> LogWriter {
         let spec = LogSpec { directory: std::env::temp_dir(), bound_bytes };
-        let image = nameless::make(&spec.directory).expect("a directory for temporary files");
+        let image = nameless(&spec.directory).expect("a directory for temporary files");
         image.set_len(1 << 20).expect("it can have holes");
         LogWriter::new(&spec, &image, 512).expect("a directory for temporary files")
     }
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_disk_that_is_wound_back_is_what_it_was() {
         let directory = std::env::temp_dir();
-        let image = nameless::make(&directory).unwrap();
+        let image = nameless(&directory).unwrap();
         image.set_len(1 << 20).unwrap();
         image.write_all_at(&[7; 8192], 4096).unwrap();
         let spec = LogSpec { directory: directory.clone(), bound_bytes: 20_000 };

@@ -1,7 +1,7 @@
 //! What a disk holds, sector by sector: what was there when its log began, data of the log, zeros, or what was written since.
 
 use super::log::{Change, Log, SECTOR_BYTES, copy_range, copy_sparsely, make_hole};
-use crate::nameless;
+use fstone_files::nameless;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -140,7 +140,7 @@ pub(crate) struct Shown {
 impl Shown {
     pub(super) fn new(content: Content, log: &Log, directory: &Path) -> io::Result<Self> {
         let (base, data) = (Arc::clone(&log.base), Arc::clone(&log.data));
-        Ok(Self { content, base, data, scratch: nameless::make(directory)? })
+        Ok(Self { content, base, data, scratch: nameless(directory)? })
     }
 
     /// Reads whole sectors.
@@ -286,14 +286,14 @@ mod tests {
         #[test]
         fn a_shown_disk_reads_as_an_array_would(steps in steps(), window in (0..SECTORS, 0..SECTORS)) {
             let directory = std::env::temp_dir();
-            let data = nameless::make(&directory).unwrap();
+            let data = nameless(&directory).unwrap();
             for sector in 0..64u8 {
                 data.write_all_at(&[sector + 100; 512], u64::from(sector) * 512).unwrap();
             }
-            let base = nameless::make(&directory).unwrap();
+            let base = nameless(&directory).unwrap();
             base.write_all_at(&[7; SECTORS * 512], 0).unwrap();
             base.set_len(SECTORS as u64 * 512).unwrap();
-            let scratch = nameless::make(&directory).unwrap();
+            let scratch = nameless(&directory).unwrap();
             let (base, data) = (Arc::new(base), Arc::new(data));
             let mut shown = Shown { content: Content::default(), base, data, scratch };
             let mut model = [7u8; SECTORS];
@@ -322,7 +322,7 @@ mod tests {
             for (sector, bytes) in (from..to).zip(buffer.chunks(512)) {
                 prop_assert!(bytes.iter().all(|byte| *byte == model[sector]), "sector {sector}");
             }
-            let image = nameless::make(&directory).unwrap();
+            let image = nameless(&directory).unwrap();
             shown.write_image(&image).unwrap();
             let mut whole = vec![0; SECTORS * 512];
             image.read_exact_at(&mut whole, 0).unwrap();

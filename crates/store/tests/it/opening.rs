@@ -102,3 +102,85 @@ fn a_store_is_readable_where_nothing_can_be_made() {
     fs::set_permissions(&sealed, fs::Permissions::from_mode(0o755)).expect("unsealed");
     assert_eq!(trials.expect("no panic"), 1);
 }
+
+fn made(command: &str, arguments: &[&std::path::Path]) {
+    let status = std::process::Command::new(command).args(arguments).status().expect("it starts");
+    assert!(status.success(), "{command}");
+}
+
+/// SQLite takes a device for an empty file, and waits for ever at a pipe.
+#[test]
+fn only_a_regular_file_is_opened_and_so_are_the_files_beside_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe");
+    made("mkfifo", &[&pipe]);
+    let (store, to_pipe) = (directory.path().join("fstone.db"), directory.path().join("link"));
+    std::os::unix::fs::symlink(&pipe, &to_pipe).expect("a link");
+    let irregular = |path: &std::path::Path, what: &str| {
+        for opened in [Store::open(path), Store::open_read_only(path)] {
+            let error = opened.expect_err("refused");
+            assert!(matches!(error, OpenError::Irregular { .. }) && error.to_string().contains(what), "{error}");
+        }
+    };
+    for (path, what) in [
+        (pipe.as_path(), "it is a pipe"),
+        (to_pipe.as_path(), "it is a pipe"),
+        (directory.path(), "it is a directory"),
+        ("/dev/null".as_ref(), "it is a device"),
+    ] {
+        irregular(path, what);
+    }
+    drop(Store::open(&store).expect("a store"));
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let beside = directory.path().join(format!("fstone.db{suffix}"));
+        made("mkfifo", &[&beside]);
+        irregular(&store, suffix);
+        fs::remove_file(&beside).expect("ours");
+        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &beside).expect("a link");
+        irregular(&store, suffix);
+        fs::remove_file(&beside).expect("ours");
+    }
+    assert!(!directory.path().join("elsewhere").exists());
+    // A link of its user leads to a store.
+    let link = directory.path().join("to-the-store");
+    std::os::unix::fs::symlink("fstone.db", &link).expect("a link");
+    drop(Store::open(&link).expect("the store"));
+    drop(Store::open_read_only(&link).expect("the store"));
+    let new = directory.path().join("to-a-new-one");
+    std::os::unix::fs::symlink("new.db", &new).expect("a link");
+    drop(Store::open(&new).expect("a store"));
+    assert!(directory.path().join("new.db").is_file());
+}
+
+#[test]
+fn a_link_that_another_user_could_have_made_leads_to_no_store() {
+    use std::os::unix::fs::{PermissionsExt, lchown};
+    let directory = tempfile::tempdir().expect("a directory");
+    let (shared, target) = (directory.path().join("shared"), directory.path().join("target"));
+    fs::create_dir(&shared).expect("made");
+    let mode = |mode| fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).expect("changed");
+    std::os::unix::fs::symlink(&target, shared.join("fstone.db")).expect("a link");
+    let refused = || {
+        let error = Store::open(&shared.join("fstone.db")).expect_err("refused").to_string();
+        assert!(error.contains("is a link that another user could have put there"), "{error}");
+        assert!(!target.exists());
+    };
+    mode(0o777);
+    refused();
+    mode(0o1777);
+    if rustix::process::geteuid().is_root() {
+        lchown(shared.join("fstone.db"), Some(65534), None).expect("given away");
+        refused();
+        lchown(shared.join("fstone.db"), Some(0), None).expect("taken back");
+        fs::rename(shared.join("fstone.db"), shared.join("own")).expect("ours");
+        // A directory on the way counts as well.
+        std::os::unix::fs::symlink(directory.path(), shared.join("up")).expect("a link");
+        lchown(shared.join("up"), Some(65534), None).expect("given away");
+        Store::open(&shared.join("up/target")).expect_err("refused");
+        assert!(!target.exists());
+        fs::rename(shared.join("own"), shared.join("fstone.db")).expect("ours");
+    } else {
+        eprintln!("skipped: giving links away needs root");
+    }
+    drop(Store::open(&shared.join("fstone.db")).expect("a link of this user's own in a sticky directory"));
+}

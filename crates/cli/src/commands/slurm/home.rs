@@ -7,8 +7,9 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_files::Temporary;
 use fstone_model::{Dataset, dataset::Run, text::quoted};
-use fstone_store::{Temporary, bundle};
+use fstone_store::bundle;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,

@@ -10,8 +10,8 @@ use crate::{
         undo::{Entry, IMAGE_NAME, Undo},
     },
 };
+use fstone_files::nameless_where_possible;
 use fstone_model::{study::DeviceSpec, units::format_duration};
-use fstone_sandbox::nameless;
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -225,7 +225,7 @@ fn nameless_image(directory: &Path, size_bytes: u64, undo: &mut Undo<'_>) -> Res
         let what = format!("{what} in {}", place.display());
         move |cause: io::Error| DeviceError::System { what, cause }
     };
-    let (id, file) = match nameless::make_where_possible(&place).map_err(failed("making the image"))? {
+    let (id, file) = match nameless_where_possible(&place).map_err(failed("making the image"))? {
         Some(file) => (file_id(&file.metadata().map_err(failed("examining the image"))?), file),
         // It has a name for a moment, and the journal for that moment: an image is large.
         None => {

@@ -1,0 +1,15 @@
+//! The files that fstone itself makes, writes, replaces and removes on its user's machine.
+//!
+//! What it opens for writing is a regular file: a disk, a pipe or a directory of the same name is refused, and so is a link
+//! that another user could have put there. What it makes has a name that nobody can guess until it is complete. A test
+//! (`crates/cli/tests/tidy/`) lists every other place that opens something for writing, with the reason.
+//!
+//! This crate must not know what the files are for. The files of a load are the engine's.
+
+mod owner;
+mod regular;
+mod temporary;
+
+pub use owner::{Owner, create_directories, create_file};
+pub use regular::{open_or_create, regular, regular_or_new};
+pub use temporary::{Temporary, directory_of, nameless, nameless_where_possible, unguessable};
