@@ -19,7 +19,7 @@ pub struct LoadReport {
     pub elapsed_ns: u64,
     /// Its part without the final sync: until the last thread has closed its files.
     pub running_ns: u64,
-    /// The final sync of each run of consecutive measured phases.
+    /// The final syncs of measured phases.
     pub sync_ns: u64,
     /// When the first thread finished its last operation, since the interval's start.
     pub first_done_ns: u64,
@@ -238,8 +238,8 @@ pub struct OperationReport {
     pub requested_share: f64,
     /// Latency of the whole operation.
     pub latency: Histogram,
-    /// When its group was at work, and when its phase closed files and synced after all groups; `None` in reports from before
-    /// this was recorded.
+    /// When its group was at work, and when its phase closed files and synced after all groups, which takes no time of a group that
+    /// changed nothing beside others that did; `None` in reports from before this was recorded.
     #[serde(default)]
     pub at_work: Option<[Span; 2]>,
 }

@@ -249,13 +249,15 @@ impl Merger {
             let Some(spans) = one.at_work.filter(|_| phase < before.len()) else { continue };
             let place = |ns: u64| since_first(phase, ns);
             let [work, closing] = spans.map(|span| Span { begin_ns: place(span.begin_ns), end_ns: place(span.end_ns) });
-            // All groups of a phase have the same.
+            // All groups that changed anything have the same, the others none.
             if let Some(closings) = self.closings.get_mut(phase).filter(|all| all.last() != Some(&closing)) {
                 closings.push(closing);
             }
             let others = sum.at_work.map_or(work, |[others, _]| others);
             let work = Span { begin_ns: others.begin_ns.min(work.begin_ns), end_ns: others.end_ns.max(work.end_ns) };
-            sum.at_work = Some([work, Span::default()]);
+            let closed =
+                sum.at_work.map_or(closing, |[_, closed]| if closed.length_ns() > 0 { closed } else { closing });
+            sum.at_work = Some([work, closed]);
         }
         for one in &report.group_fsyncs {
             // A rank lists only what it performed, and those between operations apart from those at the end.
@@ -383,8 +385,9 @@ impl Merger {
             let begin_ns = begins.get(*phase).copied().unwrap_or(0);
             let Some([work, closing]) = &mut operation.at_work else { continue };
             // Ranks close at different times. What counts is for how long some of them did and the group was not at work any more: so long
-            // the closing of all is, until the last rank's end.
-            let closings = self.closings.get(*phase).map_or(&[][..], Vec::as_slice);
+            // the closing of all is, until the last rank's end. A group that changed nothing has none.
+            let closes = closing.length_ns() > 0;
+            let closings = self.closings.get(*phase).filter(|_| closes).map_or(&[][..], Vec::as_slice);
             let end_ns = closings.iter().map(|span| span.end_ns).max().unwrap_or(work.end_ns);
             let all = closings.iter().chain([&*work]).copied().collect();
             let length_ns = covered_ns(all).saturating_sub(work.end_ns - work.begin_ns);

@@ -3,8 +3,8 @@
 use super::names::names;
 use super::running::Running;
 use crate::audit::{self, Ran, Summary};
-use fstone_model::LoadReport;
-use fstone_model::workload::{IoEngineKind, ThreadGroup};
+use fstone_model::workload::{FinalSync, IoEngineKind, OpenSync, Operation, Phase, ThreadGroup};
+use fstone_model::{LoadReport, Workload};
 use std::sync::atomic::Ordering;
 
 impl Running<'_> {
@@ -77,7 +77,9 @@ impl Running<'_> {
                 "{indirect} writes that were not aligned went through the page cache, because O_DIRECT cannot carry them"
             ));
         }
-        if self.workload.data.stamped {
+        if !self.workload.data.stamped {
+            report.warnings.extend(written_back_later(&self.workload));
+        } else {
             report.warnings.push(
                 "data is stamped: file sizes are rounded up to 512 bytes, files are written by one thread at a time, and \
                  compressibility and duplicates do not apply; the figures are of a check, not of a benchmark"
@@ -86,4 +88,40 @@ impl Running<'_> {
         }
         report
     }
+}
+
+/// What a reader has to know of measured phases that are not made durable, as in the tools whose loads ask for no sync: what one leaves
+/// dirty is written back at the cost of the next.
+fn written_back_later(workload: &Workload) -> Option<String> {
+    if workload.final_sync != FinalSync::None || workload.io.engine == IoEngineKind::Null {
+        return None;
+    }
+    let syncs = |group: &ThreadGroup| {
+        use Operation::{Fdatasync, Fsync, Syncfs};
+        group.actions.all().iter().any(|action| matches!(action.operation, Fsync | Fdatasync | Syncfs))
+    };
+    let leaves_dirty = |group: &ThreadGroup| {
+        let io = workload.io_of(group);
+        let written_through = group.fsync.at_end || io.sync != OpenSync::None || syncs(group);
+        let dirties = |operation: &Operation| {
+            operation.nature().changes() && !(io.direct && matches!(operation, Operation::Write(_)))
+        };
+        !written_through && group.actions.all().iter().any(|action| dirties(&action.operation))
+    };
+    let mut dirty: Option<&Phase> = None;
+    for phase in workload.measured_phases() {
+        if phase.groups.iter().all(syncs) {
+            dirty = None;
+            continue;
+        }
+        if let Some(before) = dirty {
+            let (one, other) = (&before.name, &phase.name);
+            return Some(format!(
+                "nothing is synced between phases: what phase {one:?} left dirty may be written back in the time of phase {other:?}, \
+                 and is then in the figures of that one"
+            ));
+        }
+        dirty = phase.groups.iter().any(leaves_dirty).then_some(phase);
+    }
+    None
 }

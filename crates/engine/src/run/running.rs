@@ -269,8 +269,8 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Whether the load ends with a sync. Then each row of measured phases does, and begins with nothing left to write: what a
-    /// phase wrote is written back in its own interval or, when it is not measured, in none.
+    /// Whether measured phases end with a sync. Then each begins with nothing left to write: what a phase wrote is written back
+    /// in its own interval or, when it is not measured, in none.
     fn syncs(&self) -> bool {
         self.real() && self.workload.final_sync != FinalSync::None
     }
@@ -362,7 +362,7 @@ impl<'a> Running<'a> {
         let halted = self.halted.load(Ordering::Relaxed);
         let mut sync_ns = 0;
         let mut sync_error = None;
-        if (ends || halted) && self.syncs() && !self.cancelled() && !self.has_parted() {
+        if self.syncs() && !self.cancelled() && !self.has_parted() {
             sync_error = self.sync(&durable, "final sync").err();
             // From the moment on when the last thread had closed its last file: nothing in between is free.
             sync_ns = self.clock.between(end.at, self.clock.now());
@@ -398,11 +398,14 @@ impl<'a> Running<'a> {
         }
         report.last_done_ns = report.running_ns + end.last_done_ns;
         let phase_begin = report.elapsed_ns;
-        // The closing of files and the final sync are for all groups.
         let closing = Span { begin_ns: phase_begin + end.last_done_ns, end_ns: phase_begin + end.running_ns + sync_ns };
+        let none_changes = !phase.groups.iter().any(changes);
         self.measured.at_work.extend(phase.groups.iter().zip(&end.groups).map(|(group, end)| {
             let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(end.done_ns);
-            [Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns }, closing]
+            let work = Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns };
+            // What others wrote is not written back in the time of a group that only reads.
+            let none = Span { begin_ns: work.end_ns, end_ns: work.end_ns };
+            [work, if none_changes || changes(group) { closing } else { none }]
         }));
         self.measured.worked_ns.extend(end.groups.iter().map(|group| group.worked_ns));
         report.running_ns += end.running_ns;
@@ -588,6 +591,11 @@ impl<'a> Running<'a> {
         let status = ended.map_err(|error| failed(error.to_string()))?;
         if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
     }
+}
+
+/// Whether a group leaves anything to be made durable.
+fn changes(group: &ThreadGroup) -> bool {
+    group.actions.all().iter().any(|action| action.operation.nature().changes())
 }
 
 /// User and system time of the process, in nanoseconds.

@@ -214,6 +214,24 @@ fn groups_tell_when_they_were_at_work() {
     assert_eq!((later.end_ns, last.end_ns), (closing[0].begin_ns, closing[2].begin_ns));
 }
 
+/// What one group wrote is not written back in the time of another that only reads.
+#[test]
+fn a_group_that_changes_nothing_is_divided_by_its_own_time() {
+    let directory = in_memory();
+    let named = |name: &str, operation| keeping(name, mix(&[(1, action(operation))]), IoOverrides::default());
+    let mut load = workload(fileset(4, 65536), named("writer", Operation::Write(random_block())), operations(100));
+    load.phases[0].groups.push(named("reader", Operation::Stat));
+    let report = flawless(&load, directory.path());
+    let of = |name: &'static str| report.operations.iter().filter(move |one| one.group == name);
+    let [work, closing] = of("reader").next().and_then(|one| one.at_work).expect("it was recorded");
+    assert!(report.sync_ns > 0 && closing.length_ns() == 0, "{closing:?}");
+    let reads = of("reader").next().map_or(0, |one| one.invocations) as f64;
+    assert!((report.rate_of(of("reader")) / (reads * 1e9 / work.length_ns() as f64) - 1.0).abs() < 1e-9);
+    let [_, closing] = of("writer").next().and_then(|one| one.at_work).expect("it was recorded");
+    assert_eq!(closing.end_ns, report.elapsed_ns);
+    assert!(closing.length_ns() >= report.sync_ns, "{closing:?} of {}", report.sync_ns);
+}
+
 /// The CPUs that threads of a load may run on, of those that may not run on all.
 struct Pinned<'a>(&'a Mutex<HashSet<String>>);
 

@@ -370,7 +370,7 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     assert_eq!(report.operations.iter().map(|one| one.invocations).collect::<Vec<_>>(), [10, 10, 10]);
     // Each interval ends with a sync of its own, and each begins from a state that was synced.
     let synced: Vec<bool> = report.phases.iter().map(|phase| phase.sync_ns > 0).collect();
-    assert_eq!(synced, [true, false, true]);
+    assert_eq!(synced, [true; 3]);
     assert_eq!(report.phases.iter().map(|phase| phase.sync_ns).sum::<u64>(), report.sync_ns);
     assert_eq!(report.phases.iter().map(|phase| phase.elapsed_ns).sum::<u64>(), report.elapsed_ns);
     let begun: Vec<u64> =
@@ -383,10 +383,38 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
         let told: Vec<String> = watcher.progress.lock().expect("alone").iter().map(|one| one.phase.clone()).collect();
         (told.into_iter().filter(|phase| phase.ends_with("sync")).collect::<Vec<_>>(), report.sync_ns > 0)
     };
-    let all = ["final sync", "sync", "final sync"].map(str::to_owned).to_vec();
+    let all = ["final sync", "sync", "final sync", "final sync"].map(str::to_owned).to_vec();
     assert_eq!(syncs(&load), (all, true));
     load.final_sync = FinalSync::None;
     assert_eq!(syncs(&load), (Vec::new(), false), "what was asked for, here too");
+}
+
+/// Whose phases are not made durable, as those of fio are not, is told where that matters.
+#[test]
+fn phases_that_pay_for_what_others_wrote_are_told() {
+    let directory = in_memory();
+    let of = |name: &str, operation: Operation| {
+        let mut phase = phase(vec![group(1, mix(&[(1, action(operation))]))], operations(3));
+        phase.name = name.into();
+        phase
+    };
+    let (write, read) = (of("write", Operation::Write(random_block())), of("read", Operation::Read(random_block())));
+    let warned = |phases: &[&Phase], change: &dyn Fn(&mut Workload)| {
+        let mut load = workload(fileset(2, 64 << 10), group(1, reads()), operations(1));
+        load.phases = phases.iter().map(|phase| (*phase).clone()).collect();
+        load.final_sync = FinalSync::None;
+        change(&mut load);
+        let report = flawless(&load, directory.path());
+        report.warnings.into_iter().filter(|warning| warning.contains("nothing is synced")).collect::<Vec<_>>()
+    };
+    let [warning] = &*warned(&[&write, &read], &|_| {}) else { panic!("one warning") };
+    assert!(warning.contains("what phase \"write\" left") && warning.contains("time of phase \"read\""), "{warning}");
+    let none = Vec::<String>::new();
+    assert_eq!(warned(&[&read, &write], &|_| {}), none, "nothing is left dirty by the first");
+    assert_eq!(warned(&[&write, &of("sync", Operation::Syncfs), &read], &|_| {}), none);
+    assert_eq!(warned(&[&write, &read], &|load| load.final_sync = FinalSync::Syncfs), none);
+    assert_eq!(warned(&[&write, &read], &|load| load.phases[0].groups[0].fsync.at_end = true), none);
+    assert_eq!(warned(&[&write, &read], &|load| load.io.sync = OpenSync::Sync), none);
 }
 
 #[test]

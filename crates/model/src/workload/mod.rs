@@ -62,7 +62,7 @@ pub struct Workload {
     pub data: DataPattern,
     /// What an errno does.
     pub on_error: ErrorPolicy,
-    /// How the last measured phase's data is made durable. Its time is inside the measured interval.
+    /// How what each measured phase changed is made durable. The time of that is the phase's.
     pub final_sync: FinalSync,
     /// A shell command to run after filesets are built and synced, before the first measured phase (FFSB callout).
     pub callout: Option<String>,

@@ -193,6 +193,30 @@ fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
     // Whichever comes first.
     assert_eq!(merge([350, 300]), merge([300, 350]));
     assert_eq!(merge([350, 350])[1], Span { begin_ns: 350 * MS, end_ns: 355 * MS });
+
+    // A group that changed nothing is not divided by the closing of one that did, in whichever order they are.
+    let beside = |reader_first: bool| {
+        let of = |_| {
+            let mut report = report(&[300], &[vec![1]]);
+            let work = Span { begin_ns: 0, end_ns: 300 * MS };
+            let writer = &mut report.operations[0];
+            writer.at_work = Some([work, Span { begin_ns: 300 * MS, end_ns: 305 * MS }]);
+            let reader = OperationReport {
+                group: "reader".into(),
+                name: "reader".into(),
+                at_work: Some([work, Span { begin_ns: 300 * MS, end_ns: 300 * MS }]),
+                ..writer.clone()
+            };
+            report.operations.insert(usize::from(!reader_first), reader);
+            (passed(&[(0, 300)]), report)
+        };
+        let mut workload = workload(1);
+        let reader = workload.phases[0].groups[0].clone();
+        workload.phases[0].groups.push(ThreadGroup { name: "reader".into(), ..reader });
+        let merged = merged(&workload, &[0, 1].map(of));
+        merged.load.operations.iter().map(|one| one.at_work.expect("it was")[1].length_ns() / MS).collect::<Vec<_>>()
+    };
+    assert_eq!((beside(false), beside(true)), (vec![5, 0], vec![0, 5]));
 }
 
 /// Each rank lists the kinds of fsyncs that it performed, and no others.

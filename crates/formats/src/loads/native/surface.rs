@@ -41,7 +41,7 @@ table! {
         "data" => data: DataSurface;
         /// What happens if an operation fails: "stop" ends the load (the default), "continue" does not. The error is recorded in both cases.
         "on-error" => on_error: Listed<ErrorPolicy>;
-        /// How data is made durable at the end of measured phases, inside the measured interval: "syncfs" (the default), "everything" or "none".
+        /// How data is made durable at the end of each measured phase, inside its interval: "syncfs" (the default), "everything" or "none".
         "final-sync" => final_sync: Listed<FinalSync>;
         /// A shell command to run once the files are made and durable, before the first measured phase.
         "callout" => callout: Text;
