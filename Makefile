@@ -90,7 +90,7 @@ format: ## put all source in the house's format
 
 .PHONY: lint
 lint: ## clippy and rustdoc, warnings as errors
-	$(CARGO) clippy --workspace --all-targets --features fstone/parquet --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 # What is installed, each at its usual place; DESTDIR is for those who make packages.

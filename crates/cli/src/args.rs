@@ -50,7 +50,6 @@ macro_rules! feature {
 }
 
 feature!(mpi, "mpi");
-feature!(parquet, "parquet");
 
 /// [`VERSION`] with how the binary was built.
 const LONG_VERSION: &str = concat!(
@@ -59,8 +58,6 @@ const LONG_VERSION: &str = concat!(
     env!("FSTONE_COMMIT"),
     ")\nfeatures: ",
     mpi!(),
-    " ",
-    parquet!(),
     "\ntarget: ",
     env!("FSTONE_TARGET")
 );

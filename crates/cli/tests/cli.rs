@@ -634,16 +634,3 @@ fn a_bundle_is_repeated_here_and_its_programs_only_when_permitted() {
     let history = bench.succeed(&["history"]);
     assert!(history.contains("over 2 runs"), "{history}");
 }
-
-#[cfg(feature = "parquet")]
-#[test]
-fn a_report_as_parquet_goes_into_a_file() {
-    let bench = Bench::new();
-    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
-    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
-    let (code, out, err) = bench.run(&["report", "--format", "parquet"]);
-    assert!(code == 2 && out.is_empty() && err.contains("--output FILE"), "{code}: {err}");
-    bench.succeed(&["report", "--format", "parquet", "--output", "figures.parquet"]);
-    let bytes = fs::read(bench.path("figures.parquet")).expect("written");
-    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-}

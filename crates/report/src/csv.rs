@@ -63,8 +63,8 @@ fn note(dataset: &Dataset) -> String {
     text(dataset.run.note.as_ref().map_or("", Note::as_str))
 }
 
-/// The rows of a trial, here and in Parquet: its figures, or none once.
-pub(crate) fn figures_of(trial: &Trial) -> Vec<Option<(&StepResult, &Figure)>> {
+/// The rows of a trial: its figures, or none once.
+fn figures_of(trial: &Trial) -> Vec<Option<(&StepResult, &Figure)>> {
     let figures = trial.steps.iter().flat_map(|step| step.figures.iter().map(move |figure| Some((step, figure))));
     let mut rows: Vec<_> = figures.collect();
     if rows.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Reading order: `fstone-analysis` analyses a run once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! here every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], `parquet` (a feature), [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
+//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
 //! [`history`] one figure of many, and [`publish`] makes pages of many machines' runs.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
@@ -18,8 +18,6 @@ mod legend;
 mod load;
 mod markdown;
 mod options;
-#[cfg(feature = "parquet")]
-mod parquet;
 pub mod publish;
 mod ranks;
 mod svg;
@@ -32,8 +30,6 @@ pub use json::json;
 pub use load::{live_figures, live_line, load_summary};
 pub use markdown::markdown;
 pub use options::Options;
-#[cfg(feature = "parquet")]
-pub use parquet::parquet;
 pub use ranks::{ranks_all_well, ranks_csv, ranks_summary};
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};

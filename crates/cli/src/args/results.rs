@@ -44,9 +44,6 @@ pub(crate) enum Format {
     Svg,
     /// One row per figure of each trial
     Csv,
-    /// The same rows with types; needs --output
-    #[cfg(feature = "parquet")]
-    Parquet,
     /// Everything
     Json,
 }

@@ -11,8 +11,6 @@ use crate::{
     paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-#[cfg(feature = "parquet")]
-use anyhow::Context as _;
 use fstone_model::Dataset;
 use fstone_store::{RunSummary, Store};
 use std::{
@@ -50,8 +48,6 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         Format::Markdown => fstone_report::markdown(&dataset, &options),
         Format::Html => fstone_report::html(&dataset, &options),
         Format::Csv => fstone_report::csv(&dataset),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => return write_parquet(&dataset, arguments.output.as_deref()),
         Format::Json => fstone_report::json(&dataset, &options),
         Format::Svg => return write_svg(&dataset, &options, arguments.output.as_deref()),
     };
@@ -78,8 +74,6 @@ fn find(context: &Context, arguments: &ReportArguments) -> Result<Dataset, Failu
     let dataset = match arguments.format {
         Format::Html | Format::Svg => store.shown(id),
         Format::Terminal | Format::Markdown | Format::Csv | Format::Json => store.without_series(id),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => store.without_series(id),
     };
     dataset.or_exit(Exit::LabFailed)
 }
@@ -167,16 +161,6 @@ const HEAD: usize = 4096;
 
 /// More than the index of [`INDEX_RUNS`] runs has.
 const INDEX_BYTES: u64 = 4 << 20;
-
-#[cfg(feature = "parquet")]
-fn write_parquet(dataset: &Dataset, path: Option<&Path>) -> CommandResult {
-    let Some(path) = path else {
-        return Err(Failure::new(Exit::BadInput, "parquet is not for terminals: name a file with --output FILE"));
-    };
-    let bytes = fstone_report::parquet(dataset).context("cannot encode the figures").or_exit(Exit::LabFailed)?;
-    documents::write_named(path, &bytes)?;
-    Ok(Exit::Success)
-}
 
 fn write_svg(dataset: &Dataset, options: &fstone_report::Options, directory: Option<&Path>) -> CommandResult {
     let Some(directory) = directory else {

@@ -17,7 +17,7 @@ fn quoted<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
 /// Every package that a build or its tests take, with its version and licence.
 fn packages() -> BTreeSet<(String, String, String)> {
     let output = Command::new(env::var_os("CARGO").expect("cargo runs tests"))
-        .args(["tree", "--offline", "--locked", "--workspace", "--features", "fstone/parquet"])
+        .args(["tree", "--offline", "--locked", "--workspace"])
         .args(["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}|{l}|"])
         .current_dir(root())
         .output()
