@@ -9,6 +9,7 @@ struct State<E> {
     failed: Option<E>,
     open: Option<bool>,
     done: u32,
+    released: bool,
 }
 
 /// A gate for the threads of a phase. `E` is why a thread could not get ready.
@@ -17,14 +18,16 @@ pub(crate) struct Gate<E> {
     state: Mutex<State<E>>,
     changed: Condvar,
     opened: Condvar,
+    released: Condvar,
 }
 
 impl<E> Gate<E> {
     pub(crate) fn new() -> Self {
         Self {
-            state: Mutex::new(State { ready: 0, failed: None, open: None, done: 0 }),
+            state: Mutex::new(State { ready: 0, failed: None, open: None, done: 0, released: false }),
             changed: Condvar::new(),
             opened: Condvar::new(),
+            released: Condvar::new(),
         }
     }
 
@@ -66,6 +69,18 @@ impl<E> Gate<E> {
     pub(crate) fn done(&self) {
         self.state().done += 1;
         self.changed.notify_one();
+    }
+
+    /// Waits until threads that are done may end.
+    pub(crate) fn await_release(&self) {
+        let state = self.state();
+        drop(self.released.wait_while(state, |state| !state.released).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Lets threads end.
+    pub(crate) fn release(&self) {
+        self.state().released = true;
+        self.released.notify_all();
     }
 
     /// How many threads are done.

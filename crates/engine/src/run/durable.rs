@@ -16,6 +16,26 @@ use std::path::PathBuf;
 /// Filesystems whose sync is known to flush the device itself.
 const FLUSH_THEMSELVES: [&str; 7] = ["ext3", "ext4", "xfs", "btrfs", "f2fs", "nilfs2", "bcachefs"];
 
+/// Whether a filesystem may write back when a file is closed, and so make the closing part of the load's work: those whose data is elsewhere
+/// (they have a `flush` in the kernel), by their numbers in statfs(2).
+pub(super) fn writes_back_at_close(files: &Files) -> bool {
+    const NUMBERS: [u32; 11] = [
+        0x6969,      // NFS
+        0xff53_4d42, // CIFS
+        0xfe53_4d42, // SMB2
+        0x6573_5546, // FUSE
+        0x0102_1997, // 9P
+        0x00c3_6400, // Ceph
+        0x5346_414f, // AFS
+        0x7375_7245, // Coda
+        0x0bd0_0bd0, // Lustre
+        0x794c_7630, // overlayfs, which passes it on
+        0xf15f,      // eCryptfs
+    ];
+    files.device.is_none()
+        && rustix::fs::fstatfs(files.directory()).is_ok_and(|stat| NUMBERS.contains(&(stat.f_type as u32)))
+}
+
 /// A block device below a fileset.
 #[derive(Debug)]
 struct Device {

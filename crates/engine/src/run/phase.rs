@@ -30,7 +30,8 @@ const TIMER_SLACK_NS: u64 = 1;
 /// How a phase went.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseEnd {
-    /// From the first operation's start until the last thread has closed its files and ended.
+    /// From the first operation's start until the last thread had no operation to begin any more, and what it did was done. If files are
+    /// written back when they are closed, until they are closed.
     pub(crate) running_ns: u64,
     /// When that was, in ticks of the clock.
     pub(crate) at: u64,
@@ -80,6 +81,19 @@ pub(crate) struct Watch<'a> {
     pub(crate) parted: &'a dyn Fn() -> bool,
     /// Whether the next phase continues the group of a name.
     pub(crate) continued: &'a dyn Fn(&str) -> bool,
+    /// Whether the closing of files belongs to the interval.
+    pub(crate) closes: bool,
+    /// Called when all operations are done. Threads give up what they have only then, because that is none of the filesystem's work.
+    pub(crate) finish: &'a dyn Fn(&PhaseEnd),
+}
+
+/// Lets threads end, even after a panic.
+struct Release<'a, E>(&'a Gate<E>);
+
+impl<E> Drop for Release<'_, E> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
 }
 
 /// Says that a thread is done even when it panics.
@@ -99,6 +113,8 @@ fn engine_error(name: &'static str, error: SetupError) -> LoadError {
 struct Meeting {
     gate: Gate<LoadError>,
     ends: Mutex<Vec<(u32, Ended)>>,
+    /// Whether threads close their files before they are done.
+    closes: bool,
 }
 
 type Body = fn(&Load<'_>, &GroupPlan, u32, u32, &Meeting);
@@ -110,8 +126,8 @@ fn body_of<E: Io>(load: &Load<'_>) -> Body {
 
 /// A thread of the group from its start to its end, on engine `E`. `number` is its place among all threads of the phase.
 fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, meeting: &Meeting) {
-    let Meeting { gate, ends } = meeting;
-    let _done = SayDone(gate);
+    let Meeting { gate, ends, closes } = meeting;
+    let done = SayDone(gate);
     // Where threads share descriptors of files, they share their table.
     let own = E::CAPABILITIES.real && matches!(load.kept, Kept::Own);
     let _table = own.then(OwnTable::new).flatten();
@@ -125,7 +141,13 @@ fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, m
     };
     if gate.ready(Ok(())) {
         let ended = worker.drive();
+        if *closes {
+            worker.close_handles();
+            worker.close_kept();
+        }
         ends.lock().unwrap_or_else(PoisonError::into_inner).push((number, ended));
+        drop(done);
+        gate.await_release();
     }
     worker.close_handles();
     worker.close_kept();
@@ -133,12 +155,11 @@ fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, m
 
 /// Runs the threads of a phase.
 pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
-    let meeting = &Meeting { gate: Gate::new(), ends: Mutex::default() };
+    let meeting = &Meeting { gate: Gate::new(), ends: Mutex::default(), closes: watch.closes };
     let gate = &meeting.gate;
     let wanted: u32 = load.phase.groups.iter().map(|group| group.spec.threads).sum();
-    let mut begin_ns = 0;
-    let (mut totals, mut stonewall) = (Totals::default(), None);
-    std::thread::scope(|scope| {
+    let end = std::thread::scope(|scope| {
+        let _release = Release(gate);
         let mut started = 0;
         for group in &load.phase.groups {
             let body: Body = match group.io.engine {
@@ -170,24 +191,39 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
             gate.open(false);
             return Err(error);
         }
-        begin_ns = crate::measure::clock::monotonic_ns();
+        let begin_ns = crate::measure::clock::monotonic_ns();
         load.start.store(load.clock.now(), Ordering::Relaxed);
         gate.open(true);
         if let Some(peers) = watch.observer.peers() {
             peers.begun();
         }
-        (totals, stonewall) = look_on(load, watch, gate, wanted, before);
-        Ok(())
+        let (totals, stonewall) = look_on(load, watch, gate, wanted, before);
+        if watch.closes {
+            close_shared(load);
+        }
+        let ends = std::mem::take(&mut *meeting.ends.lock().unwrap_or_else(PoisonError::into_inner));
+        let end = PhaseEnd { begin_ns, totals, stonewall, ..ended(load, watch, ends) };
+        (watch.finish)(&end);
+        Ok(end)
     })?;
+    close_shared(load);
+    Ok(end)
+}
+
+/// Closes the files that threads shared.
+fn close_shared(load: &Load<'_>) {
     if let Kept::Shared(shared) = &load.kept {
         shared.close(|errno| load.collector.error("end", "close", "", errno));
     }
-    // What filesystems write back when a file is closed (NFS, CIFS, FUSE) belongs to the interval.
-    let at = load.clock.now();
-    let start = load.start.load(Ordering::Relaxed);
-    let mut ends = std::mem::take(&mut *meeting.ends.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+/// How a phase went whose threads ended like this, with their numbers.
+fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> PhaseEnd {
     ends.sort_by_key(|(number, _)| *number);
     let mut ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
+    let start = load.start.load(Ordering::Relaxed);
+    let done = ends.iter().map(|end| end.at.max(end.worked_until)).max().filter(|_| !watch.closes);
+    let at = done.unwrap_or_else(|| load.clock.now());
     let standings = standings(load, &mut ends, watch.continued);
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
@@ -207,12 +243,9 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         group.spec.latency_target.is_some().then(|| (group.spec.name.clone(), found))
     };
     let found = load.phase.groups.iter().filter_map(threads_of).collect();
-    Ok(PhaseEnd {
+    PhaseEnd {
         running_ns: since(at),
         at,
-        begin_ns,
-        totals,
-        stonewall,
         first_done_ns: since(ends.iter().map(|end| end.at).min().unwrap_or(start)),
         last_done_ns: since(last),
         groups,
@@ -221,7 +254,8 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
         ran_out: load.phase.ran_out.get().cloned(),
-    })
+        ..PhaseEnd::default()
+    }
 }
 
 /// Where the groups stand that the next phase continues.
@@ -372,6 +406,7 @@ fn look_on(
                 }
             }
         }
+        load.collector.add_up();
         if told.elapsed() >= watch.interval {
             let now = load.collector.totals();
             watch.observer.progress(&Progress {

@@ -1,6 +1,6 @@
 //! A load on its way through its phases.
 
-use super::durable::{Durable, SyncError};
+use super::durable::{self, Durable, SyncError};
 use super::names::{collector_of, names};
 use super::phase::{self, PhaseEnd, Standings, Watch};
 use super::pretend::pretended;
@@ -23,6 +23,7 @@ use fstone_model::workload::{
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -339,7 +340,7 @@ impl<'a> Running<'a> {
         let durable = if self.syncs() { self.durable()? } else { Durable::default() };
         // Measured phases that follow one another are one interval for who looks on.
         let (begins, ends) = (!self.is_measured(number.checked_sub(1)), !self.is_measured(number.checked_add(1)));
-        let before = std::cell::Cell::new(usage());
+        let before = Cell::new(usage());
         let peers = self.options.observer.peers();
         let begin_all = || {
             if begins {
@@ -350,7 +351,25 @@ impl<'a> Running<'a> {
             before.set(usage());
             Ok(())
         };
-        let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all);
+        let (sync_ns, synced, after) = (Cell::new(0), Cell::new(None), Cell::new((0, 0)));
+        let halted = || self.halted.load(Ordering::Relaxed);
+        let finish = |end: &PhaseEnd| {
+            if self.syncs() && !self.cancelled() && !self.has_parted() {
+                synced.set(Some(self.sync(&durable, "final sync")));
+                // From the moment on when the last operation was done: nothing in between is free.
+                sync_ns.set(self.clock.between(end.at, self.clock.now()));
+            }
+            after.set(usage());
+            if ends && !halted() {
+                // And what they still do, is. Where the load of all ends early, or this one by an error, nobody is waited for.
+                let _ = peers.map_or(Ok(()), Peers::meet);
+            }
+            if ends || halted() || self.cancelled() {
+                self.options.observer.measured_end();
+            }
+        };
+        let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all, &finish);
+        let (sync_ns, synced, after) = (sync_ns.get(), synced.take(), after.get());
         let mut end = match ended {
             Ok(end) => end,
             Err(error) => {
@@ -360,28 +379,13 @@ impl<'a> Running<'a> {
         };
         self.keep_found(phase, std::mem::take(&mut end.found));
         let halted = self.halted.load(Ordering::Relaxed);
-        let mut sync_ns = 0;
-        let mut sync_error = None;
-        if self.syncs() && !self.cancelled() && !self.has_parted() {
-            sync_error = self.sync(&durable, "final sync").err();
-            // From the moment on when the last thread had closed its last file: nothing in between is free.
-            sync_ns = self.clock.between(end.at, self.clock.now());
-            for warning in durable.warnings {
-                // Every sync has the same to say.
-                if !self.report.warnings.contains(&warning) {
-                    self.report.warnings.push(warning);
-                }
+        for warning in durable.warnings.into_iter().filter(|_| synced.is_some()) {
+            // Every sync has the same to say.
+            if !self.report.warnings.contains(&warning) {
+                self.report.warnings.push(warning);
             }
         }
-        let after = usage();
-        if ends && !halted {
-            // And what they still do, is. Where the load of all ends early, or this one by an error, nobody is waited for.
-            let _ = peers.map_or(Ok(()), Peers::meet);
-        }
-        if ends || halted || self.cancelled() {
-            self.options.observer.measured_end();
-        }
-        if let Some(error) = sync_error {
+        if let Some(Err(error)) = synced {
             self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno);
         }
         if let Some(who) = &end.ran_out
@@ -440,7 +444,7 @@ impl<'a> Running<'a> {
     fn unmeasured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
         let groups: Vec<&ThreadGroup> = phase.groups.iter().collect();
         let collector = collector_of(&groups);
-        let end = self.run_phase(number, phase, &collector, 0, &|| Ok(()))?;
+        let end = self.run_phase(number, phase, &collector, 0, &|| Ok(()), &|_| {})?;
         self.keep_found(phase, end.found);
         let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
         if self.has_parted() {
@@ -479,6 +483,7 @@ impl<'a> Running<'a> {
         collector: &Collector,
         first_group: usize,
         begin: &dyn Fn() -> Result<(), Parted>,
+        finish: &dyn Fn(&PhaseEnd),
     ) -> Result<PhaseEnd, LoadError> {
         let peers = self.options.observer.peers();
         let together =
@@ -493,6 +498,20 @@ impl<'a> Running<'a> {
         let next = self.workload.phases.get(number + 1);
         let continued =
             |name: &str| next.is_some_and(|next| next.groups.iter().any(|group| group.continues && group.name == name));
+        let finish = |end: &PhaseEnd| {
+            if let Some(peers) = peers {
+                peers.ended(PhasePassed {
+                    number,
+                    begin_ns: end.begin_ns,
+                    end_ns: end.begin_ns + end.running_ns,
+                    operations: end.totals.operations,
+                    read_bytes: end.totals.read_bytes,
+                    written_bytes: end.totals.written_bytes,
+                    stonewall: end.stonewall,
+                });
+            }
+            finish(end);
+        };
         let watch = Watch {
             name: &phase.name,
             observer: self.options.observer,
@@ -501,20 +520,12 @@ impl<'a> Running<'a> {
             begin: &together,
             parted: &parted,
             continued: &continued,
+            // A sync writes back all that closing would.
+            closes: self.real() && !self.syncs() && self.files.iter().any(durable::writes_back_at_close),
+            finish: &finish,
         };
         let mut end = self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))?;
         *self.standings.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut end.standings);
-        if let Some(peers) = peers {
-            peers.ended(PhasePassed {
-                number,
-                begin_ns: end.begin_ns,
-                end_ns: end.begin_ns + end.running_ns,
-                operations: end.totals.operations,
-                read_bytes: end.totals.read_bytes,
-                written_bytes: end.totals.written_bytes,
-                stonewall: end.stonewall,
-            });
-        }
         Ok(end)
     }
 

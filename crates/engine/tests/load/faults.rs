@@ -11,8 +11,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// A filesystem of our own.
-struct Mounted {
-    point: PathBuf,
+pub(crate) struct Mounted {
+    pub(crate) point: PathBuf,
     /// What the mount point is in, where it goes with the mount.
     _directory: Option<TempDir>,
 }
@@ -38,6 +38,18 @@ impl Mounted {
 
     fn in_memory(options: &str) -> Option<Self> {
         Self::at(on_disk(), &["-t", "tmpfs", "-o", options, "fstone-test"])
+    }
+
+    /// An overlay, whose files may have something to write back when they are closed.
+    pub(crate) fn overlay() -> Option<Self> {
+        let directory = in_memory();
+        let part = |name: &str| {
+            let path = directory.path().join(name);
+            std::fs::create_dir(&path).expect("a fresh directory");
+            format!("{name}dir={}", path.display())
+        };
+        let options = ["lower", "upper", "work"].map(part).join(",");
+        Self::at(directory, &["-t", "overlay", "-o", &options, "fstone-test"])
     }
 
     fn remount(&self, options: &str) {

@@ -219,8 +219,9 @@ fn groups_tell_when_they_were_at_work() {
 fn a_group_that_changes_nothing_is_divided_by_its_own_time() {
     let directory = in_memory();
     let named = |name: &str, operation| keeping(name, mix(&[(1, action(operation))]), IoOverrides::default());
-    let mut load = workload(fileset(4, 65536), named("writer", Operation::Write(random_block())), operations(100));
+    let mut load = workload(fileset(4, 65536), named("writer", Operation::Write(random_block())), Stop::default());
     load.phases[0].groups.push(named("reader", Operation::Stat));
+    load.phases[0].groups.iter_mut().for_each(|group| group.stop = operations(100));
     let report = flawless(&load, directory.path());
     let of = |name: &'static str| report.operations.iter().filter(move |one| one.group == name);
     let [work, closing] = of("reader").next().and_then(|one| one.at_work).expect("it was recorded");
