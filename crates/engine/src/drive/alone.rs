@@ -116,8 +116,8 @@ impl<E: Io> Worker<'_, E> {
             now = next;
             if pauses {
                 self.fsync_after(self.done.written_bytes > 0);
-                if passes {
-                    self.drop_at_passes(self.done.read_bytes + self.done.written_bytes);
+                if passes && self.pass_is_over(self.done.read_bytes + self.done.written_bytes) {
+                    self.drop_kept();
                 }
                 since_pause += 1;
                 let due = since_pause >= think_every;

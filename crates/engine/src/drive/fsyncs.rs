@@ -3,31 +3,94 @@
 use super::account::Point;
 use crate::io::Io;
 use crate::measure::Call;
+use crate::ops::Flight;
 use crate::plan::PeriodicFsyncs;
-use crate::worker::{Incomplete, Picked, Worker};
+use crate::worker::{Fault, Incomplete, Picked, Worker};
 use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
 
+/// An fsync that is due after an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DueFsync {
+    fileset: usize,
+    file: u32,
+    /// Whether an fdatasync will do.
+    data: bool,
+}
+
 impl<E: Io> Worker<'_, E> {
     /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
     pub(super) fn fsync_after(&mut self, wrote: bool) {
-        let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return };
+        if let Some(DueFsync { fileset, file, data }) = self.fsync_due_after(wrote)
+            && self.fsync_one(fileset, file, false, None, data)
+        {
+            self.count_fsync();
+        }
+    }
+
+    /// The fsync of the file just worked on that is due now.
+    pub(super) fn fsync_due_after(&mut self, wrote: bool) -> Option<DueFsync> {
+        let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };
         let policy = self.group.spec.fsync;
         if policy.counts_writes && !wrote {
-            return;
+            return None;
         }
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
         let whole = count.is_multiple_of(policy.every_operations);
         let data = policy.data_every > 0 && count.is_multiple_of(policy.data_every);
         if !(whole || data) || !dirty.swap(false, Ordering::Relaxed) {
-            return;
+            return None;
         }
-        let Some((fileset, file)) = self.previous else { return };
-        if self.fsync_one(fileset, file, false, None, !whole) && policy.counted {
+        let (fileset, file) = self.previous?;
+        Some(DueFsync { fileset, file, data: !whole })
+    }
+
+    /// Counts an fsync as an operation, where the policy says so.
+    fn count_fsync(&self) {
+        if self.group.spec.fsync.counted {
             self.group.limits.count(1);
             self.load.phase.limits.count(1);
         }
+    }
+
+    /// Pushes a due fsync into a slot of the queue. The file is held until it is done.
+    pub(super) fn push_fsync(&mut self, due: DueFsync, slot: u32) -> Option<Flight> {
+        // What another thread has removed needs no fsync.
+        let picked = self.hold_shared(due.fileset, due.file).ok()?;
+        let data_only = due.data || self.group.spec.fsync.data_only;
+        let call = if data_only { Call::Fdatasync } else { Call::Fsync };
+        let pushed = self
+            .kept(&picked)
+            .and_then(|fd| self.io.push_fsync(slot, fd, data_only).map_err(|errno| Incomplete::fault(call, errno)));
+        match pushed {
+            Ok(()) => Some(Flight { picked, call, length: 0 }),
+            Err(incomplete) => {
+                if let Incomplete::Fault(fault) = incomplete {
+                    self.fsync_failed(&picked, fault);
+                }
+                self.files(picked.fileset).table.release(picked.file, picked.hold);
+                None
+            }
+        }
+    }
+
+    /// A queued fsync is done, in this time.
+    pub(super) fn fsynced(&mut self, flight: &Flight, outcome: Result<u64, Fault>) {
+        match outcome {
+            Ok(latency_ns) => {
+                self.tally.group_fsyncs.periodic.record(latency_ns);
+                self.count_fsync();
+            }
+            Err(fault) => self.fsync_failed(&flight.picked, fault),
+        }
+        self.files(flight.picked.fileset).table.release(flight.picked.file, flight.picked.hold);
+    }
+
+    fn fsync_failed(&mut self, picked: &Picked, fault: Fault) {
+        self.name(picked);
+        let path = self.load.files[picked.fileset].shown(&self.path.shown());
+        self.note_error("fsync policy", fault, &path);
     }
 
     /// An fsync of the series between two operations; the time when it is done. One that counts takes the place of an
@@ -113,8 +176,7 @@ impl<E: Io> Worker<'_, E> {
                 true
             }
             Err(Incomplete::Fault(fault)) => {
-                let path = self.load.files[fileset].shown(&self.path.shown());
-                self.note_error("fsync policy", fault, &path);
+                self.fsync_failed(picked, fault);
                 false
             }
             Err(Incomplete::Missed | Incomplete::Exhausted | Incomplete::Stopped) => false,

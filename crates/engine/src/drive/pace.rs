@@ -57,7 +57,7 @@ impl<E: Io> Worker<'_, E> {
                 return false;
             }
             let left = Duration::from_nanos(clock.between(now, moment));
-            std::thread::sleep(left.min(NAP));
+            clock.sleep(left.min(NAP));
             now = clock.now();
         }
         true

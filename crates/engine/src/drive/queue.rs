@@ -1,21 +1,27 @@
 //! The loop of a thread that keeps many transfers in flight.
 //!
-//! Operations that are one transfer each are queued: the thread fills every free slot, hands the batch over, and
-//! takes what is done. The clock is read once when a batch is made and once when completions are taken, so that
-//! latency is the time from handing over to taking back. Anything else that the group's mix asks for waits until
+//! Operations that are one transfer each are queued: the thread fills every free slot, submits the batch, and
+//! reaps what is done. The clock is read once when a batch is made and once when completions are reaped, so that
+//! latency is the time from submission to completion. Anything else that the group's mix asks for waits until
 //! the queue is empty, and is then performed alone.
+//!
+//! The thread does nothing that takes long while requests are in flight, because their completions would be seen late: it submits
+//! before it waits and reaps while it waits, an fsync that follows an operation is a request like the others, and the page cache is dropped
+//! with an empty queue.
 
 use super::account::Point;
 use super::choice::{Choice, Next};
 use super::depth::{Search, Window};
+use super::fsyncs::DueFsync;
 use super::pace::EARLY;
 use super::patience::Patience;
-use crate::io::{Completion, Direction, Io};
+use crate::io::{Completion, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, Queued};
 use crate::plan::{Found, PeriodicFsyncs};
 use crate::worker::{Fault, Incomplete, Worker};
 use fstone_model::units::nanoseconds;
+use fstone_model::workload::Batches;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -31,6 +37,14 @@ struct Queue {
     /// By slot: the action, when it began (was meant to, under a target rate), and the transfer.
     slots: Vec<Option<(usize, u64, Flight)>>,
     done: Vec<Completion>,
+    /// Requests that are pushed and not submitted.
+    pushed: u32,
+    /// As soon as there are so many of them, they are submitted.
+    submit_at: u32,
+    /// Fsyncs of the group's policy that wait for a slot.
+    fsyncs: Vec<DueFsync>,
+    /// Whether a pass is over: the page cache is dropped before another request begins.
+    drop_cache: bool,
     last_end: u64,
     /// What a search for the depth counts.
     window: Window,
@@ -41,8 +55,8 @@ struct Queue {
 enum Alone {
     /// An action, and when it was meant to begin.
     Action(usize, u64),
-    /// An fsync of the group's policy, and when it was meant to begin, if that was said. What was counted before it is on
-    /// its way to the file first.
+    /// An fsync of a series of the group's policy, and when it was meant to begin, if that was said. What was counted before it is
+    /// written first.
     Fsync((u64, bool), Option<u64>),
 }
 
@@ -58,12 +72,16 @@ enum Began {
 
 impl Queue {
     /// An empty one, with slots for `most` requests.
-    fn new(most: u32, depth: u32, now: u64) -> Self {
+    fn new(most: u32, depth: u32, batches: Batches, now: u64) -> Self {
         let mut queue = Self {
             free: Vec::with_capacity(most as usize),
             depth: 0,
             slots: vec![None; most as usize],
             done: Vec::with_capacity(most as usize),
+            pushed: 0,
+            submit_at: batches.submit.unwrap_or(u32::MAX),
+            fsyncs: Vec::new(),
+            drop_cache: false,
             last_end: now,
             window: Window::NONE,
         };
@@ -112,14 +130,15 @@ impl<E: Io> Worker<'_, E> {
         let target = &self.group.spec.latency_target;
         let mut search = target.as_ref().map(|target| Search::new(target, most, &clock, now));
         let first = if search.is_some() { 1 } else { given.map_or(most, |given| given.depth) };
-        let mut queue = Queue::new(most, first, now);
+        let mut queue = Queue::new(most, first, batches, now);
         queue.window.target_ns = target.map_or(u64::MAX, |target| nanoseconds(target.latency));
         self.expect_aimed();
         let mut going = true;
-        let mut alone = None;
-        while going || queue.flying() > 0 {
+        let (mut alone, mut missed) = (None, None);
+        while going || queue.flying() > 0 || !queue.fsyncs.is_empty() {
             going = going && now < deadline && !self.told_to_stop();
-            while going && alone.is_none() && !queue.free.is_empty() {
+            self.begin_fsyncs(&mut queue);
+            while going && alone.is_none() && !queue.free.is_empty() && !queue.drop_cache {
                 if think > 0 && performed - rested_at >= think_every {
                     break;
                 }
@@ -159,10 +178,14 @@ impl<E: Io> Worker<'_, E> {
                         Began::Missed => {
                             performed -= 1;
                             claimed = true;
-                            self.miss(index, performed, &mut patience, &mut choice);
+                            missed = Some(index);
                             // What is in flight may be what others wait for.
                             break;
                         }
+                    }
+                    if queue.pushed >= queue.submit_at {
+                        self.submit(&mut queue);
+                        now = clock.now();
                     }
                 } else {
                     alone = Some(Alone::Action(index, begun));
@@ -177,8 +200,15 @@ impl<E: Io> Worker<'_, E> {
                     self.take_back(1, None, &mut queue, point);
                 }
             } else if flying > 0 {
-                // Each is taken back, and its time taken, when it is done: who waits for several gives all the slowest's time.
+                // Each is reaped, and its time taken, when it is done: waiting for several gives all of them the slowest's time.
                 self.take_back(1, None, &mut queue, point);
+            }
+            if let Some(index) = missed.take() {
+                self.miss(index, performed, &mut patience, &mut choice);
+            }
+            if queue.drop_cache && queue.flying() == 0 && queue.fsyncs.is_empty() {
+                self.drop_kept();
+                queue.drop_cache = false;
             }
             match alone.take_if(|_| queue.flying() == 0) {
                 Some(Alone::Action(index, intended)) => {
@@ -248,6 +278,11 @@ impl<E: Io> Worker<'_, E> {
         match ops::queue(self, index, slot) {
             Ok(Queued::Pushed(flight)) => {
                 queue.slots[slot as usize] = Some((index, begun, flight));
+                queue.pushed += 1;
+                // A pass ends with the request that completes it, whenever that is done.
+                if self.group.spec.invalidate_every.is_some() {
+                    queue.drop_cache |= self.pass_is_over(flight.length as u64);
+                }
                 if self.counted.1 {
                     // A load that ends by bytes begins no more than these.
                     self.moved(flight.length as u64);
@@ -272,24 +307,57 @@ impl<E: Io> Worker<'_, E> {
         if self.told_to_stop() { Began::Over } else { Began::Yes }
     }
 
-    /// Waits for a moment, taking back what is done meanwhile; `false` when told to stop.
+    /// Waits for a moment: submits before it, and reaps what is done meanwhile; `false` when told to stop.
     fn wait_until(&mut self, moment: u64, queue: &mut Queue, point: &mut Point) -> bool {
         let clock = self.load.clock;
-        while queue.flying() > 0 {
-            let now = clock.now();
-            if now >= moment {
-                return true;
-            }
+        let mut now = clock.now();
+        while queue.flying() > 0 && now < moment {
             if self.told_to_stop() {
                 return false;
             }
             let left = Duration::from_nanos(clock.between(now, moment));
-            if left <= EARLY {
-                break;
+            match left.checked_sub(EARLY) {
+                Some(time) if !time.is_zero() => self.take_back(1, Some(time.min(NAP)), queue, point),
+                // Too short for a sleep.
+                _ => {
+                    std::hint::spin_loop();
+                    self.take_back(0, Some(Duration::ZERO), queue, point);
+                }
             }
-            self.take_back(1, Some((left - EARLY).min(NAP)), queue, point);
+            now = clock.now();
         }
-        self.wait_exactly(moment, clock.now())
+        self.wait_exactly(moment, now)
+    }
+
+    /// Submits what is pushed.
+    fn submit(&mut self, queue: &mut Queue) {
+        queue.pushed = 0;
+        if let Err(errno) = self.io.submit() {
+            self.queue_failed(errno, queue);
+        }
+    }
+
+    /// The queue itself fails: what is in flight is not known, so the load cannot go on.
+    #[cold]
+    fn queue_failed(&mut self, errno: Errno, queue: &mut Queue) {
+        self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno);
+        self.load.halt();
+        queue.fsyncs.clear();
+        queue.use_slots(queue.depth);
+    }
+
+    /// Pushes fsyncs of the policy that are due, as far as there are slots.
+    fn begin_fsyncs(&mut self, queue: &mut Queue) {
+        while let Some(due) = queue.fsyncs.pop_if(|_| !queue.free.is_empty()) {
+            let Some(slot) = queue.free.pop() else { return };
+            match self.push_fsync(due, slot) {
+                Some(flight) => {
+                    queue.slots[slot as usize] = Some((0, self.load.clock.now(), flight));
+                    queue.pushed += 1;
+                }
+                None => queue.free.push(slot),
+            }
+        }
     }
 
     /// Counts an operation that was not queued and ended just now.
@@ -302,36 +370,33 @@ impl<E: Io> Worker<'_, E> {
         {
             self.moved(done.read_bytes + done.written_bytes);
         }
-        self.settle(index, outcome, latency_ns, queue.last_end, point);
+        if self.group.spec.invalidate_every.is_some() {
+            let moved = outcome.map_or(0, |done| done.read_bytes + done.written_bytes);
+            queue.drop_cache |= self.pass_is_over(moved);
+        }
+        self.settle(index, outcome, latency_ns, queue, point);
     }
 
     #[inline(always)]
-    fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, end: u64, point: &mut Point) {
-        self.account(point, end);
-        let (wrote, moved) =
-            outcome.map_or((false, 0), |done| (done.written_bytes > 0, done.read_bytes + done.written_bytes));
+    fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, queue: &mut Queue, point: &mut Point) {
+        self.account(point, queue.last_end);
         match outcome {
             Ok(done) => self.completed(index, done, latency_ns),
             Err(fault) => self.failed(index, fault),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
-            self.fsync_after(wrote);
-        }
-        // Behind an fsync: what is still to be written cannot be dropped.
-        if self.group.spec.invalidate_every.is_some() {
-            self.drop_at_passes(moved);
+            let wrote = outcome.is_ok_and(|done| done.written_bytes > 0);
+            queue.fsyncs.extend(self.fsync_due_after(wrote));
         }
     }
 
-    /// Hands over what is queued and takes back what is done, at least so many unless the wait is over.
+    /// Submits what is pushed and reaps what is done, at least so many unless the wait is over.
     fn take_back(&mut self, least: u32, wait: Option<Duration>, queue: &mut Queue, point: &mut Point) {
         let mut done = std::mem::take(&mut queue.done);
+        queue.pushed = 0;
         let handed = self.io.complete(least, wait, |completion| done.push(completion));
         if let Err(errno) = handed {
-            // The queue itself fails: what is in flight cannot be told, so the load cannot go on.
-            self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno);
-            self.load.halt();
-            queue.use_slots(queue.depth);
+            self.queue_failed(errno, queue);
             return;
         }
         if !done.is_empty() {
@@ -345,21 +410,26 @@ impl<E: Io> Worker<'_, E> {
             let taken = queue.slots.get_mut(completion.slot as usize).and_then(Option::take);
             let Some((index, begun, flight)) = taken else { continue };
             let outcome = self.outcome(&flight, completion);
-            self.release(&flight.picked);
             queue.free.push(completion.slot);
             if begun != of {
                 (of, latency_ns) = (begun, clock.between(begun, queue.last_end));
             }
+            if flight.is_fsync() {
+                queue.window.requests -= 1;
+                self.fsynced(&flight, outcome.map(|_| latency_ns));
+                continue;
+            }
+            self.release(&flight.picked);
             // What failed did not come in time either.
             queue.window.late += u64::from(outcome.is_err() || latency_ns > queue.window.target_ns);
-            self.settle(index, outcome, latency_ns, queue.last_end, point);
+            self.settle(index, outcome, latency_ns, queue, point);
         }
         queue.done = done;
     }
 
     #[inline(always)]
     fn outcome(&mut self, flight: &Flight, completion: Completion) -> Result<Done> {
-        let reading = flight.direction == Direction::Read;
+        let reading = flight.call == Call::Read;
         let errno = match completion.outcome {
             Ok(moved) if moved >= flight.length => {
                 let bytes = flight.length as u64;
@@ -372,6 +442,6 @@ impl<E: Io> Worker<'_, E> {
             Err(errno) => errno,
         };
         self.name(&flight.picked);
-        Err(Fault::new(if reading { Call::Read } else { Call::Write }, errno))
+        Err(Fault::new(flight.call, errno))
     }
 }

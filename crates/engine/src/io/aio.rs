@@ -15,6 +15,9 @@ use std::time::Duration;
 const ALONE: u64 = u64::MAX;
 const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
+/// Since Linux 4.18.
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
 
 /// `struct iocb` of linux/aio_abi.h. The two words that change places with the machine's byte order are both 0.
 #[repr(C)]
@@ -90,8 +93,8 @@ impl Aio {
         }
     }
 
-    /// Hands over what is pushed. What the kernel refuses is complete with its error; what it has no room for stays.
-    fn submit(&mut self) -> Result<()> {
+    /// Submits what is pushed. What the kernel refuses is complete with its error; what it has no room for stays.
+    fn submit_pushed(&mut self) -> Result<()> {
         let mut handed = 0;
         while handed < self.pushed.len() {
             self.pointers.clear();
@@ -159,7 +162,7 @@ impl Aio {
     fn transfer(&mut self, direction: Direction, fd: Fd, memory: *mut u8, length: usize, offset: u64) -> Result<usize> {
         self.pushed.push(Self::control_block(ALONE, direction, fd, memory, length, offset));
         loop {
-            self.submit()?;
+            self.submit_pushed()?;
             if let Some(refused) = self.early.iter().position(|early| early.slot == ALONE as u32) {
                 return self.early.swap_remove(refused).outcome;
             }
@@ -240,8 +243,19 @@ impl Io for Aio {
         Ok(())
     }
 
+    fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
+        let opcode = if data_only { FDSYNC } else { FSYNC };
+        let descriptor = fd.number as u32;
+        self.pushed.push(ControlBlock { data: u64::from(slot), opcode, descriptor, ..ControlBlock::default() });
+        Ok(())
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        self.submit_pushed()
+    }
+
     fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
-        self.submit()?;
+        self.submit_pushed()?;
         let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
         self.early.drain(..).for_each(&mut each);
         let least = least.saturating_sub(early).min(self.flying);

@@ -116,7 +116,17 @@ pub(crate) trait Io: Sized {
         Err(Errno::OPNOTSUPP)
     }
 
-    /// Hands over what is queued, waits for at least `least`, but no longer than `wait`, and calls `each` with what is
+    /// Queues an fsync or fdatasync, which moves no bytes. It covers writes that are complete when it is submitted. Only on engines that queue.
+    fn push_fsync(&mut self, _slot: u32, _fd: Fd, _data_only: bool) -> Result<()> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// Submits what is queued, without waiting. Only on engines that queue.
+    fn submit(&mut self) -> Result<()> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    /// Submits what is queued, waits for at least `least`, but no longer than `wait`, and calls `each` with what is
     /// done. Only on engines that queue.
     fn complete(&mut self, _least: u32, _wait: Option<Duration>, _each: impl FnMut(Completion)) -> Result<()> {
         Err(Errno::OPNOTSUPP)

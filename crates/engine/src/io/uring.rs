@@ -39,10 +39,10 @@ fn errno_of(error: &std::io::Error) -> Errno {
 fn build(depth: u32) -> std::io::Result<IoUring> {
     let attempts: [fn(&mut io_uring::Builder); 3] = [
         |builder| {
-            builder.setup_single_issuer().setup_defer_taskrun();
+            builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         },
         |builder| {
-            builder.setup_coop_taskrun();
+            builder.setup_coop_taskrun().setup_taskrun_flag();
         },
         |_| {},
     ];
@@ -91,7 +91,17 @@ impl Uring {
         }
     }
 
-    fn submit(&self, least: usize, wait: Option<Duration>) -> std::io::Result<usize> {
+    /// Submits, and waits for so many completions, but no longer than the time.
+    fn enter(&mut self, least: usize, wait: Option<Duration>) -> std::io::Result<usize> {
+        if least == 0 {
+            let submission = self.ring.submission();
+            // With nothing to submit and no work for the kernel to do in this thread, the completion queue is as it is.
+            if submission.is_empty() && !submission.taskrun() && !submission.cq_overflow() {
+                return Ok(0);
+            }
+            drop(submission);
+            return self.ring.submit();
+        }
         let Some(wait) = wait else { return self.ring.submit_and_wait(least) };
         if self.ring.params().is_feature_ext_arg() {
             let time = types::Timespec::from(wait);
@@ -203,13 +213,36 @@ impl Io for Uring {
         Ok(())
     }
 
+    fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
+        let flags = if data_only { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
+        let entry = opcode::Fsync::new(types::Fd(fd.number)).flags(flags).build().user_data(u64::from(slot));
+        // SAFETY: the request refers to no memory.
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)?;
+        self.flying += 1;
+        Ok(())
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        loop {
+            match self.ring.submit() {
+                Ok(_) => return Ok(()),
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // The completion queue has to be emptied first, which the next wait does.
+                    Some(libc::EBUSY) => return Ok(()),
+                    _ => return Err(errno_of(&error)),
+                },
+            }
+        }
+    }
+
     fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
         let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
         self.early.drain(..).for_each(&mut each);
         self.flying -= early;
         let least = least.saturating_sub(early);
         loop {
-            match self.submit(least as usize, wait) {
+            match self.enter(least as usize, wait) {
                 Ok(_) => break,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) if wait.is_none() => {}

@@ -24,10 +24,22 @@ pub(crate) struct Witnessed<E> {
     /// Which files this thread has worked on, by descriptor. Asking the kernel each time would be two system calls more for
     /// every write that is synced, and a guest's system calls are slow.
     files: HashMap<i32, (u32, FileId)>,
-    /// The writes that are queued, by slot.
-    queued: Vec<Option<Writing>>,
+    /// The writes and fsyncs that are queued, by slot.
+    queued: Vec<Option<Queued>>,
     /// Whether writes are durable when they return.
     synchronous: bool,
+}
+
+/// A request that has begun.
+#[derive(Clone, Copy)]
+enum Queued {
+    Write(Writing),
+    /// An fsync of a file, and whether its names are durable with it.
+    Sync {
+        begun: u64,
+        file: FileId,
+        names: bool,
+    },
 }
 
 /// A write that has begun.
@@ -142,10 +154,20 @@ impl<E: Io> Io for Witnessed<E> {
             Direction::Read => None,
             Direction::Write => {
                 let says = stamp::says(&self.inner.slot(slot)[..length], offset);
-                Some(Writing { file: self.file(fd)?, offset, says, begun: self.witness.tick() })
+                Some(Queued::Write(Writing { file: self.file(fd)?, offset, says, begun: self.witness.tick() }))
             }
         };
         self.inner.push(slot, direction, fd, length, offset)
+    }
+
+    fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
+        let file = self.file(fd)?;
+        self.queued[slot as usize] = Some(Queued::Sync { begun: self.witness.tick(), file, names: !data_only });
+        self.inner.push_fsync(slot, fd, data_only)
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        self.inner.submit()
     }
 
     fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
@@ -155,8 +177,12 @@ impl<E: Io> Io for Witnessed<E> {
             each(completion);
         })?;
         for completion in done {
-            if let (Some(writing), Ok(got)) = (self.queued[completion.slot as usize].take(), completion.outcome) {
-                self.wrote(writing, got);
+            match (self.queued[completion.slot as usize].take(), completion.outcome) {
+                (Some(Queued::Write(writing)), Ok(got)) => self.wrote(writing, got),
+                (Some(Queued::Sync { begun, file, names }), Ok(_)) => {
+                    self.witness.changed(begun, Change::Synced { file, names });
+                }
+                _ => {}
             }
         }
         Ok(())

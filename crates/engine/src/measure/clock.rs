@@ -56,7 +56,20 @@ impl Clock {
     /// Ticks since some moment of the past.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
+        #[cfg(test)]
+        if let Some(now) = simulated::read(self) {
+            return now;
+        }
         if self.counter { read_counter() } else { clock_ns(ClockId::Monotonic) }
+    }
+
+    /// Sleeps for at least this time.
+    pub(crate) fn sleep(&self, time: Duration) {
+        #[cfg(test)]
+        if simulated::advance(self, time) {
+            return;
+        }
+        std::thread::sleep(time);
     }
 
     /// What a number of ticks lasts.
@@ -82,6 +95,43 @@ impl Clock {
             cost_ns: self.cost_ns,
             resolution_ns: self.resolution_ns,
         }
+    }
+}
+
+/// Time that passes only when it is read or slept through, for tests of pace: in the thread that begins it.
+#[cfg(test)]
+pub(crate) mod simulated {
+    use super::Clock;
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    /// What a reading takes.
+    pub(crate) const READING: Duration = Duration::from_nanos(50);
+
+    thread_local! {
+        static NOW: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// Time is simulated in this thread from now on.
+    pub(crate) fn begin() {
+        NOW.set(Some(1 << 40));
+    }
+
+    pub(super) fn read(clock: &Clock) -> Option<u64> {
+        advance(clock, READING);
+        NOW.get()
+    }
+
+    /// Lets time pass; `false` where it is not simulated.
+    pub(crate) fn advance(clock: &Clock, time: Duration) -> bool {
+        let later = NOW.get().map(|now| now + clock.ticks(time));
+        NOW.set(later);
+        later.is_some()
+    }
+
+    /// The present, without a reading.
+    pub(crate) fn now() -> u64 {
+        NOW.get().unwrap_or_default()
     }
 }
 

@@ -156,51 +156,28 @@ struct Inside {
     recent: Dense,
 }
 
+/// What threads have handed over and is not added up yet, and tallies that were, for them to take.
+#[derive(Debug, Default)]
+struct Arrived {
+    /// With the numbers of their groups and points.
+    full: Vec<(usize, u64, ThreadTally)>,
+    empty: Vec<ThreadTally>,
+}
+
 /// Collects what the threads of all measured phases counted; of unmeasured ones too, into a collector of their own.
+///
+/// Threads hand over at the same moments, and may have requests in flight: they put their tally down and take an empty one. The thread that
+/// waits for them adds up.
 #[derive(Debug)]
 pub(crate) struct Collector {
     inside: Mutex<Inside>,
+    arrived: Mutex<Arrived>,
 }
 
-impl Collector {
-    /// For groups with these numbers of actions, and whether each of these has a series.
-    pub(crate) fn new(actions_of_groups: &[(usize, bool)]) -> Self {
-        let groups = actions_of_groups
-            .iter()
-            .map(|(actions, own)| Group {
-                actions: (0..*actions)
-                    .map(|_| Action { series: own.then(Series::default), ..Action::default() })
-                    .collect(),
-                calls: (0..Call::COUNT).map(|_| Dense::default()).collect(),
-                ..Group::default()
-            })
-            .collect();
-        let series = Series::default();
-        Self {
-            inside: Mutex::new(Inside {
-                groups,
-                series,
-                errors: Vec::new(),
-                totals: Totals::default(),
-                recent: Dense::default(),
-            }),
-        }
-    }
-
-    fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
-        self.inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    /// Keeps threads from handing over.
-    #[cfg(test)]
-    pub(crate) fn held(&self) -> impl Drop + '_ {
-        self.inside()
-    }
-
-    /// Takes over a thread's counts of the point number `index` and clears them.
-    pub(crate) fn hand_over(&self, group: usize, index: u64, tally: &mut ThreadTally) {
-        let mut inside = self.inside();
-        let Inside { groups, series, totals, recent, .. } = &mut *inside;
+impl Inside {
+    /// Adds a thread's counts of the point number `index`, and clears them.
+    fn add(&mut self, group: usize, index: u64, tally: &mut ThreadTally) {
+        let Self { groups, series, totals, recent, .. } = self;
         let group = &mut groups[group];
         let point = series.at(index);
         for (total, counted) in group.actions.iter_mut().zip(&mut tally.actions) {
@@ -259,6 +236,69 @@ impl Collector {
             total.1.take(&mut counted.latency);
         }
     }
+}
+
+impl Collector {
+    /// For groups with these numbers of actions, and whether each of these has a series.
+    pub(crate) fn new(actions_of_groups: &[(usize, bool)]) -> Self {
+        let groups = actions_of_groups
+            .iter()
+            .map(|(actions, own)| Group {
+                actions: (0..*actions)
+                    .map(|_| Action { series: own.then(Series::default), ..Action::default() })
+                    .collect(),
+                calls: (0..Call::COUNT).map(|_| Dense::default()).collect(),
+                ..Group::default()
+            })
+            .collect();
+        let series = Series::default();
+        Self {
+            inside: Mutex::new(Inside {
+                groups,
+                series,
+                errors: Vec::new(),
+                totals: Totals::default(),
+                recent: Dense::default(),
+            }),
+            arrived: Mutex::default(),
+        }
+    }
+
+    fn arrived(&self) -> std::sync::MutexGuard<'_, Arrived> {
+        self.arrived.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn inside(&self) -> std::sync::MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Keeps threads from handing over.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> impl Drop + '_ {
+        self.inside()
+    }
+
+    /// Takes over a thread's counts of the point number `index` and leaves it none.
+    pub(crate) fn hand_over(&self, group: usize, index: u64, tally: &mut ThreadTally) {
+        let mut empty = self.arrived().empty.pop().unwrap_or_else(|| ThreadTally::new(0));
+        empty.become_like(tally);
+        let full = std::mem::replace(tally, empty);
+        self.arrived().full.push((group, index, full));
+    }
+
+    /// Adds up what has been handed over.
+    pub(crate) fn add_up(&self) {
+        let mut full = std::mem::take(&mut self.arrived().full);
+        if full.is_empty() {
+            return;
+        }
+        let mut inside = self.inside();
+        for (group, index, tally) in &mut full {
+            inside.add(*group, *index, tally);
+        }
+        drop(inside);
+        self.arrived().empty.extend(full.into_iter().map(|(_, _, tally)| tally));
+    }
 
     /// Notes an error.
     pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno) {
@@ -284,6 +324,7 @@ impl Collector {
 
     /// All there is so far; the latencies only since the last call.
     pub(crate) fn totals(&self) -> Totals {
+        self.add_up();
         let mut inside = self.inside();
         let recent = std::mem::take(&mut inside.recent);
         Totals { latency: recent.histogram(), ..inside.totals.clone() }
@@ -291,6 +332,7 @@ impl Collector {
 
     /// The results, `groups` naming each group, its actions, the share its mix asks of each, and when it was at work.
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
+        self.add_up();
         let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut collected = Collected { errors: inside.errors, ..Collected::default() };
         let doublings = inside.series.doublings;

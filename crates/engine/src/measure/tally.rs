@@ -407,6 +407,14 @@ impl ThreadTally {
             group_fsyncs: GroupFsyncTally::default(),
         }
     }
+
+    /// Has the actions of another, and expects the same of them. It must be empty.
+    pub(super) fn become_like(&mut self, other: &Self) {
+        self.actions.resize_with(other.actions.len(), ActionTally::default);
+        for (action, other) in self.actions.iter_mut().zip(&other.actions) {
+            action.usual = other.usual;
+        }
+    }
 }
 
 #[cfg(test)]

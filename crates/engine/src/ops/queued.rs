@@ -1,6 +1,6 @@
 //! What became of an operation that was to be queued.
 
-use crate::io::Direction;
+use crate::measure::Call;
 use crate::worker::Picked;
 
 /// What became of an attempt to queue an operation.
@@ -12,10 +12,19 @@ pub(crate) enum Queued {
     Done,
 }
 
-/// A transfer in flight.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
     pub(crate) picked: Picked,
-    pub(crate) direction: Direction,
+    /// Read, write, fsync or fdatasync.
+    pub(crate) call: Call,
+    /// Bytes that it moves.
     pub(crate) length: usize,
+}
+
+impl Flight {
+    #[inline(always)]
+    pub(crate) fn is_fsync(&self) -> bool {
+        matches!(self.call, Call::Fsync | Call::Fdatasync)
+    }
 }

@@ -155,7 +155,7 @@ pub(super) fn push<E: Io>(
     }
     let call = if direction == Direction::Read { Call::Read } else { Call::Write };
     worker.io.push(slot, direction, fd, asked, offset).map_err(|errno| Incomplete::fault(call, errno))?;
-    Ok(Queued::Pushed(Flight { picked, direction, length }))
+    Ok(Queued::Pushed(Flight { picked, call, length }))
 }
 
 /// Writes at the end.

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+mod queues;
 mod tours;
 
 fn group(operation: Operation) -> ThreadGroup {
@@ -117,6 +118,15 @@ impl Io for InTurn {
 
     fn push(&mut self, slot: u32, _: Direction, _: Fd, length: usize, _: u64) -> Result<()> {
         self.queued.push_back((slot, length));
+        Ok(())
+    }
+
+    fn push_fsync(&mut self, slot: u32, _: Fd, _: bool) -> Result<()> {
+        self.queued.push_back((slot, 0));
+        Ok(())
+    }
+
+    fn submit(&mut self) -> Result<()> {
         Ok(())
     }
 

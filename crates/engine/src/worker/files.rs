@@ -111,15 +111,20 @@ impl<E: Io> Worker<'_, E> {
         let _ = self.io.advise(fd, part, advice);
     }
 
-    /// The same of all files that the thread keeps open, when it has moved as much as its group says.
-    #[inline(never)]
-    pub(crate) fn drop_at_passes(&mut self, moved: u64) {
-        let Some(every) = self.group.spec.invalidate_every else { return };
+    /// Whether the thread has moved as much with this as its group says is a pass.
+    pub(crate) fn pass_is_over(&mut self, moved: u64) -> bool {
+        let Some(every) = self.group.spec.invalidate_every else { return false };
         self.moved += moved;
-        if self.moved < every {
-            return;
+        let over = self.moved >= every;
+        if over {
+            self.moved %= every.max(1);
         }
-        self.moved %= every.max(1);
+        over
+    }
+
+    /// Drops what the page cache holds of all files that the thread keeps open.
+    #[inline(never)]
+    pub(crate) fn drop_kept(&mut self) {
         let files = self.load.files;
         for fileset in &self.group.filesets {
             for file in files[*fileset].table.live_files() {

@@ -179,9 +179,12 @@ pub struct LatencyTarget {
     pub follow: bool,
 }
 
-/// How a thread goes on when its queue is full.
+/// How a thread that can have several requests in flight submits them, and how it goes on when its queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
+    /// Requests that are submitted together, 1 or more; `None` means all that the queue has room for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit: Option<u32>,
     /// It waits until at least so many requests are done; 1 or more.
     pub least: u32,
     /// It submits more when no more than this many are in flight; `None` means as soon as one completes.
@@ -190,7 +193,7 @@ pub struct Batches {
 
 impl Default for Batches {
     fn default() -> Self {
-        Self { least: 1, refill_at: None }
+        Self { submit: None, least: 1, refill_at: None }
     }
 }
 

@@ -55,6 +55,8 @@ pub struct CommandLine {
     pub seed: Option<u64>,
     /// Read, and do nothing.
     pub parse_only: bool,
+    /// Submit all requests that a queue has room for together, unless a job says how many.
+    batches: bool,
     source: Source,
     jobs: Vec<Section>,
     warnings: Vec<Diagnostic>,
@@ -104,6 +106,7 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
             sections: Vec::new(),
             seed: None,
             parse_only: false,
+            batches: false,
             source,
             jobs: Vec::new(),
             warnings: Vec::new(),
@@ -148,7 +151,7 @@ impl Reader {
     fn takes_value(&self, key: &str) -> bool {
         let own = WITHOUT_EFFECT.iter().find(|(name, _)| *name == key);
         match key {
-            "help" | "version" | "minimal" | "parse-only" | "readonly" | "append-terse" => false,
+            "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" => false,
             "output" | "output-format" | "section" | "terse-version" | "seed" => true,
             _ => match own {
                 Some((_, value)) => *value,
@@ -172,6 +175,7 @@ impl Reader {
             "version" => self.line.asked = Some(Asked::Version),
             "minimal" => self.line.output.formats = vec![OutputFormat::Terse],
             "parse-only" => self.line.parse_only = true,
+            "batches" => self.line.batches = true,
             // Loads write; that they may is what naming a job file says.
             "readonly" | "append-terse" => self.refuse(key_span, key),
             "output" if text.is_empty() => wrong("a file"),
@@ -204,7 +208,8 @@ impl Reader {
             }
             _ if options::find(key).is_some() => self.of_job((at, key), value),
             _ => {
-                const OWN: [&str; 9] = [
+                const OWN: [&str; 10] = [
+                    "batches",
                     "output",
                     "output-format",
                     "section",
@@ -249,6 +254,14 @@ impl Reader {
 }
 
 impl CommandLine {
+    /// What `--batches` says of all jobs, as they could say it themselves.
+    fn batched(&self) -> Vec<Section> {
+        let word = |text: &str| Word { text: text.into(), source: self.source.clone(), span: Span::default() };
+        let all = Setting { key: word("iodepth_batch"), value: Some(word("0")) };
+        let section = Section { name: word("global"), settings: vec![all] };
+        self.batches.then_some(section).into_iter().collect()
+    }
+
     /// The plan of its jobs and of those in job files, whose texts are handed in.
     ///
     /// # Errors
@@ -259,7 +272,8 @@ impl CommandLine {
         for warning in &self.warnings {
             findings.at(&self.source, warning.clone());
         }
-        let mut all = self.jobs.clone();
+        let mut all = self.batched();
+        all.extend(self.jobs.iter().cloned());
         for file in files {
             if file.text().len() > super::MAXIMUM_SIZE {
                 findings.at(file, Diagnostic::whole("the job file is too large"));

@@ -21,6 +21,7 @@ pub fn help() -> String {
          --minimal               the same as --output-format=terse\n  \
          --section=NAME          only this section of the job file; can be given several times\n  \
          --parse-only            only read the job file\n  \
+         --batches               submit all requests that a queue has room for together, unless a job has iodepth_batch\n  \
          --seed=N                the seed of all random streams; drawn unless given\n  \
          --help, --version\n",
     );

@@ -47,6 +47,8 @@ pub struct Job {
     pub sync: Sync,
     /// Requests in flight.
     pub depth: u32,
+    /// Requests that are submitted together; all that the queue has room for without a number.
+    pub submit: Option<u32>,
     /// The fewest requests that are taken back when the queue is full.
     pub complete_least: u32,
     /// How many are left in flight then.
@@ -358,6 +360,7 @@ impl Job {
             direct: false,
             sync: Sync::None,
             depth: 1,
+            submit: Some(1),
             complete_least: 1,
             low: None,
             clones: 1,

@@ -182,11 +182,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     taken("ioengine", &[]),
     taken("iodepth", &[]),
-    ignored(
-        "iodepth_batch_submit",
-        &["iodepth_batch"],
-        "all requests that the queue has room for are submitted together",
-    ),
+    taken("iodepth_batch_submit", &["iodepth_batch"]),
     taken("iodepth_batch_complete_min", &["iodepth_batch_complete"]),
     ignored("iodepth_batch_complete_max", &[], "all completed requests are collected"),
     taken("iodepth_low", &[]),

@@ -332,6 +332,7 @@ impl Reader<'_> {
             }
             "ioengine" => return self.engine(some, place),
             "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
+            "iodepth_batch_submit" => job.submit = Some(up_to(MAXIMUM_DEPTH)? as u32).filter(|submit| *submit > 0),
             "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
             "thinktime" => job.think = microseconds()?,

@@ -478,11 +478,15 @@ fn queues_are_refilled_as_asked() {
         let job = format!("[a]\nrw=randread\nsize=1m\nioengine=libaio\niodepth=16\n{text}\n");
         plan(&job).workload.phases[0].groups[0].batches
     };
-    assert_eq!(batches(""), Batches::default());
-    assert_eq!(batches("iodepth_batch_complete_min=0"), Batches::default());
+    // fio's default: the device sees each request by itself.
+    let one = Batches { submit: Some(1), ..Batches::default() };
+    assert_eq!((batches(""), batches("iodepth_batch_complete_min=0")), (one, one));
     let asked = batches("iodepth_batch=8\niodepth_batch_complete=8\niodepth_low=4");
-    assert_eq!(asked, Batches { least: 8, refill_at: Some(4) });
-    assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, refill_at: None });
+    assert_eq!(asked, Batches { submit: Some(8), least: 8, refill_at: Some(4) });
+    assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, ..one });
+    for all in ["iodepth_batch=0", "iodepth_batch_submit=16"] {
+        assert_eq!(batches(all), Batches::default(), "{all}");
+    }
 }
 
 #[test]

@@ -526,7 +526,8 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     group.stop = stop(job, place);
     if job.depth > 1 {
         let least = job.complete_least.min(job.depth);
-        group.batches = Batches { least, refill_at: job.low.filter(|low| *low < job.depth) };
+        let below = |number: Option<u32>| number.filter(|number| *number < job.depth);
+        group.batches = Batches { submit: below(job.submit), least, refill_at: below(job.low) };
     }
     group.latency_target = job.latency_target.map(|latency| LatencyTarget {
         latency,

@@ -195,6 +195,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
 
 fn batches(batches: Batches) -> Option<String> {
     let keys = wanted([
+        ("submit", batches.submit.map(|submit| submit.to_string())),
         ("least", unless(batches.least == 1, || batches.least.to_string())),
         ("refill-at", batches.refill_at.map(|low| low.to_string())),
     ]);

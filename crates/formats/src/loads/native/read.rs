@@ -474,6 +474,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         stop: surface.stop.as_ref().map_or_else(Stop::default, |field| stop(&field.value)),
         own_series: flag(surface.own_series.as_ref(), false),
         batches: surface.batches.as_ref().map_or_else(Batches::default, |field| Batches {
+            submit: field.value.submit.as_ref().map(|submit| small(Some(submit))),
             least: field.value.least.as_ref().map_or(1, |least| small(Some(least))),
             refill_at: field
                 .value

@@ -239,7 +239,7 @@ table! {
         "stop" => stop: StopSurface;
         /// Whether the report (`fstone load --json`) has the throughput and latency of each of its actions over time, in addition to those of the whole load. False unless given.
         "own-series" => own_series: Flag;
-        /// How completed requests are collected if a thread has several in flight. Unless given, each is collected at once and replaced by another.
+        /// How requests are submitted and collected if a thread has several in flight. Unless given, all that the queue has room for are submitted together, and each is collected and replaced as soon as it is complete.
         "batches" => batches: BatchesSurface;
         /// A latency limit: each thread searches for the largest queue depth that meets it, from 1 up to the group's. Groups of the same name in later phases use that depth. None unless given.
         "latency-target" => latency_target: LatencyTargetSurface;
@@ -252,8 +252,10 @@ table! {
 }
 
 table! {
-    /// How a thread goes on when its queue is full.
+    /// How a thread submits requests, and how it goes on when its queue is full.
     pub(crate) struct BatchesSurface {
+        /// This many requests are submitted together. All that the queue has room for unless given.
+        "submit" => submit: Small;
         /// The thread waits until at least this many requests are complete. 1 unless given.
         "least" => least: Small;
         /// The thread starts others when at most this many are in flight. As soon as one is complete unless given.

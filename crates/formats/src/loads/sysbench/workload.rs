@@ -2,9 +2,9 @@
 
 use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, FileChoice,
-    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
-    Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
+    Action, Actions, Amount, Batches, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent,
+    FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation,
+    Pattern, Phase, Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
 use std::time::Duration;
 
@@ -102,6 +102,8 @@ impl Fileio {
         let group = ThreadGroup {
             open: OpenPolicy::KeepOpen,
             rate_per_second: self.rate_per_second.map(|rate| rate as f64),
+            // sysbench submits each request by itself.
+            batches: Batches { submit: matches!(self.io, IoMode::Async).then_some(1), ..Batches::default() },
             fsync: FsyncPolicy {
                 every_operations: if mode.writes() { self.fsync.every } else { 0 },
                 all_files: true,

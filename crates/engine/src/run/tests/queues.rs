@@ -1,0 +1,271 @@
+//! When queued requests are submitted and seen to be done, in simulated time.
+
+use super::*;
+use crate::measure::Clock;
+use crate::measure::clock::simulated;
+use std::cell::RefCell;
+
+/// What a request takes from its submission, whatever else is in flight.
+const SERVICE: Duration = Duration::from_micros(2);
+/// The same of an fsync.
+const FSYNC: Duration = Duration::from_millis(5);
+
+thread_local! {
+    /// What the engine of this thread saw.
+    static SEEN: RefCell<Seen> = const { RefCell::new(Seen::new()) };
+}
+
+/// What an engine saw.
+#[derive(Debug)]
+struct Seen {
+    /// How many requests each submission had, but for those of none.
+    submissions: Vec<usize>,
+    fsyncs: usize,
+    /// Calls that block, other than waiting for requests, while some were in flight.
+    blocked: usize,
+}
+
+impl Seen {
+    const fn new() -> Self {
+        Self { submissions: Vec::new(), fsyncs: 0, blocked: 0 }
+    }
+}
+
+/// Takes so long for each request, in simulated time.
+struct Served {
+    clock: Clock,
+    memory: Vec<u8>,
+    pushed: Vec<(u32, usize, Duration)>,
+    /// In flight: when each is done.
+    flying: Vec<(u64, u32, usize)>,
+}
+
+impl Served {
+    fn blocks(&self) -> Result<()> {
+        SEEN.with_borrow_mut(|seen| seen.blocked += usize::from(self.pushed.len() + self.flying.len() > 0));
+        Ok(())
+    }
+}
+
+impl Io for Served {
+    const CAPABILITIES: Capabilities =
+        Capabilities { name: "served", real: false, queues: true, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        chmod utimens setxattr getxattr copy_file_range reflink list
+    }
+
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        let memory = vec![0; setup.block_bytes];
+        Ok(Self { clock: Clock::get(), memory, pushed: Vec::new(), flying: Vec::new() })
+    }
+
+    fn read(&mut self, _: Fd, buffer: &mut [u8], _: u64) -> Result<usize> {
+        simulated::advance(&self.clock, SERVICE);
+        Ok(buffer.len())
+    }
+
+    fn write(&mut self, _: Fd, data: &[u8], _: u64) -> Result<usize> {
+        simulated::advance(&self.clock, SERVICE);
+        Ok(data.len())
+    }
+
+    fn fsync(&mut self, _: Fd) -> Result<()> {
+        simulated::advance(&self.clock, FSYNC);
+        self.blocks()
+    }
+
+    fn fdatasync(&mut self, fd: Fd) -> Result<()> {
+        self.fsync(fd)
+    }
+
+    fn advise(&mut self, _: Fd, _: crate::io::Part, _: rustix::fs::Advice) -> Result<()> {
+        self.blocks()
+    }
+
+    fn slot(&mut self, _: u32) -> &mut [u8] {
+        &mut self.memory
+    }
+
+    fn push(&mut self, slot: u32, _: Direction, _: Fd, length: usize, _: u64) -> Result<()> {
+        self.pushed.push((slot, length, SERVICE));
+        Ok(())
+    }
+
+    fn push_fsync(&mut self, slot: u32, _: Fd, _: bool) -> Result<()> {
+        SEEN.with_borrow_mut(|seen| seen.fsyncs += 1);
+        self.pushed.push((slot, 0, FSYNC));
+        Ok(())
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        if !self.pushed.is_empty() {
+            SEEN.with_borrow_mut(|seen| seen.submissions.push(self.pushed.len()));
+        }
+        let now = simulated::now();
+        let submitted = self.pushed.drain(..);
+        self.flying.extend(submitted.map(|(slot, length, time)| (now + self.clock.ticks(time), slot, length)));
+        Ok(())
+    }
+
+    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
+        self.submit()?;
+        self.flying.sort_unstable();
+        let limit = wait.map_or(u64::MAX, |wait| simulated::now().saturating_add(self.clock.ticks(wait)));
+        if let Some(last) = (least as usize).checked_sub(1).and_then(|last| self.flying.get(last)) {
+            let left = last.0.min(limit).saturating_sub(simulated::now());
+            simulated::advance(&self.clock, Duration::from_nanos(self.clock.nanoseconds(left) + 1));
+        }
+        let now = simulated::now();
+        let done = self.flying.iter().take_while(|(at, ..)| *at <= now).count();
+        for (_, slot, length) in self.flying.drain(..done) {
+            each(Completion { slot, outcome: Ok(length) });
+        }
+        Ok(())
+    }
+}
+
+/// A load of one group in simulated time, with this engine: its only operation, its fsyncs, and what the engine saw if it is [`Served`].
+fn simulated_run<E: Io>(group: ThreadGroup, stop: Stop, depth: u32) -> (OperationReport, Seen) {
+    let load = workload(1, vec![group], stop, null(depth));
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            simulated::begin();
+            let (mut operations, errors) = carried_out(&load, Path::new("."), |load| drive::<E>(load, 0));
+            assert!(errors.is_empty(), "{errors:?}");
+            (operations.remove(0), SEEN.replace(Seen::new()))
+        });
+        ran.join().expect("no panic")
+    })
+}
+
+/// A request that is due is submitted then, and not when others have filled the queue; and it is seen to be done when it is.
+#[test]
+fn a_pace_neither_holds_requests_back_nor_sees_them_late() {
+    for arrivals in [Arrivals::Even, Arrivals::Poisson] {
+        for rate in [20.0, 1000.0, 20_000.0, 200_000.0] {
+            for depth in [1, 32] {
+                let mut group = group(Operation::Read(block()));
+                (group.rate_per_second, group.arrivals) = (Some(rate), arrivals);
+                let stop = Stop { operations: Some(300), ..Stop::default() };
+                let (reads, seen) = simulated_run::<Served>(group, stop, depth);
+                let case = format!("{arrivals:?}, {rate}/s, depth {depth}");
+                let latency = &reads.latency;
+                assert_eq!(latency.count(), 300, "{case}");
+                let mean = Duration::from_nanos((latency.sum_ns() / 300) as u64);
+                if depth == 1 && arrivals == Arrivals::Poisson && rate > 100_000.0 {
+                    // One at a time: those that arrive meanwhile wait.
+                    assert!(mean < 3 * SERVICE, "{case}: {mean:?}");
+                    continue;
+                }
+                assert!(mean >= SERVICE && mean < SERVICE + 20 * simulated::READING, "{case}: {mean:?}");
+                if depth > 1 && arrivals == Arrivals::Even {
+                    assert!(seen.submissions.iter().all(|requests| *requests == 1), "{case}: {:?}", seen.submissions);
+                }
+            }
+        }
+    }
+}
+
+/// The same of the engines that reach the kernel, in files that are cached: nothing but the pace takes any of the simulated time.
+#[test]
+fn every_engine_keeps_a_pace() {
+    use crate::io::{Aio, Mmap, Psync, Uring};
+    type Run = fn(ThreadGroup, Stop, u32) -> (OperationReport, Seen);
+    let null: Run = simulated_run::<crate::io::Null>;
+    let engines: [(&str, Run, IoEngineKind); 5] = [
+        ("null", null, IoEngineKind::Null),
+        ("psync", on_files::<Psync>, IoEngineKind::Psync),
+        ("mmap", on_files::<Mmap>, IoEngineKind::Mmap),
+        ("io_uring", on_files::<Uring>, IoEngineKind::IoUring),
+        ("libaio", on_files::<Aio>, IoEngineKind::Libaio),
+    ];
+    for (name, run, kind) in engines {
+        for (rate, arrivals, depth) in
+            [(20_000.0, Arrivals::Even, 32), (15_000.0, Arrivals::Poisson, 32), (200.0, Arrivals::Even, 1)]
+        {
+            if depth > 1 && !kind.queues() {
+                continue;
+            }
+            let mut group = group(Operation::Read(block()));
+            (group.rate_per_second, group.arrivals) = (Some(rate), arrivals);
+            let (reads, _) = run(group, Stop { operations: Some(200), ..Stop::default() }, depth);
+            let median = Duration::from_nanos(reads.latency.percentile_ns(50.0).expect("there are some") as u64);
+            assert!(median < Duration::from_secs_f64(0.2 / rate), "{name}, {rate}/s, depth {depth}: {median:?}");
+        }
+    }
+}
+
+/// As [`simulated_run`] on a file in memory.
+fn on_files<E: Io>(group: ThreadGroup, stop: Stop, depth: u32) -> (OperationReport, Seen) {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let io = IoSettings { queue_depth: depth, engine: IoEngineKind::IoUring, ..IoSettings::default() };
+    let load = workload(1, vec![group], stop, io);
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            simulated::begin();
+            let (mut operations, errors) = carried_out(&load, place.path(), |load| drive::<E>(load, 0));
+            assert!(errors.is_empty(), "{errors:?}");
+            (operations.remove(0), Seen::new())
+        });
+        ran.join().expect("no panic")
+    })
+}
+
+/// Reads that are in flight beside an fsync of the policy have their own latency.
+#[test]
+fn an_fsync_is_in_no_other_latency() {
+    let mut writes = group(Operation::Write(block()));
+    writes.fsync.every_operations = 50;
+    let stop = Stop { operations: Some(1000), ..Stop::default() };
+    let (writes, seen) = simulated_run::<Served>(writes, stop, 32);
+    assert_eq!((writes.latency.count(), seen.fsyncs), (1000, 20));
+    assert_eq!(seen.blocked, 0, "calls beside requests in flight");
+    assert!(Duration::from_nanos(writes.latency.max_ns()) < FSYNC / 2, "{} ns", writes.latency.max_ns());
+}
+
+/// The page cache is dropped between two passes with an empty queue.
+#[test]
+fn the_cache_is_dropped_with_nothing_in_flight() {
+    let mut reads = group(Operation::Read(block()));
+    reads.invalidate_every = Some(10 * 4096);
+    let stop = Stop { operations: Some(100), ..Stop::default() };
+    let (reads, seen) = simulated_run::<Served>(reads, stop, 32);
+    assert_eq!((reads.latency.count(), seen.blocked), (100, 0));
+    assert_eq!(seen.submissions.iter().max(), Some(&10), "a pass is never mixed with the next");
+}
+
+/// As many requests are submitted together as the group says.
+#[test]
+fn batches_are_submitted_as_they_are_asked_for() {
+    for (submit, largest) in [(None, 32), (Some(1), 1), (Some(4), 4)] {
+        let mut reads = group(Operation::Read(block()));
+        reads.batches.submit = submit;
+        let stop = Stop { operations: Some(320), ..Stop::default() };
+        let (_, seen) = simulated_run::<Served>(reads, stop, 32);
+        assert_eq!(seen.submissions.iter().max(), Some(&largest), "{submit:?}");
+        assert_eq!(seen.submissions.iter().sum::<usize>(), 320);
+    }
+}
+
+/// All threads hand over the points of the series at the same moments, which is in no latency of requests in flight either.
+#[test]
+fn handing_over_is_in_no_latency_of_a_queue() {
+    const HELD: Duration = Duration::from_secs(1);
+    let stop = Stop { time: Some(HELD * 2), ..Stop::default() };
+    let load = workload(1, vec![group(Operation::Read(block()))], stop, null(8));
+    let (operations, _) = carried_out(&load, Path::new("."), |load| {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(HELD / 4);
+                let held = load.collector.held();
+                std::thread::sleep(HELD);
+                drop(held);
+            });
+            drive::<InTurn>(load, 0);
+        });
+    });
+    let longest = Duration::from_nanos(operations[0].latency.max_ns());
+    assert!(longest < HELD / 2, "{longest:?}");
+}
