@@ -1,10 +1,12 @@
 #!/bin/bash
 # Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
 #
-#   bench/compare-fio.sh [counts|witness|readers|speed]...      (default: counts witness)
+#   bench/compare-fio.sh [counts|hot|witness|readers|speed]...  (default: counts hot witness)
 #
 # counts        reads, writes, bytes, fsyncs and files of some 100 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
+# hot           how many of the reads of skewed mixes come to a block that was written before, as strace sees both tools: whether what is written
+#               often is read often. Equal within 0.05
 # readers       programs that read fio's JSON and logs, unchanged: fio_jsonplus_clat2csv and fiologparser.py of fio's own tools (TOOLS),
 #               and fio-plot (from PyPI), each where it is installed
 # speed         operations per second of the same job in both, in turns: cached reads with psync and io_uring, O_DIRECT with libaio on ext4 on a
@@ -209,6 +211,44 @@ witness() {
     echo
 }
 
+# The share of reads at an offset that was written before.
+#   hits COMMAND ARGUMENTS
+hits() {
+    local program=$1
+    shift
+    # The first run makes the file.
+    # shellcheck disable=SC2086 # a command and its first argument
+    (cd "$place/hot" && $program "$@" --output=/dev/null) >"$place/said" 2>&1 || { tail -n 3 "$place/said" >&2; return 1; }
+    # shellcheck disable=SC2086 # a command and its first argument
+    (cd "$place/hot" && strace -f -e trace=pread64,pwrite64 -o "$place/calls" $program "$@" --output=/dev/null) >/dev/null 2>&1
+    awk '
+        !/, 4096, [0-9]+\) *= 4096/ && !/, 4096, [0-9]+ <unfinished/ { next }
+        { match($0, /, 4096, [0-9]+/); at = substr($0, RSTART + 8, RLENGTH - 8) }
+        /pwrite64\(/ { written[at] = 1 }
+        /pread64\(/ { reads++; hits += at in written }
+        END { printf "%.3f", reads ? hits / reads : 0 }' "$place/calls"
+}
+
+hot() {
+    command -v strace >/dev/null || { echo "skipped: there is no strace" >&2; return; }
+    echo "### Reads of blocks that were written before"
+    echo
+    echo "| distribution | fio | fstone | |"
+    echo "|---|---|---|---|"
+    local distribution theirs ours verdict
+    for distribution in zipf:1.2 zipf:0.9 pareto:0.1 pareto:0.2 normal:1 normal:20 zoned:60/10:30/20:10/70; do
+        rm -rf "$place/hot" && mkdir "$place/hot"
+        set -- --name=job --filename=data --size=64m --bs=4k --rw=randrw --norandommap --ioengine=psync --thread --number_ios=8000 \
+            --random_distribution=$distribution
+        theirs=$(hits "$fio" "$@")
+        ours=$(hits "$fstone fio" "$@")
+        verdict=$(awk -v a="$theirs" -v b="$ours" 'BEGIN { print (a - b < 0.05 && b - a < 0.05) ? "equal" : "**different**" }')
+        echo "| $distribution | $theirs | $ours | $verdict |"
+    done
+    circumstances "8,000 reads and writes of 4 KiB in 64 MiB"
+    echo
+}
+
 # A line for a program that was run on what fstone wrote: that it ended well, and left something.
 #   reader NAME WHAT-IT-LEAVES COMMAND...
 reader() {
@@ -303,10 +343,10 @@ JOBS
     echo
 }
 
-[ $# -gt 0 ] || set -- counts witness
+[ $# -gt 0 ] || set -- counts hot witness
 for part in "$@"; do
     case $part in
-        counts | witness | readers | speed) "$part" ;;
-        *) echo "unknown part $part: counts, witness, readers or speed" >&2; exit 2 ;;
+        counts | hot | witness | readers | speed) "$part" ;;
+        *) echo "unknown part $part: counts, hot, witness, readers or speed" >&2; exit 2 ;;
     esac
 done

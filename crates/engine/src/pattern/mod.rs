@@ -21,7 +21,7 @@ use zipf::Zipf;
 #[derive(Debug)]
 pub(crate) struct Drawer {
     distribution: Distribution,
-    /// The seed of permutations; the same for all threads of a group.
+    /// The seed of permutations and of where frequent places are; the same for all threads of a group.
     seed: u64,
     zipf: Option<Zipf>,
 }
@@ -165,7 +165,6 @@ pub(crate) fn random_blocks(transfer: &Transfer, size: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::workload::Zone;
 
     fn transfer(extent: Extent, block_bytes: u64, pattern: Pattern) -> Transfer {
         Transfer { extent, block_bytes, pattern, fsync: false }
@@ -185,30 +184,6 @@ mod tests {
         let walk = transfer(Extent::Bytes(4096), 1024, Pattern::Cursor { shared: true });
         assert_eq!(positions(&walk, 10_000), 3);
         assert_eq!(block_bytes(&walk, 10_000), 1024);
-    }
-
-    /// The first places of a space, as often as they come up when they are not scattered.
-    #[test]
-    fn pareto_and_zones_keep_their_shares() {
-        let (mut random, space, draws) = (Random::new(3), 1000, 200_000);
-        for share in [0.1, 0.2, 0.5, 0.8] {
-            let first =
-                (0..draws).filter(|_| (pareto(space, share, &mut random) as f64) < share * space as f64).count();
-            let found = first as f64 / f64::from(draws);
-            assert!((found - (1.0 - share)).abs() < 0.01, "{share}: {found}");
-        }
-        let zone = |weight, length| Zone { weight, length };
-        let zones = Zones::new(&[zone(50, 5), zone(30, 15), zone(0, 40), zone(20, 40)]).expect("they fit");
-        let mut counts = [0u32; 4];
-        for _ in 0..draws {
-            let place = zoned(space, &zones, &mut random);
-            counts[[50, 200, 600, 1000].iter().position(|end| place < *end).expect("within the space")] += 1;
-        }
-        for (count, wanted) in counts.iter().zip([0.5, 0.3, 0.0, 0.2]) {
-            assert!((f64::from(*count) / f64::from(draws) - wanted).abs() < 0.01, "{counts:?}");
-        }
-        // A space of fewer places than zones.
-        assert!((0..100).all(|_| zoned(2, &zones, &mut random) < 2));
     }
 
     /// As often as others, but elsewhere.

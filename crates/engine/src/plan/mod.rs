@@ -24,6 +24,8 @@ pub(crate) use device::check_device;
 pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
+#[cfg(test)]
+pub(crate) use schedule::Schedule;
 pub(crate) use searches::Searches;
 pub(crate) use standing::Standing;
 pub(crate) use tour::{ActionOfTour, TourPlan, Way};

@@ -31,7 +31,7 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// `None` where the group goes as fast as it can.
-    pub(super) fn of(group: &ThreadGroup, sizes: &[&SizeDistribution]) -> Option<Self> {
+    pub(crate) fn of(group: &ThreadGroup, sizes: &[&SizeDistribution]) -> Option<Self> {
         let pace = match (group.rate_per_second, group.bytes_per_second, group.arrivals) {
             (Some(rate), _, Arrivals::Even) => Pace::Even(rate),
             (Some(rate), _, Arrivals::Poisson) => Pace::Poisson(rate),

@@ -5,9 +5,18 @@ use super::load::Load;
 use crate::pattern::{Drawer, Space, distribution_of, positions};
 use crate::plan::{GroupPlan, PlannedAction};
 use crate::random::derive;
+use fstone_model::fnv::fnv1a;
 use fstone_model::workload::{Distribution, FileChoice};
 
 const PERMUTATION_STREAM: u64 = 0x7065_726d;
+const LAYOUT_STREAM: u64 = 0x6c61_796f;
+
+/// The seed of where the frequent blocks of a fileset are. Actions of a group share it, and groups of one name in all phases: what is
+/// written often is read often, and a warm-up is one for the measured phase.
+pub(super) fn layout_seed(load: &Load<'_>, group: &GroupPlan, fileset: Option<usize>) -> u64 {
+    let fileset = fileset.map_or(u64::MAX, |fileset| fileset as u64);
+    derive(load.seed, &[LAYOUT_STREAM, fnv1a(group.spec.name.as_bytes()), fileset])
+}
 
 /// What a thread keeps for one action.
 #[derive(Debug)]
@@ -34,8 +43,13 @@ impl<'a> ActionState<'a> {
     pub(super) fn new(load: &'a Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
         let action = &group.actions[index];
         let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
-        let (phase, number) = group.origin;
-        let seed = derive(load.seed, &[PERMUTATION_STREAM, phase, number, index as u64]);
+        let seed = match distribution {
+            Distribution::Permutation => {
+                let (phase, number) = group.origin;
+                derive(load.seed, &[PERMUTATION_STREAM, phase, number, index as u64])
+            }
+            _ => layout_seed(load, group, action.fileset),
+        };
         Self {
             aim: Aim::new(load, group, action),
             drawer: Drawer::new(distribution, seed),

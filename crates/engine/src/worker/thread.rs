@@ -6,7 +6,7 @@ use super::held::Handles;
 use super::load::Load;
 use super::picked::Picked;
 use super::standing::{ActionStanding, ThreadStanding};
-use super::state::ActionState;
+use super::state::{ActionState, layout_seed};
 use super::tour::Tour;
 use crate::data::memory::Aligned;
 use crate::data::{Destination, Source};
@@ -84,7 +84,8 @@ impl<'a, E: Io> Worker<'a, E> {
         }
         let tour = stood.tour.or_else(|| {
             let seed = derive(load.seed, &[TOUR_STREAM, load.phase_number, group.number as u64, thread]);
-            group.tour.as_ref().map(|plan| Box::new(Tour::new(load.files, plan, seed)))
+            let layout = |index: usize| layout_seed(load, group, group.actions[index].fileset);
+            group.tour.as_ref().map(|plan| Box::new(Tour::new(load.files, plan, seed, layout)))
         });
         let mut extra_flags = load.links();
         if group.io.direct && E::CAPABILITIES.real {

@@ -55,8 +55,8 @@ pub(super) struct Block {
 }
 
 impl Tour {
-    /// At the begin of a tour.
-    pub(super) fn new(files: &[Files], plan: &TourPlan, seed: u64) -> Self {
+    /// At the begin of a tour. `layout` gives the seed of where an action's frequent blocks are.
+    pub(super) fn new(files: &[Files], plan: &TourPlan, seed: u64, layout: impl Fn(usize) -> u64) -> Self {
         let stops = plan.filesets.iter().zip(0_u32..).flat_map(|(of, place)| {
             files[of.fileset].table.live_files().map(move |file| Stop { of: place, file, ends: [0; 2] })
         });
@@ -64,7 +64,7 @@ impl Tour {
         stops.shrink_to_fit();
         let drawer = |(index, action): (usize, &ActionOfTour)| {
             let distribution = distribution_of(&action.transfer).filter(|_| action.way == Way::Drawn)?;
-            Some(Drawer::new(distribution, derive(seed, &[index as u64])))
+            Some(Drawer::new(distribution, layout(index)))
         };
         let mut tour = Self {
             left: VecDeque::new(),

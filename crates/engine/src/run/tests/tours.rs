@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 thread_local! {
     /// What was moved: whether it was written, where, and how much.
-    static MOVED: RefCell<Vec<(bool, u64, u64)>> = const { RefCell::new(Vec::new()) };
+    pub(super) static MOVED: RefCell<Vec<(bool, u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Notes what is moved.
-struct Noting;
+pub(super) struct Noting;
 
 impl Io for Noting {
     const CAPABILITIES: Capabilities =
