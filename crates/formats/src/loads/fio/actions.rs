@@ -126,7 +126,7 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
             Offsets::Uniform if job.repeats_blocks => Distribution::Uniform,
             Offsets::Uniform => Distribution::Permutation,
             Offsets::Zipf(theta) => Distribution::Zipf { theta: *theta },
-            Offsets::Normal(percent) => Distribution::Gauss { deviation: percent / 100.0, scattered: true },
+            Offsets::Normal(percent) => Distribution::Gauss { deviation: deviation(*percent), scattered: true },
             Offsets::Pareto(share) => Distribution::Pareto { share: *share },
             Offsets::Zoned(zones) => Distribution::Zoned(*zones),
             Offsets::ZonedBytes(zones) => {
@@ -164,6 +164,14 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
         (true, false) => FileChoice::RoundRobin,
     };
     action
+}
+
+/// The standard deviation of fio's normal distribution, as a share of the file. fio 3.33 takes the mean of twelve numbers that are uniform in the
+/// file, which is the 144th part of its length squared as a variance, and adds one that is uniform in a range of so many per cent around it, at
+/// most half of the file.
+fn deviation(percent: f64) -> f64 {
+    let width = (percent / 100.0).min(0.5);
+    (1.0 / 144.0 + width * width / 12.0).sqrt()
 }
 
 /// Zones in bytes as parts of a file of this length, cut off where it ends. fio's may leave out the end, where nothing is drawn then.
