@@ -1,6 +1,6 @@
-//! False alarms, coverage and power of whole tables, by simulation. Prints Markdown tables.
+//! False alarms, coverage and power of whole tables, by simulation. Prints CSV.
 //!
-//! `cargo run --release -p fstone-stats --example calibrate_tables [tables]`
+//! `cargo run --release -p fstone-stats --example calibrate_tables 1000 >docs/method/calibration.csv`
 
 #[expect(dead_code, reason = "the other calibrations use the rest")]
 mod support;
@@ -73,8 +73,25 @@ fn table(s: &mut Simulation, source: &Source, (rows, blocks): (usize, usize), fa
     figures.into_iter().map(|values| Sample::new(values).unwrap()).collect()
 }
 
-fn per_cent(part: usize, of: usize) -> f64 {
-    100.0 * part as f64 / of as f64
+/// What one line of the output is about.
+struct Case<'a> {
+    simulation: &'a str,
+    figures: &'a str,
+    factor: f64,
+    /// Standard deviation of the noise, unless `figures` says it.
+    sigma: Option<f64>,
+    rows: usize,
+    blocks: usize,
+}
+
+impl Case<'_> {
+    fn print(&self, quantity: &str, part: usize, of: usize) {
+        let Self { simulation, figures, factor, sigma, rows, blocks } = self;
+        let sigma = sigma.map(|sigma| sigma.to_string()).unwrap_or_default();
+        let figures = if figures.contains(',') { format!("\"{figures}\"") } else { (*figures).to_owned() };
+        let percent = 100.0 * part as f64 / of as f64;
+        println!("{simulation},{figures},{factor},{sigma},{rows},{blocks},{quantity},{percent:.1}");
+    }
 }
 
 fn any(pairs: &[Pairwise]) -> usize {
@@ -82,13 +99,6 @@ fn any(pairs: &[Pairwise]) -> usize {
 }
 
 fn false_alarms_and_coverage(tables: usize) {
-    println!("### Equal rows: false alarms, and coverage of the intervals\n");
-    println!(
-        "{tables} tables each. False alarms: tables in which any two rows are called different. Pairs: tables in which the intervals of all pairs contain the truth. Ranks: tables"
-    );
-    println!("decided by rank tests.\n");
-    println!("| figures | rows | blocks | false alarms | by rank tests alone | pairs | ranks |");
-    println!("|---|--:|--:|--:|--:|--:|--:|");
     for source in sources() {
         for rows in [2, 5, 9] {
             for blocks in [3, 5, 10] {
@@ -102,31 +112,21 @@ fn false_alarms_and_coverage(tables: usize) {
                     held += usize::from(found.pairs.iter().all(|pair| pair.shift.interval.contains(0.0)));
                     ranks += usize::from(found.basis == Basis::Ranks);
                 }
-                println!(
-                    "| {} | {rows} | {blocks} | {:.1} % | {:.1} % | {:.1} % | {:.0} % |",
-                    source.name,
-                    per_cent(alarms, tables),
-                    per_cent(by_ranks, tables),
-                    per_cent(held, tables),
-                    per_cent(ranks, tables),
-                );
+                let figures = source.name;
+                let case = Case { simulation: "equal rows", figures, factor: 1.0, sigma: None, rows, blocks };
+                case.print("false alarms", alarms, tables);
+                case.print("false alarms of rank tests", by_ranks, tables);
+                case.print("all intervals contain the truth", held, tables);
+                case.print("decided by rank tests", ranks, tables);
             }
         }
     }
-    println!();
 }
 
 /// How often the interval of a row holds the row's level, with the blocks of the run as they were.
 fn coverage_of_rows(tables: usize) {
-    println!("### The interval of a row\n");
-    println!(
-        "{tables} tables each. The table shows how often the interval contains the row's level times the effect of the blocks on all rows.\n"
-    );
-    println!("| figures | rows | 3 blocks | 5 blocks | 10 blocks |");
-    println!("|---|--:|--:|--:|--:|");
     for source in sources().into_iter().filter(|source| source.rise == 0.0 && source.scale == Scale::Ratios) {
         for rows in [2, 5, 9] {
-            print!("| {} | {rows} |", source.name);
             for blocks in [3, 5, 10] {
                 let mut s = Simulation::new((rows * 100 + blocks) as u64);
                 let mut held = 0;
@@ -142,23 +142,15 @@ fn coverage_of_rows(tables: usize) {
                     let truth = if source.name.contains("not lognormal") { 0.994_95 } else { 1.0 };
                     held += found.means.iter().filter(|row| row.interval.unwrap().contains(truth)).count();
                 }
-                print!(" {:.1} % |", per_cent(held, tables * rows));
+                let figures = source.name;
+                let case = Case { simulation: "interval of a row", figures, factor: 1.0, sigma: None, rows, blocks };
+                case.print("interval contains the level", held, tables * rows);
             }
-            println!();
         }
     }
-    println!();
 }
 
 fn power(tables: usize) {
-    println!("### One row that is larger than the rest\n");
-    println!(
-        "{tables} lognormal tables each. \"Pair\" means that the row is told apart from one particular row, \"some\" from at least one of the others.\n"
-    );
-    println!(
-        "| factor | σ | rows | blocks | pair | some | by rank tests: pair | some | pair's interval contains the factor |"
-    );
-    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     let cases = [
         (2.0, 0.2, 9, 3),
         (2.0, 0.2, 9, 4),
@@ -200,20 +192,19 @@ fn power(tables: usize) {
                 usize::from(ranks.iter().any(|pair| (pair.baseline, pair.other) == (0, rows - 1) && pair.differs));
             some_by_ranks += usize::from(of_first(&ranks));
         }
-        println!(
-            "| {factor} | {sigma} | {rows} | {blocks} | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % |",
-            per_cent(pair, tables),
-            per_cent(some, tables),
-            per_cent(pair_by_ranks, tables),
-            per_cent(some_by_ranks, tables),
-            per_cent(held, tables),
-        );
+        let figures = "lognormal";
+        let case = Case { simulation: "one larger row", figures, factor, sigma: Some(sigma), rows, blocks };
+        case.print("told apart from one row", pair, tables);
+        case.print("told apart from some row", some, tables);
+        case.print("by rank tests: from one row", pair_by_ranks, tables);
+        case.print("by rank tests: from some row", some_by_ranks, tables);
+        case.print("interval contains the factor", held, tables);
     }
-    println!();
 }
 
 fn main() {
     let tables = std::env::args().nth(1).map_or(4000, |n| n.parse().expect("a number"));
+    println!("simulation,figures,factor,sigma,rows,blocks,quantity,percent");
     power(tables);
     false_alarms_and_coverage(tables);
     coverage_of_rows(tables);
