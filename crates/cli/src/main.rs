@@ -9,6 +9,7 @@ mod executors;
 mod exit;
 mod fault;
 mod judge;
+mod keys;
 mod launcher;
 mod live;
 mod paths;
@@ -85,6 +86,8 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::CrashState(arguments) => commands::crash_state::crash_state(&arguments),
         Command::Durability(arguments) => commands::durability::durability(context, &arguments),
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),
+        Command::Study => commands::generated::keys(&keys::of_study()),
+        Command::Workload => commands::generated::keys(&keys::of_workload()),
         Command::Schema => commands::generated::schema(),
         Command::Completions { shell } => commands::generated::completions(shell),
         Command::Manual { directory } => commands::generated::manual(directory.as_deref()),

@@ -50,6 +50,8 @@ fn what_is_installed_works_and_can_be_removed() {
         ("share/fish/vendor_completions.d/fstone.fish", "complete -c fstone"),
         ("share/man/man1/fstone.1", ".TH fstone"),
         ("share/man/man1/fstone-run.1", "budget"),
+        ("share/man/man1/fstone-study.1", ".TP\n\\fBexpected\\-duration"),
+        ("share/man/man1/fstone-workload.1", ".TP\n\\fBlatency\\-target"),
     ] {
         let text = std::fs::read_to_string(usr.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
         assert!(text.contains(word), "{word} is not in {path}");
