@@ -118,15 +118,6 @@ fn options_that_run_programs_or_name_files_are_no_adapters() {
     }
 }
 
-/// The example in ARCHITECTURE.md is the adapter as it is.
-#[test]
-fn the_documented_adapter_is_a_real_one() {
-    let document = include_str!("../../../../ARCHITECTURE.md");
-    let (_, behind) = document.split_once("```rust\n").expect("an example");
-    let (example, _) = behind.split_once("\n```").expect("its end");
-    assert!(include_str!("exfat.rs").contains(example), "ARCHITECTURE.md has another exfat.rs than there is");
-}
-
 #[test]
 fn exact_command_lines() {
     let lines = |kind: &str, options: &[&str]| {
