@@ -25,20 +25,41 @@ pub fn help() -> String {
          --seed=N                the seed of all random streams; drawn unless given\n  \
          --help, --version\n",
     );
-    type IsOfKind = fn(Treatment) -> bool;
-    let kinds: [(&str, IsOfKind); 3] = [
-        ("Job options", |treatment| treatment == Treatment::Taken),
-        ("Accepted without effect", |treatment| matches!(treatment, Treatment::Ignored(_))),
-        ("Refused", |treatment| matches!(treatment, Treatment::Refused(_))),
-    ];
-    for (head, is_of_kind) in kinds {
-        let _ = writeln!(out, "\n{head}:");
-        let names: Vec<&str> =
-            OPTIONS.iter().filter(|option| is_of_kind(option.treatment)).map(|option| option.name).collect();
-        for line in names.chunks(5) {
-            let _ = writeln!(out, "  {}", line.join(" "));
+    let taken = OPTIONS.iter().filter(|option| option.treatment == Treatment::Taken).map(|option| option.name);
+    out.push_str("\nJob options:\n");
+    push_names(&mut out, &taken.collect::<Vec<_>>());
+    push_reasons(&mut out, "Accepted with a warning, without effect", |treatment| match treatment {
+        Treatment::Ignored(why) => Some(why),
+        _ => None,
+    });
+    push_reasons(&mut out, "Refused unless switched off (=0)", |treatment| match treatment {
+        Treatment::Refused(why) => Some(why),
+        _ => None,
+    });
+    out.push_str("\ndocs/formats/fio.md says what each job option does.\n");
+    out
+}
+
+fn push_names(out: &mut String, names: &[&str]) {
+    for line in names.chunks(5) {
+        let _ = writeln!(out, "  {}", line.join(" "));
+    }
+}
+
+/// The options of this kind, with all their names, by reason.
+fn push_reasons(out: &mut String, head: &str, reason: fn(Treatment) -> Option<&'static str>) {
+    let _ = writeln!(out, "\n{head}:");
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for option in OPTIONS {
+        let Some(why) = reason(option.treatment) else { continue };
+        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, of_reason)) => of_reason.extend(names),
+            None => reasons.push((why, names.collect())),
         }
     }
-    out.push_str("\ndocs/formats/fio.md says what each option does, and why some are refused.\n");
-    out
+    for (why, names) in reasons {
+        push_names(out, &names);
+        let _ = writeln!(out, "      {why}");
+    }
 }

@@ -399,14 +399,17 @@ fn every_option_that_is_taken_is_read() {
 #[test]
 fn every_option_is_documented() {
     let documentation = include_str!("../../../../../docs/formats/fio.md");
-    for name in options::names() {
-        assert!(documentation.contains(&format!("`{name}`")), "{name} is not documented");
-    }
-    // The page gives the reasons that the messages give.
+    let help = super::help::help();
+    let (_, help) = help.split_once("\nJob options:\n").expect("a list");
     for option in options::OPTIONS {
-        let (options::Treatment::Ignored(why) | options::Treatment::Refused(why)) = option.treatment else { continue };
-        let has = |line: &str| line.contains(&format!("`{}`", option.name)) && line.ends_with(&format!("| {why} |"));
-        assert!(documentation.lines().any(has), "{}: {why}", option.name);
+        for name in std::iter::once(&option.name).chain(option.aliases) {
+            let (options::Treatment::Ignored(why) | options::Treatment::Refused(why)) = option.treatment else {
+                assert!(documentation.contains(&format!("`{name}`")), "{name} is not documented");
+                continue;
+            };
+            let mut lines = help.lines().skip_while(|line| !line.split(' ').any(|word| word == *name));
+            assert_eq!(lines.find_map(|line| line.strip_prefix("      ")), Some(why), "{name}");
+        }
     }
 }
 
