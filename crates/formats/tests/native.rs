@@ -657,6 +657,11 @@ mix = []
 "#;
     let diagnostics = native::parse(&Source::new("wrong.toml", wrong)).expect_err("it is wrong");
     insta::assert_snapshot!("wrong", diagnostics.to_string());
+    // Leaf directories have names, too.
+    let leaves =
+        "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 1\nleaf-directories = 1\nleaf-prefix = \"c/d\"\n";
+    let wrong = native::parse(&Source::new("w.toml", leaves)).expect_err("it is wrong").to_string();
+    assert!(wrong.contains("no file can be called that") && wrong.contains("w.toml:7:15"), "{wrong}");
 }
 
 /// What would run out of memory, or take another fileset's files for its own, is refused where it stands.

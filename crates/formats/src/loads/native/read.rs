@@ -214,7 +214,8 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
             );
         }
     }
-    for field in [&surface.file_prefix, &surface.file_name, &surface.directory_prefix].into_iter().flatten() {
+    let names = [&surface.file_prefix, &surface.file_name, &surface.directory_prefix, &surface.leaf_prefix];
+    for field in names.into_iter().flatten() {
         if field.value.0.contains(['/', '\0']) || field.value.0.len() > 200 {
             report.push(
                 Diagnostic::error(field.span, "no file can be called that").label("expected a short name without `/`"),

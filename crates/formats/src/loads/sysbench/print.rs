@@ -191,7 +191,7 @@ impl Figures {
         // With --file-fsync-all every write has an fsync of its own, inside its latency.
         let within_writes = if fileio.fsync.all { writes } else { 0 };
         if within_writes > 0 {
-            for call in report.calls.iter().filter(|call| call.call == "fsync") {
+            for call in report.calls.iter().filter(|call| call.makes_durable()) {
                 fsync_latency.merge(&call.latency);
             }
         }

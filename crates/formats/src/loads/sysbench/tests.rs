@@ -3,7 +3,7 @@
 use super::*;
 use fstone_model::{
     Histogram, LoadReport, Workload,
-    load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
+    load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{Actions, Amount, Existing, Extent, IoEngineKind, OpenSync, Operation, Pattern, SizeDistribution},
 };
 use proptest::prelude::*;
@@ -184,6 +184,18 @@ fn report() -> LoadReport {
             })
             .into(),
         ..LoadReport::default()
+    }
+}
+
+/// Whichever call it is that makes each write durable.
+#[test]
+fn fsyncs_of_each_write_are_printed_in_both_modes() {
+    for call in ["fsync", "fdatasync"] {
+        let options = format!("--file-fsync-all --file-fsync-mode={call} --file-test-mode=rndwr run");
+        let latency = Histogram::from_values(&[7_000_000; 2]);
+        let calls = vec![CallReport { group: "fileio".into(), call: call.into(), latency }];
+        let text = print(&read(&options), &LoadReport { calls, group_fsyncs: Vec::new(), ..report() });
+        assert!(text.lines().any(|line| line.contains("fsync") && line.contains("7.0")), "{call}: {text}");
     }
 }
 
