@@ -81,6 +81,9 @@ impl<E: Io> Worker<'_, E> {
                 (attempt, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
             };
             last_end = end;
+            if !READS {
+                begun += std::mem::take(&mut self.aside);
+            }
             performed += 1;
             // Handing over a point takes a lock that all threads want at that moment, which is no operation's time.
             let next = if self.account(point, end) { clock.now() } else { end };

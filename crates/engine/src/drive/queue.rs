@@ -214,7 +214,7 @@ impl<E: Io> Worker<'_, E> {
                 Some(Alone::Action(index, intended)) => {
                     // What it waited for the queue is not its latency, except under a target rate.
                     let start_of_it = if paced { intended } else { clock.now() };
-                    self.mark = 0;
+                    (self.mark, self.aside) = (0, 0);
                     match ops::perform(self, index) {
                         Ok(()) => self.ended(index, Ok(self.done), start_of_it, &mut queue, point),
                         Err(Incomplete::Fault(fault)) => self.ended(index, Err(fault), start_of_it, &mut queue, point),
@@ -364,7 +364,7 @@ impl<E: Io> Worker<'_, E> {
     #[inline(never)]
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();
-        let latency_ns = self.load.clock.between(begun, queue.last_end);
+        let latency_ns = self.load.clock.between(begun + self.aside, queue.last_end);
         if let Ok(done) = outcome
             && self.counted.1
         {

@@ -26,7 +26,7 @@ pub(super) fn open_close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Att
         worker.name(picked);
         let directory = worker.files(picked.fileset).directory();
         let flags = worker.data_flags(OFlags::RDONLY);
-        let fd = worker.call(Call::Open, |worker| worker.opened(directory, flags))?;
+        let fd = worker.opened(directory, flags)?;
         worker.close_after(fd, Ok(()))
     })
 }

@@ -222,6 +222,54 @@ fn fsyncs_of_the_policy_hold_their_file() {
     }
 }
 
+/// Drops what is cached slowly.
+struct Dropping;
+
+const DROP: Duration = Duration::from_millis(5);
+
+impl Io for Dropping {
+    const CAPABILITIES: Capabilities =
+        Capabilities { name: "dropping", real: false, queues: false, direct: true, reads_to_write: false };
+
+    plain! {
+        open close truncate fsync fdatasync syncfs fallocate stat unlink rename link symlink mkdir rmdir
+        chmod utimens setxattr getxattr copy_file_range reflink list
+    }
+
+    fn new(_: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self)
+    }
+
+    fn read(&mut self, _: Fd, buffer: &mut [u8], _: u64) -> Result<usize> {
+        Ok(buffer.len())
+    }
+
+    fn write(&mut self, _: Fd, data: &[u8], _: u64) -> Result<usize> {
+        Ok(data.len())
+    }
+
+    fn advise(&mut self, _: Fd, _: (u64, u64), _: rustix::fs::Advice) -> Result<()> {
+        std::thread::sleep(DROP);
+        Ok(())
+    }
+}
+
+/// What makes a file cold is no part of opening it.
+#[test]
+fn dropping_what_is_cached_is_in_no_latency() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for operation in [Operation::OpenClose, Operation::Read(block())] {
+        let mut opens = group(operation);
+        (opens.open, opens.invalidate) = (OpenPolicy::PerOperation, true);
+        let stop = Stop { operations: Some(10), ..Stop::default() };
+        let load = workload(1, vec![opens], stop, IoSettings::default());
+        let (operations, errors) = carried_out(&load, directory.path(), |load| drive::<Dropping>(load, 0));
+        assert!(errors.is_empty() && operations[0].invocations == 10, "{errors:?}");
+        let least = Duration::from_nanos(operations[0].latency.min_ns());
+        assert!(least < DROP / 2, "{least:?}");
+    }
+}
+
 /// All threads hand over the points of the series at the same moments and wait for each other, which no operation has done.
 #[test]
 fn handing_over_is_in_no_latency() {

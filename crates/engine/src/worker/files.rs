@@ -9,7 +9,6 @@ use crate::measure::Call;
 use fstone_model::workload::{self, OpenPolicy, Region};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
-use rustix::io::Errno;
 
 impl<E: Io> Worker<'_, E> {
     /// Chooses a file for the action, does `work` with it, and lets go of it.
@@ -75,24 +74,34 @@ impl<E: Io> Worker<'_, E> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(flags);
-        self.call(Call::Open, |worker| worker.opened(directory, flags))
+        self.opened(directory, flags)
     }
 
     /// Opens the file at the worker's path as its group opens files: cold, if it says so. What is still to be written back
     /// stays in the cache. The files that the load itself builds are synced before its first phase, so they are cold.
     #[inline(always)]
-    pub(crate) fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> std::result::Result<Fd, Errno> {
-        let fd = self.io.open(directory, self.path.as_c(), flags)?;
+    pub(crate) fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> Attempt<Fd> {
+        let fd = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
+        if self.group.spec.invalidate || self.group.spec.advice != workload::Advice::None {
+            self.make_as_wanted(fd);
+        }
+        Ok(fd)
+    }
+
+    /// Drops what is cached of a file that was opened, and advises the kernel of its use, as the group says. That is no part of opening it.
+    #[inline(never)]
+    fn make_as_wanted(&mut self, fd: Fd) {
+        let started = self.load.clock.now();
         if self.group.spec.invalidate {
             self.drop_cached(fd);
         }
-        let advice = match self.group.spec.advice {
-            workload::Advice::None => return Ok(fd),
-            workload::Advice::Sequential => Advice::Sequential,
-            workload::Advice::Random => Advice::Random,
-        };
-        self.advise(fd, advice);
-        Ok(fd)
+        match self.group.spec.advice {
+            workload::Advice::None => {}
+            workload::Advice::Sequential => self.advise(fd, Advice::Sequential),
+            workload::Advice::Random => self.advise(fd, Advice::Random),
+        }
+        self.aside += self.load.clock.now() - started;
+        self.mark = 0;
     }
 
     /// Drops what the page cache holds of the thread's part of a file.
@@ -166,7 +175,7 @@ impl<E: Io> Worker<'_, E> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(OFlags::RDWR);
-        let opened = self.call(Call::Open, |worker| worker.opened(directory, flags))?;
+        let opened = self.opened(directory, flags)?;
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
             Kept::Shared(shared) => match shared.put(self.group.descriptors, picked.fileset, picked.file, opened) {

@@ -58,6 +58,8 @@ pub(crate) struct Worker<'a, E> {
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
     /// has to be asked.
     pub(crate) mark: u64,
+    /// How long the operation did what is in no latency, in ticks.
+    pub(crate) aside: u64,
     /// What it has moved since the page cache was dropped, where that is done at each pass.
     pub(super) moved: u64,
     /// Fileset and file of the previous action.
@@ -117,6 +119,7 @@ impl<'a, E: Io> Worker<'a, E> {
             first_place: stood.sequence,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,
+            aside: 0,
             moved: stood.moved,
             previous: None,
             own: OwnDescriptors::default(),
