@@ -119,6 +119,7 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
         let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
         return Err(LoadError::Unsupported { what });
     }
+    files.found = matches!(files.spec.existing, Existing::Assume | Existing::Require);
     if files.spec.existing == Existing::Assume {
         visit(files, site)?;
         if site.changes {
@@ -157,6 +158,7 @@ pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
                 && builder.stays_below(files, false)?
                 && builder.adopt(files)? =>
         {
+            files.found = true;
             Ok(())
         }
         Existing::Reuse | Existing::Rebuild | Existing::Assume => builder.rebuild(files),

@@ -54,6 +54,8 @@ pub(crate) struct Files {
     pub(crate) next_leaf_name: AtomicU64,
     /// Bytes of runs that were written, in their order.
     pub(crate) gone_through: AtomicU64,
+    /// Whether its files were there before, and were looked at.
+    pub(crate) found: bool,
 }
 
 /// Numbers of things that exist, and the next that does not.
@@ -98,6 +100,7 @@ impl Files {
             next_leaf: AtomicU64::new(0),
             next_leaf_name: AtomicU64::new(0),
             gone_through: AtomicU64::new(0),
+            found: false,
             layout,
         }
     }

@@ -7,11 +7,11 @@ use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed}
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
-use crate::plan::{Found, GroupPlan, Standing, WearOut};
+use crate::plan::{Found, GroupPlan, PlannedAction, Standing, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadStanding, Worker};
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, ThreadGroup};
+use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, Operation, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -332,7 +332,17 @@ pub(super) fn ready<'a, E: Io>(
 /// Opens every file of the group's filesets.
 fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
     let mut open = Vec::new();
-    for fileset in &worker.group.filesets {
+    // What works on names alone is to find them as they are: a file that is open is in memory.
+    let by_name = |action: &PlannedAction| {
+        use Operation::{Getxattr, Readdir, Stat, StatDirectory, Walk};
+        matches!(action.operation, Getxattr | Readdir | Stat | StatDirectory | Walk)
+    };
+    let actions = &worker.group.actions;
+    let opens = |fileset: usize| {
+        let mut on = actions.iter().filter(|action| action.fileset.is_none_or(|of| of == fileset));
+        !on.all(by_name)
+    };
+    for fileset in worker.group.filesets.iter().filter(|fileset| opens(**fileset)) {
         let files = &worker.load.files[*fileset];
         for file in files.table.live_files() {
             let picked = Picked { fileset: *fileset, file, hold: Hold::Free, position: None };
@@ -352,6 +362,7 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
         }
     }
     // Opening is not an operation of the load.
+    worker.aside = 0;
     worker.tally.calls.iter_mut().for_each(|latencies| *latencies = crate::measure::tally::Latencies::default());
     // What threads share, one may close, and the number comes back for another file; and a file that a ring knows is not
     // gone when it was removed.

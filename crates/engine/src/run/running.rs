@@ -307,9 +307,16 @@ impl<'a> Running<'a> {
             return self.build(&|_| true);
         }
         let phases = self.workload.phases.clone();
+        let filesets = self.workload.filesets.clone();
         for (number, phase) in phases.iter().enumerate() {
             let actions = ByFileset::of_phases([phase]);
-            self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
+            // Files that have to be there are looked at before anything is done.
+            let ahead = |index: usize| number == 0 && filesets[index].existing == Existing::Require;
+            self.build(&|index| phase.measured || actions.on(index).next().is_some() || ahead(index))?;
+            let built = || self.files.iter().zip(&self.built).filter(|(_, built)| **built);
+            if number == 0 && self.real() && built().count() > 0 && built().all(|(files, _)| files.found) {
+                self.options.observer.found();
+            }
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
                 self.sync(&self.durable()?, "sync").map_err(|error| self.unsettled(error))?;
             }

@@ -22,6 +22,8 @@ pub struct LoadRequest<'a> {
     pub measure_null: bool,
     /// Set from outside, it ends the load.
     pub stop: &'a AtomicBool,
+    /// Called when files that were there before have been looked at, before the first phase.
+    pub found: &'a (dyn Fn() + Sync),
     /// Called when a measured interval begins; between two of them is what is not measured.
     pub begin: &'a (dyn Fn() + Sync),
     /// Called when it has ended.
@@ -57,6 +59,10 @@ pub struct EngineLoader;
 struct Watcher<'a>(&'a LoadRequest<'a>);
 
 impl fstone_engine::Observer for Watcher<'_> {
+    fn found(&self) {
+        (self.0.found)();
+    }
+
     fn measured_begin(&self) {
         (self.0.begin)();
     }

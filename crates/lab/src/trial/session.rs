@@ -58,6 +58,8 @@ pub(crate) struct Session {
     pub(super) sequence: Option<Carried>,
     /// Which programs are in memory.
     pub(crate) warmth: Warmth,
+    /// Whether caches were dropped, and nothing has read anything of the filesystem since.
+    pub(super) cold: bool,
     /// The directory that was made for the load.
     tree: Option<FileId>,
     gauge: Option<Gauge>,
@@ -83,6 +85,7 @@ impl Session {
             promises: opening.promises.then(Promises::default),
             sequence: None,
             warmth: Warmth::default(),
+            cold: false,
             tree: None,
             gauge: None,
             own: None,

@@ -85,6 +85,20 @@ impl Workload {
         self.phases.iter().filter(|phase| phase.measured)
     }
 
+    /// Whether it reads files, or looks at names, in measured phases.
+    #[must_use]
+    pub fn looks_at_files(&self) -> bool {
+        use Operation::{Getxattr, MmapRead, Open, OpenClose, Read, Readdir, Stat, StatDirectory, Walk};
+        let looks = |operation: &Operation| {
+            matches!(
+                operation,
+                Getxattr | MmapRead(_) | Open | OpenClose | Read(_) | Readdir | Stat | StatDirectory | Walk
+            )
+        };
+        let mut groups = self.measured_phases().flat_map(|phase| &phase.groups);
+        groups.any(|group| group.actions.all().iter().any(|action| looks(&action.operation)))
+    }
+
     /// Time that the measured phases are limited to, if every one of them is.
     #[must_use]
     pub fn time_limit(&self) -> Option<Duration> {

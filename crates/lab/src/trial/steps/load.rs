@@ -1,5 +1,6 @@
 //! A load as a step.
 
+use super::Call;
 use crate::{
     meters::{self, Meters, Readings},
     trial::{
@@ -9,7 +10,13 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_model::{LoadReport, Step, Workload, metric::catalog, workload::ErrorPolicy};
+use fstone_model::{
+    LoadReport, Step, Workload,
+    metric::catalog,
+    result::CommandRecord,
+    units::nanoseconds,
+    workload::{ErrorPolicy, Existing, Fileset},
+};
 use std::{
     sync::{Mutex, PoisonError},
     time::Instant,
@@ -20,10 +27,17 @@ impl Session {
         &mut self,
         step: &Step,
         workload: &Workload,
+        cold: bool,
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<(), Halt> {
         if let Some(launch) = &workload.launch {
+            let looks = |fileset: &Fileset| matches!(fileset.existing, Existing::Require | Existing::Reuse);
+            if cold && workload.filesets.iter().any(looks) {
+                let words = "ranks look at existing files before the interval, so names come from memory although caches were dropped; \
+                             use existing = \"assume\"";
+                self.warn(format!("{}: {words}", step.name));
+            }
             return self.ranked_load(step, workload, launch, progress, report);
         }
         let directory = self.place.clone();
@@ -36,12 +50,21 @@ impl Session {
         let promises = self.promises.clone();
         let marker = promises.as_ref().and(device.as_deref()).and_then(meters::marker);
         let started = Instant::now();
+        let dropped = Mutex::new(None);
         let request = LoadRequest {
             workload,
             directory: &directory,
             seed: self.seed,
             measure_null: self.measure_null,
             stop: machine.stop.flag(),
+            found: &|| {
+                // What was cold is to be so again.
+                if cold {
+                    let drop = Instant::now();
+                    let done = machine.mounter.drop_caches();
+                    *dropped.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, drop.elapsed()));
+                }
+            },
             begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
             end: &|| {
                 // What the final sync promised is before the interval's end.
@@ -61,13 +84,32 @@ impl Session {
             _ => machine.loader.load(&request),
         };
         report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
+        if let Some((done, duration)) = dropped.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.warmth.lost();
+            let record = |argv| CommandRecord {
+                argv,
+                status: None,
+                duration_ns: nanoseconds(duration),
+                output_tail: String::new(),
+            };
+            report.commands.extend(Call::DropCaches.argv().map(record));
+            if let Err(error) = done {
+                self.warn(format!("{}: caches were not dropped after files were looked at: {error}", step.name));
+            }
+        }
         let loaded = match result {
             Ok(loaded) => loaded,
             Err(LoadFailure::Interrupted) => return Err(Halt::Stopped(step.name.clone())),
             Err(LoadFailure::Failed(words)) => return Err(failed(step, words)),
         };
         let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        report.figures.extend(load_figures(&loaded, readings.as_ref()));
+        let figures = load_figures(&loaded, readings.as_ref());
+        let reads = figures.iter().find(|figure| figure.metric == catalog::DEVICE_READ_BYTES.name);
+        if cold && workload.looks_at_files() && reads.is_some_and(|reads| reads.value == 0.0) {
+            let words = "nothing was read from the device although caches were dropped before: its files or their names came from memory";
+            self.warn(format!("{}: {words}", step.name));
+        }
+        report.figures.extend(figures);
         self.settle_load(step, workload, loaded, report)
     }
 

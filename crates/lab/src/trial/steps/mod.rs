@@ -82,6 +82,9 @@ impl Session {
     }
 
     fn carry_out(&mut self, step: &Step, progress: OnProgress<'_>, report: &mut StepReport) -> Result<(), Halt> {
+        let cold = std::mem::take(&mut self.cold);
+        // These read no file.
+        self.cold = cold && matches!(step.action, StepAction::Mount | StepAction::Unmount | StepAction::Sync);
         let calls = calls(&self.scene(), step).map_err(Halt::Outcome)?;
         for call in &calls.before {
             let _held = self.prepare(call)?;
@@ -93,7 +96,7 @@ impl Session {
         }
         if let [Call::Load(workload)] = calls.timed[..] {
             // Its interval is the engine's to begin and end.
-            return self.load(step, workload, progress, report);
+            return self.load(step, workload, cold, progress, report);
         }
         if calls.timed.is_empty() {
             return Ok(());
@@ -183,6 +186,7 @@ impl Session {
             self.mounted = call.leaves_mounted().unwrap_or(self.mounted);
             if *call == Call::DropCaches {
                 self.warmth.lost();
+                self.cold = true;
             }
         }
         made
