@@ -1,7 +1,7 @@
 #!/bin/bash
 # Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
 #
-#   bench/compare-fio.sh [counts|hot|witness|readers|speed]...  (default: counts hot witness)
+#   bench/compare-fio.sh [counts|hot|witness|readers|speed|paced]...  (default: counts hot witness)
 #
 # counts        reads, writes, bytes, fsyncs and files of some 100 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
@@ -11,6 +11,7 @@
 #               and fio-plot (from PyPI), each where it is installed
 # speed         operations per second of the same job in both, in turns: cached reads with psync and io_uring, O_DIRECT with libaio on ext4 on a
 #               loop device (as root), and the null engine, where what is left is the tools' own cost
+# paced         mean latencies of the same job at a rate in both, in turns: in fio from when a request is submitted, in fstone from when it was due
 # witness       reads, writes and fsyncs of ten of them as strace sees them, beside what fstone's JSON says
 #
 # FSTONE        the binary (default: target/release/fstone)
@@ -87,6 +88,7 @@ libaio rw=randread;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
 libaio-write rw=randwrite;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16
 libaio-mix rw=randrw;size=1m;bs=8k;direct=1;ioengine=libaio;iodepth=8
 libaio-batches rw=randread;size=1m;bs=4k;direct=1;ioengine=libaio;iodepth=16;iodepth_batch=8;iodepth_batch_complete=8;iodepth_low=4
+libaio-one-by-one rw=read;size=4m;bs=4k;direct=1;ioengine=libaio;iodepth=64;iodepth_batch=1
 uring rw=randread;size=1m;bs=4k;ioengine=io_uring;iodepth=16
 uring-write rw=write;size=1m;bs=16k;ioengine=io_uring;iodepth=4
 mmap rw=read;size=1m;bs=4k;ioengine=mmap
@@ -114,6 +116,8 @@ compress rw=write;size=1m;bs=64k;buffer_compress_percentage=50
 zeros rw=write;size=1m;bs=64k;zero_buffers
 rate rw=read;size=64k;bs=4k;rate_iops=200
 rate-bytes rw=write;size=256k;bs=4k;rate=1m
+rate-uring rw=randread;size=4m;bs=4k;ioengine=io_uring;iodepth=32;rate_iops=20000
+rate-libaio rw=randread;size=4m;bs=4k;ioengine=libaio;iodepth=32;rate_iops=20000;rate_process=poisson
 think rw=read;size=64k;bs=4k;thinktime=1000
 think-blocks rw=read;size=64k;bs=4k;thinktime=1000;thinktime_blocks=4
 think-queue rw=randread;size=256k;bs=4k;direct=1;ioengine=libaio;iodepth=8;thinktime=1000;thinktime_blocks=16
@@ -308,6 +312,43 @@ rate() {
     jq -r '.jobs[0].read.iops' "$place/speed.json"
 }
 
+# Mean latency of a job by one of both tools, in microseconds.
+#   latency COMMAND ARGUMENTS
+latency() {
+    rate "$@" >/dev/null && jq -r '.jobs[0].read.lat_ns.mean / 1000' "$place/speed.json"
+}
+
+paced() {
+    local pairs=${PAIRS:-8} seconds=${RUNTIME:-1} name options pair a b
+    echo "### Mean latency in µs of cached reads of 4 KiB, 32 in flight at most"
+    echo
+    echo "| job | fio | fstone | fstone / fio (95 %) |"
+    echo "|---|---|---|---|"
+    mkdir -p "$place/fs"
+    while read -r name options; do
+        : >"$place/pairs"
+        for ((pair = 0; pair < pairs; pair++)); do
+            local job="--name=job --filename=data --rw=randread --bs=4k --size=1m --iodepth=32 --norandommap --invalidate=0 --time_based --runtime=$seconds --thread $options"
+            # shellcheck disable=SC2086 # options
+            if ((pair % 2)); then
+                b=$(latency "$fstone fio" $job)
+                a=$(latency "$fio" $job)
+            else
+                a=$(latency "$fio" $job)
+                b=$(latency "$fstone fio" $job)
+            fi
+            echo "$a $b" >>"$place/pairs"
+        done
+        echo "| ${name//_/ } | $(paired <"$place/pairs") |"
+    done <<'JOBS'
+io_uring,_20000/s --ioengine=io_uring --rate_iops=20000
+libaio,_20000/s --ioengine=libaio --rate_iops=20000
+io_uring,_15000/s,_Poisson --ioengine=io_uring --rate_iops=15000 --rate_process=poisson
+JOBS
+    circumstances "$("$fio" --version), $pairs pairs of $seconds s"
+    echo
+}
+
 speed() {
     local pairs=${PAIRS:-8} seconds=${RUNTIME:-1} name options pair a b
     echo "### Reads per second, one thread, 4 KiB at random"
@@ -336,7 +377,9 @@ speed() {
 psync,_1_MiB_cached --ioengine=psync --size=1m
 psync,_256_MiB_cached --ioengine=psync --size=256m
 io-uring,_32_in_flight,_1_MiB_cached --ioengine=io_uring --iodepth=32 --size=1m
+io-uring,_32_in_flight,_batches,_1_MiB_cached --ioengine=io_uring --iodepth=32 --iodepth_batch=32 --iodepth_batch_complete_max=32 --size=1m
 libaio,_32_in_flight,_O_DIRECT --ioengine=libaio --iodepth=32 --direct=1 --size=256m
+libaio,_32_in_flight,_batches,_O_DIRECT --ioengine=libaio --iodepth=32 --iodepth_batch=32 --iodepth_batch_complete_max=32 --direct=1 --size=256m
 null --ioengine=null --size=256m
 JOBS
     circumstances "$("$fio" --version), $pairs pairs of $seconds s, ext4 on a loop device"
@@ -346,7 +389,7 @@ JOBS
 [ $# -gt 0 ] || set -- counts hot witness
 for part in "$@"; do
     case $part in
-        counts | hot | witness | readers | speed) "$part" ;;
-        *) echo "unknown part $part: counts, hot, witness, readers or speed" >&2; exit 2 ;;
+        counts | hot | witness | readers | speed | paced) "$part" ;;
+        *) echo "unknown part $part: counts, hot, witness, readers, speed or paced" >&2; exit 2 ;;
     esac
 done

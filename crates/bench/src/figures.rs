@@ -108,7 +108,16 @@ impl Places {
 /// What the one reading of the clock costs that a latency takes.
 const CLOCK: &str = "a reading of the clock";
 
-const NULL: IoSettings = IoSettings { engine: IoEngineKind::Null, direct: false, sync: OpenSync::None, queue_depth: 1 };
+const NULL: IoSettings = IoSettings {
+    engine: IoEngineKind::Null,
+    direct: false,
+    sync: OpenSync::None,
+    queue_depth: 1,
+    polled: false,
+    uncached: false,
+    no_wait: false,
+    atomic: false,
+};
 const PSYNC: IoSettings = IoSettings { engine: IoEngineKind::Psync, ..NULL };
 const RING: IoSettings = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 32, ..NULL };
 const AIO: IoSettings = IoSettings { engine: IoEngineKind::Libaio, ..RING };
@@ -242,6 +251,34 @@ pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
             sides: |amounts, places| many_threads(amounts, places, "threads-overrun"),
         },
     ]);
+    // Latency counts from when a read is due, in fstone; fio counts from when it submits it.
+    let paced: [(&str, &str, MakeSides); 2] = [
+        ("paced-ring", "io_uring", |amounts, places| paced(amounts, &places.on_disk()?, RING)),
+        ("paced-libaio", "libaio", |amounts, places| paced(amounts, &places.on_disk()?, AIO)),
+    ];
+    figures.extend(paced.map(|(name, engine, sides)| Figure {
+        name,
+        title: format!("mean latency of 4 KiB cached reads at {PACE} per second, {engine}, 32 in flight"),
+        unit: "ns",
+        goals: vec![Goal::AtMostBeyond { over: "fio", by: 1000.0 }],
+        rounds: ROUNDS,
+        sides,
+    }));
+    let ends: [(&str, &str, MakeSides); 5] = [
+        ("end-psync", "psync", |_, places| end(places, 1, PSYNC)),
+        ("end-threads", "psync, 1000 threads", |_, places| end(places, 1000, PSYNC)),
+        ("end-ring", "io_uring, 32 in flight", |_, places| end(places, 1, RING)),
+        ("end-libaio", "libaio, 32 at once", |_, places| end(places, 1, AIO)),
+        ("end-mmap", "mmap", |_, places| end(places, 1, IoSettings { engine: IoEngineKind::Mmap, ..PSYNC })),
+    ];
+    figures.extend(ends.map(|(name, engine, sides)| Figure {
+        name,
+        title: format!("the interval's end after the last operation, {engine}"),
+        unit: "ms",
+        goals: vec![Goal::AtMost(0.1)],
+        rounds: FEW_ROUNDS,
+        sides,
+    }));
     // What a ring and mappings gain over plain calls is to be seen, and no goal.
     let plainly = vec![at_least("bare", 0.95)];
     let kept: [(&str, &str, Vec<Goal>, MakeSides); 4] = [
@@ -430,6 +467,41 @@ fn ring(amounts: &Amounts, bytes: u64, directory: std::path::PathBuf) -> Result<
         // A kernel thread on the other processor takes the requests: two processors for one thread's work.
         Side::new("fio, submission polled", move || polled(&["--sqthread_poll=1"])),
     ])
+}
+
+/// Reads per second of the paced figures.
+const PACE: u32 = 20_000;
+
+fn paced(amounts: &Amounts, directory: &Path, io: IoSettings) -> Result<Vec<Side<'static>>, Trouble> {
+    let (bytes, time) = (1 << 20, amounts.time);
+    file_of(directory, "file0", bytes)?;
+    let mut workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), 1, io, time);
+    workload.phases[0].groups[0].rate_per_second = Some(f64::from(PACE));
+    let (for_ours, for_fio) = (directory.to_owned(), directory.to_owned());
+    Ok(vec![
+        Side::new("fstone", move || ours::mean_latency_ns(&ours::run(&workload, &for_ours)?)),
+        Side::new("fio", move || {
+            let engine = if io.engine == IoEngineKind::IoUring { "io_uring" } else { "libaio" };
+            let (size, runtime) = (format!("--size={bytes}"), runtime(time));
+            let (engine, rate) = (format!("--ioengine={engine}"), format!("--rate_iops={PACE}"));
+            let same =
+                ["--iodepth=32", "--rw=randread", "--bs=4k", "--filename=file0", "--norandommap", "--time_based"];
+            peers::fio_mean_latency_ns(&for_fio, &[&same[..], &[&size, &runtime, &engine, &rate]].concat())
+        }),
+    ])
+}
+
+/// How much later than its last operation the interval of a load of 4,000 reads ends.
+fn end(places: &mut Places, threads: u32, io: IoSettings) -> Result<Vec<Side<'static>>, Trouble> {
+    let directory = places.in_memory()?;
+    let bytes = 1 << 20;
+    file_of(&directory, "file0", bytes)?;
+    let mut workload = ours::on_one_file(bytes, Operation::Read(ours::random(4096)), threads, io, Duration::ZERO);
+    workload.phases[0].stop = Stop { operations: Some(4000), ..Stop::default() };
+    Ok(vec![Side::new("fstone", move || {
+        let report = ours::run(&workload, &directory)?;
+        Ok((report.running_ns - report.last_done_ns) as f64 / 1e6)
+    })])
 }
 
 fn many_threads(amounts: &Amounts, places: &mut Places, what: &'static str) -> Result<Vec<Side<'static>>, Trouble> {

@@ -92,6 +92,12 @@ pub(crate) fn per_second(report: &LoadReport) -> f64 {
     report.invocations() as f64 * 1e9 / report.last_done_ns.max(1) as f64
 }
 
+/// Mean latency of a load's only operation, in nanoseconds.
+pub(crate) fn mean_latency_ns(report: &LoadReport) -> Measured {
+    let mean = report.operations.first().and_then(|operation| operation.latency.mean_ns());
+    mean.ok_or_else(|| Trouble::failed("no operation was performed"))
+}
+
 /// CPU time per operation of a load on the null engine, in nanoseconds.
 pub(crate) fn cpu_per_operation(report: &LoadReport) -> Measured {
     report.audit.null_ns_per_operation.ok_or_else(|| Trouble::failed("no operation was performed"))

@@ -53,4 +53,6 @@ fn the_workload_file_is_documented() {
         let workload = native::parse(&Source::new("workload-file.md", example));
         assert!(workload.unwrap_or_else(|diagnostics| panic!("{diagnostics}")).threads() > 0);
     }
+    let settings = fstone_model::workload::settings::markdown();
+    assert!(text.contains(&settings), "docs/workload-file.md needs the table of I/O settings:\n{settings}");
 }

@@ -367,8 +367,15 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
         },
     );
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
-    let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..))
-        .prop_map(|(engine, direct, sync, queue_depth)| IoOverrides { engine, direct, sync, queue_depth });
+    let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..)).prop_map(
+        |(engine, direct, sync, queue_depth)| IoOverrides {
+            engine,
+            direct,
+            sync,
+            queue_depth,
+            ..IoOverrides::default()
+        },
+    );
     let poisson = prop_oneof![Just(Arrivals::Even), Just(Arrivals::Poisson)];
     let rate = prop_oneof![
         Just((None, None, Arrivals::Even)),
@@ -469,9 +476,20 @@ fn open_sync() -> impl Strategy<Value = OpenSync> {
     prop_oneof![Just(OpenSync::None), Just(OpenSync::Sync), Just(OpenSync::Dsync)]
 }
 
+/// Without O_DIRECT, where that is refused.
+fn possible(mut workload: Workload) -> Workload {
+    let groups = || workload.phases.iter().flat_map(|phase| &phase.groups);
+    if groups().any(|group| workload.refused_setting(group).is_some()) {
+        workload.io.direct = false;
+        workload.phases.iter_mut().flat_map(|phase| &mut phase.groups).for_each(|group| group.io.direct = None);
+    }
+    workload
+}
+
 fn workload() -> BoxedStrategy<Workload> {
-    let io = (engine(), any::<bool>(), open_sync(), 1u32..)
-        .prop_map(|(engine, direct, sync, queue_depth)| IoSettings { engine, direct, sync, queue_depth });
+    let io = (engine(), any::<bool>(), open_sync(), 1u32..).prop_map(|(engine, direct, sync, queue_depth)| {
+        IoSettings { engine, direct, sync, queue_depth, ..IoSettings::default() }
+    });
     let repeat = prop::collection::vec(any::<u8>(), 0..6);
     let data = (share(), share(), any::<bool>(), repeat).prop_map(|(compressible, duplicate, stamped, repeat)| {
         DataPattern { compressible, duplicate, stamped, repeat }
@@ -510,7 +528,7 @@ fn workload() -> BoxedStrategy<Workload> {
             for (group, (phase, before)) in groups.zip(before) {
                 group.latency_target = group.latency_target.filter(|_| fit.unfit_target(phase, before).is_none());
             }
-            workload
+            possible(workload)
         })
         .boxed()
 }
@@ -881,5 +899,40 @@ fn a_tour_is_of_a_mix_of_single_blocks() {
     ] {
         let wrong = group(&actions).expect_err("it is wrong").to_string();
         assert!(wrong.contains(why), "{wrong}");
+    }
+}
+
+/// Each setting is read, printed and read again; one that cannot be done is refused with its place and a cure.
+#[test]
+fn io_settings_are_done_or_refused() {
+    let text = |io: &str, operation: &str| {
+        format!(
+            "name = \"w\"\nfileset = [{{ name = \"f\", files = 1, size = \"1 MiB\" }}]\nio = {io}\n[[phase]]\nname = \"p\"\n\
+             [[phase.group]]\nname = \"g\"\nstop = {{ operations = 1 }}\n[[phase.group.mix]]\nname = \"a\"\n{operation}\n"
+        )
+    };
+    let write = "write = { size = \"4 KiB\", block = \"4 KiB\" }";
+    let read = |io: &str, operation: &str| native::parse(&Source::new("w.toml", text(io, operation)));
+    for io in [
+        "{ direct = true, polled = true, no-wait = true, atomic = true }",
+        "{ engine = \"io-uring\", uncached = true, no-wait = true }",
+        "{ engine = \"mmap\", sync = \"dsync\" }",
+    ] {
+        let workload = read(io, write).unwrap_or_else(|refused| panic!("{io}: {refused}"));
+        assert_ne!(workload.io, IoSettings::default());
+        assert_eq!(parse(&native::print(&workload)), workload, "{io}");
+    }
+    for (io, operation, why) in [
+        ("{ engine = \"mmap\", direct = true }", write, "goes through the page cache"),
+        ("{ direct = true }", "mmap-read = { block = \"4 KiB\" }", "goes through the page cache"),
+        ("{ engine = \"mmap\", no-wait = true }", write, "takes no such flag"),
+        ("{ engine = \"libaio\", direct = true, polled = true }", write, "does not poll"),
+        ("{ polled = true }", write, "add direct = true"),
+        ("{ atomic = true }", write, "add direct = true"),
+        ("{ direct = true, uncached = true }", write, "leave one of the two out"),
+        ("{ uncached = true }", "copy-file-range = {}", "no such flag"),
+    ] {
+        let refused = read(io, operation).expect_err(io).to_string();
+        assert!(refused.contains(why) && refused.contains("group `g` cannot have"), "{io}: {refused}");
     }
 }

@@ -6,7 +6,7 @@
 
 use super::plain::plain;
 use super::slots::Slots;
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
+use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, TransferFlags};
 use rustix::io::Errno;
 use std::ffi::{c_long, c_ulong};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const PWRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
 
-/// `struct iocb` of linux/aio_abi.h. The two words that change places with the machine's byte order are both 0.
+/// `struct iocb` of linux/aio_abi.h. Its first two words of 32 bits change places with the machine's byte order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct ControlBlock {
@@ -51,6 +51,7 @@ struct Event {
 pub(crate) struct Aio {
     context: c_ulong,
     slots: Slots,
+    flags: TransferFlags,
     /// Pushed and not yet handed over.
     pushed: Vec<ControlBlock>,
     /// Room for pointers to them.
@@ -75,6 +76,7 @@ fn completion(event: &Event) -> Completion {
 
 impl Aio {
     fn control_block(
+        &self,
         data: u64,
         direction: Direction,
         fd: Fd,
@@ -84,6 +86,8 @@ impl Aio {
     ) -> ControlBlock {
         ControlBlock {
             data,
+            // The flags are the later half of these two words, in either byte order.
+            key_and_flags: u64::from(self.flags.on(direction)) << 32,
             opcode: if direction == Direction::Read { PREAD } else { PWRITE },
             descriptor: fd.number as u32,
             buffer: memory as u64,
@@ -160,7 +164,7 @@ impl Aio {
 
     /// One transfer, waited for.
     fn transfer(&mut self, direction: Direction, fd: Fd, memory: *mut u8, length: usize, offset: u64) -> Result<usize> {
-        self.pushed.push(Self::control_block(ALONE, direction, fd, memory, length, offset));
+        self.pushed.push(self.control_block(ALONE, direction, fd, memory, length, offset));
         loop {
             self.submit_pushed()?;
             if let Some(refused) = self.early.iter().position(|early| early.slot == ALONE as u32) {
@@ -214,6 +218,7 @@ impl Io for Aio {
         Ok(Self {
             context,
             slots: Slots::new(setup.depth, setup.block_bytes),
+            flags: setup.flags,
             pushed: Vec::with_capacity(setup.depth as usize + 1),
             pointers: Vec::with_capacity(setup.depth as usize + 1),
             events: vec![Event::default(); setup.depth as usize + 1],
@@ -239,7 +244,7 @@ impl Io for Aio {
         let memory = self.slots.get(slot);
         debug_assert!(length <= memory.len());
         let memory = memory.as_mut_ptr();
-        self.pushed.push(Self::control_block(u64::from(slot), direction, fd, memory, length, offset));
+        self.pushed.push(self.control_block(u64::from(slot), direction, fd, memory, length, offset));
         Ok(())
     }
 
@@ -275,7 +280,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     fn context(depth: u32) -> Option<Aio> {
-        match Aio::new(Setup { depth, block_bytes: 4096, threads: 1, synchronous: false, witness: None }) {
+        match Aio::new(Setup::of_test(depth)) {
             Ok(aio) => Some(aio),
             Err(error) => {
                 eprintln!("skipped: {}: {}", error.call, error.errno);

@@ -106,6 +106,20 @@ pub(crate) fn write(fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
     retry_on_intr(|| io::pwrite(fd.borrow(), data, offset))
 }
 
+/// preadv2.
+#[cold]
+pub(crate) fn read_with(fd: Fd, buffer: &mut [u8], offset: u64, flags: u32) -> Result<usize> {
+    let flags = io::ReadWriteFlags::from_bits_retain(flags);
+    retry_on_intr(|| io::preadv2(fd.borrow(), &mut [std::io::IoSliceMut::new(buffer)], offset, flags))
+}
+
+/// pwritev2.
+#[cold]
+pub(crate) fn write_with(fd: Fd, data: &[u8], offset: u64, flags: u32) -> Result<usize> {
+    let flags = io::ReadWriteFlags::from_bits_retain(flags);
+    retry_on_intr(|| io::pwritev2(fd.borrow(), &[std::io::IoSlice::new(data)], offset, flags))
+}
+
 pub(crate) fn fsync(fd: Fd) -> Result<()> {
     retry_on_intr(|| fs::fsync(fd.borrow()))
 }

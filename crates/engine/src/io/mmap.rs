@@ -3,6 +3,7 @@
 use super::mapping::Mapping;
 use super::plain::plain;
 use super::{Capabilities, Fd, Io, Part, Result, Setup, SetupError, kernel};
+use fstone_model::workload::OpenSync;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
@@ -32,6 +33,8 @@ pub(crate) struct Mmap {
     mapped: VecDeque<i32>,
     /// How many of them at most: the kernel limits the mappings of a process.
     most: usize,
+    /// Whether writes are to be durable when they return: the flag of an open file has no bearing on its mapping.
+    sync: OpenSync,
 }
 
 /// A thread's share of the mappings that the kernel lets a process have; half of them are left for everything else.
@@ -115,7 +118,7 @@ impl Io for Mmap {
     }
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
-        Ok(Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads) })
+        Ok(Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads), sync: setup.sync })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -132,10 +135,17 @@ impl Io for Mmap {
         if !reaches {
             kernel::truncate(fd, end)?;
         }
+        let sync = self.sync;
         let result = match self.reaching(fd, end)? {
-            Some(mapping) => mapping.write(data, offset),
+            Some(mapping) => mapping.write(data, offset).and_then(|written| match sync {
+                OpenSync::Dsync => mapping.msync(offset, written).map(|()| written),
+                OpenSync::None | OpenSync::Sync => Ok(written),
+            }),
             None => Err(Errno::NODATA),
         };
+        if sync == OpenSync::Sync && result.is_ok() {
+            kernel::fsync(fd)?;
+        }
         self.settle(fd, result)
     }
 
@@ -202,7 +212,7 @@ mod tests {
                 file
             })
             .collect();
-        let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2 };
+        let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2, sync: OpenSync::None };
         for _ in 0..3 {
             for (number, file) in (0u8..).zip(&files) {
                 let mut buffer = [9; 100];
@@ -220,7 +230,7 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[1; 8192]).expect("room");
         for (advice, flag) in [(Advice::Random, " rr"), (Advice::Sequential, " sr")] {
-            let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2 };
+            let mut io = Mmap { files: Vec::new(), mapped: VecDeque::new(), most: 2, sync: OpenSync::None };
             let fd = Fd::open(file.as_raw_fd());
             io.advise(fd, (0, 0), advice).expect("it is known");
             // As files are that stay open.

@@ -33,6 +33,7 @@ pub(crate) use uring::Uring;
 pub(crate) use witnessed::Witnessed;
 
 use crate::promises::Witness;
+use fstone_model::workload::{IoEngineKind, IoSettings, OpenSync};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
@@ -64,10 +65,54 @@ pub(crate) struct Setup {
     pub(crate) block_bytes: usize,
     /// Threads of the phase: what a process may have is divided among them.
     pub(crate) threads: u32,
-    /// Whether files are opened so that writes are durable when they return.
-    pub(crate) synchronous: bool,
+    /// Whether writes are to be durable when they return. Files are opened with the flag of this name.
+    pub(crate) sync: OpenSync,
+    /// Whether completions are polled for.
+    pub(crate) polled: bool,
+    /// Flags of preadv2 and pwritev2 for every read and every write.
+    pub(crate) flags: TransferFlags,
     /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
+}
+
+#[cfg(test)]
+impl Setup {
+    /// So many requests of 4 KiB in flight, as files are by default.
+    pub(crate) fn of_test(depth: u32) -> Self {
+        let (sync, flags) = (OpenSync::None, TransferFlags::default());
+        Self { depth, block_bytes: 4096, threads: 1, sync, polled: false, flags, witness: None }
+    }
+}
+
+/// Flags of preadv2 and pwritev2, and of their like in other engines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TransferFlags {
+    pub(crate) read: u32,
+    pub(crate) write: u32,
+}
+
+impl TransferFlags {
+    /// What the settings come to. Unlike psync, a ring polls as a whole.
+    pub(crate) fn of(io: IoSettings) -> Self {
+        // linux/fs.h. The kernel has them since 4.6, 4.14, 6.14 and 6.11.
+        const HIPRI: u32 = 0x1;
+        const NOWAIT: u32 = 0x8;
+        const ATOMIC: u32 = 0x40;
+        const DONTCACHE: u32 = 0x80;
+        let set = |flag: u32, wanted: bool| if wanted { flag } else { 0 };
+        let both = set(HIPRI, io.polled && io.engine == IoEngineKind::Psync)
+            | set(NOWAIT, io.no_wait)
+            | set(DONTCACHE, io.uncached);
+        Self { read: both, write: both | set(ATOMIC, io.atomic) }
+    }
+
+    #[inline]
+    pub(crate) fn on(self, direction: Direction) -> u32 {
+        match direction {
+            Direction::Read => self.read,
+            Direction::Write => self.write,
+        }
+    }
 }
 
 /// Which way a queued request moves data.

@@ -1,11 +1,13 @@
 //! pread, pwrite and the other plain system calls.
 
 use super::plain::plain;
-use super::{Capabilities, Fd, Io, Result, Setup, SetupError, kernel};
+use super::{Capabilities, Fd, Io, Result, Setup, SetupError, TransferFlags, kernel};
 
 /// One call after the other.
 #[derive(Debug)]
-pub(crate) struct Psync;
+pub(crate) struct Psync {
+    flags: TransferFlags,
+}
 
 impl Io for Psync {
     const CAPABILITIES: Capabilities =
@@ -16,17 +18,23 @@ impl Io for Psync {
         rmdir chmod utimens setxattr getxattr copy_file_range reflink list
     }
 
-    fn new(_setup: Setup) -> std::result::Result<Self, SetupError> {
-        Ok(Self)
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self { flags: setup.flags })
     }
 
     #[inline]
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
-        kernel::read(fd, buffer, offset)
+        match self.flags.read {
+            0 => kernel::read(fd, buffer, offset),
+            flags => kernel::read_with(fd, buffer, offset, flags),
+        }
     }
 
     #[inline]
     fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
-        kernel::write(fd, data, offset)
+        match self.flags.write {
+            0 => kernel::write(fd, data, offset),
+            flags => kernel::write_with(fd, data, offset, flags),
+        }
     }
 }

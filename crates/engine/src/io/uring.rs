@@ -7,7 +7,7 @@
 
 use super::plain::plain;
 use super::slots::Slots;
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
+use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, TransferFlags};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::Errno;
 use std::time::Duration;
@@ -24,6 +24,9 @@ pub(crate) struct Uring {
     ring: IoUring,
     slots: Slots,
     registered_memory: bool,
+    flags: TransferFlags,
+    /// Whether completions are polled for, which the kernel does when it is asked for them.
+    polled: bool,
     /// Index of a registered file by its descriptor; -1 for others.
     registered_files: Vec<i32>,
     /// Transfers that the kernel has not finished: it may still write to their slots.
@@ -36,7 +39,7 @@ fn errno_of(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn build(depth: u32) -> std::io::Result<IoUring> {
+fn build(depth: u32, polled: bool) -> std::io::Result<IoUring> {
     let attempts: [fn(&mut io_uring::Builder); 3] = [
         |builder| {
             builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
@@ -51,6 +54,9 @@ fn build(depth: u32) -> std::io::Result<IoUring> {
         let mut builder = IoUring::builder();
         builder.setup_clamp();
         attempt(&mut builder);
+        if polled {
+            builder.setup_iopoll();
+        }
         result = builder.build(depth);
         match &result {
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
@@ -73,15 +79,22 @@ impl Uring {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let known = usize::try_from(fd.number).ok().and_then(|number| self.registered_files.get(number));
         let index = known.copied().unwrap_or(-1);
+        let flags = self.flags.on(direction).cast_signed();
         macro_rules! made {
             ($file:expr) => {
                 match (direction, fixed) {
-                    (Direction::Read, true) => opcode::ReadFixed::new($file, memory, length, 0).offset(offset).build(),
-                    (Direction::Read, false) => opcode::Read::new($file, memory, length).offset(offset).build(),
-                    (Direction::Write, true) => {
-                        opcode::WriteFixed::new($file, memory, length, 0).offset(offset).build()
+                    (Direction::Read, true) => {
+                        opcode::ReadFixed::new($file, memory, length, 0).offset(offset).rw_flags(flags).build()
                     }
-                    (Direction::Write, false) => opcode::Write::new($file, memory, length).offset(offset).build(),
+                    (Direction::Read, false) => {
+                        opcode::Read::new($file, memory, length).offset(offset).rw_flags(flags).build()
+                    }
+                    (Direction::Write, true) => {
+                        opcode::WriteFixed::new($file, memory, length, 0).offset(offset).rw_flags(flags).build()
+                    }
+                    (Direction::Write, false) => {
+                        opcode::Write::new($file, memory, length).offset(offset).rw_flags(flags).build()
+                    }
                 }
             };
         }
@@ -96,7 +109,7 @@ impl Uring {
         if least == 0 {
             let submission = self.ring.submission();
             // With nothing to submit and no work for the kernel to do in this thread, the completion queue is as it is.
-            if submission.is_empty() && !submission.taskrun() && !submission.cq_overflow() {
+            if submission.is_empty() && !self.polled && !submission.taskrun() && !submission.cq_overflow() {
                 return Ok(0);
             }
             drop(submission);
@@ -178,13 +191,15 @@ impl Io for Uring {
             };
             SetupError { call: "io_uring_setup", errno, cure }
         };
-        let ring = build(setup.depth).map_err(failed)?;
+        let ring = build(setup.depth, setup.polled).map_err(failed)?;
         let mut slots = Slots::new(setup.depth, setup.block_bytes);
         let memory = slots.all();
         let region = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() };
         // SAFETY: `slots` is never resized, and is dropped after the ring that knows it (the order of the fields).
         let registered_memory = !memory.is_empty() && unsafe { ring.submitter().register_buffers(&[region]) }.is_ok();
-        Ok(Self { ring, slots, registered_memory, registered_files: Vec::new(), flying: 0, early: Vec::new() })
+        let Setup { flags, polled, .. } = setup;
+        let registered_files = Vec::new();
+        Ok(Self { ring, slots, registered_memory, flags, polled, registered_files, flying: 0, early: Vec::new() })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -288,14 +303,13 @@ mod tests {
     /// the load end.
     #[test]
     fn slots_outlive_what_is_in_flight() {
-        let mut io =
-            match Uring::new(Setup { depth: 2, block_bytes: 4096, threads: 1, synchronous: false, witness: None }) {
-                Ok(io) => io,
-                Err(error) => {
-                    eprintln!("skipped: io_uring: {error:?}");
-                    return;
-                }
-            };
+        let mut io = match Uring::new(Setup::of_test(2)) {
+            Ok(io) => io,
+            Err(error) => {
+                eprintln!("skipped: io_uring: {error:?}");
+                return;
+            }
+        };
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         io.push(0, Direction::Read, Fd::open(reader.as_raw_fd()), 4096, 0).expect("there is room");
         let mut seen = 0;

@@ -6,6 +6,7 @@
 use super::{Capabilities, Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, kernel};
 use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
+use fstone_model::workload::OpenSync;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Advice, FileType, OFlags};
 use rustix::io::Errno;
@@ -109,8 +110,7 @@ impl<E: Io> Witnessed<E> {
         if got == 0 {
             return;
         }
-        // O_DSYNC does nothing for what is copied into a mapping.
-        let durable = self.synchronous && !E::CAPABILITIES.reads_to_write;
+        let durable = self.synchronous;
         self.witness.changed(begun, Change::Wrote { file, offset, bytes: got as u64, says, durable });
     }
 
@@ -129,7 +129,7 @@ impl<E: Io> Io for Witnessed<E> {
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         let witness = setup.witness.clone().unwrap_or_default();
         let queued = vec![None; setup.depth as usize];
-        let synchronous = setup.synchronous;
+        let synchronous = setup.sync != OpenSync::None;
         let inner = E::new(setup)?;
         Ok(Self { inner, witness, directories: HashMap::new(), files: HashMap::new(), queued, synchronous })
     }
@@ -330,7 +330,7 @@ mod tests {
         let witness = Witness::new();
         let engine = || {
             let witness = Some(witness.clone());
-            let setup = Setup { depth: 1, block_bytes: 4096, threads: 2, synchronous: false, witness };
+            let setup = Setup { threads: 2, witness, ..Setup::of_test(1) };
             Witnessed::<Psync>::new(setup).unwrap()
         };
         let (mut first, mut second) = (engine(), engine());

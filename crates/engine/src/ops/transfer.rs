@@ -7,7 +7,7 @@ use crate::data::stamp;
 use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
 use crate::worker::{Attempt, Blocks, Incomplete, Picked, Target, Worker};
-use fstone_model::workload::{Extent, Transfer};
+use fstone_model::workload::{Extent, OpenSync, Transfer};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -224,8 +224,13 @@ pub(super) fn mapped_write<E: Io>(
             let written = worker.call(Call::Write, |worker| map.write(worker.source.block(), offset));
             worker.source.settle(length, destination, written.is_ok());
             written?;
-            if msync {
+            // The flag of an open file has no bearing on its mapping.
+            let sync = worker.group.io.sync;
+            if msync || sync == OpenSync::Dsync {
                 worker.timed_call(Call::Msync, |_| map.msync(offset, length))?;
+            }
+            if sync == OpenSync::Sync {
+                worker.timed_call(Call::Fsync, |worker| worker.io.fsync(fd))?;
             }
             worker.done.calls += 1;
             worker.done.written_bytes += length as u64;

@@ -244,8 +244,8 @@ fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(
             "has a group {name:?} on the null I/O engine beside others that are not, or the reverse"
         ));
     }
-    if io.engine == IoEngineKind::Mmap && io.direct {
-        return refuse(format!("asks for memory mappings with O_DIRECT, which exclude each other, in {name:?}"));
+    if let Some((setting, why, cure)) = workload.refused_setting(group) {
+        return refuse(format!("has {} in {name:?}: {why}; {cure}", setting.word()));
     }
     if io.queue_depth > MAX_DEPTH {
         return refuse(format!("asks for more than {MAX_DEPTH} requests in flight per thread in {name:?}"));

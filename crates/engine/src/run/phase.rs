@@ -3,7 +3,7 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, Uring, Witnessed};
+use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, TransferFlags, Uring, Witnessed};
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
@@ -11,7 +11,7 @@ use crate::plan::{Found, GroupPlan, PlannedAction, Standing, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadStanding, Worker};
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
-use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, OpenSync, Operation, ThreadGroup};
+use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, Operation, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -307,7 +307,9 @@ pub(super) fn ready<'a, E: Io>(
         depth: group.io.queue_depth.max(1),
         block_bytes,
         threads,
-        synchronous: group.io.sync != OpenSync::None,
+        sync: group.io.sync,
+        polled: group.io.polled,
+        flags: TransferFlags::of(group.io),
         witness: load.witness.clone(),
     };
     let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;

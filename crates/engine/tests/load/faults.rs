@@ -187,7 +187,7 @@ fn a_file_that_vanishes() {
 }
 
 /// Runs one of the tests below in a process of its own, by way of `wrapper`.
-fn in_a_process_of_its_own(test: &str, wrapper: &[&str]) {
+pub(crate) fn in_a_process_of_its_own(test: &str, wrapper: &[&str]) {
     let own = std::env::current_exe().expect("the test binary");
     let mut all = wrapper.to_vec();
     let own = own.to_string_lossy();

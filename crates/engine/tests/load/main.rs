@@ -15,5 +15,6 @@ mod ownership;
 mod policies;
 mod program;
 mod promises;
+mod settings;
 mod support;
 mod timing;

@@ -52,11 +52,32 @@ pub struct IoSettings {
     pub sync: OpenSync,
     /// Requests in flight per thread, for engines that can have more than one.
     pub queue_depth: u32,
+    /// Completions are polled for. [`super::settings`] says what that and the following settings are with each engine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub polled: bool,
+    /// What was read or written does not stay in the page cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncached: bool,
+    /// A transfer that would have to wait fails with EAGAIN instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_wait: bool,
+    /// A write is in the file whole or not at all, also after a power cut.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub atomic: bool,
 }
 
 impl Default for IoSettings {
     fn default() -> Self {
-        Self { engine: IoEngineKind::Psync, direct: false, sync: OpenSync::None, queue_depth: 1 }
+        Self {
+            engine: IoEngineKind::Psync,
+            direct: false,
+            sync: OpenSync::None,
+            queue_depth: 1,
+            polled: false,
+            uncached: false,
+            no_wait: false,
+            atomic: false,
+        }
     }
 }
 
@@ -72,6 +93,18 @@ pub struct IoOverrides {
     pub sync: Option<OpenSync>,
     /// See [`IoSettings::queue_depth`].
     pub queue_depth: Option<u32>,
+    /// See [`IoSettings::polled`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polled: Option<bool>,
+    /// See [`IoSettings::uncached`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncached: Option<bool>,
+    /// See [`IoSettings::no_wait`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_wait: Option<bool>,
+    /// See [`IoSettings::atomic`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atomic: Option<bool>,
 }
 
 impl IoOverrides {
@@ -89,6 +122,10 @@ impl IoOverrides {
             direct: self.direct.unwrap_or(io.direct),
             sync: self.sync.unwrap_or(io.sync),
             queue_depth: self.queue_depth.unwrap_or(io.queue_depth),
+            polled: self.polled.unwrap_or(io.polled),
+            uncached: self.uncached.unwrap_or(io.uncached),
+            no_wait: self.no_wait.unwrap_or(io.no_wait),
+            atomic: self.atomic.unwrap_or(io.atomic),
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod operation;
 mod program;
 mod queue;
 mod ranks;
+pub mod settings;
 mod transfer;
 
 pub use action::{Action, FileChoice, TransactionRule};

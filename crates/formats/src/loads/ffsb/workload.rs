@@ -3,8 +3,8 @@
 use super::profile::{Filesystem, Group, Op, Profile};
 use fstone_model::workload::{
     Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, Fileset, FinalSync,
-    IoEngineKind, IoSettings, Naming, OpenSync, Operation, Pattern, Phase, Sharing, Stop, ThreadGroup, TransactionRule,
-    Transfer, Weighted, Workload,
+    IoSettings, Naming, Operation, Pattern, Phase, Sharing, Stop, ThreadGroup, TransactionRule, Transfer, Weighted,
+    Workload,
 };
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl Profile {
             name: self.name.clone(),
             filesets,
             phases,
-            io: IoSettings { engine: IoEngineKind::Psync, direct: self.direct, sync: OpenSync::None, queue_depth: 1 },
+            io: IoSettings { direct: self.direct, ..IoSettings::default() },
             data: DataPattern::default(),
             on_error: ErrorPolicy::Stop,
             final_sync: match placement {

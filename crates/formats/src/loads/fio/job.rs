@@ -47,6 +47,14 @@ pub struct Job {
     pub sync: Sync,
     /// Requests in flight.
     pub depth: u32,
+    /// Whether completions are polled for.
+    pub polled: bool,
+    /// Whether data leaves the page cache again.
+    pub uncached: bool,
+    /// Whether what would have to wait fails.
+    pub no_wait: bool,
+    /// Whether writes are never torn.
+    pub atomic: bool,
     /// Requests that are submitted together; all that the queue has room for without a number.
     pub submit: Option<u32>,
     /// The fewest requests that are taken back when the queue is full.
@@ -360,6 +368,10 @@ impl Job {
             direct: false,
             sync: Sync::None,
             depth: 1,
+            polled: false,
+            uncached: false,
+            no_wait: false,
+            atomic: false,
             submit: Some(1),
             complete_least: 1,
             low: None,

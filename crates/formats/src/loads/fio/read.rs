@@ -334,6 +334,19 @@ impl Reader<'_> {
             "iodepth" => job.depth = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "iodepth_batch_submit" => job.submit = Some(up_to(MAXIMUM_DEPTH)? as u32).filter(|submit| *submit > 0),
             "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
+            "hipri" => job.polled = flag()?,
+            "hipri_percentage" => {
+                if !matches!(some, "0" | "100") {
+                    return Err("100, or 0: all requests are polled for, or none");
+                }
+                job.polled = some == "100";
+            }
+            "uncached" => job.uncached = flag()?,
+            "nowait" => job.no_wait = flag()?,
+            "atomic" => {
+                job.atomic = flag()?;
+                job.direct |= job.atomic;
+            }
             "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
             "thinktime" => job.think = microseconds()?,
             "thinktime_blocks" => job.think_every = number()?.max(1),
@@ -566,10 +579,6 @@ impl Reader<'_> {
             let cure = "name another job, or leave wait_for out";
             let diagnostic = Diagnostic::error(*span, format!("`{name}` waits for itself")).help(cure);
             self.findings.at(source, diagnostic);
-        }
-        if job.engine == Engine::Mmap && job.direct {
-            self.findings.note(section, "mmap has no O_DIRECT", "direct=1 has no effect here, as with fio");
-            job.direct = false;
         }
         if matches!(job.engine, Engine::Psync | Engine::Mmap) {
             job.depth = 1;

@@ -141,6 +141,7 @@ pub(super) fn workload(
         series_interval: log_interval(jobs, findings),
     };
     fit_targets(&workload, jobs, &parts, findings);
+    possible_settings(&workload, jobs, &parts, findings);
     (workload, parts)
 }
 
@@ -192,7 +193,7 @@ impl<'p> Phases<'p> {
         if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
             let name = unique(&mut self.names, &format!("{name} pre-read"));
             let mut reader = reader(job, place, name, &group, self.filesets);
-            let cached = IoSettings { engine: IoEngineKind::Psync, direct: false, queue_depth: 1, ..settings(job) };
+            let cached = IoSettings { sync: settings(job).sync, ..IoSettings::default() };
             reader.io = overrides(cached, self.io);
             level.first_read.push(reader);
         }
@@ -479,6 +480,21 @@ fn settings(job: &Job) -> IoSettings {
             Sync::Dsync => OpenSync::Dsync,
         },
         queue_depth: job.depth,
+        polled: job.polled,
+        uncached: job.uncached,
+        no_wait: job.no_wait,
+        atomic: job.atomic,
+    }
+}
+
+/// Reports I/O settings that jobs cannot have with their engines.
+fn possible_settings(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut Findings) {
+    for group in workload.phases.iter().flat_map(|phase| &phase.groups) {
+        let part = parts.iter().find(|part| part.group == group.name && part.clone == 0);
+        if let (Some((setting, why, cure)), Some(part)) = (workload.refused_setting(group), part) {
+            let job = &jobs[part.job];
+            error(job, findings, format!("`{}` cannot have {}: {why}", job.name, setting.word()), cure);
+        }
     }
 }
 
@@ -488,6 +504,10 @@ fn overrides(own: IoSettings, io: IoSettings) -> IoOverrides {
         direct: (own.direct != io.direct).then_some(own.direct),
         sync: (own.sync != io.sync).then_some(own.sync),
         queue_depth: (own.queue_depth != io.queue_depth).then_some(own.queue_depth),
+        polled: (own.polled != io.polled).then_some(own.polled),
+        uncached: (own.uncached != io.uncached).then_some(own.uncached),
+        no_wait: (own.no_wait != io.no_wait).then_some(own.no_wait),
+        atomic: (own.atomic != io.atomic).then_some(own.atomic),
     }
 }
 

@@ -53,6 +53,10 @@ fn beyond_default(io: &IoSettings) -> IoOverrides {
         direct: Some(io.direct).filter(|direct| *direct != default.direct),
         sync: Some(io.sync).filter(|sync| *sync != default.sync),
         queue_depth: Some(io.queue_depth).filter(|depth| *depth != default.queue_depth),
+        polled: io.polled.then_some(true),
+        uncached: io.uncached.then_some(true),
+        no_wait: io.no_wait.then_some(true),
+        atomic: io.atomic.then_some(true),
     }
 }
 
@@ -62,6 +66,10 @@ fn io(io: &IoOverrides) -> KeyValues {
         ("direct", io.direct.map(|direct| direct.to_string())),
         ("sync", io.sync.as_ref().map(word)),
         ("queue-depth", io.queue_depth.map(|depth| depth.to_string())),
+        ("polled", io.polled.map(|polled| polled.to_string())),
+        ("uncached", io.uncached.map(|uncached| uncached.to_string())),
+        ("no-wait", io.no_wait.map(|no_wait| no_wait.to_string())),
+        ("atomic", io.atomic.map(|atomic| atomic.to_string())),
     ])
 }
 

@@ -87,6 +87,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         series_interval,
     };
     used_depths(&workload, surface, phase_surfaces, report);
+    possible_settings(&workload, phase_surfaces, report);
     fit_targets(&workload, phase_surfaces, report);
     Some(workload)
 }
@@ -184,6 +185,21 @@ fn io(surface: &IoSurface) -> IoOverrides {
         direct: surface.direct.as_ref().map(|field| field.value.0),
         sync: surface.sync.as_ref().map(|field| field.value.0),
         queue_depth: surface.queue_depth.as_ref().map(|field| small(Some(field))),
+        polled: surface.polled.as_ref().map(|field| field.value.0),
+        uncached: surface.uncached.as_ref().map(|field| field.value.0),
+        no_wait: surface.no_wait.as_ref().map(|field| field.value.0),
+        atomic: surface.atomic.as_ref().map(|field| field.value.0),
+    }
+}
+
+/// Reports I/O settings that cannot be done, by the groups that have them.
+fn possible_settings(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Report) {
+    let surfaces = phases.iter().flat_map(|phase| phase.value.group.iter().flat_map(|field| &field.value));
+    let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
+    for (surface, group) in surfaces.zip(groups) {
+        let Some((setting, why, cure)) = workload.refused_setting(group) else { continue };
+        let what = format!("group `{}` cannot have {}", group.name, setting.word());
+        report.push(Diagnostic::error(surface.span, what).label(why).help(cure));
     }
 }
 

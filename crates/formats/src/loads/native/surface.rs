@@ -367,6 +367,14 @@ table! {
         "sync" => sync: Listed<OpenSync>;
         /// Requests in flight per thread. 1 unless given.
         "queue-depth" => queue_depth: Small;
+        /// Whether completions are polled for instead of waited for; needs `direct`. False unless given.
+        "polled" => polled: Flag;
+        /// Whether data that is read or written leaves the page cache again (RWF_DONTCACHE, Linux 6.14). False unless given.
+        "uncached" => uncached: Flag;
+        /// Whether a transfer that would have to wait fails with EAGAIN instead (RWF_NOWAIT). False unless given.
+        "no-wait" => no_wait: Flag;
+        /// Whether each write is in the file whole or not at all, even after a power cut (RWF_ATOMIC, Linux 6.11); needs `direct`. False unless given.
+        "atomic" => atomic: Flag;
     }
 }
 

@@ -90,7 +90,7 @@ impl Fileio {
             (false, true) => OpenSync::Dsync,
             (false, false) => OpenSync::None,
         };
-        IoSettings { engine, direct: self.flags.direct, sync, queue_depth }
+        IoSettings { engine, direct: self.flags.direct, sync, queue_depth, ..IoSettings::default() }
     }
 
     fn phase(&self, mode: TestMode) -> Phase {
