@@ -62,3 +62,62 @@ fn quick_results_name_the_studies_that_were_not_run() {
     let asked = fs::read_to_string(bench.path("asked")).expect("ours");
     assert!(!asked.contains("report") && !asked.contains("run "), "nothing is run or written: {asked}");
 }
+
+/// Debian's packages of daemons start them as they are installed, unless a file forbids it.
+#[test]
+fn installing_what_tests_need_starts_no_daemon() {
+    let bench = Bench::new();
+    let (programs, root) = (bench.path("programs"), bench.path("root"));
+    fs::create_dir_all(root.join("usr/sbin")).expect("ours");
+    fs::create_dir(&programs).expect("ours");
+    let policy = root.join("usr/sbin/policy-rc.d");
+    // Those of the system that the script uses, and none that it looks for.
+    let system = ["bash", "env", "sh", "install", "rm", "sort", "grep", "cat"];
+    for name in system {
+        let directories = std::env::var_os("PATH").expect("set");
+        let mut found = std::env::split_paths(&directories).map(|path| path.join(name));
+        let found = found.find(|path| path.exists()).expect("every system has it");
+        std::os::unix::fs::symlink(found, programs.join(name)).expect("ours");
+    }
+    let asked = bench.path("asked").display().to_string();
+    let install = format!(
+        "case $1 in install) {} && exit 1; echo \"policy $?\" >>{asked};; esac; echo \"apt-get $*\" >>{asked}",
+        policy.display()
+    );
+    let disable = format!("echo \"update-rc.d $*\" >>{asked}");
+    for (name, text) in [
+        ("apt-get", install.as_str()),
+        ("update-rc.d", &disable),
+        ("id", "echo 0"),
+        ("ldconfig", "echo"),
+        ("python3", "exit 1"),
+        ("cargo", ""),
+    ] {
+        fs::write(programs.join(name), format!("#!/bin/sh\n{text}\n")).expect("ours");
+        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).expect("ours");
+    }
+    let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/prerequisites"));
+    let script = script.expect("it is part of the source").replace("PATH=$PATH:/usr/sbin:/sbin\n", "");
+    bench.write("prerequisites", &script);
+    let install = |policy_stays: bool| {
+        let mut command = Command::new("bash");
+        command.arg(bench.path("prerequisites")).arg("test").env("PATH", &programs).env("HOME", bench.path(""));
+        let output = command.env("PREREQUISITES_ROOT", &root).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let (before, after) = (said.find("None is started"), said.find("installing "));
+        assert!(before.is_some() && after.is_some() && said.contains("glusterd munge slurmctld slurmd"), "{said}");
+        assert_eq!(policy.exists(), policy_stays);
+        let asked = fs::read_to_string(bench.path("asked")).expect("ours");
+        assert!(asked.contains("policy 101"), "{asked}");
+        for daemon in ["glusterd", "munge", "slurmctld", "slurmd"] {
+            assert!(asked.contains(&format!("update-rc.d {daemon} disable")), "{asked}");
+        }
+    };
+    install(false);
+    // One of the system's own is not replaced and stays.
+    fs::write(&policy, "#!/bin/sh\nexit 101 # mine\n").expect("ours");
+    fs::set_permissions(&policy, fs::Permissions::from_mode(0o755)).expect("ours");
+    install(true);
+    assert!(fs::read_to_string(&policy).is_ok_and(|text| text.contains("mine")));
+}
