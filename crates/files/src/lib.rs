@@ -9,7 +9,9 @@
 mod owner;
 mod regular;
 mod temporary;
+mod tree;
 
 pub use owner::{Owner, create_directories, create_file};
 pub use regular::{open_or_create, regular, regular_or_new};
 pub use temporary::{Temporary, directory_of, nameless, nameless_where_possible, unguessable};
+pub use tree::{FileIdentity, OwnDirectory, remove_own_tree, remove_tree};

@@ -36,6 +36,14 @@ impl Temporary {
     /// # Errors
     /// Those of open(2) and fchown(2).
     pub fn beside(path: &Path) -> io::Result<Self> {
+        Self::owned(path, Owner::caller())
+    }
+
+    /// The same, owned by `owner` if given, and else by this process's user.
+    ///
+    /// # Errors
+    /// Those of open(2) and fchown(2).
+    pub fn owned(path: &Path, owner: Option<Owner>) -> io::Result<Self> {
         let directory = directory_of(path).to_owned();
         let (file, path) = match temporary(&directory, OFlags::empty())? {
             Some(file) => (file, None),
@@ -45,7 +53,7 @@ impl Temporary {
                 (file, Some(path))
             }
         };
-        if let Some(owner) = Owner::caller() {
+        if let Some(owner) = owner {
             fchown(&file, Some(owner.user), Some(owner.group))?;
         }
         Ok(Self { file, directory, path })

@@ -2,6 +2,7 @@
 
 use crate::command::{CommandLine, CommandRunner, RunError};
 use crate::source_tree::SourceTree;
+use fstone_files::OwnDirectory;
 use fstone_model::fnv::fnv1a;
 use std::{
     fs, io,
@@ -127,11 +128,11 @@ fn scratch(
     name: &str,
     work: impl FnOnce(&Path) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
-    let path = directory.join(format!("{name}.{}.part", std::process::id()));
-    fs::create_dir_all(&path).map_err(failed(&path))?;
-    let result = work(&path);
-    let removed = fs::remove_dir_all(&path).map_err(failed(&path));
-    result.and(removed)
+    fs::create_dir_all(directory).map_err(failed(directory))?;
+    let prefix = format!("{name}.part-");
+    OwnDirectory::remove_left(directory, &prefix);
+    let own = OwnDirectory::make(directory, &prefix).map_err(failed(directory))?;
+    work(own.path())
 }
 
 fn pack(top: &Path, scratch: &Path, archive: &Path, runner: &dyn CommandRunner) -> Result<(), ArchiveError> {

@@ -135,7 +135,7 @@ fn root_makes_no_names_below_directories_that_others_can_exchange() {
     }
     for (directory, part) in [("open", &open), ("shut", &inner)] {
         let (code, _, err) = bench.run(&["load", "deep.toml", "--directory", directory, "--overwrite"]);
-        assert!(code == 3 && err.contains("root does not work there"), "{code}: {err}");
+        assert!(code == 3 && err.contains("fstone does not work there"), "{code}: {err}");
         assert!(err.contains(&*part.to_string_lossy()), "{err}");
         let left = fs::read_dir(bench.path(directory)).expect("readable").count();
         assert_eq!(left, usize::from(directory == "shut"), "nothing was made");

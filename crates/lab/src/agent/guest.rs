@@ -20,6 +20,7 @@ use crate::{
         who::{GUEST_DEVICE, GUEST_PLACE},
     },
 };
+use fstone_files::FileIdentity;
 use fstone_model::{
     Cell, Outcome, Step,
     outcome::Reason,
@@ -35,7 +36,8 @@ use fstone_sandbox::{
     vhost::{Disk, DiskError, DiskSpec, Speed},
 };
 use std::{
-    fs,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -80,12 +82,15 @@ pub(crate) fn set_up(
     };
     let program = fs::canonicalize(&program).unwrap_or(program);
     let own = work.join(GUEST_NAME);
-    let entry = undo.record(Entry::Guest { path: own.clone(), program })?;
-    fs::create_dir(&own).map_err(|cause| {
+    let failed = |cause| ExecutorError::Work { path: own.clone(), cause };
+    let entry = undo.record(Entry::Guest { path: own.clone(), id: None, program: program.clone() })?;
+    DirBuilder::new().mode(0o700).create(&own).map_err(|cause| {
         // What stands there is not ours.
         undo.forget(entry);
-        ExecutorError::Work { path: own.clone(), cause }
+        failed(cause)
     })?;
+    let made = FileIdentity::of(&fs::symlink_metadata(&own).map_err(failed)?);
+    undo.replace(entry, Entry::Guest { path: own.clone(), id: Some(made), program })?;
     let provided = Provided::file(image.clone(), id);
     let seat = GuestSeat {
         kernel,

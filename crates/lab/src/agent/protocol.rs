@@ -1,10 +1,8 @@
 //! What host and agent say to each other about a trial: JSON in the frames of the sandbox.
 
-use crate::{
-    events::LoadProgress,
-    place::device::{FileId, Purpose},
-};
+use crate::{events::LoadProgress, place::device::Purpose};
 use fstone_engine::sequences::Finding;
+use fstone_files::FileIdentity;
 use fstone_model::{
     LoadReport, Outcome, Step,
     lately::Lately,
@@ -97,7 +95,7 @@ pub(crate) enum Ground {
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Opened {
     /// The directory that was made.
-    pub(crate) tree: Option<(PathBuf, FileId)>,
+    pub(crate) tree: Option<(PathBuf, FileIdentity)>,
     /// The mean time of a read off its disk, if that was asked for.
     pub(crate) time_of_a_read: Option<Duration>,
 }

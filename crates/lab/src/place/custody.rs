@@ -1,4 +1,4 @@
-//! Who can replace what stands at a path while root works on it.
+//! Who can replace what is at a path while fstone works on it.
 
 use std::{
     fs, io,
@@ -13,10 +13,10 @@ const OVERFLOW_USER: u32 = 65534;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Exchangeable {
     /// A directory that others may write.
-    #[error("others may write to {}, so root does not work there; chmod go-w it", .0.display())]
+    #[error("others may write to {}, so fstone does not work there; chmod go-w it", .0.display())]
     Writable(PathBuf),
     /// What another user owns, by this number.
-    #[error("{} belongs to user {}, so root does not work there; work as that user", .0.display(), .1)]
+    #[error("{} belongs to user {}, so fstone does not work there; work as that user", .0.display(), .1)]
     Owned(PathBuf, u32),
 }
 
@@ -40,14 +40,40 @@ impl Exchangeable {
 /// # Errors
 /// When a part cannot be looked at.
 pub fn exchangeable(path: &Path) -> io::Result<Option<Exchangeable>> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(None);
+    if rustix::process::geteuid().is_root() { on_the_way(path) } else { Ok(None) }
+}
+
+/// The same whoever this process is, of a directory of fstone's own: what it finds there it believes, and removes. It belongs to
+/// this user, and nobody else may write to it, be it sticky or not.
+///
+/// # Errors
+/// When a part cannot be looked at.
+pub fn unowned(directory: &Path) -> io::Result<Option<Exchangeable>> {
+    if let Some(found) = on_the_way(directory)? {
+        return Ok(Some(found));
     }
+    not_private(directory)
+}
+
+/// The same of the directory itself, wherever it is.
+///
+/// # Errors
+/// When it cannot be looked at.
+pub fn not_private(directory: &Path) -> io::Result<Option<Exchangeable>> {
+    let facts = fs::symlink_metadata(directory)?;
+    if facts.mode() & others(&facts) != 0 {
+        return Ok(Some(Exchangeable::Writable(directory.to_owned())));
+    }
+    let is_own = facts.uid() == rustix::process::geteuid().as_raw();
+    Ok(if is_own { None } else { judge(directory, &facts, &trusted()) })
+}
+
+pub(crate) fn on_the_way(path: &Path) -> io::Result<Option<Exchangeable>> {
     let trusted = trusted();
     let mut parts: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
     parts.reverse();
     for part in parts {
-        if let Some(found) = judge(part, &fs::symlink_metadata(part)?, trusted) {
+        if let Some(found) = judge(part, &fs::symlink_metadata(part)?, &trusted) {
             return Ok(Some(found));
         }
     }
@@ -72,30 +98,37 @@ pub fn exchangeable_within(directory: &Path) -> io::Result<Option<Exchangeable>>
             if !entry.file_type()?.is_dir() {
                 continue;
             }
-            found = found.or(judge(&entry.path(), &entry.metadata()?, trusted));
+            found = found.or(judge(&entry.path(), &entry.metadata()?, &trusted));
             unseen.push(entry.path());
         }
     }
     Ok(found)
 }
 
-/// Who may own what root relies on, besides root: the user who called sudo, and whoever stands for the users outside.
-fn trusted() -> [Option<u32>; 2] {
+/// Who may own what this process relies on: root, its user, the user who called sudo, and whoever stands for the users outside.
+fn trusted() -> Vec<u32> {
     let caller = std::env::var("SUDO_UID").ok().and_then(|text| text.parse().ok());
     // In a user namespace of its own a process sees what belongs to users outside, root among them, as nobody's; so
     // does a guest whose root is that of such a process, and nobody but its process 1 acts there.
     let namespace =
         fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
     let outside = (namespace || fstone_sandbox::agent::is_guest()).then_some(OVERFLOW_USER);
-    [caller, outside]
+    [Some(0), Some(rustix::process::geteuid().as_raw()), caller, outside].into_iter().flatten().collect()
+}
+
+/// The bits of a mode that let others write. The usual group of an ordinary user has that user alone in it.
+fn others(facts: &fs::Metadata) -> u32 {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let own = !user.is_root() && facts.uid() == user.as_raw() && facts.gid() == group.as_raw();
+    if own { 0o002 } else { 0o022 }
 }
 
 /// Whether others can exchange what is in a directory, or a file itself.
-fn judge(part: &Path, facts: &fs::Metadata, trusted: [Option<u32>; 2]) -> Option<Exchangeable> {
+fn judge(part: &Path, facts: &fs::Metadata, trusted: &[u32]) -> Option<Exchangeable> {
     let (mode, owner) = (facts.mode(), facts.uid());
-    if owner != 0 && !trusted.contains(&Some(owner)) {
+    if !trusted.contains(&owner) {
         Some(Exchangeable::Owned(part.to_owned(), owner))
-    } else if facts.is_dir() && mode & 0o022 != 0 && mode & 0o1000 == 0 {
+    } else if facts.is_dir() && mode & others(facts) != 0 && mode & 0o1000 == 0 {
         Some(Exchangeable::Writable(part.to_owned()))
     } else {
         None

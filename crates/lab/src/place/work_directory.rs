@@ -5,14 +5,15 @@ use crate::place::{
     device::file_id,
     holder,
 };
+use fstone_files::open_or_create;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
 };
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File},
     io::{self, Read, Seek, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Component, Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
@@ -54,7 +55,7 @@ pub enum WorkDirectoryError {
         /// Why.
         cause: io::Error,
     },
-    /// Others could replace what is in it while root works on it.
+    /// Others could replace what is in it.
     #[error("{}: {part}, or name another with --work-directory", path.display())]
     Exchangeable {
         /// Which.
@@ -87,21 +88,13 @@ impl WorkDirectory {
         DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
         // Mount points are compared with the mount table, which knows no symbolic links.
         let path = fs::canonicalize(path).map_err(failed(path))?;
-        if let Some(part) = custody::exchangeable(&path).map_err(failed(&path))? {
+        if let Some(part) = custody::unowned(&path).map_err(failed(&path))? {
             return Err(WorkDirectoryError::Exchangeable { path, part });
         }
         let lock_path = path.join(LOCK_NAME);
         let since = Instant::now();
         let (mut lock, before) = loop {
-            let lock = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags(libc::O_NOFOLLOW)
-                .open(&lock_path)
-                .map_err(failed(&lock_path))?;
+            let lock = open_or_create(&lock_path, false).map_err(failed(&lock_path))?;
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 // Another run may have removed the file, in `remove`, after we opened it: then this lock is of a file
                 // that nobody finds any more.
@@ -167,7 +160,7 @@ impl WorkDirectory {
             there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         }
         let there = fs::canonicalize(there).map_err(failed)?;
-        match custody::exchangeable(&there).map_err(failed)? {
+        match custody::on_the_way(&there).map_err(failed)? {
             Some(part) => Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part }),
             None => Ok(()),
         }
@@ -295,11 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn root_does_not_work_where_others_may_write() {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: it is about root");
-            return;
-        }
+    fn no_user_works_where_others_may_write() {
         let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let mode = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("changed");
         mode(0o777);
@@ -311,8 +300,47 @@ mod tests {
         assert!(matches!(WorkDirectory::lock(&around), Err(WorkDirectoryError::File { .. })));
         assert!(!parent.path().join("new").exists(), "nor on the way to elsewhere");
         mode(0o1777);
-        drop(WorkDirectory::lock(parent.path()).expect("sticky"));
+        assert!(matches!(WorkDirectory::lock(parent.path()), Err(WorkDirectoryError::Exchangeable { .. })));
+        drop(WorkDirectory::lock(&deep).expect("in a sticky one its own cannot be exchanged"));
+        mode(0o700);
+        drop(WorkDirectory::lock(parent.path()).expect("its own"));
         assert!(parent.path().exists(), "it was there before");
+    }
+
+    /// Another user made the directory before, and lets this one write into it.
+    #[test]
+    fn a_directory_that_another_user_prepared_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: giving directories away needs root");
+            return;
+        }
+        let parent = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o1777)).expect("changed");
+        let path = parent.path().join("work");
+        let (theirs, victim) = (65533, 65532);
+        let as_victim = |path: &Path| {
+            std::thread::scope(|scope| {
+                let become_victim = || {
+                    let user = rustix::process::Uid::from_raw(victim);
+                    rustix::thread::set_thread_res_uid(user, user, user).expect("become another user");
+                    WorkDirectory::lock(path).map(drop)
+                };
+                scope.spawn(become_victim).join().expect("no panic")
+            })
+        };
+        for mode in [0o777, 0o1777, 0o755] {
+            fs::create_dir(&path).expect("made");
+            std::os::unix::fs::chown(&path, Some(theirs), None).expect("given away");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("changed");
+            let refused = as_victim(&path);
+            assert!(matches!(refused, Err(WorkDirectoryError::Exchangeable { .. })), "{mode:o}: {refused:?}");
+            let refused = WorkDirectory::lock(&path);
+            assert!(matches!(refused, Err(WorkDirectoryError::Exchangeable { .. })), "root, {mode:o}: {refused:?}");
+            assert_eq!(fs::read_dir(&path).expect("readable").count(), 0);
+            fs::remove_dir(&path).expect("empty");
+        }
+        as_victim(&path).expect("its own");
+        assert!(!path.exists(), "it was made for the run");
     }
 
     #[test]

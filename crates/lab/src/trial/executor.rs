@@ -21,12 +21,13 @@ use crate::{
     filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
-        device::{FileId, Provided, Wanted, provide, settle},
+        device::{Provided, Wanted, provide, settle},
         holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
 };
+use fstone_files::FileIdentity;
 use fstone_model::{
     Outcome, Step, StepResult, Trial,
     dataset::Holder,
@@ -372,7 +373,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     }
 
     /// Notes how to remove what the study's commands are about to make, in a directory that is there.
-    fn announce_own(&mut self, trial: PathBuf, id: FileId) -> Result<(), Halt> {
+    fn announce_own(&mut self, trial: PathBuf, id: FileIdentity) -> Result<(), Halt> {
         let filesystem = &self.job.cell.filesystem;
         let Some(definition) = filesystem.own.as_deref() else { return Ok(()) };
         let directory = trial.join(OWN_DIRECTORY);

@@ -17,14 +17,16 @@ use crate::{
     machine::Machine,
     place::{
         custody,
-        device::{FileId, Purpose, ScratchDevice, file_id},
-        undo::remove_tree,
+        device::{Purpose, ScratchDevice},
     },
 };
+use fstone_files::{FileIdentity, remove_tree};
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
 use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
-    fs, io,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -61,7 +63,7 @@ pub(crate) struct Session {
     /// Whether caches were dropped, and nothing has read anything of the filesystem since.
     pub(super) cold: bool,
     /// The directory that was made for the load.
-    tree: Option<FileId>,
+    tree: Option<FileIdentity>,
     gauge: Option<Gauge>,
     /// A filesystem of the study's own.
     pub(super) own: Option<OwnGround>,
@@ -160,10 +162,10 @@ impl Session {
         let space = self.machine.devices.space(&parent).map_err(|cause| work(&parent, cause))?;
         refuse_full(&parent, space)?;
         let path = parent.join(name);
-        // Never one that is there.
-        fs::create_dir(&path).map_err(|cause| work(&path, cause))?;
+        // Never one that is there, and for nobody else to put links into.
+        DirBuilder::new().mode(0o700).create(&path).map_err(|cause| work(&path, cause))?;
         let made = fs::symlink_metadata(&path).map_err(|cause| work(&path, cause))?;
-        self.tree = Some(file_id(&made));
+        self.tree = Some(FileIdentity::of(&made));
         self.place.clone_from(&path);
         self.effective.mount = self.options_in_force();
         self.gauge = Some(Gauge::of(parent, Arc::clone(&self.machine.devices)));

@@ -1,16 +1,17 @@
 //! What `clean` recognises as its own, and what it leaves alone though the journal's words fit it.
 
 use crate::support::{may_use_devices, scratch_directory};
+use fstone_files::FileIdentity;
 use fstone_lab::{
     machine::Machine,
     place::{
-        device::{Devices, FileId, KernelDevices, LoopSettings},
+        device::{Devices, KernelDevices, LoopSettings},
         undo::{CleanError, Entry, JournalError, clean},
     },
 };
 use std::{
     fs,
-    os::unix::fs::{MetadataExt, chown},
+    os::unix::fs::chown,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -28,8 +29,8 @@ fn killed_run(directory: &Path, entries: &[Entry]) -> PathBuf {
     work
 }
 
-fn inode(path: &Path) -> FileId {
-    FileId { device: (0, 0), inode: fs::symlink_metadata(path).expect("there").ino() }
+fn identity(path: &Path) -> FileIdentity {
+    FileIdentity::of(&fs::symlink_metadata(path).expect("there"))
 }
 
 fn cleaned(work: &Path) -> Vec<String> {
@@ -42,7 +43,7 @@ fn cleaned(work: &Path) -> Vec<String> {
 fn a_file_that_took_an_images_name_is_not_removed() {
     let directory = scratch_directory();
     let image = directory.path().join("work/fstone-scratch.img");
-    let id = FileId { device: (0, 0), inode: 1 };
+    let id = FileIdentity { device: (0, 0), inode: 1, made_unix_ns: None };
     let work = killed_run(directory.path(), &[Entry::Image { path: image.clone(), id: Some(id) }]);
     fs::write(&image, "precious").expect("written");
     assert_eq!(cleaned(&work), [""; 0]);
@@ -50,12 +51,12 @@ fn a_file_that_took_an_images_name_is_not_removed() {
     let work = killed_run(directory.path(), &[Entry::Image { path: image.clone(), id: None }]);
     assert_eq!(cleaned(&work), [""; 0]);
     assert_eq!(fs::read(&image).expect("still there"), b"precious");
-    let work = killed_run(directory.path(), &[Entry::Image { path: image.clone(), id: Some(inode(&image)) }]);
+    let work = killed_run(directory.path(), &[Entry::Image { path: image.clone(), id: Some(identity(&image)) }]);
     assert_eq!(cleaned(&work).len(), 1);
     assert!(!image.exists());
     // Killed right after it was made.
     let work = killed_run(directory.path(), &[Entry::Image { path: image.clone(), id: None }]);
-    fs::File::create(&image).and_then(|file| file.set_len(1 << 20)).expect("made");
+    fs::File::create(&image).expect("made");
     assert_eq!(cleaned(&work).len(), 1);
     assert!(!image.exists());
 }
@@ -66,15 +67,46 @@ fn a_directory_that_took_a_trees_name_is_not_removed() {
     let tree = directory.path().join("fstone-load-1");
     fs::create_dir(&tree).expect("made");
     fs::write(tree.join("precious"), "data").expect("written");
-    let other = FileId { device: (0, 0), inode: 1 };
+    let other = FileIdentity { device: (0, 0), inode: 1, made_unix_ns: None };
     for id in [None, Some(other)] {
         let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id, hung: None }]);
         assert_eq!(cleaned(&work), [""; 0]);
         assert!(tree.join("precious").exists());
     }
-    let work = killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id: Some(inode(&tree)), hung: None }]);
+    let work =
+        killed_run(directory.path(), &[Entry::Tree { path: tree.clone(), id: Some(identity(&tree)), hung: None }]);
     assert_eq!(cleaned(&work).len(), 1);
     assert!(!tree.exists());
+}
+
+/// A run was killed, the directory of its guest is gone, and its user has another of that name.
+#[test]
+fn a_users_own_directory_of_a_guests_name_stays() {
+    let directory = scratch_directory();
+    let guest = directory.path().join("work/guest");
+    let program = PathBuf::from("/bin/true");
+    let killed =
+        |id| killed_run(directory.path(), &[Entry::Guest { path: guest.clone(), id, program: program.clone() }]);
+    let work = killed(None);
+    fs::create_dir(&guest).expect("made");
+    let before = identity(&guest);
+    fs::remove_dir(&guest).expect("empty");
+    fs::create_dir(&guest).expect("made");
+    fs::write(guest.join("precious"), "data").expect("written");
+    // A journal of an earlier version has no identity either.
+    let journal = work.join("fstone.journal");
+    let earlier = fs::read_to_string(&journal).expect("read").replace("\"id\":null,", "");
+    fs::write(&journal, earlier).expect("written");
+    for id in [None, Some(before)] {
+        assert_eq!(cleaned(&work), [""; 0]);
+        assert_eq!(fs::read(guest.join("precious")).expect("still there"), b"data");
+        killed(id);
+    }
+    assert_eq!(cleaned(&work), [""; 0]);
+    assert!(guest.join("precious").exists());
+    killed(Some(identity(&guest)));
+    assert_eq!(cleaned(&work).len(), 1);
+    assert!(!guest.exists());
 }
 
 #[test]

@@ -169,7 +169,7 @@ impl ExactSpec {
             .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
         let console_log = directory.join("console.log");
         let control = directory.join("uml");
-        let _ = fs::remove_dir_all(&control);
+        let _ = fstone_files::remove_own_tree(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
         for (name, path) in [(AGENT_LINK, &self.agent), (KERNEL_LINK, &self.kernel)] {
             let link = directory.join(name);

@@ -1,6 +1,7 @@
 //! Packages by the system's own tools, with lists and a cache of our own: nothing of the system is touched, no right
 //! is needed.
 
+use fstone_files::remove_own_tree;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -297,10 +298,7 @@ fn own_name(name: &str) -> Result<&str, FetchError> {
 }
 
 fn remove(path: &Path) -> Result<(), FetchError> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(path)(error)),
-        _ => Ok(()),
-    }
+    remove_own_tree(path).map_err(file_error(path))
 }
 
 #[cfg(test)]

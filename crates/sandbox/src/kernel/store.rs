@@ -4,9 +4,10 @@ use super::build::{self, BuildError, BuildProgress};
 use super::error::{StoreError, file_error};
 use super::identity::{Flavour, Kernel};
 use super::{fetch, unpacked};
+use fstone_files::Temporary;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// What to add.
@@ -225,13 +226,17 @@ impl Store {
 
     /// Replaced in one step: a reader sees the old or the new registry.
     fn write(&self, registry: Registry) -> Result<(), StoreError> {
-        let (path, new) = (self.path(), self.directory.join("kernels.json.new"));
+        let path = self.path();
         let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
         let inside = |path: &Path| path.strip_prefix(&directory).unwrap_or(path).to_owned();
         let kernels = registry.kernels.into_iter().map(|kernel| kernel.with_paths(inside)).collect();
         let text = serde_json::to_vec_pretty(&Registry { kernels })
             .map_err(|error| StoreError::Registry { path: path.clone(), problem: error.to_string() })?;
-        fs::write(&new, text).and_then(|()| fs::rename(&new, &path)).map_err(file_error(&path))
+        let written = Temporary::owned(&path, None).and_then(|temporary| {
+            temporary.file().write_all(&text)?;
+            temporary.replace(&path)
+        });
+        written.map_err(file_error(&path))
     }
 }
 

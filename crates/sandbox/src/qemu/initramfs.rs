@@ -4,8 +4,9 @@ use super::cpio::Archive;
 use super::error::QemuError;
 use super::modules::Set;
 use crate::kernel::interpreter_of;
+use fstone_files::Temporary;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufWriter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,9 @@ const DIRECTORIES: [&str; 9] = ["/dev", "/proc", "/sys", "/run", "/tmp", "/root"
 
 /// Writes an initramfs.
 pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &Set) -> Result<(), QemuError> {
-    let partial = path.with_extension("new");
     let error = |cause| QemuError::File { path: path.to_owned(), cause };
-    let mut archive = Archive::new(BufWriter::new(File::create(&partial).map_err(error)?));
+    let temporary = Temporary::owned(path, None).map_err(error)?;
+    let mut archive = Archive::new(BufWriter::new(temporary.file()));
     for directory in DIRECTORIES {
         archive.directory(Path::new(directory)).map_err(error)?;
     }
@@ -43,7 +44,7 @@ pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &S
     let builtin: String = modules.builtin.iter().map(|name| format!("{name}.ko\n")).collect();
     archive.file(&place.join("modules.builtin"), false, builtin.as_bytes()).map_err(error)?;
     drop(archive.finish().map_err(error)?);
-    fs::rename(&partial, path).map_err(error)
+    temporary.replace(path).map_err(error)
 }
 
 /// The shared libraries of a program, its loader among them, at the paths it will look for them; none of a static

@@ -34,7 +34,7 @@ impl UmlSpec {
         let console_log = directory.join("console.log");
         // Left over from an earlier guest in the same directory: UML would take it for a running one.
         let control = directory.join(command::CONTROL);
-        let _ = fs::remove_dir_all(&control);
+        let _ = fstone_files::remove_own_tree(&control);
         fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
 
         let preload = shim::preload(&directory).map_err(BootError::host("write the ptrace shim"))?;

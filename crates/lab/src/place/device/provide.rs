@@ -10,7 +10,7 @@ use crate::{
         undo::{Entry, IMAGE_NAME, Undo},
     },
 };
-use fstone_files::nameless_where_possible;
+use fstone_files::{FileIdentity, nameless_where_possible};
 use fstone_model::{study::DeviceSpec, units::format_duration};
 use std::{
     fs::{File, OpenOptions},
@@ -284,8 +284,9 @@ fn named_image(directory: &Path, undo: &mut Undo<'_>) -> Result<(PathBuf, FileId
     };
     // From here on it is known by its number, and used by its descriptor: neither undo nor the loop driver goes by what
     // its path leads to.
-    let id = file_id(&file.metadata().map_err(failed("examining image"))?);
-    let entry = undo.replace(entry, Entry::Image { path: image.clone(), id: Some(id) })?;
+    let facts = file.metadata().map_err(failed("examining image"))?;
+    let id = file_id(&facts);
+    let entry = undo.replace(entry, Entry::Image { path: image.clone(), id: Some(FileIdentity::of(&facts)) })?;
     Ok((image, id, file, entry))
 }
 

@@ -1,19 +1,19 @@
 //! What can be undone, and how.
 
-use super::{own, tree};
+use super::own;
 use crate::{
     command::typed,
     machine::Machine,
     place::{
-        device::{FileId, FileKind, filesystem_uuid},
+        device::{FileKind, filesystem_uuid},
         holder::{self, Whereabouts},
     },
 };
+use fstone_files::{FileIdentity, remove_tree};
 use fstone_model::dataset::Holder;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
-    os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -34,7 +34,7 @@ pub enum Entry {
         /// Where.
         path: PathBuf,
         /// Which directory; `None` while it is being made, when there is nothing in it.
-        id: Option<FileId>,
+        id: Option<FileIdentity>,
         /// The process that hung in it and could not be killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hung: Option<Holder>,
@@ -48,7 +48,7 @@ pub enum Entry {
         /// The trial's directory; the command runs in the one below that it was given.
         trial: PathBuf,
         /// Which directory.
-        id: FileId,
+        id: FileIdentity,
         /// The process that hung in it and could not be killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hung: Option<Holder>,
@@ -58,12 +58,15 @@ pub enum Entry {
         /// Where.
         path: PathBuf,
         /// Which file; `None` while it is being made, when nothing has been written to it.
-        id: Option<FileId>,
+        id: Option<FileIdentity>,
     },
     /// A guest: a directory with its sockets, its console's log and its control files, and the processes that run in it.
     Guest {
         /// Where.
         path: PathBuf,
+        /// Which directory; `None` while it is being made, when there is nothing in it.
+        #[serde(default)]
+        id: Option<FileIdentity>,
         /// What runs there.
         program: PathBuf,
     },
@@ -156,7 +159,7 @@ impl Entry {
         };
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match self {
-            Self::Guest { path, program } => {
+            Self::Guest { path, program, .. } => {
                 plain(path) && path.parent() == Some(work_directory) && name(path) == GUEST_NAME && plain(program)
             }
             Self::Tree { path, .. } => plain(path) && name(path).starts_with(TREE_PREFIX),
@@ -208,21 +211,20 @@ impl Entry {
             return Err(error);
         }
         let found = match self {
-            Self::Guest { path, .. } => look(path).map(|found| found.is_some_and(|facts| facts.is_dir())),
-            Self::Tree { path, id: None, .. } => {
+            Self::Tree { path, id: None, .. } | Self::Guest { path, id: None, .. } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir()) && is_empty_directory(path))
             }
-            Self::Tree { path, id: Some(id), .. } => {
-                look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && is_same(&facts, *id)))
+            Self::Tree { path, id: Some(id), .. } | Self::Guest { path, id: Some(id), .. } => {
+                look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && id.is(&facts)))
             }
             // What it made may be anywhere: only its command knows.
             Self::Own { .. } => Ok(true),
-            // A file in which nothing was ever written has no blocks.
+            // Its size was never set, and nothing was written to it.
             Self::Image { path, id: None } => {
-                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && facts.blocks() == 0))
+                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && facts.len() == 0))
             }
             Self::Image { path, id: Some(id) } => {
-                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && is_same(&facts, *id)))
+                look(path).map(|found| found.is_some_and(|facts| facts.is_file() && id.is(&facts)))
             }
             Self::ZramToCome { existing } => new_zram(machine, existing).map(|found| found.is_some()),
             Self::Zram { index, size_bytes } => machine.devices.zrams().map(|zrams| {
@@ -247,11 +249,13 @@ impl Entry {
             return Ok(());
         }
         let result = match self {
-            Self::Tree { path, id: None, .. } => fs::remove_dir(path),
-            Self::Tree { path, id: Some(id), .. } => tree::remove(path, *id),
+            Self::Tree { path, id: None, .. } | Self::Guest { path, id: None, .. } => fs::remove_dir(path),
+            Self::Tree { path, id: Some(id), .. } => remove_tree(path, *id),
             Self::Own { remove, trial, id, .. } => own::remove(remove, trial, *id),
             Self::Image { path, .. } => fs::remove_file(path),
-            Self::Guest { path, program } => remove_guest(machine, path, program),
+            Self::Guest { path, id: Some(id), program } => {
+                super::processes::end_in(path, program).and_then(|()| remove_tree(path, *id))
+            }
             Self::ZramToCome { existing } => match new_zram(machine, existing) {
                 Ok(Some(index)) => remove_zram(machine, index),
                 Ok(None) => Ok(()),
@@ -276,22 +280,6 @@ fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Whether it is the file that was made. Its device's number is not compared: a reboot may change it.
-fn is_same(facts: &fs::Metadata, id: FileId) -> bool {
-    facts.ino() == id.inode
-}
-
-/// Kills what is left of a guest, and removes its directory, in which only fstone and the guest's own kernel have made
-/// anything; never across a mount.
-fn remove_guest(machine: &Machine, path: &Path, program: &Path) -> io::Result<()> {
-    super::processes::end_in(path, program)?;
-    if machine.mounter.mounts()?.iter().any(|mount| mount.target.starts_with(path)) {
-        return Err(io::Error::other("something is mounted in it"));
-    }
-    // Follows no symbolic link.
-    fs::remove_dir_all(path)
 }
 
 fn is_empty_directory(path: &Path) -> bool {

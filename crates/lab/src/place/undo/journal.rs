@@ -5,12 +5,13 @@ use super::{
     entry::{By, JOURNAL_NAME},
 };
 use crate::{machine::Machine, place::holder};
+use fstone_files::open_or_create;
 use fstone_model::{dataset::Holder, text};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read, Seek, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -153,14 +154,7 @@ impl<'m> Undo<'m> {
     pub(super) fn open(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
         let path = work_directory.join(JOURNAL_NAME);
         let failed = |cause| JournalError::File { path: path.clone(), cause };
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(failed)?;
+        let file = open_or_create(&path, true).map_err(failed)?;
         let facts = file.metadata().map_err(failed)?;
         if facts.uid() != rustix::process::geteuid().as_raw() || facts.mode() & 0o022 != 0 {
             return Err(JournalError::Untrusted(path));
@@ -397,7 +391,7 @@ mod tests {
             Entry::Image { path: precious.clone(), id: None },
             Entry::Tree { path: elsewhere(), id: None, hung: None },
             Entry::Tree { path: "/home/../etc/fstone-load-1".into(), id: None, hung: None },
-            Entry::Guest { path: elsewhere(), program: "/bin/true".into() },
+            Entry::Guest { path: elsewhere(), id: None, program: "/bin/true".into() },
             Entry::QueueSetting { device: (7, 0), name: "../../x".into(), before: "1".into(), after: None },
         ] {
             write(&entry);

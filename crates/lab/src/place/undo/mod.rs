@@ -13,10 +13,8 @@ mod entry;
 mod journal;
 mod own;
 mod processes;
-mod tree;
 
 pub use clean::{CleanError, Leftover, clean};
 pub use entry::{Entry, UndoError};
 pub(crate) use entry::{GUEST_NAME, IMAGE_NAME, TREE_PREFIX};
 pub use journal::{JournalError, Undo};
-pub(crate) use tree::remove as remove_tree;

@@ -3,9 +3,9 @@
 use crate::{
     command::{CommandLine, CommandRunner, NOT_FOUND, SystemRunner},
     filesystem::OWN_DIRECTORY,
-    place::device::{FileId, file_id},
     stop::Stop,
 };
+use fstone_files::FileIdentity;
 use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
 /// How long it may take.
@@ -13,9 +13,9 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs the command in the directory that it was given, and nowhere else: with a relative path in it, it would remove
 /// something of somebody's in any other.
-pub(super) fn remove(command: &[String], trial: &Path, id: FileId) -> io::Result<()> {
+pub(super) fn remove(command: &[String], trial: &Path, id: FileIdentity) -> io::Result<()> {
     let directory = trial.join(OWN_DIRECTORY);
-    let is_own = fs::symlink_metadata(trial).is_ok_and(|facts| facts.is_dir() && file_id(&facts).inode == id.inode);
+    let is_own = fs::symlink_metadata(trial).is_ok_and(|facts| facts.is_dir() && id.is(&facts));
     if !is_own || !fs::symlink_metadata(&directory).is_ok_and(|facts| facts.is_dir()) {
         let words = format!(
             "{}, in which it must run, is gone; remove what is left by hand, then delete its line from the journal",
@@ -53,7 +53,7 @@ mod tests {
         let place = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let trial = place.path().join("fstone-load-1-1");
         fs::create_dir_all(trial.join(OWN_DIRECTORY)).expect("made");
-        let id = file_id(&fs::symlink_metadata(&trial).expect("there"));
+        let id = FileIdentity::of(&fs::symlink_metadata(&trial).expect("there"));
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
         remove(&words(&["touch", "ran"]), &trial, id).expect("it ends well");
         assert!(trial.join(OWN_DIRECTORY).join("ran").exists());

@@ -14,25 +14,25 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
+use fstone_files::OwnDirectory;
 use fstone_model::{
     Outcome, Step, Workload,
     metric::{Figure, catalog},
     outcome::Reason,
-    ranks::{REPORT_FILE, RankNews, RankOutcome, RankTask, RanksReport, TABLE_FILE},
+    ranks::{REPORT_FILE, RankNews, RankOutcome, RankTask, RanksReport},
     workload::Launch,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read, Write},
-    os::unix::fs::FileTypeExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// The directory in which ranks find their load and leave its report: this name with the first number that is free.
-const DIRECTORY: &str = "fstone-ranks-";
+/// How the name of the directory begins in which ranks find their load and leave its report.
+const PREFIX: &str = "fstone-ranks-";
 /// Files in it.
 const TASK: &str = "task.json";
 const NEWS: &str = "news";
@@ -67,7 +67,7 @@ impl Session {
         let above = self.meeting_place();
         if self.mounted {
             // It is the work directory, which nobody else uses meanwhile.
-            remove_left(&above).map_err(work)?;
+            OwnDirectory::remove_left(&above, PREFIX);
         }
         let place = Meeting::make(&above).map_err(work)?;
         let directories = match &self.own {
@@ -79,13 +79,13 @@ impl Session {
             directories,
             seed: self.seed,
             measure_null: self.measure_null,
-            results: place.0.clone(),
+            results: place.0.path().to_owned(),
             news: place.news(),
         };
         let json = serde_json::to_vec(&task).map_err(io::Error::from);
         json.and_then(|json| fs::write(place.task(), json)).map_err(work)?;
         let mut command = command(launch, &place.task()).map_err(work)?;
-        let apart = Apart::new(&used(&command, &[&place.0, &self.place]));
+        let apart = Apart::new(&used(&command, &[place.0.path(), &self.place]));
         // What is mounted here is on no other node, and so are its ranks.
         let other_nodes = !self.mounted && self.own.is_none();
         command.env.extend(apart.variables(other_nodes));
@@ -225,58 +225,27 @@ fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
     })
 }
 
-/// Removes such directories that a kill left: they have the pipe in them, and nothing that ranks do not make.
-fn remove_left(above: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(above)? {
-        let path = entry?.path();
-        let named = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_prefix(DIRECTORY));
-        let is_pipe = || fs::symlink_metadata(path.join(NEWS)).is_ok_and(|of| of.file_type().is_fifo());
-        if named.is_none_or(|number| number.parse::<u32>().is_err()) || path.is_symlink() || !is_pipe() {
-            continue;
-        }
-        let own =
-            |name: &str| [TASK, NEWS, REPORT_FILE, TABLE_FILE].contains(&name.strip_suffix(".new").unwrap_or(name));
-        let files = fs::read_dir(&path)?.map(|file| Ok(file?.file_name())).collect::<io::Result<Vec<_>>>()?;
-        if files.iter().all(|name| name.to_str().is_some_and(own)) {
-            files.iter().try_for_each(|name| fs::remove_file(path.join(name)))?;
-            fs::remove_dir(&path)?;
-        }
-    }
-    Ok(())
-}
-
 /// A directory in which this process and the ranks exchange files; it is removed with this value.
-struct Meeting(PathBuf);
+struct Meeting(OwnDirectory);
 
 impl Meeting {
     fn make(above: &Path) -> io::Result<Self> {
-        for number in 0_u32.. {
-            let path = above.join(format!("{DIRECTORY}{number}"));
-            match fs::create_dir(&path) {
-                // Somebody's own, or left by a kill.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => {
-                    made?;
-                    let meeting = Self(path);
-                    mknodat(CWD, meeting.news(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-                    return Ok(meeting);
-                }
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let meeting = Self(OwnDirectory::make(above, PREFIX)?);
+        mknodat(CWD, meeting.news(), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        Ok(meeting)
     }
 
     fn task(&self) -> PathBuf {
-        self.0.join(TASK)
+        self.0.path().join(TASK)
     }
 
     fn news(&self) -> PathBuf {
-        self.0.join(NEWS)
+        self.0.path().join(NEWS)
     }
 
     /// The report of rank 0; `None` if it wrote none.
     fn report(&self) -> io::Result<Option<RanksReport>> {
-        let file = match File::open(self.0.join(REPORT_FILE)) {
+        let file = match File::open(self.0.path().join(REPORT_FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             other => other?,
         };
@@ -323,13 +292,6 @@ impl Meeting {
     }
 }
 
-impl Drop for Meeting {
-    fn drop(&mut self) {
-        // What a kill leaves in a work directory is removed by the next one.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,27 +306,5 @@ mod tests {
             figures(&ranks, None).iter().any(|figure| figure.metric == catalog::PROCESS_CPU.name)
         };
         assert!(has_it(1) && !has_it(2));
-    }
-
-    #[test]
-    fn only_what_ranks_left_is_removed() {
-        let above = tempfile::tempdir().expect("a directory");
-        let path = |name: &str| above.path().join(name);
-        for name in ["fstone-ranks", "fstone-ranks-0", "fstone-ranks-mine", "fstone-ranks-2"] {
-            fs::create_dir(path(name)).expect("made");
-            fs::write(path(name).join(REPORT_FILE), "mine").expect("written");
-        }
-        fs::create_dir(path("fstone-ranks-2/mine")).expect("made");
-        let pipe = path("fstone-ranks-2/news");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR, 0).expect("made");
-        // As a kill leaves it.
-        std::mem::forget(Meeting::make(above.path()).expect("made"));
-        assert!(path("fstone-ranks-1/news").exists(), "the first name that is free");
-        remove_left(above.path()).expect("removed");
-        let mut left: Vec<_> =
-            fs::read_dir(above.path()).expect("read").map(|one| one.expect("read").file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["fstone-ranks", "fstone-ranks-0", "fstone-ranks-2", "fstone-ranks-mine"]);
-        assert!(pipe.exists());
     }
 }

@@ -19,9 +19,12 @@ pub use report::{BuildError, BuildProgress};
 
 use super::error::file_error;
 use super::identity::{Flavour, Kernel};
+use fstone_files::{Temporary, remove_own_tree};
 use make::{missing_tools, run_make};
 use sha2::{Digest, Sha256};
 use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -78,7 +81,7 @@ pub(super) fn build(
         let release = make_in(&place, &source, tell).inspect_err(|error| {
             // Nothing can be made of what was unpacked, and its log says no more than the error.
             if matches!(error, BuildError::NoArchive { .. } | BuildError::NoTree(_) | BuildError::LeadsOut { .. }) {
-                let _ = fs::remove_dir_all(&place);
+                let _ = remove_own_tree(&place);
             }
         })?;
         let built = place.join("source").join(source::BUILT).join("linux");
@@ -94,16 +97,20 @@ pub(super) fn build(
         if source.is_tree() && changed()? {
             // make goes by times: what it built of other contents would stay if they were put back with their old times.
             let objects = place.join("source").join(source::BUILT);
-            fs::remove_dir_all(&objects).map_err(file_error(&objects))?;
+            remove_own_tree(&objects).map_err(file_error(&objects))?;
             return Err(BuildError::Changed(source.told().to_owned()));
         }
         fs::create_dir_all(&home).map_err(file_error(&home))?;
         fs::write(&noted, &release).map_err(file_error(&noted))?;
         // Whole or not at all.
-        let new = home.join("linux.new");
-        fs::copy(&built, &new).and_then(|_| fs::rename(&new, &binary)).map_err(file_error(&binary))?;
+        let whole = Temporary::owned(&binary, None).and_then(|temporary| {
+            io::copy(&mut fs::File::open(&built)?, &mut temporary.file())?;
+            temporary.file().set_permissions(fs::Permissions::from_mode(0o755))?;
+            temporary.replace(&binary)
+        });
+        whole.map_err(file_error(&binary))?;
         if !source.is_tree() {
-            fs::remove_dir_all(&place).map_err(file_error(&place))?;
+            remove_own_tree(&place).map_err(file_error(&place))?;
         }
     }
     source.discard();

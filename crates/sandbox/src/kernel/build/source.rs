@@ -4,6 +4,7 @@ use super::super::error::{StoreError, file_error};
 use super::super::fetch::{Archive, unpack_anew};
 use super::make::run;
 use super::report::{BuildError, BuildProgress};
+use fstone_files::remove_own_tree;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -153,7 +154,7 @@ impl KernelSource {
     /// Removes what was fetched: hundreds of megabytes.
     pub(super) fn discard(&self) {
         if let Some(fetched) = &self.fetched {
-            let _ = fs::remove_dir_all(fetched);
+            let _ = remove_own_tree(fetched);
         }
     }
 
@@ -245,7 +246,7 @@ fn unpack(archive: &Path, place: &Path) -> Result<(), BuildError> {
     let unpacked = place.with_file_name("unpacked");
     let cleared = |path: &Path| -> io::Result<()> {
         match fs::symlink_metadata(path) {
-            Ok(data) if data.is_dir() => fs::remove_dir_all(path),
+            Ok(data) if data.is_dir() => remove_own_tree(path),
             Ok(_) => fs::remove_file(path),
             Err(_) => Ok(()),
         }
@@ -335,7 +336,7 @@ fn clear(place: &Path) -> io::Result<()> {
         if entry.file_name() == BUILT {
             continue;
         }
-        if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path())? } else { fs::remove_file(entry.path())? }
+        if entry.file_type()?.is_dir() { remove_own_tree(&entry.path())? } else { fs::remove_file(entry.path())? }
     }
     Ok(())
 }

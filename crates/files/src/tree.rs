@@ -1,0 +1,302 @@
+//! Directories of fstone's own, and removing them with all that is in them and nothing that is not.
+//!
+//! Nothing here goes by a name alone. This is the only place that removes what is in a directory.
+
+use crate::{Owner, temporary};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, openat, openat2, renameat_with,
+    unlinkat,
+};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Which file or directory something is, so that another that took its name is told from it. A number is given again as soon as
+/// its file is gone, so the moment at which it was made counts as well, where the filesystem keeps that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileIdentity {
+    /// Number of its filesystem's device: (major, minor). A reboot or another mount may change it.
+    pub device: (u32, u32),
+    /// Its number on that filesystem.
+    pub inode: u64,
+    /// When it was made, in nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_unix_ns: Option<u64>,
+}
+
+impl FileIdentity {
+    /// Of what was looked at.
+    #[must_use]
+    pub fn of(facts: &Metadata) -> Self {
+        let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        Self {
+            device: (rustix::fs::major(facts.dev()), rustix::fs::minor(facts.dev())),
+            inode: facts.ino(),
+            made_unix_ns: made.and_then(|made| u64::try_from(made.as_nanos()).ok()),
+        }
+    }
+
+    /// Whether what was looked at is the same file or directory.
+    #[must_use]
+    pub fn is(self, facts: &Metadata) -> bool {
+        let found = Self::of(facts);
+        self.inode == found.inode
+            && match (self.made_unix_ns, found.made_unix_ns) {
+                (Some(made), Some(found)) => made == found,
+                _ => self.device == found.device,
+            }
+    }
+}
+
+/// Removes a directory that was made before.
+///
+/// The argument why nothing else goes: the directory is opened and recognised by its identity, and everything is removed
+/// relative to that descriptor. To every directory below the kernel itself is told to follow no symbolic link, to leave
+/// the directory by no name, and to cross into no mount (`RESOLVE_NO_XDEV`), a bind mount included. So what is removed
+/// is in the tree that was made, whatever is renamed, linked or mounted meanwhile.
+///
+/// # Errors
+/// EXDEV where something is mounted in it; what is left then stays.
+pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
+    let top = File::from(openat(CWD, path, DIRECTORY, Mode::empty())?);
+    if !identity.is(&top.metadata()?) {
+        return Err(io::Error::other("another directory has taken its place"));
+    }
+    empty(top.as_fd())?;
+    fs::remove_dir(path)
+}
+
+/// The same with a directory in one of fstone's own, where nothing else has its name. It belongs to this user. A missing one
+/// counts as removed.
+///
+/// # Errors
+/// As [`remove_tree`]; if it is no directory, or belongs to somebody else.
+pub fn remove_own_tree(path: &Path) -> io::Result<()> {
+    let top = match openat(CWD, path, DIRECTORY, Mode::empty()) {
+        Ok(top) => File::from(top),
+        Err(Errno::NOENT) => return Ok(()),
+        Err(errno) => return Err(errno.into()),
+    };
+    let facts = top.metadata()?;
+    if !is_own(&facts) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"));
+    }
+    remove_tree(path, FileIdentity::of(&facts))
+}
+
+/// A directory for its owner alone, under a name that nobody can guess, with the number of the directory in it. It is removed with
+/// this value. Its maker holds a lock on it, by which what a killed process left is known.
+#[derive(Debug)]
+pub struct OwnDirectory {
+    path: PathBuf,
+    identity: FileIdentity,
+    /// Holds the lock.
+    _handle: File,
+}
+
+impl OwnDirectory {
+    /// Makes one in a directory that is there. Its name begins with `prefix`.
+    ///
+    /// # Errors
+    /// Those of mkdir(2) and rename(2).
+    pub fn make(above: &Path, prefix: &str) -> io::Result<Self> {
+        let parent = openat(CWD, above, DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;
+        let word = temporary::unguessable()?;
+        let first = format!("{prefix}{word}");
+        mkdirat(&parent, &first, Mode::RWXU)?;
+        let handle = File::from(openat(&parent, &first, DIRECTORY, Mode::empty())?);
+        let facts = handle.metadata()?;
+        if !is_own(&facts) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another directory has taken its place"));
+        }
+        // Before it has the name by which it can be removed. Without locks, nobody else can have one either.
+        let _ = flock(&handle, FlockOperation::NonBlockingLockExclusive);
+        let name = own_name(prefix, &word, facts.ino());
+        renameat_with(&parent, &first, &parent, &name, rustix::fs::RenameFlags::empty())?;
+        Ok(Self { path: above.join(name), identity: FileIdentity::of(&facts), _handle: handle })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes those that killed processes left in a directory that machines do not share. What cannot be removed stays.
+    pub fn remove_left(above: &Path, prefix: &str) {
+        for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let Ok(handle) = openat(CWD, &path, DIRECTORY, Mode::empty()).map(File::from) else { continue };
+            let is_left = handle.metadata().is_ok_and(|facts| {
+                let word = name.to_str().and_then(|name| name.strip_prefix(prefix)?.get(..32));
+                is_own(&facts) && word.is_some_and(|word| *name == *own_name(prefix, word, facts.ino()))
+            });
+            if is_left && flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                let _ = handle.metadata().and_then(|facts| remove_tree(&path, FileIdentity::of(&facts)));
+            }
+        }
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        // Nobody can handle an error here.
+        let _ = remove_tree(&self.path, self.identity);
+    }
+}
+
+fn own_name(prefix: &str, word: &str, inode: u64) -> String {
+    format!("{prefix}{word}-{inode}")
+}
+
+/// Whether something belongs to this user, or to the user who called sudo.
+fn is_own(facts: &Metadata) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    facts.uid() == user || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
+    loop {
+        // A directory may hide names from a reader that removes them as it goes: it is read until it is empty.
+        let mut found = false;
+        for entry in Dir::read_from(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            found = true;
+            match unlinkat(directory, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                // EPERM is what POSIX has for a directory, and what an immutable file gives.
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+                    let below = match openat2(directory, name, DIRECTORY, Mode::empty(), resolve) {
+                        Ok(below) => below,
+                        Err(Errno::XDEV) => return Err(io::Error::other("something is mounted in it")),
+                        Err(Errno::NOTDIR) => return Err(Errno::PERM.into()),
+                        Err(errno) => return Err(errno.into()),
+                    };
+                    empty(below.as_fd())?;
+                    drop(below);
+                    unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        if !found {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    fn id(path: &Path) -> FileIdentity {
+        FileIdentity::of(&fs::symlink_metadata(path).expect("there"))
+    }
+
+    #[test]
+    fn all_of_a_tree_goes_and_nothing_it_points_to() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let (tree, other) = (place.path().join("tree"), place.path().join("other"));
+        fs::create_dir_all(tree.join("a/b/c")).expect("made");
+        fs::create_dir(&other).expect("made");
+        fs::write(other.join("precious"), "data").expect("written");
+        for number in 0..3000 {
+            fs::write(tree.join(format!("a/b/{number}")), "").expect("written");
+        }
+        symlink(&other, tree.join("link")).expect("linked");
+        symlink(other.join("precious"), tree.join("a/link")).expect("linked");
+        assert!(remove_tree(&tree, id(&other)).is_err(), "not the directory that was made");
+        assert!(tree.join("a/b/c").exists());
+        remove_tree(&tree, id(&tree)).expect("removed");
+        assert!(!tree.exists());
+        assert_eq!(fs::read(other.join("precious")).expect("still there"), b"data");
+        symlink(&other, &tree).expect("linked");
+        assert!(remove_tree(&tree, id(&other)).is_err(), "a link in the directory's place");
+        assert!(other.join("precious").exists());
+    }
+
+    #[test]
+    fn a_mount_in_a_tree_is_not_entered() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: mounting needs root");
+            return;
+        }
+        let place = tempfile::tempdir().expect("temporary directory");
+        let (tree, other) = (place.path().join("tree"), place.path().join("other"));
+        fs::create_dir_all(tree.join("a/mounted")).expect("made");
+        fs::create_dir(&other).expect("made");
+        fs::write(other.join("precious"), "data").expect("written");
+        // A bind mount of the same filesystem: its device number gives nothing away.
+        let bind = Command::new("mount").arg("--bind").args([&other, &tree.join("a/mounted")]).status();
+        assert!(bind.expect("mount starts").success());
+        let refused = remove_tree(&tree, id(&tree)).map_err(|error| error.to_string());
+        let precious = other.join("precious").exists();
+        assert!(Command::new("umount").arg(tree.join("a/mounted")).status().expect("umount starts").success());
+        assert_eq!(refused, Err("something is mounted in it".to_owned()));
+        assert!(precious);
+        remove_tree(&tree, id(&tree)).expect("removed");
+        assert!(other.join("precious").exists());
+    }
+
+    #[test]
+    fn a_number_that_was_given_again_is_another_directory() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let tree = place.path().join("tree");
+        fs::create_dir(&tree).expect("made");
+        let before = id(&tree);
+        if before.made_unix_ns.is_none() {
+            return eprintln!("skipped: this filesystem does not keep when a directory was made");
+        }
+        fs::remove_dir(&tree).expect("empty");
+        // ext4 gives the same number again.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::create_dir(&tree).expect("made");
+        fs::write(tree.join("precious"), "data").expect("written");
+        let error = remove_tree(&tree, FileIdentity { inode: id(&tree).inode, ..before }).expect_err("another");
+        assert!(error.to_string().contains("another directory"), "{error}");
+        assert!(tree.join("precious").exists());
+        // Where the moment is not known, the device has to be the same.
+        let (now, elsewhere) = (FileIdentity { made_unix_ns: None, ..id(&tree) }, (1, 1));
+        assert!(!FileIdentity { device: elsewhere, ..now }.is(&fs::metadata(&tree).expect("there")));
+        remove_tree(&tree, now).expect("the same");
+    }
+
+    #[test]
+    fn an_own_directory_is_private_and_what_a_kill_left_of_one_is_known() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let (living, killed) = (OwnDirectory::make(place.path(), "x-"), OwnDirectory::make(place.path(), "x-"));
+        let (living, killed) = (living.expect("made"), killed.expect("made"));
+        assert_eq!(fs::metadata(living.path()).expect("there").mode() & 0o7777, 0o700);
+        let left = killed.path().to_owned();
+        fs::write(left.join("file"), "").expect("written");
+        // As a kill leaves it: it is there and not locked.
+        flock(&killed._handle, FlockOperation::Unlock).expect("unlocked");
+        let kept = ["x-", "x-0", &format!("x-{}-1", "0".repeat(32)), "y-0"].map(|name| place.path().join(name));
+        kept.iter().for_each(|path| fs::create_dir(path).expect("made"));
+        OwnDirectory::remove_left(place.path(), "x-");
+        assert!(!left.exists() && living.path().exists());
+        assert!(kept.iter().all(|path| path.exists()));
+        let path = living.path().to_owned();
+        drop(living);
+        assert!(!path.exists());
+        symlink(&kept[0], &path).expect("linked");
+        remove_own_tree(&path).expect_err("a link is not followed");
+        remove_own_tree(&kept[1]).expect("this user's");
+        remove_own_tree(&kept[1]).expect("it is gone");
+        assert!(kept[0].exists() && !kept[1].exists());
+    }
+}
