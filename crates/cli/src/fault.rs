@@ -2,13 +2,12 @@
 //! is documented.
 
 use crate::{exit::Exit, paths, terminal::tell};
-use fstone_files::Owner;
+use fstone_files::Temporary;
 use fstone_lab::{machine::Machine, place::undo::clean};
 use std::{
     backtrace::Backtrace,
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, fchown},
     panic::{self, AssertUnwindSafe, PanicHookInfo},
     path::{Path, PathBuf},
     sync::{
@@ -103,11 +102,9 @@ fn write(directory: &Path, entry: &str) -> io::Result<PathBuf> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let path = directory.join(format!("fault-{now}-{}-{number}.log", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    if let Some(owner) = Owner::caller() {
-        fchown(&file, Some(owner.user), Some(owner.group))?;
-    }
-    file.write_all(entry.as_bytes())?;
+    let temporary = Temporary::beside(&path)?;
+    temporary.file().write_all(entry.as_bytes())?;
+    temporary.publish(&path)?;
     Ok(path)
 }
 

@@ -5,6 +5,7 @@
 use super::changed::changed;
 use crate::terminal;
 use fstone_analysis::text::counted;
+use fstone_files::unguessable;
 use fstone_lab::run::carry_out::{Recorder, RecorderError};
 use fstone_model::{
     Dataset, Inventory, Trial,
@@ -141,9 +142,11 @@ impl<'a> Begun<'a> {
     pub(super) fn close(mut self, whole: &[u32]) {
         for block in whole {
             self.unwritten.remove(block);
-            // One that stays is looked at by nobody who has the block.
+            // One that stays is looked at by nobody who has the block. A name alone does not make it one of this run.
             for part in self.parts(*block) {
-                let _ = fs::remove_file(part);
+                if bundle::read(&part).is_ok_and(|part| part.run.identified() == self.run.identified()) {
+                    let _ = fs::remove_file(part);
+                }
             }
         }
         self.write();
@@ -180,8 +183,7 @@ impl<'a> Begun<'a> {
         let run = Run { blocks: vec![origin], finished_unix_ns: None, ..self.run.clone() };
         let mut trials: Vec<Trial> = self.trials.iter().filter(of_block).cloned().collect();
         trials.sort_by_key(|trial| trial.position);
-        let new = path.with_extension("begun-new");
-        let _ = fs::remove_file(&new);
+        let new = path.with_extension(format!("{}.begun-new", unguessable()?));
         bundle::write(Dataset { run, trials }, &new)?;
         Ok(fs::rename(&new, path)?)
     }

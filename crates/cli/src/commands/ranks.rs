@@ -10,6 +10,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
+use fstone_files::Temporary;
 use fstone_model::{
     Workload,
     ranks::{REPORT_FILE, RankNews, RankOutcome, RanksReport, TABLE_FILE},
@@ -365,8 +366,8 @@ impl Results {
         let json = serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(std::io::Error::from);
         let files = [(REPORT_FILE, json), (TABLE_FILE, Ok(fstone_report::ranks_csv(report)))];
         for (name, text) in files.into_iter().chain(more.into_iter().map(|(name, text)| (name, Ok(text)))) {
-            let (path, made) = (directory.join(name), directory.join(format!("{name}.new")));
-            let written = text.and_then(|text| write_anew(&made, &text)).and_then(|()| fs::rename(&made, &path));
+            let path = directory.join(name);
+            let written = text.and_then(|text| write_whole(&path, &text));
             if let (Err(error), false) = (written, self.told) {
                 self.told = true;
                 self.exit = Exit::LabFailed;
@@ -389,10 +390,11 @@ fn only_interrupted(report: &RanksReport) -> bool {
     })
 }
 
-/// Writes a new file. Whatever had its name, perhaps a link, is removed and not followed.
-fn write_anew(path: &Path, text: &str) -> io::Result<()> {
-    paths::remove_file(path)?;
-    File::create_new(path)?.write_all(text.as_bytes())
+/// Writes a file that replaces one of its name when it is whole. A link of its name is replaced and not followed.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let temporary = Temporary::beside(path)?;
+    temporary.file().write_all(text.as_bytes())?;
+    temporary.replace(path)
 }
 
 impl Conclusion for Results {

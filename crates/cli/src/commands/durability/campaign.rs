@@ -9,6 +9,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_analysis::text::counted;
 use fstone_engine::sequences::Sequence;
+use fstone_files::open_or_create;
 use fstone_lab::run::explore::{Explorer, SequenceFound};
 use fstone_model::{
     fnv::fnv1a,
@@ -18,7 +19,7 @@ use fstone_model::{
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, VecDeque},
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -106,8 +107,7 @@ impl Campaign {
         let head = setting.written().to_string();
         let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, fnv1a(head.as_bytes())));
         let failed = || format!("cannot use {}", path.display());
-        let open = OpenOptions::new().append(true).read(true).create(true).open(&path);
-        let mut file = open.with_context(failed).or_exit(Exit::LabFailed)?;
+        let mut file = open_or_create(&path, true).with_context(failed).or_exit(Exit::LabFailed)?;
         if let Err(errno) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             let words =
                 format!("{}: another fstone is working on these sequences ({errno}); wait for it", path.display());

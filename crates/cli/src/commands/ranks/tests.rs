@@ -78,6 +78,10 @@ fn three(on_error: &str, fails: bool) -> (Vec<(u32, bool)>, RanksReport) {
     let place = tempfile::tempdir().expect("a directory");
     let (files, results) = (place.path().join("files"), place.path().join("results"));
     fs::create_dir(&files).expect("made");
+    fs::create_dir(&results).expect("made");
+    // Files of the user's own, of names that a temporary file might have.
+    let mine = [REPORT_FILE, TABLE_FILE].map(|name| results.join(format!("{name}.new")));
+    mine.iter().for_each(|path| fs::write(path, "mine").expect("written"));
     let course = Arc::new(Meets::default());
     let patient = Duration::from_secs(60);
     let load = || Load {
@@ -105,6 +109,8 @@ fn three(on_error: &str, fails: bool) -> (Vec<(u32, bool)>, RanksReport) {
             remove_files(&files.join("rank1"));
         }
     });
+    assert!(mine.iter().all(|path| fs::read(path).is_ok_and(|content| content == b"mine")), "they stay");
+    assert_eq!(fs::read_dir(&results).expect("readable").count(), 4, "nothing is left beside the results");
     let report = locked(&course.report).take().expect("rank 0 showed it");
     let mut met = std::mem::take(&mut *locked(&course.met));
     met.sort_unstable();
