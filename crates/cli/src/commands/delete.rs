@@ -4,7 +4,7 @@ use super::{
     Context, RunState, elsewhere,
     list::utc,
     reaches::forget_begun,
-    report::{page_name, usual_directory, write_index},
+    report::{is_page, page_name, usual_directory, write_index},
     slurm,
     stored::{no_such_run, open},
 };
@@ -23,7 +23,8 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
     drop(open(context)?);
     let mut store = context.open_store()?;
     let (runs, baselines) = (store.runs().or_exit(Exit::LabFailed)?, store.baselines().or_exit(Exit::LabFailed)?);
-    let (mut listed, mut homes) = (String::new(), Vec::new());
+    let (mut listed, mut homes, mut pages) = (String::new(), Vec::new(), Vec::new());
+    let directory = usual_directory(context);
     let wanted: BTreeSet<u64> = arguments.runs.iter().copied().collect();
     for number in &wanted {
         let Some(run) = runs.iter().find(|run| run.id == *number) else {
@@ -32,9 +33,10 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
         };
         refuse_running(run)?;
         // What was imported has its directory where it was begun.
-        if run.imported_unix_ns.is_none() {
-            homes.extend(slurm::to_delete(context, &store.figures(*number).or_exit(Exit::LabFailed)?.run, *number)?);
-        }
+        let home = match run.imported_unix_ns {
+            None => slurm::to_delete(context, &store.figures(*number).or_exit(Exit::LabFailed)?.run, *number)?,
+            Some(_) => None,
+        };
         let _ = write!(
             listed,
             "run {number}: {}, started {}, {}, {}",
@@ -50,6 +52,16 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             let _ = write!(listed, ", baseline {}", text::line(&baseline.name));
         }
         listed.push('\n');
+        // A store may come from outside: what it names goes only if it says itself that it is fstone's.
+        if let Some(home) = home.as_ref().filter(|home| home.is_marked()) {
+            let _ = writeln!(listed, "  with its directory {}", home.path().display());
+        }
+        homes.extend(home);
+        let page = directory.join(page_name(&run.study, run.id, &run.identity));
+        if is_page(&page) {
+            let _ = writeln!(listed, "  with its page {}", page.display());
+            pages.push(page);
+        }
     }
     if !arguments.yes {
         let agreed = terminal::is_interactive() && terminal::agrees(&format!("{listed}Delete for good?"));
@@ -66,7 +78,8 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
         return Err(Failure::new(Exit::CannotHere, words));
     }
     notes.into_iter().for_each(|forget| forget());
-    let mut deleted: String = listed.lines().map(|line| format!("deleted {line}\n")).collect();
+    let runs_alone = listed.lines().filter(|line| !line.starts_with("  with its "));
+    let mut deleted: String = runs_alone.map(|line| format!("deleted {line}\n")).collect();
     for home in &homes {
         // The run is gone by now: whatever becomes of this, its pages and the index follow.
         match slurm::delete(home) {
@@ -76,12 +89,10 @@ pub(crate) fn delete(context: &Context, arguments: &DeleteArguments) -> CommandR
             }
         }
     }
-    let directory = usual_directory(context);
     let gone: Vec<RunSummary> = runs.into_iter().filter(|run| wanted.contains(&run.id)).collect();
     let mut removed = false;
-    for run in &gone {
-        let page = directory.join(page_name(&run.study, run.id, &run.identity));
-        match std::fs::remove_file(&page) {
+    for page in &pages {
+        match std::fs::remove_file(page) {
             Ok(()) => {
                 removed = true;
                 let _ = writeln!(deleted, "deleted its page {}", page.display());

@@ -128,6 +128,16 @@ pub(crate) fn write_index(store: &Store, directory: &Path, deleted: &[RunSummary
     documents::write(&index, fstone_report::html::index(&entries))
 }
 
+/// Whether a file is a run's page that fstone wrote.
+pub(crate) fn is_page(path: &Path) -> bool {
+    let head = fstone_files::regular(path).ok().flatten().and_then(|path| {
+        let mut head = Vec::new();
+        File::open(path).ok()?.take(HEAD as u64).read_to_end(&mut head).ok()?;
+        Some(head)
+    });
+    head.is_some_and(|head| fstone_report::html::is_page(&String::from_utf8_lossy(&head)))
+}
+
 /// Stores that may have an index in one directory.
 const INDEXES: u32 = 100;
 

@@ -363,3 +363,44 @@ fn the_server_shows_the_store_to_who_has_its_address() {
     );
     assert!(changed.is_ok_and(|rows| rows > 0) && after.contains("changed by hand"), "it shows what was: {after}");
 }
+
+/// A store from elsewhere says that its run was distributed by Slurm, by way of a directory of this user's.
+#[test]
+fn a_store_that_names_a_directory_removes_nothing_in_it() {
+    let bench = exported();
+    let (above, directory) = (bench.path("home"), bench.path("home/Documents"));
+    fs::create_dir_all(&directory).expect("made");
+    let mine =
+        ["plan.fstone", "task.sh", "jobs.json", "block-1.fstone", "task-1_1.log"].map(|name| directory.join(name));
+    mine.iter().for_each(|path| fs::write(path, "mine").expect("written"));
+    let command =
+        serde_json::json!(["fstone", "run", "./tiny.toml", "--slurm", "--slurm-directory", above]).to_string();
+    let store = rusqlite::Connection::open(bench.store()).expect("it is there");
+    let sql = "UPDATE runs SET identity = 'Documents', command = ?1, study = 'mine' WHERE run = 1";
+    assert_eq!(store.execute(sql, [command]).expect("changed"), 1);
+    drop(store);
+    // A page of the user's own of the name that the run's has.
+    let reports = bench.store().with_file_name("reports");
+    fs::create_dir_all(&reports).expect("made");
+    let page = reports.join("mine-1-Document.html");
+    fs::write(&page, "<!doctype html><title>Mine</title>").expect("written");
+
+    let (status, _, err) = bench.run(&["delete", "1"]);
+    assert!(status == 3 && !err.contains("with its"), "{status}: {err}");
+    let (status, out, err) = bench.run(&["delete", "1", "--yes"]);
+    assert!(status == 0 && out.contains("nothing in it says that it was made for this run"), "{status}: {out}{err}");
+    assert!(mine.iter().all(|path| path.exists()) && page.exists());
+}
+
+#[test]
+fn the_question_lists_all_that_a_deletion_removes() {
+    let bench = exported();
+    bench.succeed(&["report", "1", "-f", "html"]);
+    let (status, _, err) = bench.run(&["delete", "1"]);
+    let reports = bench.store().with_file_name("reports");
+    let page = err.split("with its page ").nth(1).and_then(|rest| rest.lines().next()).unwrap_or_default().to_owned();
+    assert!(status == 3 && page.starts_with(&reports.display().to_string()), "{status}: {err}");
+    assert!(fs::metadata(&page).is_ok_and(|page| page.is_file()));
+    let out = bench.succeed(&["delete", "1", "--yes"]);
+    assert!(out.contains(&format!("deleted its page {page}")) && fs::metadata(&page).is_err(), "{out}");
+}

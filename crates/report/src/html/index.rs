@@ -220,6 +220,12 @@ pub fn is_index(head: &str) -> bool {
     head.contains("<title>Runs · fstone</title>")
 }
 
+/// Whether the start of a page is that of a run's report that fstone made.
+#[must_use]
+pub fn is_page(head: &str) -> bool {
+    head.contains("<meta name=\"generator\" content=\"fstone ")
+}
+
 /// A relative address, whatever it was: one with a scheme could be a script.
 fn safe(href: &str) -> String {
     let href = line(href);

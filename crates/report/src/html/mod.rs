@@ -23,7 +23,7 @@ mod trials;
 
 pub use board::{BoardRun, Live, Now, board, live_json, message};
 pub(crate) use index::published_index;
-pub use index::{IndexEntry, index, is_index};
+pub use index::{IndexEntry, index, is_index, is_page};
 pub use page::html;
 pub(crate) use page::html_with_way_back;
 pub(crate) use shared::css;

@@ -7,14 +7,15 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_files::Temporary;
+use fstone_files::{Temporary, regular, unguessable};
+use fstone_lab::place::custody;
 use fstone_model::{Dataset, dataset::Run, text::quoted};
 use fstone_store::bundle;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -52,7 +53,7 @@ impl Home {
         above.join(begun::file_name(run))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::commands) fn path(&self) -> &Path {
         &self.0
     }
 
@@ -65,6 +66,12 @@ impl Home {
         paths::create_directory(&self.0)
             .with_context(|| format!("cannot make {}; name another with --slurm-directory", self.0.display()))
             .or_exit(Exit::LabFailed)?;
+        let found =
+            custody::not_private(&self.0).with_context(|| self.0.display().to_string()).or_exit(Exit::LabFailed)?;
+        if let Some(part) = found {
+            let words = format!("{part}, or name another directory with --slurm-directory");
+            return Err(Failure::new(Exit::CannotHere, words));
+        }
         if !self.plan().exists() {
             let run = Run { blocks: Vec::new(), ..run.clone() };
             bundle::write(Dataset { run, trials: Vec::new() }, &self.plan()).or_exit(Exit::LabFailed)?;
@@ -72,7 +79,38 @@ impl Home {
         let program = std::env::current_exe().context("cannot find this program").or_exit(Exit::LabFailed)?;
         let digest =
             bundle::digest_of_file(&program).with_context(|| program.display().to_string()).or_exit(Exit::LabFailed)?;
-        self.replace("task.sh", &script(&program, &digest, &self.0))
+        let secret = self.mark().with_context(|| self.0.display().to_string()).or_exit(Exit::LabFailed)?;
+        self.replace("task.sh", &script(&program, &digest, &self.0, &secret))
+    }
+
+    /// Marks the directory as this run's, and gives a part of the names of the tasks' work directories that other users of the
+    /// nodes cannot guess. All attempts have the same, so that one undoes what another left on its node.
+    fn mark(&self) -> io::Result<String> {
+        let name = self.0.file_name().unwrap_or_default().to_string_lossy();
+        let path = self.0.join(MARK);
+        if !path.exists() {
+            let temporary = Temporary::beside(&path)?;
+            temporary.file().write_all(format!("{}\n", json!({ "run": name, "secret": unguessable()? })).as_bytes())?;
+            match temporary.publish(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made?,
+            }
+        }
+        self.secret().ok_or_else(|| io::Error::other(format!("{} is of another run", path.display())))
+    }
+
+    /// What the mark has, if the directory was made for this run.
+    fn secret(&self) -> Option<String> {
+        let path = regular(&self.0.join(MARK)).ok()??;
+        let mark: Value = serde_json::from_reader(fs::File::open(path).ok()?.take(MARK_BYTES)).ok()?;
+        let secret = mark["secret"].as_str()?;
+        let plain = !secret.is_empty() && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (plain && Some(mark["run"].as_str()?) == self.0.file_name()?.to_str()).then(|| secret.to_owned())
+    }
+
+    /// Whether the directory itself says that it was made for this run. A store may name any.
+    pub(in crate::commands) fn is_marked(&self) -> bool {
+        self.secret().is_some()
     }
 
     fn plan(&self) -> PathBuf {
@@ -158,7 +196,11 @@ impl Home {
     }
 
     /// Removes what is the run's own, once the store has all of it: files that nobody here made stay, and so does the directory then.
+    /// One that was not made for the run stays as a whole.
     pub(in crate::commands) fn remove(&self) {
+        if !self.is_marked() {
+            return;
+        }
         let is_ours = |name: &str| {
             ["plan.fstone", "task.sh", JOBS].contains(&name)
                 || (name.starts_with("block-")
@@ -170,6 +212,8 @@ impl Home {
                 let _ = fs::remove_file(entry.path());
             }
         }
+        // Last, so that a removal that is interrupted can be continued.
+        let _ = fs::remove_file(self.0.join(MARK));
         let _ = fs::remove_dir(&self.0);
         // The directory beside the store, when this was the last run in it. One that was named is its user's.
         if let Some(above) = self.0.parent().filter(|_| self.1) {
@@ -179,12 +223,15 @@ impl Home {
 }
 
 const JOBS: &str = "jobs.json";
+/// Says of which run the directory is.
+const MARK: &str = "run.json";
+const MARK_BYTES: u64 = 4096;
 
 /// So much of what a task printed says why it ended.
 const LINES: usize = 4;
 
 /// The script of a task. One task has a node for itself unless the user's options say otherwise: a neighbour would be measured too.
-fn script(program: &Path, digest: &str, home: &Path) -> String {
+fn script(program: &Path, digest: &str, home: &Path, secret: &str) -> String {
     let (program, home) = (quoted(&program.display().to_string()), quoted(&home.display().to_string()));
     format!(
         "#!/bin/sh\n\
@@ -196,7 +243,7 @@ fn script(program: &Path, digest: &str, home: &Path) -> String {
          # Slurm tells every process of a task to end. fstone undoes what it made then, and this shell waits for it.\n\
          trap : TERM INT HUP\n\
          home={home}\n\
-         work=${{SLURM_TMPDIR:-${{TMPDIR:-/tmp}}}}/fstone-$(id -u)-${{SLURMD_NODENAME:-node}}\n\
+         work=${{SLURM_TMPDIR:-${{TMPDIR:-/tmp}}}}/fstone-{secret}-${{SLURMD_NODENAME:-node}}\n\
          {program} blocks \"$home/plan.fstone\" \"$SLURM_ARRAY_TASK_ID\" --output \"$home/block-$SLURM_ARRAY_TASK_ID.fstone\" \\\n\
          \x20 --work-directory \"$work\" --local --allow-commands --program {digest}\n\
          status=$?\n\

@@ -155,8 +155,11 @@ fn import(context: &Context, home: &Home, id: u64, blocks: &[u32]) -> String {
 
 /// Removes the directory of a run that was deleted.
 pub(in crate::commands) fn delete(home: &Home) -> Result<String, Failure> {
-    home.remove();
     let path = home.path().display().to_string();
+    if !home.is_marked() {
+        return Ok(format!("{path} stays: nothing in it says that it was made for this run\n"));
+    }
+    home.remove();
     let stays = home.path().try_exists().with_context(|| path.clone()).or_exit(Exit::LabFailed)?;
     Ok(if stays {
         format!("{path} stays: it has files that are not fstone's\n")
