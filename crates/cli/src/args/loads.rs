@@ -23,6 +23,9 @@ pub(crate) struct LoadArguments {
     /// The path of --device again, to confirm that everything on it may be lost
     #[arg(long, value_name = "PATH", requires = "device")]
     pub(crate) allow_destroy: Vec<PathBuf>,
+    /// Permit the loss of data on this block device that no filesystem accounts for; without a terminal it is refused otherwise
+    #[arg(long, value_name = "PATH", requires = "device")]
+    pub(crate) allow_destroy_data: Vec<PathBuf>,
     /// The seed of all random streams. Default: drawn, and printed
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,

@@ -75,6 +75,7 @@ impl RunArguments {
             device_size,
             device,
             allow_destroy,
+            allow_destroy_data,
             executor,
             missing,
             kernel,
@@ -117,6 +118,9 @@ impl RunArguments {
         words.option("device", device.clone());
         for device in allow_destroy {
             words.option("allow-destroy", Some(path(device)));
+        }
+        for device in allow_destroy_data {
+            words.option("allow-destroy-data", Some(path(device)));
         }
         words.option("missing", (*missing != Missing::default()).then(|| word(missing)));
         for kernel in kernel {

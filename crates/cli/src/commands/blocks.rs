@@ -47,7 +47,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     refuse_another_program(&run, arguments.program.as_deref())?;
     refuse_shared_directory(context, arguments.local)?;
     reaches::permit(&run.plan, arguments.allow_commands)?;
-    sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy)?;
+    sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     // Hours of trials must not be lost because a directory is not writable.
     let directory = directory_of(&arguments.output);
     rustix::fs::access(directory, Access::WRITE_OK)
@@ -148,6 +148,7 @@ fn again(context: &Context, arguments: &BlocksArguments, blocks: &[u32], other: 
     let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
     arguments.machine.iter().for_each(|machine| option("--machine", machine.clone()));
     arguments.allow_destroy.iter().for_each(|device| option("--allow-destroy", path(device)));
+    arguments.allow_destroy_data.iter().for_each(|device| option("--allow-destroy-data", path(device)));
     if arguments.allow_commands {
         words.push("--allow-commands".into());
     }

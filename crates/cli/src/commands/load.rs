@@ -54,7 +54,7 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     let (report, found) = match (&arguments.device, &arguments.directory) {
         (Some(device), _) => {
             // It is nobody else's until this is dropped.
-            let device = Sacrificed::claim(device, &arguments.allow_destroy, workload)?;
+            let device = Sacrificed::claim(device, &arguments.allow_destroy, &arguments.allow_destroy_data, workload)?;
             (run(&device.workload, &device.directory, seed, live, Ownership::Device)?, None)
         }
         (None, Some(directory)) if arguments.verify => {

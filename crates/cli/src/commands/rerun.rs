@@ -49,7 +49,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
         return Ok(Exit::Success);
     }
     permit(&told_plan, arguments.allow_commands)?;
-    sacrifice::confirm(context, [&plan], &options.allow_destroy)?;
+    sacrifice::confirm(context, [&plan], &options.allow_destroy, &options.allow_destroy_data)?;
     let done = run::carry_out(context, &options, &context.command_line(&options), plan, Expected::default())?;
     let Some(id) = done.run.filter(|_| done.work == Exit::Success) else { return Ok(done.exit()) };
     let store = open(context)?;
@@ -135,6 +135,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         keep_going: started.keep_going,
         dry_run: arguments.dry_run,
         allow_destroy: arguments.allow_destroy.clone(),
+        allow_destroy_data: arguments.allow_destroy_data.clone(),
         source: arguments.source.clone(),
         output: arguments.output.clone(),
         note: arguments.note.clone(),

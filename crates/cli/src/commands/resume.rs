@@ -44,7 +44,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
             ),
         ));
     }
-    sacrifice::confirm(context, [&dataset.run.plan], &arguments.allow_destroy)?;
+    sacrifice::confirm(context, [&dataset.run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     if !store.take_over(last.id, last.holder.as_ref(), &this_process()).or_exit(Exit::LabFailed)? {
         let words = format!("run {} of {name} was just taken over by another `--resume`", last.id);
         return Err(Failure::new(Exit::CannotHere, words));

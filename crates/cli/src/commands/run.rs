@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             merge::check_blocks(plan, blocks)?;
         }
     }
-    sacrifice::confirm(context, &plans, &arguments.allow_destroy)?;
+    sacrifice::confirm(context, &plans, &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     let mut agenda = Agenda::of(&plans);
     let ends = plans.into_iter().zip(&parts).map(|(plan, part)| {
         let done = carry_out(context, &part.arguments, &part.command, plan, agenda.next_study());

@@ -10,7 +10,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_lab::{
     machine::Machine,
-    place::device::{BlockFacts, Purpose, ScratchDevice},
+    place::device::{BlockFacts, Devices, Purpose, Sampled, ScratchDevice},
     run::carry_out::clean_up,
 };
 use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
@@ -32,6 +32,7 @@ pub(super) fn confirm<'p>(
     context: &Context,
     plans: impl IntoIterator<Item = &'p Plan>,
     allowed: &[PathBuf],
+    allowed_data: &[PathBuf],
 ) -> Result<(), Failure> {
     if !is_root() {
         return Ok(());
@@ -54,17 +55,43 @@ pub(super) fn confirm<'p>(
         let claimed = ScratchDevice::claim(disk, purpose, 0, &*machine.devices, &*machine.runner)
             .context("refused")
             .or_exit(Exit::CannotHere)?;
-        if terminal::is_interactive() && asked.insert(claimed.number()) {
-            let facts = machine.devices.facts(claimed.path()).or_exit(Exit::CannotHere)?;
-            ask(claimed.path(), &facts, "formatted")?;
+        if asked.insert(claimed.number()) {
+            agree(&claimed, disk, &*machine.devices, allowed_data, "formatted")?;
         }
     }
     Ok(())
 }
 
-/// Has a person type back what tells the disk from others before it is `formatted`, or `overwritten`.
-pub(super) fn ask(path: &Path, facts: &BlockFacts, fate: &str) -> Result<(), Failure> {
-    let (question, answer) = question(path, facts, fate);
+/// Has a person type back what tells the disk from others before it is `formatted`, or `overwritten`. Without a terminal, data on it
+/// that no signature accounts for has to be permitted to go: what one program does not recognise may be another's.
+pub(super) fn agree(
+    claimed: &ScratchDevice,
+    named: &Path,
+    devices: &dyn Devices,
+    allowed_data: &[PathBuf],
+    fate: &str,
+) -> Result<(), Failure> {
+    let path = claimed.path();
+    let found = devices.sample(path, claimed.number()).with_context(|| path.display().to_string());
+    let found = found.or_exit(Exit::CannotHere)?;
+    if terminal::is_interactive() {
+        return ask(path, &devices.facts(path).or_exit(Exit::CannotHere)?, found.as_ref(), fate);
+    }
+    let is_allowed = allowed_data.iter().any(|allowed| allowed == named || allowed == path);
+    match found.filter(|_| !is_allowed) {
+        None => Ok(()),
+        Some(found) => {
+            let words = format!(
+                "{0}: {found}; nothing recognises it, and it would be lost. To permit that, add --allow-destroy-data {0}",
+                path.display()
+            );
+            Err(Failure::new(Exit::CannotHere, words))
+        }
+    }
+}
+
+fn ask(path: &Path, facts: &BlockFacts, found: Option<&Sampled>, fate: &str) -> Result<(), Failure> {
+    let (question, answer) = question(path, facts, found, fate);
     let asked = terminal::ask(&question);
     let mut typed = Vec::new();
     let mut input = stdin().lock().take(ANSWER_BYTES).bytes();
@@ -81,7 +108,7 @@ pub(super) fn ask(path: &Path, facts: &BlockFacts, fate: &str) -> Result<(), Fai
 
 /// What a person is shown, and what has to be typed back: the number that is printed on the disk, so that it is the disk
 /// that is compared and not once more a name in /dev that may have gone to another since yesterday.
-fn question(path: &Path, facts: &BlockFacts, fate: &str) -> (String, String) {
+fn question(path: &Path, facts: &BlockFacts, found: Option<&Sampled>, fate: &str) -> (String, String) {
     let identity = facts.identity.as_ref().map(|identity| format!("{identity}, ")).unwrap_or_default();
     let serial = facts.identity.as_ref().and_then(|identity| identity.serial.clone());
     let (what, answer) = match serial {
@@ -90,8 +117,9 @@ fn question(path: &Path, facts: &BlockFacts, fate: &str) -> (String, String) {
     };
     let size = format_bytes(facts.size_bytes);
     let question = format!(
-        "{} ({identity}{size}) will be {fate}, and everything on it will be lost.\nType {what} to go on: ",
-        path.display()
+        "{} ({identity}{size}) will be {fate}, and everything on it will be lost.\n{}Type {what} to go on: ",
+        path.display(),
+        found.map(|found| format!("It is not empty: {found}.\n")).unwrap_or_default()
     );
     (question, answer)
 }
@@ -109,7 +137,7 @@ mod tests {
             ..BlockFacts::of_kind(FileKind::Block, "/dev/sdz".into())
         };
         let disk = Path::new("/dev/sdz");
-        let (asked, answer) = question(disk, &facts, "formatted");
+        let (asked, answer) = question(disk, &facts, None, "formatted");
         assert_eq!(
             asked,
             "/dev/sdz (Disk 9000, serial number S4EVNX0, 1 TiB) will be formatted, and everything on it will be lost.\n\
@@ -117,8 +145,13 @@ mod tests {
         );
         assert_eq!(answer, "S4EVNX0");
         facts.identity = None;
-        let (asked, answer) = question(disk, &facts, "formatted");
+        let (asked, answer) = question(disk, &facts, None, "formatted");
         assert!(asked.starts_with("/dev/sdz (1 TiB) will") && asked.contains("Type its path"), "{asked}");
         assert_eq!(answer, "/dev/sdz");
+        let found = Sampled { first_at: 0, first: b"README\0\x1b".to_vec(), with_data: 3, samples: 256 };
+        let (asked, _) = question(disk, &facts, Some(&found), "formatted");
+        let told =
+            "\nIt is not empty: from byte 0 on it holds \"README..\", and 3 of 256 samples across it hold data.\n";
+        assert!(asked.contains(told), "{asked}");
     }
 }

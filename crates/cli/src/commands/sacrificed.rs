@@ -1,9 +1,9 @@
 //! A block device in place of a load's file.
 
-use super::sacrifice::ask;
+use super::sacrifice::agree;
 use crate::{
     exit::Exit,
-    terminal::{self, Failure, OrExit},
+    terminal::{Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
 use fstone_lab::{
@@ -28,7 +28,12 @@ pub(super) struct Sacrificed {
 
 impl Sacrificed {
     /// Examines a device as before it is formatted, and makes it the load's file.
-    pub(super) fn claim(device: &Path, allowed: &[PathBuf], mut workload: Workload) -> Result<Self, Failure> {
+    pub(super) fn claim(
+        device: &Path,
+        allowed: &[PathBuf],
+        allowed_data: &[PathBuf],
+        mut workload: Workload,
+    ) -> Result<Self, Failure> {
         let [files] = workload.filesets.as_mut_slice() else {
             let filesets = workload.filesets.len();
             return Err(anyhow!("a device is one file, and the load has {filesets} filesets")).or_exit(Exit::BadInput);
@@ -41,9 +46,7 @@ impl Sacrificed {
             .context("refused")
             .or_exit(Exit::CannotHere)?;
         let (path, number) = (claimed.path(), claimed.number());
-        if terminal::is_interactive() {
-            ask(path, &devices.facts(path).or_exit(Exit::CannotHere)?, "overwritten")?;
-        }
+        agree(&claimed, device, devices, allowed_data, "overwritten")?;
         let lock = devices.lock(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let hold = devices.hold(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {

@@ -181,7 +181,11 @@ fn look(bench: &Bench, disk: Option<&Disk>) -> usize {
 /// else's. The next run leaves it alone and says how to wipe it, which is what a person does then.
 fn wiped_by_hand(disk: Option<&Disk>, said: &str) -> bool {
     let Some(disk) = disk.filter(|disk| said.contains(&format!("wipefs -a {}", disk.0))) else { return false };
-    assert!(Command::new("wipefs").args(["-q", "-a", &disk.0]).status().expect("starts").success());
+    // What is left without its signature would be refused as data that nothing recognises.
+    for command in [&["wipefs", "-q", "-a"][..], &["blkdiscard"]] {
+        let status = Command::new(command[0]).args(&command[1..]).arg(&disk.0).status();
+        assert!(status.expect("starts").success(), "{command:?}");
+    }
     true
 }
 

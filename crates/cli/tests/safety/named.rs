@@ -63,7 +63,8 @@ fn a_disk_is_formatted_only_when_it_was_named_twice_and_its_number_typed_back() 
     // A script may go on without a question.
     bench.succeed(&allowed);
     let content = fs::read(bench.path("disk.img")).expect("readable");
-    assert!(content[..1 << 20].iter().all(|byte| *byte == 0), "it is left blank");
+    assert!(content.starts_with(b"fstone: only trials have left data"), "it is marked");
+    assert!(content[48..1 << 20].iter().all(|byte| *byte == 0), "it is left blank");
     bench.assert_clean();
 
     // What is on it now is somebody's.
@@ -96,6 +97,8 @@ fn a_load_overwrites_a_device_only_when_it_was_named_twice_and_nobody_has_it() {
     let is_blank = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     let named = ["load", "./raw.toml", "--device", &disk.0];
     let allowed = [&named[..], &["--allow-destroy", &disk.0]].concat();
+    // A load leaves data that no signature accounts for.
+    let again = [&allowed[..], &["--allow-destroy-data", &disk.0]].concat();
 
     for arguments in [named.to_vec(), [&named[..], &["--allow-destroy", "/dev/loop-control"]].concat()] {
         let (code, _, err) = bench.run(&arguments);
@@ -123,7 +126,7 @@ fn a_load_overwrites_a_device_only_when_it_was_named_twice_and_nobody_has_it() {
         let io = format!("io = {{ engine = \"{engine}\" }}");
         let other: Vec<&str> = text.lines().map(|line| if line.starts_with("io =") { &*io } else { line }).collect();
         fs::write(bench.path("raw.toml"), other.join("\n")).expect("written");
-        bench.succeed(&allowed);
+        bench.succeed(&again);
     }
 
     // What is on it now is somebody's, and mounted as well.
@@ -191,8 +194,7 @@ fn a_store_that_is_a_disk_is_refused() {
     let made = Command::new("mkfs.ext4").args(["-q", &disk.0]).status().expect("mkfs.ext4 starts");
     assert!(made.success());
     let before = fs::read(bench.path("disk.img")).expect("an image");
-    fs::write(bench.path("none.fstone"), "").expect("ours");
-    for command in [["list"].as_slice(), &["report"], &["note", "1", "x"], &["import", "none.fstone"]] {
+    for command in [["list"].as_slice(), &["report"], &["note", "1", "x"]] {
         let (status, _, err) = bench.run(&[&["--store", &disk.0], command].concat());
         assert!(
             status == 3 && err.contains("it is a disk, and its contents would be lost"),
@@ -202,4 +204,40 @@ fn a_store_that_is_a_disk_is_refused() {
         assert!(status == 3 && err.contains("it is a disk"), "{command:?}: {status} {err}");
     }
     assert!(fs::read(bench.path("disk.img")).expect("an image") == before, "nothing was written");
+}
+
+/// blkid knows no tar that was written to a disk without a filesystem.
+#[test]
+fn data_that_nothing_recognises_is_shown_and_goes_only_if_that_is_permitted() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    bench.write("precious.txt", &"precious\n".repeat(500_000));
+    // Without tar's magic: the format of version 7.
+    let tar = Command::new("tar")
+        .args(["--format=v7", "-cf", &disk.0, "-C"])
+        .arg(bench.path("."))
+        .arg("precious.txt")
+        .status();
+    assert!(tar.expect("tar starts").success());
+    let before = fs::read(bench.path("disk.img")).expect("an image");
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let named = ["run", "./tiny.toml", "--device", &disk.0, "--allow-destroy", &disk.0, "--repeats", "1"];
+    let (code, _, err) = bench.run(&named);
+    let told = "from byte 0 on it holds \"precious.txt....\", and ";
+    assert!(
+        code == 3 && err.contains(told) && err.contains(&format!("--allow-destroy-data {}", disk.0)),
+        "{code}: {err}"
+    );
+    let (screen, code) = on_a_terminal(&bench, &named, "no\n");
+    assert!(code == 3 && screen.contains("It is not empty: from byte 0 on"), "{code}: {screen}");
+    assert!(fs::read(bench.path("disk.img")).expect("an image") == before, "nothing was written");
+    assert!(!bench.store().exists());
+    let (code, _, err) = bench.run(&[&named[..], &["--allow-destroy-data", "/dev/loop-control"]].concat());
+    assert!(code == 3, "{code}: {err}");
+    bench.succeed(&[&named[..], &["--allow-destroy-data", &disk.0]].concat());
+    // What trials left there needs no permission.
+    bench.succeed(&named);
 }

@@ -1,6 +1,6 @@
 //! The border to the kernel.
 
-use super::{BlockFacts, DeviceLock, FileId, LoopHandle, LoopSettings, Refusal};
+use super::{BlockFacts, DeviceLock, FileId, LoopHandle, LoopSettings, Refusal, Sampled};
 use std::{fs::File, io, path::Path};
 
 /// What the lab asks of the kernel about devices.
@@ -86,7 +86,7 @@ pub trait Devices: Send + Sync {
     /// What the kernel says.
     fn set_queue_setting(&self, device: (u32, u32), name: &str, value: &str) -> io::Result<()>;
 
-    /// Overwrites both ends of a block device, where signatures are, opened exclusively.
+    /// Overwrites both ends of a block device, where signatures are, opened exclusively, and marks it as used by trials.
     ///
     /// # Errors
     /// EBUSY when it is in use; else what the kernel says.
@@ -97,6 +97,13 @@ pub trait Devices: Send + Sync {
     /// # Errors
     /// What the kernel says of a device that cannot be read.
     fn read_ends(&self, path: &Path, device: (u32, u32)) -> io::Result<()>;
+
+    /// Looks for data on a device that no signature accounts for, at both ends and at places between them; `None` if there is
+    /// none but what trials left.
+    ///
+    /// # Errors
+    /// What the kernel says of a device that cannot be read.
+    fn sample(&self, path: &Path, device: (u32, u32)) -> io::Result<Option<Sampled>>;
 
     /// Gives back every block of a block device, opened exclusively, so that an SSD starts as empty as it was for the
     /// last filesystem. False when the device cannot do that.

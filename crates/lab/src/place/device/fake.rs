@@ -1,6 +1,8 @@
 //! Devices that are not there: for tests of everything above them.
 
-use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopHandle, LoopSettings, Refusal, Space, file_id};
+use super::{
+    BlockFacts, DeviceLock, Devices, FileId, FileKind, LoopHandle, LoopSettings, Refusal, Sampled, Space, file_id,
+};
 use crate::faults::Faults;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -228,6 +230,10 @@ impl Devices for FakeDevices {
     fn read_ends(&self, path: &Path, _device: (u32, u32)) -> io::Result<()> {
         let unreadable = self.call()?.unreadable.contains(path);
         if unreadable { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+    }
+
+    fn sample(&self, _path: &Path, _device: (u32, u32)) -> io::Result<Option<Sampled>> {
+        Ok(None)
     }
 
     fn discard(&self, path: &Path, _device: (u32, u32)) -> io::Result<bool> {

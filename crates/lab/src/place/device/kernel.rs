@@ -1,7 +1,8 @@
 //! The real devices.
 
 use super::{
-    BlockFacts, DeviceLock, Devices, FileId, LoopHandle, LoopSettings, Refusal, Space, discard, facts, loops,
+    BlockFacts, DeviceLock, Devices, FileId, LoopHandle, LoopSettings, Refusal, Sampled, Space, discard, facts, loops,
+    sample::{MARK, sample},
     split_number, zram,
 };
 use rustix::fs::{Mode, OFlags, open, statvfs};
@@ -79,9 +80,12 @@ impl Devices for KernelDevices {
     fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
         let file = open_numbered(path, OFlags::WRONLY | OFlags::EXCL, device)?;
         let (size, end) = ends(&file)?;
-        let zeroes = vec![0; usize::try_from(end).unwrap_or(0)];
-        file.write_all_at(&zeroes, 0)?;
-        file.write_all_at(&zeroes, size - end)?;
+        let mut content = vec![0; usize::try_from(end).unwrap_or(0)];
+        file.write_all_at(&content, size - end)?;
+        if let Some(beginning) = content.get_mut(..MARK.len()) {
+            beginning.copy_from_slice(MARK);
+        }
+        file.write_all_at(&content, 0)?;
         file.sync_all()
     }
 
@@ -91,6 +95,12 @@ impl Devices for KernelDevices {
         let mut buffer = vec![0; usize::try_from(end).unwrap_or(0)];
         file.read_exact_at(&mut buffer, 0)?;
         file.read_exact_at(&mut buffer, size - end)
+    }
+
+    fn sample(&self, path: &Path, device: (u32, u32)) -> io::Result<Option<Sampled>> {
+        let file = open_numbered(path, OFlags::RDONLY, device)?;
+        let (size, _) = ends(&file)?;
+        sample(&file, size)
     }
 
     fn discard(&self, path: &Path, device: (u32, u32)) -> io::Result<bool> {

@@ -16,6 +16,7 @@ mod memory;
 mod numbers;
 mod provide;
 mod refusal;
+mod sample;
 mod scratch;
 mod zram;
 
@@ -32,5 +33,6 @@ pub(crate) use numbers::{file_id, split_number};
 pub use provide::{Provided, Wanted, provide};
 pub(crate) use provide::{make_image, settle};
 pub use refusal::Refusal;
+pub use sample::Sampled;
 pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, ScratchDevice};
