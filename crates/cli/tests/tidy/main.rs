@@ -6,6 +6,7 @@ mod dependencies;
 mod modules;
 mod pages;
 mod rooms;
+mod written;
 
 use std::{
     collections::BTreeMap,
