@@ -313,8 +313,9 @@ impl<'a> Running<'a> {
             // Files that have to be there are looked at before anything is done.
             let ahead = |index: usize| number == 0 && filesets[index].existing == Existing::Require;
             self.build(&|index| phase.measured || actions.on(index).next().is_some() || ahead(index))?;
-            let built = || self.files.iter().zip(&self.built).filter(|(_, built)| **built);
-            if number == 0 && self.real() && built().count() > 0 && built().all(|(files, _)| files.found) {
+            let built = || self.files.iter().zip(&self.built).filter(|(_, built)| **built).map(|(files, _)| files);
+            let all_found = built().all(|files| files.found || files.table.live() == 0);
+            if number == 0 && self.real() && all_found && built().any(|files| files.found) {
                 self.options.observer.found();
             }
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {

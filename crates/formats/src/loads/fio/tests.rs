@@ -82,20 +82,6 @@ fn a_job_has_what_globals_before_it_say() {
     assert_eq!(transfer.pattern, Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 });
 }
 
-/// fio's normal distribution is the sum of one that has always the same width and one that has the given width.
-#[test]
-fn normal_is_as_wide_as_in_fio() {
-    for (percent, wanted) in [("1", 0.0834), ("20", 0.1014), ("50", 0.1667), ("90", 0.1667)] {
-        let plan = plan(&format!("[a]\nrw=randread\nsize=1m\nrandom_distribution=normal:{percent}\n"));
-        let (Operation::Read(transfer), _) = operation(&plan, 0, 0) else { panic!("a read") };
-        let Pattern::Random { distribution: Distribution::Gauss { deviation, scattered: true }, .. } = transfer.pattern
-        else {
-            panic!("{transfer:?}")
-        };
-        assert!((deviation - wanted).abs() < 1e-4, "{percent}: {deviation}");
-    }
-}
-
 #[test]
 fn stonewalls_and_waiting_make_phases() {
     let plan = plan("[global]\nsize=1m\n[a]\n[b]\nwait_for=a\n[c]\nstonewall\nrw=write\nverify=md5\nramp_time=2\n");

@@ -153,3 +153,17 @@ fn what_is_read_back_is_no_tour() {
     let tours: Vec<_> = plan.workload.phases.iter().map(|phase| phase.groups[0].tour).collect();
     assert_eq!(tours, [Some(Tour::InTurn), None]);
 }
+
+/// fio's normal distribution is the sum of one that has always the same width and one that has the given width.
+#[test]
+fn normal_is_as_wide_as_in_fio() {
+    for (percent, wanted) in [("1", 0.0834), ("20", 0.1014), ("50", 0.1667), ("90", 0.1667)] {
+        let plan = plan(&format!("[a]\nrw=randread\nsize=1m\nrandom_distribution=normal:{percent}\n"));
+        let (Operation::Read(transfer), _) = operation(&plan, 0, 0) else { panic!("a read") };
+        let Pattern::Random { distribution: Distribution::Gauss { deviation, scattered: true }, .. } = transfer.pattern
+        else {
+            panic!("{transfer:?}")
+        };
+        assert!((deviation - wanted).abs() < 1e-4, "{percent}: {deviation}");
+    }
+}
