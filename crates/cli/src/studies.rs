@@ -38,6 +38,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     built_in::FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
 }
 
+/// Whether a plan's study and all files it names came with fstone.
+pub(crate) fn is_ours(plan: &Plan) -> bool {
+    let is_file = |name: &str, text: &str| built_in::FILES.iter().any(|known| *known == (name, text));
+    is_file(&format!("{}.toml", plan.study), &plan.source)
+        && plan.attachments.iter().all(|(name, text)| is_file(name, text))
+}
+
 /// A study by its built-in name, or by its path when the name has a slash or a dot in it.
 pub(crate) fn find(name: &str) -> Result<Study, FindError> {
     // It goes into tables, file names and onto terminals.

@@ -64,6 +64,15 @@ pub struct Holder {
 const IDENTITY_BYTES: usize = 300;
 
 impl Run {
+    /// What the identity of a run begins with of which only what reveals nothing about its machine and user was kept.
+    pub const ANONYMOUS: &str = "anonymous-";
+
+    /// Whether it is such a run. It has neither its command line nor, unless it came with fstone, its study file.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        self.identity.starts_with(Self::ANONYMOUS)
+    }
+
     /// Its identity. A run from before there were UUIDs gets one that is the same in every copy.
     #[must_use]
     pub fn identified(&self) -> String {

@@ -72,6 +72,18 @@ impl Outcome {
         }
     }
 
+    /// The same, to be changed.
+    pub const fn reason_mut(&mut self) -> Option<&mut Reason> {
+        match self {
+            Self::Completed => None,
+            Self::Refused(reason)
+            | Self::Failed(reason)
+            | Self::Hung(reason)
+            | Self::Crashed(reason)
+            | Self::Skipped(reason) => Some(reason),
+        }
+    }
+
     /// Whether the trial completed.
     #[must_use]
     pub const fn is_completed(&self) -> bool {

@@ -32,10 +32,8 @@ pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io
     if let Some(ReadError::Sqlite(cause)) = error.downcast_ref() {
         return sqlite(cause);
     }
-    match error.downcast_ref::<ExportError>() {
-        Some(ExportError::Io { cause, .. }) => return Some(cause.kind()),
-        Some(ExportError::Read(cause)) => return system_error(cause),
-        _ => {}
+    if let Some(ExportError::Io { cause, .. }) = error.downcast_ref() {
+        return Some(cause.kind());
     }
     match error.downcast_ref::<ImportError>() {
         Some(ImportError::Bundle(cause)) => return system_error(cause),

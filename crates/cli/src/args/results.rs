@@ -173,6 +173,12 @@ pub(crate) struct ExportArguments {
     /// The file to write; it must not exist yet
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+    /// Leave out what may reveal whose machine it was, as `fstone publish` does; the run can then not be repeated
+    #[arg(long)]
+    pub(crate) anonymous: bool,
+    /// Keep this all the same
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', requires = "anonymous")]
+    pub(crate) show: Vec<Shows>,
 }
 
 #[derive(Debug, Args)]
@@ -189,8 +195,7 @@ pub(crate) struct NoteArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  fstone publish site 3 7\n  fstone publish site *.fstone --show hosts\n\n\
     The directory then has the pages of exactly these runs, and an index.html. They work without scripts and load nothing from elsewhere, so any web server will do.\n\n\
-    docs/publish.md lists what is taken out. Read the pages before you put them online: a note or a study may say in its own words \
-    whose machine it was.")]
+    docs/publish.md lists what they show. Names of rows, factors, steps and operations are shown as the study has them.")]
 pub(crate) struct PublishArguments {
     /// The directory for the pages: a new one, an empty one, or one that `fstone publish` made
     #[arg(value_name = "DIR", value_parser = PathBufValueParser::new())]
@@ -198,7 +203,7 @@ pub(crate) struct PublishArguments {
     /// The runs: numbers (`fstone list runs`) or bundles (`fstone export`)
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<String>,
-    /// Publish these as they are
+    /// Show this as well
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) show: Vec<Shows>,
     /// Remove pages of runs that were published here before and are no longer named
@@ -206,17 +211,23 @@ pub(crate) struct PublishArguments {
     pub(crate) remove: bool,
 }
 
-/// What is taken out of published pages unless it is to be shown.
+/// What is shown to others only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shows {
-    /// Names and addresses of machines
+    /// Names of machines
     Hosts,
-    /// Paths that are not the same on every machine
+    /// Paths, and devices and kernels that are named by one
     Paths,
-    /// Names of users in paths
-    Users,
-    /// Serial numbers, UUIDs and names of volumes
-    Serials,
+    /// The study's title, its text and its files; those that came with fstone are always shown
+    Study,
+    /// Command lines
+    Commands,
+    /// Warnings, reasons and what commands printed
+    Messages,
+    /// The note
+    Note,
+    /// Mounts, and all that devices, settings, tools and superblocks say
+    Machine,
 }
 
 #[derive(Debug, Args)]

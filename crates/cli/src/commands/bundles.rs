@@ -3,6 +3,7 @@
 
 use super::{
     Context, again, merge,
+    publish::{left_out, show},
     stored::{no_such_run, open, read_or_exit},
 };
 use crate::{
@@ -11,11 +12,15 @@ use crate::{
     paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_analysis::{Analysis, text::counted};
+use fstone_analysis::{
+    Analysis,
+    text::{counted, listing},
+};
 use fstone_lab::trial::load_figures;
 use fstone_model::{Dataset, LoadReport, StepResult, Trial, metric::catalog, text, units};
+use fstone_report::publish::anonymous;
 use fstone_store::{
-    ReadError, Store,
+    Store,
     bundle::{self, Imported, MergePart, Staged},
 };
 use std::path::Path;
@@ -23,15 +28,21 @@ use std::path::Path;
 pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandResult {
     let store = open(context)?;
     paths::require_directory_of(&arguments.file, "")?;
-    match bundle::export(&store, arguments.run, &arguments.file) {
-        Err(bundle::ExportError::Read(ReadError::NoSuchRun { run })) => return Err(no_such_run(run)),
+    let dataset = read_or_exit(store.dataset(arguments.run))?;
+    let holds = if arguments.anonymous { left_out(&arguments.show) } else { contents(&dataset) };
+    let dataset = if arguments.anonymous {
+        anonymous(&dataset, show(&arguments.show)).or_exit(Exit::LabFailed)?
+    } else {
+        dataset
+    };
+    match bundle::write(dataset, &arguments.file) {
         Err(error @ bundle::ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
         other => other.or_exit(Exit::LabFailed)?,
     }
     let contents = bundle::verify(&arguments.file).or_exit(Exit::LabFailed)?;
     let packed = std::fs::metadata(&arguments.file).map_or(0, |metadata| metadata.len());
     terminal::print(&format!(
-        "Run {} is in {}: {}, {} ({} unpacked).\nIts SHA-256 digest, to pass on with it: {}\n",
+        "Run {} is in {}: {}, {} ({} unpacked).\n{holds}.\nIts SHA-256 digest, to pass on with it: {}\n",
         arguments.run,
         arguments.file.display(),
         counted(contents.trials as usize, "trial"),
@@ -40,6 +51,18 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
         contents.digest
     ));
     Ok(Exit::Success)
+}
+
+/// What of the user's a bundle contains.
+fn contents(dataset: &Dataset) -> String {
+    let run = &dataset.run;
+    let mut parts = vec![
+        format!("the name of this machine ({}), its hardware, mounts and kernel command line", run.inventory.host),
+        "the study file and the files it names".to_owned(),
+        "the command lines with their output".to_owned(),
+    ];
+    parts.extend(run.note.as_ref().map(|note| format!("the note ({})", note.as_str())));
+    format!("It contains {}; --anonymous leaves out what may reveal whose it is", text::line(&listing(&parts)))
 }
 
 pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandResult {

@@ -2,6 +2,7 @@
 
 use super::{
     Context, now_unix_ns,
+    publish::show,
     stored::{Place, figures, open},
 };
 use crate::{
@@ -15,14 +16,14 @@ use fstone_analysis::{
     runs::{self, CompareOptions, Mismatch, RunComparison, Setting},
 };
 use fstone_model::Dataset;
-use fstone_report::compare;
+use fstone_report::{compare, publish::anonymous};
 use fstone_store::RecordError;
 
 pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> CommandResult {
     if let Some(name) = &arguments.save_baseline {
         return save(context, arguments, name);
     }
-    let (baseline, other) = match (&arguments.baseline, arguments.runs.as_slice()) {
+    let (mut baseline, mut other) = match (&arguments.baseline, arguments.runs.as_slice()) {
         (None, [baseline, other]) => (find(context, baseline)?, find(context, other)?),
         (Some(name), rest @ ([] | [_])) => with_saved(context, name, rest.first().map(String::as_str))?,
         _ => {
@@ -32,6 +33,12 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
             ));
         }
     };
+    if baseline.dataset.run.is_anonymous() || other.dataset.run.is_anonymous() {
+        // What was left out of one of them says nothing about a difference.
+        for named in [&mut baseline, &mut other] {
+            named.dataset = anonymous(&named.dataset, show(&[])).or_exit(Exit::LabFailed)?;
+        }
+    }
     if baseline.dataset == other.dataset {
         return Err(Failure::new(Exit::BadInput, "both are the same run; compare it with another"));
     }

@@ -5,13 +5,14 @@ use crate::{
     args::{PublishArguments, Shows},
     documents,
     exit::Exit,
-    paths,
+    paths, studies,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_analysis::text::counted;
+use clap::ValueEnum as _;
+use fstone_analysis::text::{counted, listing};
 use fstone_model::{Dataset, text};
-use fstone_report::publish::{Gallery, Page, Shown};
+use fstone_report::publish::{Gallery, Kind, Page, Show};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -33,7 +34,7 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
     Site::examine(&arguments.directory)?;
     let places: Vec<Place> = arguments.runs.iter().map(|name| Place::of(name)).collect::<Result<_, _>>()?;
     let (places, runs) = each_once(context, places)?;
-    let gallery = Gallery::of(&runs, shown(&arguments.show)).or_exit(Exit::CannotHere)?;
+    let gallery = Gallery::of(&runs, show(&arguments.show)).or_exit(Exit::CannotHere)?;
     drop(runs);
     let pages = gallery.pages();
     let mut names: BTreeSet<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
@@ -55,11 +56,11 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
     }
     site.mark(names.into_iter())?;
     terminal::print(&format!(
-        "{} of {}: {}\n{}\n",
+        "{} of {}: {}\n{}.\n",
         counted(pages.len() + places.len(), "page"),
         counted(places.len(), "run"),
         site.directory.join(fstone_report::publish::INDEX).display(),
-        taken_out(&arguments.show)
+        left_out(&arguments.show)
     ));
     Ok(Exit::Success)
 }
@@ -82,27 +83,33 @@ fn each_once(context: &Context, places: Vec<Place>) -> Result<(Vec<Place>, Vec<D
     Ok((kept, runs))
 }
 
-fn shown(show: &[Shows]) -> Shown {
-    Shown {
-        hosts: show.contains(&Shows::Hosts),
-        paths: show.contains(&Shows::Paths),
-        users: show.contains(&Shows::Users),
-        serials: show.contains(&Shows::Serials),
-    }
+/// What is shown beyond the list.
+pub(crate) fn show(show: &[Shows]) -> Show {
+    let kind = |shows: &Shows| match shows {
+        Shows::Hosts => Kind::Hosts,
+        Shows::Paths => Kind::Paths,
+        Shows::Study => Kind::Study,
+        Shows::Commands => Kind::Commands,
+        Shows::Messages => Kind::Messages,
+        Shows::Note => Kind::Note,
+        Shows::Machine => Kind::Machine,
+    };
+    Show { kinds: show.iter().map(kind).collect(), is_ours: studies::is_ours }
 }
 
-fn taken_out(show: &[Shows]) -> String {
-    let all = [
-        (Shows::Hosts, "names of machines"),
-        (Shows::Paths, "paths"),
-        (Shows::Users, "names of users"),
-        (Shows::Serials, "serial numbers"),
-    ];
-    let out: Vec<&str> = all.iter().filter(|(what, _)| !show.contains(what)).map(|(_, words)| *words).collect();
-    if out.is_empty() {
-        return "Nothing was taken out of them.".to_owned();
-    }
-    format!("Taken out: {}. Read the pages before you put them online.", out.join(", "))
+/// What was left out, in words.
+pub(crate) fn left_out(show: &[Shows]) -> String {
+    let words = |shows: &Shows| match shows {
+        Shows::Hosts => "names of machines",
+        Shows::Paths => "paths",
+        Shows::Study => "texts of studies that did not come with fstone",
+        Shows::Commands => "command lines",
+        Shows::Messages => "messages",
+        Shows::Note => "notes",
+        Shows::Machine => "mounts and free text about the machine",
+    };
+    let out: Vec<&str> = Shows::value_variants().iter().filter(|what| !show.contains(what)).map(words).collect();
+    if out.is_empty() { "Nothing was left out".to_owned() } else { format!("Left out: {}", listing(&out)) }
 }
 
 /// A directory of pages.

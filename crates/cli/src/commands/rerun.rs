@@ -76,6 +76,10 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
 /// The options the run was started with, as far as they are the study's affair, and this machine's in place of the rest.
 pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str) -> Result<RunArguments, Failure> {
     let run = &recorded.run;
+    if run.is_anonymous() {
+        let words = "it is anonymous, and its command line was left out; ask whoever exported it for a bundle without --anonymous";
+        return Err(Failure::new(Exit::CannotHere, format!("cannot repeat {name}: {words}")));
+    }
     let unknown = |why: &str| {
         Failure::new(
             Exit::BadInput,

@@ -3,7 +3,7 @@
 use crate::support::Bench;
 use fstone_model::{Note, result::CommandRecord};
 use fstone_store::{Store, bundle};
-use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path};
+use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path, process::Command};
 
 /// Two rows that a directory has, too.
 const STUDY: &str = r#"
@@ -70,7 +70,7 @@ fn no_byte_tells_whose_machines_they_were() {
     let bench = two_machines();
     let told = bench.succeed(&["publish", "site", "1", "of-1.fstone", "of-2.fstone", "of-2.fstone"]);
     assert!(
-        told.contains("5 pages of 3 runs: site/index.html") && told.contains("Taken out: names of machines"),
+        told.contains("5 pages of 3 runs: site/index.html") && told.contains("Left out: names of machines"),
         "{told}"
     );
     let work = bench.work().display().to_string();
@@ -88,12 +88,78 @@ fn no_byte_tells_whose_machines_they_were() {
             );
         }
     }
-    bench.succeed(&["publish", "open", "of-2.fstone", "--show", "hosts,users,paths,serials"]);
+    bench.succeed(&["publish", "open", "of-2.fstone", "--show", "hosts,paths,study,commands,messages,note,machine"]);
     let open = files(&bench.path("open")).into_values().flatten().collect::<Vec<u8>>();
     let open = String::from_utf8(open).expect("text");
     for secret in ["mallory-laptop.example.org", "/home/mallory/secret project/x", "S4EWNX0N123456"] {
         assert!(open.contains(secret), "{secret}");
     }
+}
+
+#[test]
+fn a_study_that_came_with_fstone_is_shown_and_ones_own_is_not() {
+    let bench = two_machines();
+    let mut ours = bundle::read(&bench.path("of-1.fstone")).expect("whole");
+    let mut mine = ours.clone();
+    ours.run.plan.study = "small-file".into();
+    ours.run.plan.source = include_str!("../../../../studies/small-file.toml").into();
+    ours.run.plan.title = "Small files for everybody".into();
+    ours.run.plan.attachments.clear();
+    mine.run.identity = "00000009-0000-4000-8000-000000000000".into();
+    mine.run.plan.title = "Small files for Eve".into();
+    bundle::write(ours, &bench.path("ours.fstone")).expect("written");
+    bundle::write(mine, &bench.path("mine.fstone")).expect("written");
+    bench.succeed(&["publish", "site", "ours.fstone", "mine.fstone"]);
+    let pages = files(&bench.path("site")).into_values().flatten().collect::<Vec<u8>>();
+    let pages = String::from_utf8(pages).expect("text");
+    assert!(pages.contains("Small files for everybody") && !pages.contains("Small files for Eve"));
+    bench.succeed(&["publish", "all", "mine.fstone", "--show", "study"]);
+    assert!(files(&bench.path("all")).into_values().any(|page| String::from_utf8_lossy(&page).contains("for Eve")));
+}
+
+/// Everything in the bundle's archive.
+fn unpacked(bundle: &Path) -> String {
+    let output = Command::new("tar").arg("--zstd").arg("-xOf").arg(bundle).output().expect("tar starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn an_anonymous_bundle_has_what_is_published_and_can_be_used() {
+    let bench = two_machines();
+    bench.succeed(&["import", "of-2.fstone"]);
+    let told = bench.succeed(&["export", "2", "open.fstone"]);
+    assert!(
+        told.contains("It contains the name of this machine (mallory-laptop") && told.contains("--anonymous"),
+        "{told}"
+    );
+    let told = bench.succeed(&["export", "2", "hidden.fstone", "--anonymous"]);
+    assert!(told.contains("Left out: names of machines") && !told.contains("It contains"), "{told}");
+    let work = bench.work().display().to_string();
+    let secrets = ["mallory", "S4EWNX0N123456", "secret project", &work];
+    let (open, hidden) = (unpacked(&bench.path("open.fstone")), unpacked(&bench.path("hidden.fstone")));
+    for secret in secrets {
+        assert!(open.contains(secret) || secret == work, "{secret}");
+        assert!(!hidden.contains(secret), "{secret}");
+    }
+    bench.succeed(&["export", "2", "named.fstone", "--anonymous", "--show", "hosts"]);
+    assert!(unpacked(&bench.path("named.fstone")).contains("mallory-laptop.example.org"));
+    // It is a run like any other, but for its repetition.
+    let told = bench.succeed(&["verify", "hidden.fstone"]);
+    assert!(told.contains("of which 0 differ"), "{told}");
+    let (status, _, told) = bench.run(&["compare", "2", "hidden.fstone"]);
+    assert!(status == 2 && told.contains("both are the same run"), "{status}: {told}");
+    let told = bench.succeed(&["import", "hidden.fstone"]);
+    assert!(told.contains("is run 3 here") && told.contains("machine 1"), "{told}");
+    bench.succeed(&["report", "3"]);
+    let (status, told, _) = bench.run(&["compare", "1", "3", "--across", "machine"]);
+    assert!(status == 8 && told.contains("Run 3 against run 1") && !told.contains("mallory"), "{status}: {told}");
+    let told = bench.succeed(&["import", "hidden.fstone"]);
+    assert!(told.contains("which the store already has"), "{told}");
+    let (status, _, told) = bench.run(&["rerun", "hidden.fstone"]);
+    assert!(status == 3 && told.contains("it is anonymous, and its command line was left out"), "{status}: {told}");
+    let (status, _, told) = bench.run(&["export", "2", "x.fstone", "--show", "hosts"]);
+    assert!(status == 2 && told.contains("--anonymous"), "{status}: {told}");
 }
 
 #[test]

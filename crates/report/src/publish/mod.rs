@@ -1,14 +1,17 @@
 //! Pages of many runs from many machines, for any web server: an index by study, machine and kernel, a page for each run, and for
 //! each study the ratios that its runs found. They load nothing and read well without scripts.
 //!
-//! Everything is drawn from runs that `redact` has cleaned, so no page can show what was taken out. Figures of two machines never
-//! stand in one comparison: what a study's page sets side by side are ratios of rows of one run.
+//! Everything is drawn from runs of which [`AllowList`] has left only what is listed. Figures of two machines are never in one
+//! comparison: what a study's page sets side by side are ratios of rows of one run.
 
+mod allow;
 mod ratios;
-mod redact;
-mod scan;
+mod texts;
+mod words;
 
-pub use redact::{RedactError, Shown};
+#[doc(hidden)]
+pub use allow::{AS_IT_IS, texts_of};
+pub use allow::{AllowError, Kind, Show};
 
 use crate::{
     Analysis, Options,
@@ -16,9 +19,8 @@ use crate::{
     html::{IndexEntry, html_with_way_back, published_index},
     when,
 };
+use allow::AllowList;
 use fstone_model::{Dataset, dataset::Run};
-use redact::Redactor;
-use scan::is_uuid;
 use std::collections::BTreeMap;
 
 /// The page that leads to all others.
@@ -30,27 +32,35 @@ pub type Page = (String, String);
 /// Runs that are published together.
 #[derive(Debug)]
 pub struct Gallery {
-    redactor: Redactor,
-    /// Without what tells, the oldest first, numbered from 1.
+    allowed: AllowList,
+    /// What is shown of them, the oldest first, numbered from 1.
     runs: Vec<Dataset>,
     /// Their places in what was handed over.
     places: Vec<usize>,
     names: Vec<String>,
 }
 
+/// A run for others: only what the list allows, under the number 1.
+///
+/// # Errors
+/// [`AllowError`].
+pub fn anonymous(dataset: &Dataset, show: Show) -> Result<Dataset, AllowError> {
+    AllowList::new(show).apply(dataset, 1)
+}
+
 impl Gallery {
     /// Of these runs; the load engine's reports are not needed yet. Each run once.
     ///
     /// # Errors
-    /// [`RedactError`].
-    pub fn of(runs: &[Dataset], shown: Shown) -> Result<Self, RedactError> {
+    /// [`AllowError`].
+    pub fn of(runs: &[Dataset], show: Show) -> Result<Self, AllowError> {
         let mut places: Vec<usize> = (0..runs.len()).collect();
         places.sort_by_key(|place| (runs[*place].run.started_unix_ns, runs[*place].run.identified()));
         let ordered: Vec<&Dataset> = places.iter().map(|place| &runs[*place]).collect();
-        let redactor = Redactor::of(&ordered, shown);
-        let runs = ordered.iter().zip(1..).map(|(run, number)| redactor.redacted(run, number));
-        let runs: Vec<Dataset> = runs.collect::<Result<_, _>>()?;
-        Ok(Self { names: names(&ordered, &runs), redactor, runs, places })
+        let mut allowed = AllowList::new(show);
+        let runs: Vec<Dataset> =
+            ordered.iter().zip(1..).map(|(run, number)| allowed.apply(run, number)).collect::<Result<_, _>>()?;
+        Ok(Self { names: names(&ordered), allowed, runs, places })
     }
 
     /// Name of the page of the run at this place.
@@ -62,10 +72,11 @@ impl Gallery {
     /// The page of the run at this place, which is handed over whole.
     ///
     /// # Errors
-    /// [`RedactError`].
-    pub fn page(&self, place: usize, whole: &Dataset) -> Result<Page, RedactError> {
+    /// [`AllowError`].
+    pub fn page(&self, place: usize, whole: &Dataset) -> Result<Page, AllowError> {
         let at = self.order(place);
-        let dataset = self.redactor.redacted(whole, at as u64 + 1)?;
+        let mut dataset = self.allowed.clone().apply(whole, at as u64 + 1)?;
+        allow::shorten(&mut dataset);
         let options = Options { published: dataset.run.plan.published.is_some() };
         Ok((self.names[at].clone(), html_with_way_back(&dataset, &options, Some(INDEX))))
     }
@@ -125,14 +136,11 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
 }
 
 /// The names of runs' pages, from study and identity, which stay the same when other runs are published.
-fn names(runs: &[&Dataset], redacted: &[Dataset]) -> Vec<String> {
+fn names(runs: &[&Dataset]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (dataset, redacted) in runs.iter().zip(redacted) {
-        let study = &dataset.run.plan.study;
-        // What is put in place of a machine's name depends on which other runs are published.
-        let study = if *study == redacted.run.plan.study { plain(study) } else { "run".to_owned() };
-        let name =
-            unique(&format!("{study}-{}", identity(&dataset.run)), |name| names.iter().any(|other| other == name));
+    for dataset in runs {
+        let stem = format!("{}-{}", plain(&dataset.run.plan.study), identity(&dataset.run));
+        let name = unique(&stem, |name| names.iter().any(|other| other == name));
         names.push(name);
     }
     names
@@ -141,8 +149,9 @@ fn names(runs: &[&Dataset], redacted: &[Dataset]) -> Vec<String> {
 /// The start of a run's random UUID, 32 bits. Older identities have the host's name in them: for those it is the start time.
 fn identity(run: &Run) -> String {
     let identity = run.identified();
-    if is_uuid(&identity) {
-        identity.chars().take(8).collect()
+    let random = identity.strip_prefix(Run::ANONYMOUS).unwrap_or(&identity);
+    if random.len() >= 32 && random.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
+        random.chars().take(8).collect()
     } else {
         when::iso(run.started_unix_ns).replace(['-', ':'], "")
     }

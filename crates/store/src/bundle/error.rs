@@ -7,9 +7,6 @@ use std::path::PathBuf;
 /// Why a bundle was not written. No file is left then.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The run could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
     /// There is a file of that name.
     #[error("write the bundle {path}: there is a file of that name; remove it or choose another")]
     Exists {

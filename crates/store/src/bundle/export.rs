@@ -3,7 +3,6 @@
 use super::error::ExportError;
 use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile};
 use super::files::{study_files, trial_name, version_of};
-use crate::Store;
 use fstone_files::Temporary;
 use fstone_model::Dataset;
 use serde::Serialize;
@@ -19,25 +18,11 @@ const COMPRESSION_LEVEL: i32 = 9;
 ///
 /// # Errors
 /// [`ExportError`].
-pub fn export(store: &Store, run: u64, path: &Path) -> Result<(), ExportError> {
-    refuse_existing(path)?;
-    write(store.dataset(run)?, path)
-}
-
-fn refuse_existing(path: &Path) -> Result<(), ExportError> {
-    match path.symlink_metadata() {
-        Ok(_) => Err(ExportError::Exists { path: path.to_owned() }),
-        Err(_) => Ok(()),
-    }
-}
-
-/// [`export`] of a run that no store has.
-///
-/// # Errors
-/// [`ExportError`].
 pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
     let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
-    refuse_existing(path)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(ExportError::Exists { path: path.to_owned() });
+    }
     let temporary = Temporary::beside(path).map_err(failed)?;
     let time = dataset.run.started_unix_ns / 1_000_000_000;
     let mut writer = Writer::new(temporary.file(), time).map_err(failed)?;

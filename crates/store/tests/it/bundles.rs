@@ -37,7 +37,7 @@ fn recorded() -> (tempfile::TempDir, Store, u64) {
 fn a_run_goes_through_a_bundle_unchanged() {
     let (directory, mut store, number) = recorded();
     let path = directory.path().join("run.fstone");
-    bundle::export(&store, number, &path).expect("exported");
+    samples::export(&store, number, &path).expect("exported");
     let original = store.dataset(number).expect("read");
     assert_eq!(bundle::read(&path).expect("read"), original);
 
@@ -65,11 +65,9 @@ fn a_run_goes_through_a_bundle_unchanged() {
     assert_eq!(excerpts, 70);
 
     let again = directory.path().join("again.fstone");
-    bundle::export(&store, number, &again).expect("exported");
+    samples::export(&store, number, &again).expect("exported");
     assert_eq!(fs::read(&path).expect("read"), fs::read(&again).expect("read"), "the same run, the same bytes");
-    assert!(matches!(bundle::export(&store, number, &path), Err(ExportError::Exists { .. })));
-    let missing = bundle::export(&store, 99, &directory.path().join("none.fstone"));
-    assert!(matches!(missing, Err(ExportError::Read(ReadError::NoSuchRun { run: 99 }))));
+    assert!(matches!(samples::export(&store, number, &path), Err(ExportError::Exists { .. })));
     let left: Vec<_> =
         fs::read_dir(directory.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("part")), "{left:?}");
@@ -93,9 +91,9 @@ fn an_earlier_state_of_a_run_takes_the_trials_it_lacks() {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     let (early, number) = begun(&at("a.db"), 1, false);
-    bundle::export(&early, number, &at("early.fstone")).expect("exported");
+    samples::export(&early, number, &at("early.fstone")).expect("exported");
     let (late, number) = begun(&at("b.db"), 4, true);
-    bundle::export(&late, number, &at("late.fstone")).expect("exported");
+    samples::export(&late, number, &at("late.fstone")).expect("exported");
 
     let mut store = Store::open(&at("c.db")).expect("a store");
     assert_eq!(import(&mut store, &at("early.fstone")), Imported::New(1));
@@ -116,13 +114,13 @@ fn an_identity_is_no_content() {
     let directory = tempfile::tempdir().expect("a directory");
     let at = |name: &str| directory.path().join(name);
     let (genuine, number) = begun(&at("a.db"), 2, true);
-    bundle::export(&genuine, number, &at("genuine.fstone")).expect("exported");
+    samples::export(&genuine, number, &at("genuine.fstone")).expect("exported");
     let mut forger = Store::open(&at("b.db")).expect("a store");
     let forged = forger.begin_run(&run()).expect("recorded");
     let mut other = trial(id(0, 0), 0);
     other.duration_ns += 1;
     forger.record_trial(forged, &other).expect("recorded");
-    bundle::export(&forger, forged, &at("forged.fstone")).expect("exported");
+    samples::export(&forger, forged, &at("forged.fstone")).expect("exported");
 
     let mut store = Store::open(&at("c.db")).expect("a store");
     assert_eq!(import(&mut store, &at("forged.fstone")), Imported::New(1));
@@ -138,7 +136,7 @@ fn an_identity_is_no_content() {
 fn a_store_may_have_any_name() {
     let (directory, store, number) = recorded();
     let bundle = directory.path().join("run.fstone");
-    bundle::export(&store, number, &bundle).expect("exported");
+    samples::export(&store, number, &bundle).expect("exported");
     let here = std::env::current_dir().expect("it is there");
     for name in [":memory:", "file:zz.db?mode=memory"] {
         let path = Path::new(name);
@@ -165,7 +163,7 @@ fn figures_that_are_no_numbers_go_through_too() {
     one.steps[1].figures = metrics.iter().zip(values).map(|(metric, value)| metric.figure(value)).collect();
     store.record_trial(number, &one).expect("recorded");
     let path = directory.path().join("run.fstone");
-    bundle::export(&store, number, &path).expect("exported");
+    samples::export(&store, number, &path).expect("exported");
     let read = bundle::read(&path).expect("read").trials.remove(0);
     for (figure, value) in read.steps[1].figures.iter().zip(values) {
         assert!(figure.value.to_bits() == value.to_bits() || figure.value.is_nan() && value.is_nan(), "{figure:?}");
@@ -176,7 +174,7 @@ fn figures_that_are_no_numbers_go_through_too() {
 fn a_bundle_is_an_archive_that_tar_reads() {
     let (directory, store, number) = recorded();
     let path = directory.path().join("run.fstone");
-    bundle::export(&store, number, &path).expect("exported");
+    samples::export(&store, number, &path).expect("exported");
     let listed = Command::new("tar").args(["--zstd", "-xf"]).arg(&path).arg("-C").arg(directory.path()).status();
     if !listed.is_ok_and(|status| status.success()) {
         eprintln!("skipped: tar or zstd is not installed");
@@ -194,7 +192,7 @@ fn a_bundle_is_an_archive_that_tar_reads() {
 fn damage_is_found_wherever_it_is() {
     let (directory, store, number) = recorded();
     let path = directory.path().join("run.fstone");
-    bundle::export(&store, number, &path).expect("exported");
+    samples::export(&store, number, &path).expect("exported");
     let whole = fs::read(&path).expect("read");
     let original = bundle::read(&path).expect("read");
     let damaged = directory.path().join("damaged.fstone");
@@ -229,7 +227,7 @@ proptest! {
             store.record_trial(number, one).expect("recorded");
         }
         let path = directory.path().join("run.fstone");
-        bundle::export(&store, number, &path).expect("exported");
+        samples::export(&store, number, &path).expect("exported");
         let mut other = Store::open(&directory.path().join("other.db")).expect("a store");
         prop_assert_eq!(import(&mut other, &path), Imported::New(1));
         let imported = 1;

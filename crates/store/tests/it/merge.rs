@@ -1,6 +1,6 @@
 //! Blocks that several machines made come together in one run, whole and once.
 
-use crate::samples::{run, trial};
+use crate::samples::{export, run, trial};
 use fstone_model::dataset::{BlockOrigin, Dataset, Run};
 use fstone_model::result::TrialId;
 use fstone_model::{Inventory, Trial};
@@ -59,7 +59,7 @@ fn blocks_of_other_machines_are_added_once_with_their_machines() {
 
     // It goes through a bundle as it is, and an earlier state of it takes what it lacks.
     let at = |name: &str| directory.path().join(name);
-    bundle::export(&store, 1, &at("all.fstone")).expect("exported");
+    export(&store, 1, &at("all.fstone")).expect("exported");
     assert_eq!(bundle::read(&at("all.fstone")).expect("read"), dataset);
     let mut other = Store::open(&at("other.db")).expect("a store");
     for (name, expected) in [("1-n1", Imported::New(1)), ("all.fstone", Imported::More { run: 1, added: 8 })] {

@@ -8,7 +8,9 @@ use fstone_model::outcome::Reason;
 use fstone_model::result::{CommandRecord, Effective, TrialId};
 use fstone_model::study::{DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction};
 use fstone_model::{Cell, Histogram, Inventory, LoadReport, Note, Outcome, Plan, Step, StepResult, Trial};
+use fstone_store::{Store, bundle};
 use proptest::prelude::*;
+use std::path::Path;
 use std::time::Duration;
 
 /// Cells of [`run`]: ext4 and xfs, with 1 and 16 threads each.
@@ -295,4 +297,9 @@ pub(crate) fn runs() -> impl Strategy<Value = Run> {
         run.inventory = Inventory { host, raw_read_bytes_per_second: Some(speed), ..run.inventory };
         run
     })
+}
+
+/// Writes a run of a store into a bundle.
+pub(crate) fn export(store: &Store, run: u64, path: &Path) -> Result<(), bundle::ExportError> {
+    bundle::write(store.dataset(run).expect("read"), path)
 }

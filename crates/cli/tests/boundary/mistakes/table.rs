@@ -294,7 +294,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("publish", 2, "the following required arguments were not provided:\n  <DIR>\n  <RUN>..."),
     ("publish site", 2, "the following required arguments were not provided:\n  <RUN>..."),
     ("publish site none.fstone", 2, "\"none.fstone\" is neither the number of a run (`fstone list runs`) nor a bundle (`fstone export RUN FILE`)"),
-    ("publish site 1 --show all", 2, "invalid value 'all' for '--show <WHAT>'\n  [possible values: hosts, paths, users, serials]"),
+    ("publish site 1 --show all", 2, "invalid value 'all' for '--show <WHAT>'\n  [possible values: hosts, paths, study, commands, messages, note, machine]"),
     ("publish one.toml 1", 2, "one.toml is not a directory; name a new one for the pages"),
     ("delete", 2, "the following required arguments were not provided:\n  <RUN>..."),
     ("delete last", 2, "invalid value 'last' for '<RUN>...'"),
