@@ -54,10 +54,10 @@ pub enum OpenError {
         /// The newest version this program knows.
         known: i64,
     },
-    /// It is older than what this program reads, and could not be migrated because it was opened read-only.
+    /// It is older than what this program reads.
     #[error(
-        "open the store {path} for reading only: it has schema version {found}, and version {known} is needed; \
-         open it once for writing (`fstone list` does), which migrates it"
+        "open the store {path}: it has schema version {found}, of before the first release, and this fstone has version {known}; \
+         export its runs with the fstone that wrote it (`fstone export`) and import them into a new store, or remove it"
     )]
     Older {
         /// The store's file.

@@ -53,7 +53,7 @@ impl Store {
             Connection::open_with_flags(there, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
                 .map_err(sqlite)?;
         configure(&connection).map_err(sqlite)?;
-        match schema::migrate(&mut connection).map_err(sqlite)? {
+        match schema::create(&mut connection).map_err(sqlite)? {
             Kind::Store(version) if version == VERSION => {}
             kind => return Err(OpenError::unfit(path, kind)),
         }
@@ -69,7 +69,7 @@ impl Store {
         let mut connection = Connection::open_with_flags("", flags)?;
         configure(&connection)?;
         connection.pragma_update(None, "synchronous", "OFF")?;
-        schema::migrate(&mut connection)?;
+        schema::create(&mut connection)?;
         Ok(Self { connection, path: PathBuf::new() })
     }
 

@@ -35,7 +35,7 @@ pub struct RunSummary {
     pub identity: String,
     /// When it was imported; `None` for a run of this store's own.
     pub imported_unix_ns: Option<u64>,
-    /// The process that carries it out, or did last; `None` for imported runs and those of before schema version 4.
+    /// The process that carries it out, or did last; `None` for imported runs.
     pub holder: Option<Holder>,
     /// Trials that have finished.
     pub trials: u64,

@@ -161,8 +161,6 @@ impl Context {
         match Store::open_read_only(&self.store) {
             // An empty file counts as missing, because another process is about to fill it.
             Err(OpenError::Missing { .. }) => Ok(None),
-            // From an older fstone: opening it once for writing brings it up to date.
-            Err(OpenError::Older { .. }) => Store::open(&self.store).map(Some).or_exit(Exit::LabFailed),
             other => other.map(Some).or_exit(Exit::LabFailed),
         }
     }

@@ -184,3 +184,18 @@ fn a_link_that_another_user_could_have_made_leads_to_no_store() {
     }
     drop(Store::open(&shared.join("fstone.db")).expect("a link of this user's own in a sticky directory"));
 }
+
+#[test]
+fn a_store_of_before_is_refused_with_its_cure_and_left_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    Connection::open(&path).expect("opened").execute_batch("PRAGMA user_version = 7").expect("set");
+    for opened in [Store::open(&path), Store::open_read_only(&path)] {
+        let error = opened.expect_err("older");
+        assert!(matches!(error, OpenError::Older { found: 7, known: 8, .. }), "{error}");
+        let error = error.to_string();
+        assert!(error.contains("`fstone export`") && error.contains("or remove it"), "{error}");
+    }
+    assert_eq!(pragma(&path, "user_version"), 7);
+}

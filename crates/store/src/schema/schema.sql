@@ -1,4 +1,4 @@
--- Schema version 1. docs/store.md describes every table and column; a test compares the two.
+-- The schema. docs/store.md describes every table and column; a test compares the two.
 
 -- One run of a study. AUTOINCREMENT: the number of a deleted run is never given to another one.
 CREATE TABLE runs (
@@ -13,8 +13,36 @@ CREATE TABLE runs (
     planned_minimum  INTEGER NOT NULL,
     command          TEXT    NOT NULL,
     plan             TEXT    NOT NULL,
-    inventory        TEXT    NOT NULL
+    inventory        TEXT    NOT NULL,
+    -- Which run it is, wherever it is kept.
+    identity         TEXT    NOT NULL,
+    -- NULL unless it came from elsewhere.
+    imported_unix_ns INTEGER,
+    -- The process that carries the run out, as JSON, so that a run that is going on, or that another machine began in a directory
+    -- that both see, is not taken for one that was killed. NULL for imported runs.
+    holder           TEXT,
+    note             TEXT CHECK (length(note) BETWEEN 1 AND 200)
 ) STRICT;
+CREATE INDEX runs_by_identity ON runs (identity);
+
+-- Which machine made a block, where it was not the run's own (runs.host).
+CREATE TABLE blocks (
+    run       INTEGER NOT NULL REFERENCES runs (run) ON DELETE CASCADE,
+    block     INTEGER NOT NULL,
+    machine   TEXT    NOT NULL CHECK (length(machine) BETWEEN 1 AND 300),
+    host      TEXT    NOT NULL,
+    kernel    TEXT    NOT NULL,
+    inventory TEXT    NOT NULL,
+    PRIMARY KEY (run, block)
+) STRICT;
+
+-- Names for runs that others are compared with.
+CREATE TABLE baselines (
+    name          TEXT    NOT NULL PRIMARY KEY,
+    run           INTEGER NOT NULL REFERENCES runs (run) ON DELETE CASCADE,
+    saved_unix_ns INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX baselines_by_run ON baselines (run);
 
 -- The plan's cells and their levels, taken out of runs.plan so that SQL can speak of them.
 CREATE TABLE cells (
@@ -176,3 +204,74 @@ FROM figures
 JOIN runs USING (run)
 JOIN cells USING (run, cell)
 JOIN trials USING (run, cell, repetition);
+
+-- Of each trial, in one value, what reports show; src/excerpt.rs says why. The tables are what counts: where something of a trial is
+-- changed by hand its excerpt goes, and the run is read from the tables.
+CREATE TABLE excerpts (
+    run        INTEGER NOT NULL,
+    cell       INTEGER NOT NULL,
+    repetition INTEGER NOT NULL,
+    excerpt    BLOB    NOT NULL,
+    PRIMARY KEY (run, cell, repetition),
+    FOREIGN KEY (run, cell, repetition) REFERENCES trials (run, cell, repetition) ON DELETE CASCADE
+) STRICT;
+CREATE TRIGGER superblock_added AFTER INSERT ON superblocks BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER superblock_changed AFTER UPDATE ON superblocks BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER superblock_deleted AFTER DELETE ON superblocks BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
+CREATE TRIGGER warning_added AFTER INSERT ON warnings BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER warning_changed AFTER UPDATE ON warnings BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER warning_deleted AFTER DELETE ON warnings BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
+CREATE TRIGGER step_added AFTER INSERT ON steps BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER step_changed AFTER UPDATE ON steps BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER step_deleted AFTER DELETE ON steps BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
+CREATE TRIGGER figure_added AFTER INSERT ON figures BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER figure_changed AFTER UPDATE ON figures BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER figure_deleted AFTER DELETE ON figures BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
+CREATE TRIGGER command_added AFTER INSERT ON commands BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER command_changed AFTER UPDATE ON commands BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER command_deleted AFTER DELETE ON commands BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
+CREATE TRIGGER load_added AFTER INSERT ON loads BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER load_changed AFTER UPDATE ON loads BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (new.run, new.cell, new.repetition);
+END;
+CREATE TRIGGER load_deleted AFTER DELETE ON loads BEGIN
+    DELETE FROM excerpts WHERE (run, cell, repetition) = (old.run, old.cell, old.repetition);
+END;
