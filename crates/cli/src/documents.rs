@@ -34,13 +34,24 @@ pub(crate) fn write_named(path: &Path, content: impl AsRef<[u8]>) -> Result<(), 
     write(path, content)
 }
 
-/// Writes a document to a path, making the directories above it.
+/// The rights to a new document: those that a temporary file has.
+const PRIVATE: u32 = 0o600;
+
+/// Writes a document to a path, making the directories above it. A new file is for its owner alone.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    let content = content.as_ref();
+    write_for(path, content.as_ref(), PRIVATE)
+}
+
+/// The same, for everybody to read.
+pub(crate) fn publish(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    write_for(path, content.as_ref(), 0o644)
+}
+
+fn write_for(path: &Path, content: &[u8], mode: u32) -> Result<(), Failure> {
     let written = match path.symlink_metadata() {
-        Ok(found) if found.is_file() => replace(path, content, Some(&found)).or_exit(Exit::LabFailed),
+        Ok(found) if found.is_file() => replace(path, content, mode, Some(&found)).or_exit(Exit::LabFailed),
         Ok(_) => write_into(path, content),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, content).or_exit(Exit::LabFailed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, content, mode).or_exit(Exit::LabFailed),
         Err(error) => Err(error).or_exit(Exit::LabFailed),
     };
     written.map_err(|Failure { exit, error }| Failure {
@@ -49,19 +60,21 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failur
     })
 }
 
-fn create(path: &Path, content: &[u8]) -> io::Result<()> {
+fn create(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         paths::create_directory(parent)?;
     }
-    replace(path, content, None)
+    replace(path, content, mode, None)
 }
 
 /// Puts a file in place through a temporary one beside it. It belongs to the caller; one that replaces another has that
 /// one's owner and rights.
-fn replace(path: &Path, content: &[u8], before: Option<&Metadata>) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8], mode: u32, before: Option<&Metadata>) -> io::Result<()> {
     let temporary = Temporary::beside(path)?;
-    if let Some(before) = before {
-        resemble(temporary.file(), before)?;
+    match before {
+        Some(before) => resemble(temporary.file(), before)?,
+        None if mode == PRIVATE => {}
+        None => temporary.file().set_permissions(fs::Permissions::from_mode(mode))?,
     }
     let mut file = temporary.file();
     file.write_all(content)?;
@@ -93,7 +106,7 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
     }
     let into = match descriptor(path) {
         Some(open) => inherited(open, path),
-        None => OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path),
+        None => OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path),
     };
     let mut into = into.or_exit(Exit::LabFailed)?;
     // It may have become a disk meanwhile.

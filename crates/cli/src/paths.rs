@@ -54,10 +54,15 @@ pub(crate) fn default_cache() -> PathBuf {
     base("XDG_CACHE_HOME", ".cache")
 }
 
-/// What guests are started from, and what is kept of those that crashed. Root makes it for root: in a caller's directory, links
-/// would be followed, and the caller could not go on there without `sudo`.
-pub(crate) fn guests_cache() -> PathBuf {
+/// What guests are started from, what is kept of those that crashed, and source trees. Root makes it for root: in a caller's directory,
+/// links would be followed, and the caller could not go on there without `sudo`.
+pub(crate) fn own_cache() -> PathBuf {
     if Owner::caller().is_some() { PathBuf::from("/var/cache/fstone") } else { default_cache() }
+}
+
+/// Makes a directory in [`own_cache`], with those above it. Root's are for everybody to read: guests are started from there.
+pub(crate) fn create_in_own_cache(path: &Path) -> io::Result<()> {
+    if Owner::caller().is_some() { fs::create_dir_all(path) } else { create_directory(path) }
 }
 
 /// The work directory when none is named.

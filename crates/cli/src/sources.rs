@@ -55,10 +55,10 @@ pub(crate) fn provide(plan: &mut Plan, named: Option<&Path>, missing: Missing) -
 }
 
 fn archive_of(wanted: Wanted, named: Option<&Path>, missing: Missing) -> Result<PathBuf, Failure> {
-    let directory = paths::default_cache().join("sources");
+    let directory = paths::own_cache().join("sources");
     let prepare = |words: &str| {
         terminal::tell(&format!("{words} (kept in {}).", directory.display()));
-        paths::create_directory(&directory)
+        paths::create_in_own_cache(&directory)
             .with_context(|| format!("cannot make {}", directory.display()))
             .or_exit(Exit::LabFailed)
     };
@@ -98,7 +98,7 @@ fn unpack(plan: &mut Plan) -> Result<(), Failure> {
     let of = |cell: &Cell| cell.filesystem.tree.clone();
     let archives: BTreeSet<String> =
         plan.cells.iter().filter_map(of).filter(|tree| Path::new(tree).is_file()).collect();
-    let directory = paths::default_cache().join("sources");
+    let directory = paths::own_cache().join("sources");
     for archive in archives {
         let tree = source_archive::unpacked(Path::new(&archive), &directory, &*Machine::host().runner)
             .with_context(|| format!("failed to prepare the source tree: unpacking {archive}"))

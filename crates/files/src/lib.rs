@@ -9,9 +9,11 @@
 mod owner;
 mod regular;
 mod temporary;
+mod text;
 mod tree;
 
 pub use owner::{Owner, create_directories, create_file};
-pub use regular::{open_or_create, regular, regular_or_new};
+pub use regular::{make_private, open_or_create, regular, regular_or_new};
 pub use temporary::{Temporary, directory_of, nameless, nameless_where_possible, unguessable};
+pub use text::{TEXT_BYTES, read_text, read_text_within};
 pub use tree::{FileIdentity, OwnDirectory, remove_own_tree, remove_tree};

@@ -5,7 +5,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, fchown, lchown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, fchown, lchown};
 use std::path::Path;
 
 /// A user and a group.
@@ -35,7 +35,7 @@ impl Owner {
     }
 }
 
-/// Makes a directory and its missing parents, each owned by `owner` if given.
+/// Makes a directory and its missing parents for their owner alone, which is `owner` if given.
 ///
 /// # Errors
 /// Those of mkdir(2) and chown(2). An existing directory is not an error.
@@ -46,20 +46,20 @@ pub fn create_directories(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         create_directories(parent, owner)?;
     }
-    match DirBuilder::new().create(path) {
+    match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => owner.map_or(Ok(()), |owner| lchown(path, Some(owner.user), Some(owner.group))),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Makes a new, empty file owned by `owner` when one is given; `None` when something of that name is there already.
+/// Makes a new, empty file for its owner alone, which is `owner` if given; `None` when something of that name is there already.
 ///
 /// # Errors
 /// Those of open(2) and fchown(2).
 pub fn create_file(path: &Path, owner: Option<Owner>) -> io::Result<Option<File>> {
     // create_new never follows a symbolic link, so root does not make a file where somebody's link points.
-    let file = match OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(path) {
+    let file = match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         Err(error) => return Err(error),

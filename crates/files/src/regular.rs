@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Component, Path, PathBuf};
 
 /// Longest chain of links that is followed: the kernel's own limit.
@@ -47,7 +47,7 @@ pub fn regular_or_new(path: &Path, owner: Option<Owner>) -> io::Result<PathBuf> 
     Ok(there)
 }
 
-/// Opens a regular file for reading and writing, or makes it for its owner alone. `append` writes to its end only. It is
+/// Opens a regular file for reading and writing, or makes it for its owner alone, who is the caller of `sudo`. `append` writes to its end only. It is
 /// never a link.
 ///
 /// # Errors
@@ -64,13 +64,43 @@ pub fn open_or_create(path: &Path, append: bool) -> io::Result<File> {
                 let made = openat(&directory, name, how | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
                 match made {
                     Err(Errno::EXIST) => continue,
-                    made => return Ok(made?.into()),
+                    made => {
+                        let file = File::from(made?);
+                        if let Some(owner) = Owner::caller() {
+                            fchown(&file, Some(owner.user), Some(owner.group))?;
+                        }
+                        return Ok(file);
+                    }
                 }
             }
             Err(errno) => return Err(errno.into()),
         };
         return reopen(&found, how);
     }
+}
+
+/// Takes the rights to a regular file of this user's from everybody else; whether somebody else had any. A missing file is none.
+///
+/// No descriptor of the file is closed that could take the locks of this process on it.
+///
+/// # Errors
+/// Those of open(2) and chmod(2).
+pub fn make_private(path: &Path) -> io::Result<bool> {
+    let found = match open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(false),
+        Err(errno) => return Err(errno.into()),
+    };
+    let here = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let others = |facts: &Metadata| facts.mode() & 0o077 != 0;
+    let facts = fs::metadata(&here)?;
+    let user = rustix::process::geteuid();
+    if !facts.is_file() || !others(&facts) || !(user.is_root() || user.as_raw() == facts.uid()) {
+        return Ok(false);
+    }
+    fs::set_permissions(&here, fs::Permissions::from_mode(facts.mode() & 0o700))?;
+    // A filesystem without rights takes them without a word.
+    Ok(!others(&fs::metadata(&here)?))
 }
 
 /// Opens for writing what was only looked at until now, so that no device notices.

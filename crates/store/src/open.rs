@@ -2,7 +2,7 @@
 
 use crate::schema::{self, Kind, VERSION};
 use crate::{OpenError, RecordError};
-use fstone_files::{Owner, create_directories, regular, regular_or_new};
+use fstone_files::{Owner, create_directories, make_private, regular, regular_or_new};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::File;
 use std::io;
@@ -18,11 +18,12 @@ pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Store {
     pub(crate) connection: Connection,
     path: PathBuf,
+    was_readable: bool,
 }
 
 impl Store {
-    /// Opens a store for reading and writing; makes it, and the directories above it, when there is none, and brings
-    /// an older one to this program's schema version. With `sudo`, what is made belongs to the caller
+    /// Opens a store for reading and writing; makes it, and the directories above it, when there is none, for its owner
+    /// alone, and takes the rights of others from one that is there. With `sudo`, what is made belongs to the caller
     /// ([`Owner::caller`]).
     ///
     /// The settings, and why:
@@ -47,6 +48,7 @@ impl Store {
             cause => create(cause),
         })?;
         examine_beside(&there)?;
+        let was_readable = take_from_others(&there);
 
         let sqlite = |cause| OpenError::sqlite(path, cause);
         let mut connection =
@@ -59,7 +61,7 @@ impl Store {
         }
         let mode = if is_shared_between_hosts(path) { "DELETE" } else { "WAL" };
         set_journal(&connection, mode).map_err(sqlite)?;
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { connection, path: path.to_owned(), was_readable })
     }
 
     /// A store without a name, which is gone when it is dropped: SQLite keeps it in memory, and what becomes large in a file
@@ -70,10 +72,10 @@ impl Store {
         configure(&connection)?;
         connection.pragma_update(None, "synchronous", "OFF")?;
         schema::create(&mut connection)?;
-        Ok(Self { connection, path: PathBuf::new() })
+        Ok(Self { connection, path: PathBuf::new(), was_readable: false })
     }
 
-    /// Opens a store for reading only. Nothing is made or migrated. Works on a store that this user cannot write,
+    /// Opens a store for reading only. Nothing is made. Works on a store that this user cannot write,
     /// even on read-only media, as long as no crashed writer left a log beside it that has to be worked in.
     ///
     /// # Errors
@@ -87,6 +89,7 @@ impl Store {
             Err(cause) => return Err(OpenError::Access { path: named(), cause }),
         };
         examine_beside(&there)?;
+        let was_readable = take_from_others(&there);
         let open = |path: &Path, flags| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;
             let connection = Connection::open_with_flags(path, flags)?;
@@ -104,7 +107,7 @@ impl Store {
         }
         .map_err(|cause| OpenError::sqlite(path, cause))?;
         match kind {
-            Kind::Store(version) if version == VERSION => Ok(Self { connection, path: path.to_owned() }),
+            Kind::Store(version) if version == VERSION => Ok(Self { connection, path: path.to_owned(), was_readable }),
             kind => Err(OpenError::unfit(path, kind)),
         }
     }
@@ -113,6 +116,12 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether other users had rights to it until it was opened.
+    #[must_use]
+    pub const fn was_readable_by_others(&self) -> bool {
+        self.was_readable
     }
 
     /// Does `work` in one transaction, which is rolled back unless it succeeds. It is an immediate one: the write lock is
@@ -126,6 +135,18 @@ impl Store {
         transaction.commit()?;
         Ok(value)
     }
+}
+
+/// Takes the rights of others to a store and the files beside it. On media that cannot be written they stay.
+fn take_from_others(store: &Path) -> bool {
+    let files = all_beside(store).into_iter().chain([store.to_owned()]);
+    // Each of them, so no `any`.
+    files.filter(|path| make_private(path).unwrap_or(false)).count() > 0
+}
+
+/// What SQLite keeps beside a store.
+fn all_beside(store: &Path) -> [PathBuf; 3] {
+    ["-wal", "-shm", "-journal"].map(|suffix| beside(store, suffix))
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
@@ -182,7 +203,7 @@ const SHARED: [u32; 13] = [
 
 /// Refuses what is no regular file among those that SQLite opens beside a store, writes to and removes.
 fn examine_beside(store: &Path) -> Result<(), OpenError> {
-    for path in ["-wal", "-shm", "-journal"].map(|suffix| beside(store, suffix)) {
+    for path in all_beside(store) {
         if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
             let cause =
                 io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file, as it has to be beside a store");

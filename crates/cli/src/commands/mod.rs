@@ -134,7 +134,16 @@ impl Context {
                 })
                 .or_exit(Exit::LabFailed)?;
         }
-        Store::open(&self.store).or_exit(Exit::LabFailed)
+        let store = Store::open(&self.store).or_exit(Exit::LabFailed)?;
+        self.tell_of_rights(&store);
+        Ok(store)
+    }
+
+    /// The rights are taken once, so this is said once.
+    fn tell_of_rights(&self, store: &Store) {
+        if store.was_readable_by_others() {
+            terminal::tell(&format!("Other users could read {}; now only its owner can.", self.store.display()));
+        }
     }
 
     /// Refuses a store that the user named in a directory that is not there.
@@ -161,7 +170,11 @@ impl Context {
         match Store::open_read_only(&self.store) {
             // An empty file counts as missing, because another process is about to fill it.
             Err(OpenError::Missing { .. }) => Ok(None),
-            other => other.map(Some).or_exit(Exit::LabFailed),
+            other => {
+                let store = other.or_exit(Exit::LabFailed)?;
+                self.tell_of_rights(&store);
+                Ok(Some(store))
+            }
         }
     }
 }

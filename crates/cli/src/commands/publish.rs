@@ -11,6 +11,7 @@ use crate::{
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use fstone_analysis::text::{counted, listing};
+use fstone_files::read_text;
 use fstone_model::{Dataset, text};
 use fstone_report::publish::{Gallery, Kind, Page, Show};
 use rustix::{
@@ -21,6 +22,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -134,7 +136,7 @@ impl<'a> Site<'a> {
         let mark = directory.join(MARK);
         // Nothing is written through a link that somebody put there.
         if mark.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            let mark = fs::read_to_string(&mark).with_context(|| format!("cannot read {}", mark.display()));
+            let mark = read_text(&mark).with_context(|| format!("cannot read {}", mark.display()));
             let mark = mark.or_exit(Exit::LabFailed)?;
             let mut lines = mark.lines();
             if lines.next() == Some(MARKED) {
@@ -152,7 +154,15 @@ impl<'a> Site<'a> {
     /// The same, created if it does not exist, and locked against other publishers until the file is closed.
     fn alone(directory: &'a Path) -> Result<(Self, File), Failure> {
         let named = directory.display();
-        paths::create_directory(directory).with_context(|| format!("cannot make {named}")).or_exit(Exit::LabFailed)?;
+        let is_new = !directory.exists();
+        paths::create_directory(directory)
+            .and_then(|()| match is_new {
+                // Its pages are for everybody, and a web server may be another user.
+                true => fs::set_permissions(directory, fs::Permissions::from_mode(0o755)),
+                false => Ok(()),
+            })
+            .with_context(|| format!("cannot make {named}"))
+            .or_exit(Exit::LabFailed)?;
         let opened = File::open(directory).with_context(|| format!("cannot read {named}")).or_exit(Exit::LabFailed)?;
         match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok((Self::examine(directory)?, opened)),
@@ -198,11 +208,11 @@ impl<'a> Site<'a> {
     fn mark<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let names: BTreeSet<&str> = names.collect();
         let lines = names.into_iter().fold(format!("{MARKED}\n"), |lines, name| format!("{lines}{name}\n"));
-        documents::write(&self.path(MARK), lines)
+        documents::publish(&self.path(MARK), lines)
     }
 
     fn write(&self, (name, page): &Page) -> Result<(), Failure> {
-        documents::write(&self.path(name), page)
+        documents::publish(&self.path(name), page)
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -18,7 +18,7 @@ use fstone_model::{
 use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use rustix::fs::{Mode, OFlags};
 use std::{
-    fs::{self, File},
+    fs::File,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -349,7 +349,7 @@ impl Results {
     fn prepare(&mut self) -> Result<(), Failure> {
         let Some(directory) = &self.directory else { return Ok(()) };
         paths::require_directory_of(directory, " with --results")?;
-        fs::create_dir_all(directory)
+        paths::create_directory(directory)
             .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
             .or_exit(Exit::BadInput)?;
         self.others = [REPORT_FILE, TABLE_FILE].iter().any(|name| directory.join(name).symlink_metadata().is_ok());

@@ -1,6 +1,7 @@
 //! `fstone durability`: short sequences of calls, on sound disks and on others.
 
-use crate::support::{Bench, has_uml};
+use crate::support::{Bench, has_uml, is_root};
+use std::os::unix::fs::MetadataExt as _;
 
 fn durability<'a>(states: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
     let begin = ["durability", "--exhaustive", "--jobs", "1", "--states", states];
@@ -188,4 +189,28 @@ fn findings_before_a_bad_end_are_told_and_its_state_can_be_made_again() {
         out.lines().find(|line| line.contains("fstone crash-state") && line.contains(ended)).expect("a command");
     let words: Vec<&str> = again.split_whitespace().collect();
     bench.succeed(&["crash-state", words[2], words[3], "--image", "state.img"]);
+}
+
+#[test]
+fn with_sudo_findings_and_their_logs_belong_to_the_caller() {
+    if !has_uml() || !is_root() {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let bench = Bench::new();
+    let sudo = [("SUDO_UID", "12345"), ("SUDO_GID", "54321")];
+    let (code, out, err) = bench.run_with(&durability("40", &["ext2", "--sequence", "rename a n; fsync n"]), &sudo);
+    assert_eq!(code, 1, "{out}{err}");
+    let findings = bench.store().parent().expect("a directory").join("durability");
+    let mut found = vec![findings.clone()];
+    let mut at = 0;
+    while let Some(path) = found.get(at).cloned() {
+        at += 1;
+        let facts = std::fs::symlink_metadata(&path).expect("there");
+        assert_eq!((facts.uid(), facts.gid(), facts.mode() & 0o077), (12345, 54321, 0), "{}", path.display());
+        if facts.is_dir() {
+            found.extend(std::fs::read_dir(&path).expect("readable").flatten().map(|entry| entry.path()));
+        }
+    }
+    assert!(found.len() >= 3, "the findings, and the log of one that was lost: {found:?}");
 }

@@ -258,3 +258,93 @@ fn with_sudo_kernels_and_logs_belong_to_the_caller() {
     assert_eq!(code, 0, "{err}");
     assert_eq!(fs::metadata(roots.join("kernels.json")).expect("there").uid(), 0);
 }
+
+/// Every command that writes something to keep, each into the same directory; what needs guests is in `guests/durability.rs`.
+#[test]
+fn with_sudo_what_commands_write_belongs_to_the_caller_and_is_for_its_owner() {
+    if !is_root() {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    bench.write("job.fio", "[job]\nrw=read\nsize=64k\nbs=4k\ndirectory=.\n");
+    let home = home_of_the_caller(&bench);
+    let (store, other) = (home.join("data/fstone.db"), home.join("other/fstone.db"));
+    let out = |name: &str| home.join(name).display().to_string();
+    let environment = [SUDO[0], SUDO[1], ("FSTONE_STORE", store.to_str().expect("UTF-8"))];
+    for directory in ["data", "other"] {
+        fs::create_dir(home.join(directory)).expect("made");
+        std::os::unix::fs::chown(home.join(directory), Some(CALLER.0), Some(CALLER.1)).expect("given away");
+    }
+    let run = ["run", "./tiny.toml", "--device", "directory", "--repeats", "1", "--output"];
+    let other = other.display().to_string();
+    let (html, csv, svg, bundle) = (out("run.html"), out("run.csv"), out("figures"), out("run.fstone"));
+    let (log, fio, site, hidden) = (out("log"), out("fio.json"), out("site"), out("hidden.fstone"));
+    let (results, comparison, history) = (out("results"), out("compare.md"), out("history.html"));
+    let write_log = format!("--write_bw_log={log}");
+    let fio_output = format!("--output={fio}");
+    let commands: &[&[&str]] = &[
+        &[&run[..], &[&html]].concat(),
+        &[&run[..], &[&html]].concat(),
+        &["note", "1", "a note"],
+        &["report", "1", "--format", "csv", "--output", &csv],
+        &["report", "1", "--format", "svg", "--output", &svg],
+        &["compare", "1", "2", "--format", "markdown", "--output", &comparison],
+        &["history", "--study", "tiny", "--format", "html", "--output", &history],
+        &["export", "1", &bundle],
+        &["export", "1", &hidden, "--anonymous"],
+        &["--store", &other, "import", &bundle],
+        &["publish", &site, "1"],
+        &["fio", "job.fio", &write_log, &fio_output, "--output-format=json"],
+        &["mdtest", "-n", "4", "-d", "load", "--results", &results],
+    ];
+    for command in commands {
+        let (code, shown, err) = bench.run_with(command, &environment);
+        // A comparison of two trials decides nothing.
+        assert!(code == 0 || command[0] == "compare" && code == 8, "{command:?}: {code}: {shown}{err}");
+    }
+    for name in [&html, &csv, &svg, &bundle, &hidden, &comparison, &history, &fio, &results, &site, &other] {
+        assert!(Path::new(name).exists(), "{name}");
+    }
+    assert!(all_belong_to_the_caller(&home) > 25);
+    let others = |path: &Path| fs::metadata(path).expect("there").mode() & 0o077;
+    for name in [&html, &csv, &svg, &bundle, &hidden, &comparison, &history, &fio, &results, &other] {
+        assert_eq!(others(Path::new(name)), 0, "{name}");
+    }
+    assert_eq!((others(&store), others(&home.join("site")), others(&home.join("site/index.html"))), (0, 0o055, 0o044));
+}
+
+#[test]
+fn a_store_that_others_could_read_is_made_private_and_that_is_said_once() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--repeats", "1"]);
+    fs::set_permissions(bench.store(), fs::Permissions::from_mode(0o644)).expect("ours");
+    let said = |arguments: &[&str]| bench.run(arguments).2.contains("Other users could read");
+    assert!(said(&["list", "runs"]) && !said(&["list", "runs"]));
+    assert_eq!(fs::metadata(bench.store()).expect("there").mode() & 0o777, 0o600);
+}
+
+/// Every kind of text that a command reads by the name that its user gives.
+#[test]
+fn a_text_without_end_is_refused_and_the_limit_is_said() {
+    let bench = Bench::new();
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let huge = |name: &str| fs::File::create(bench.path(name)).and_then(|file| file.set_len(1 << 40)).expect("sparse");
+    for name in ["huge.toml", "huge.load.toml", "huge.fio", "huge.ffsb", "huge.f"] {
+        huge(name);
+    }
+    for arguments in [
+        &["run", "./huge.toml", "--dry-run"][..],
+        &["device", "huge.toml"],
+        &["load", "huge.load.toml", "--directory", "."],
+        &["fio", "huge.fio"],
+        &["ffsb", "huge.ffsb"],
+        &["filebench", "-f", "huge.f"],
+        &["convert", "huge.fio"],
+    ] {
+        let (code, out, err) = bench.run(arguments);
+        assert!(code == 2 && err.contains("longer than 16 MiB"), "{arguments:?}: {code}: {out}{err}");
+    }
+}

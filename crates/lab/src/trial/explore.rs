@@ -17,6 +17,7 @@ use crate::agent::{
     },
 };
 use fstone_engine::sequences::Sequence;
+use fstone_files::{Owner, create_directories};
 use fstone_model::{
     Outcome, Step,
     fnv::fnv1a,
@@ -30,7 +31,7 @@ use fstone_sandbox::{
     vhost::Disk,
 };
 use std::{
-    fs, io,
+    io,
     path::Path,
     time::{Duration, Instant},
 };
@@ -181,5 +182,6 @@ fn job(step: &Step, what: SequenceWhat) -> Vec<u8> {
 
 /// A log that cannot be kept costs no more than a counterexample's image: the sequence makes it again.
 fn kept(path: &Path, log: &Log) -> bool {
-    path.parent().is_none_or(|directory| fs::create_dir_all(directory).is_ok()) && log.save(path).is_ok()
+    path.parent().is_none_or(|directory| create_directories(directory, Owner::caller()).is_ok())
+        && log.save(path).is_ok()
 }

@@ -5,6 +5,7 @@ use fstone_model::result::TrialId;
 use fstone_store::{OpenError, Store};
 use rusqlite::Connection;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 fn pragma(path: &std::path::Path, name: &str) -> i64 {
     let connection = Connection::open(path).expect("opened");
@@ -76,7 +77,6 @@ fn a_store_that_was_opened_for_reading_cannot_be_written() {
 /// A directory nobody may write in, so that SQLite cannot make its -shm file, and a name full of what URIs escape.
 #[test]
 fn a_store_is_readable_where_nothing_can_be_made() {
-    use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().expect("a directory");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("readable");
     let sealed = directory.path().join("100% sealed? #1");
@@ -85,6 +85,7 @@ fn a_store_is_readable_where_nothing_can_be_made() {
     let number = store.begin_run(&run()).expect("recorded");
     store.record_trial(number, &trial(TrialId { cell: 0, repetition: 0 }, 0)).expect("recorded");
     drop(store);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("for others, too");
     fs::set_permissions(&sealed, fs::Permissions::from_mode(0o555)).expect("sealed");
     let trials = std::thread::spawn({
         let path = path.clone();
@@ -183,6 +184,37 @@ fn a_link_that_another_user_could_have_made_leads_to_no_store() {
         eprintln!("skipped: giving links away needs root");
     }
     drop(Store::open(&shared.join("fstone.db")).expect("a link of this user's own in a sticky directory"));
+}
+
+fn mode_of(path: &std::path::Path) -> u32 {
+    fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_store_is_for_its_owner_alone_and_one_that_was_not_is_made_so_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = directory.path().join("share/fstone");
+    let path = home.join("fstone.db");
+    let mut store = Store::open(&path).expect("a store");
+    store.begin_run(&run()).expect("recorded");
+    assert!(!store.was_readable_by_others());
+    let files: Vec<_> = ["fstone.db", "fstone.db-wal", "fstone.db-shm"].map(|name| home.join(name)).into();
+    assert!(
+        files.iter().all(|file| mode_of(file) == 0o600),
+        "{:?}",
+        files.iter().map(|it| mode_of(it)).collect::<Vec<_>>()
+    );
+    assert_eq!((mode_of(&home), mode_of(home.parent().expect("made"))), (0o700, 0o700));
+    for reads in [true, false] {
+        for file in &files {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o664)).expect("ours");
+        }
+        let open = || if reads { Store::open_read_only(&path) } else { Store::open(&path) };
+        let opened = open().expect("opened");
+        assert!(opened.was_readable_by_others(), "it can be said");
+        assert!(files.iter().all(|file| mode_of(file) == 0o600));
+        assert!(!open().expect("opened").was_readable_by_others(), "once");
+    }
 }
 
 #[test]

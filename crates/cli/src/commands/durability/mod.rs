@@ -155,7 +155,7 @@ fn one(
     paths::create_directory(&directory)
         .with_context(|| format!("cannot make {}", directory.display()))
         .or_exit(Exit::LabFailed)?;
-    let guest = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
+    let guest = GuestOptions::new(context.kernels.clone(), &paths::own_cache());
     // Before anything that is known is forgotten.
     let options = laboratory(context, guest)?;
     let campaign = Campaign::open(&directory, &setting, sequences, arguments.fresh)?;

@@ -3,6 +3,7 @@
 use super::*;
 use fstone_formats::{Source, native};
 use fstone_model::ranks::{RankReport, Ranked};
+use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How often the ranks meet after their load.
