@@ -6,10 +6,11 @@ use crate::{
     exit::Exit,
     paths,
     rights::is_root,
-    studies::{self, Study},
+    studies::Study,
     terminal::{self, Failure},
 };
 use fstone_drive::Model;
+use fstone_files::read_text;
 use fstone_lab::{
     agent::{DEFAULT_MODEL, Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
     filesystem,
@@ -219,7 +220,7 @@ pub(crate) fn place_images(plan: &mut Plan) {
 
 /// How guests are made.
 pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<GuestOptions, Failure> {
-    let options = GuestOptions::new(context.kernels.clone(), &paths::guests_cache());
+    let options = GuestOptions::new(context.kernels.clone(), &paths::own_cache());
     Ok(GuestOptions {
         models: models(plan)?,
         charge: arguments.charge.unwrap_or(options.charge),
@@ -282,9 +283,8 @@ pub(crate) fn make_exact(
     let named = match arguments.model.as_deref() {
         Some(path) if path.ends_with(".toml") => {
             let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let text = study
-                .recorded_file(&name)
-                .map_or_else(|| studies::read_bounded(Path::new(path)), |text| Ok(text.to_owned()));
+            let text =
+                study.recorded_file(&name).map_or_else(|| read_text(Path::new(path)), |text| Ok(text.to_owned()));
             let text = text.map_err(|error| bad(format!("--model {path}: {error}")))?;
             plan.attachments.retain(|(known, _)| *known != name);
             plan.attachments.push((name.clone(), text));

@@ -1,22 +1,19 @@
 //! The built-in studies, and study files of the user's.
 
+use fstone_files::read_text;
 use fstone_formats::{
     diagnostic::{Diagnostics, Source},
     study::{self, Overrides},
 };
 use fstone_model::Plan;
 use std::{
-    fs, io,
-    io::Read as _,
+    io,
     path::{Path, PathBuf},
 };
 
 mod built_in {
     include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
-
-/// No file a study names may be larger.
-const FILE_LIMIT_BYTES: u64 = 16 << 20;
 
 /// A study and where the files it names are looked up.
 pub(crate) struct Study {
@@ -40,7 +37,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Whether a plan's study and all files it names came with fstone.
 pub(crate) fn is_ours(plan: &Plan) -> bool {
-    let is_file = |name: &str, text: &str| built_in::FILES.iter().any(|known| *known == (name, text));
+    let is_file = |name: &str, text: &str| built_in::FILES.contains(&(name, text));
     is_file(&format!("{}.toml", plan.study), &plan.source)
         && plan.attachments.iter().all(|(name, text)| is_file(name, text))
 }
@@ -60,7 +57,7 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
         };
     }
     let path = Path::new(name);
-    let text = read_bounded(path).map_err(|cause| FindError::Read { path: path.to_owned(), cause })?;
+    let text = read_text(path).map_err(|cause| FindError::Read { path: path.to_owned(), cause })?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     Ok(Study { source: Source::new(name, text), files: Files::Directory(directory.to_owned()) })
@@ -110,24 +107,10 @@ impl Study {
                 .ok_or_else(|| format!("there is no built-in file {name}")),
             Files::Directory(directory) => {
                 let path = directory.join(name);
-                read_bounded(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+                read_text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
             }
         }
     }
-}
-
-/// Reads a text file, refusing what is too large or not UTF-8 before it is all in memory.
-pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
-    let too_large =
-        || io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 16 MiB, the limit for studies and profiles");
-    let file = fs::File::open(path)?;
-    // Pipes and the like have no size to go by.
-    if file.metadata()?.len() > FILE_LIMIT_BYTES {
-        return Err(too_large());
-    }
-    let mut text = String::new();
-    file.take(FILE_LIMIT_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_LIMIT_BYTES { Err(too_large()) } else { Ok(text) }
 }
 
 /// Why a study cannot be had.

@@ -4,10 +4,10 @@ use super::{Context, load::beside};
 use crate::{
     args::ConvertArguments,
     exit::Exit,
-    studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_files::read_text;
 use fstone_formats::{
     Source,
     ffsb::Ffsb,
@@ -19,7 +19,7 @@ use fstone_model::units::format_bytes;
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
     let path = &arguments.file;
     let name = path.display().to_string();
-    let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
     // Profiles of FFSB have had any name.
     let format = loads::by_extension(source.name()).unwrap_or(&Ffsb);

@@ -8,8 +8,9 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_drive::{Kind, Model, curves};
+use fstone_files::read_text;
 use fstone_model::units::format_bytes;
-use std::{fmt::Write, fs, path::Path};
+use std::{fmt::Write, path::Path};
 
 /// The streams of the curves are some 1.3 GB long.
 const SMALLEST: u64 = 4 << 30;
@@ -56,7 +57,7 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
 pub(crate) fn find(name: &str) -> anyhow::Result<Model> {
     let path = Path::new(name);
     if path.extension().is_some_and(|extension| extension == "toml") {
-        let text = fs::read_to_string(path)?;
+        let text = read_text(path)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         return Ok(Model::parse(&stem, &text)?);
     }

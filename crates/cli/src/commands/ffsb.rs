@@ -4,11 +4,11 @@ use super::{Context, load};
 use crate::{
     args::FfsbArguments,
     exit::Exit,
-    studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
 use fstone_engine::Ownership;
+use fstone_files::read_text;
 use fstone_formats::{
     Source,
     ffsb::{self, Placement, Profile},
@@ -17,7 +17,7 @@ use std::path::Path;
 
 fn read(path: &Path, seconds: Option<u64>) -> Result<Profile, Failure> {
     let name = path.display().to_string();
-    let text = read_bounded(path).with_context(|| format!("cannot read the profile {name}")).or_exit(Exit::BadInput)?;
+    let text = read_text(path).with_context(|| format!("cannot read the profile {name}")).or_exit(Exit::BadInput)?;
     let profile = ffsb::parse(&Source::new(name, text), &ffsb::Options { seconds }).or_exit(Exit::BadInput)?;
     if let Some(warnings) = &profile.warnings {
         terminal::tell(&format!("{warnings}\n"));

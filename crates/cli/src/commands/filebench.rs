@@ -4,11 +4,11 @@ use super::{Context, load};
 use crate::{
     args::FilebenchArguments,
     exit::Exit,
-    studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_engine::Ownership;
+use fstone_files::read_text;
 use fstone_formats::{
     Source,
     filebench::{self, Options, Personality, Placement},
@@ -40,7 +40,7 @@ pub(crate) fn filebench(_context: &Context, arguments: &FilebenchArguments) -> C
 fn read(path: &Path, seconds: Option<u64>) -> Result<Personality, Failure> {
     let name = path.display().to_string();
     let text =
-        read_bounded(path).with_context(|| format!("cannot read the personality {name}")).or_exit(Exit::BadInput)?;
+        read_text(path).with_context(|| format!("cannot read the personality {name}")).or_exit(Exit::BadInput)?;
     filebench::parse(&Source::new(name, text), Options { placement: Placement::AsWritten, seconds })
         .or_exit(Exit::BadInput)
 }

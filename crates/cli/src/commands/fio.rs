@@ -9,11 +9,11 @@ use crate::{
     documents,
     exit::Exit,
     paths,
-    studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_engine::Ownership;
+use fstone_files::read_text;
 use fstone_formats::{
     Source,
     fio::{self, Asked, CommandLine, Options, OutputFormat, Placement, Plan, When},
@@ -87,7 +87,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
 fn plan(line: &CommandLine) -> Result<Plan, Failure> {
     let mut files = Vec::new();
     for name in &line.files {
-        let text = read_bounded(Path::new(name)).with_context(|| format!("cannot read {name}"));
+        let text = read_text(Path::new(name)).with_context(|| format!("cannot read {name}"));
         files.push(Source::new(name, text.or_exit(Exit::BadInput)?));
     }
     let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);

@@ -6,11 +6,11 @@ use crate::{
     exit::Exit,
     launcher,
     progress::LiveLoad,
-    studies::read_bounded,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
 use fstone_engine::{LoadError, Ownership, RunOptions, Verification};
+use fstone_files::read_text;
 use fstone_formats::{
     Source,
     loads::{self, Document},
@@ -102,7 +102,7 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
 /// This process is one of the ranks that carry out a step of a study.
 #[cfg(feature = "mpi")]
 fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
-    let task = std::fs::read_to_string(&arguments.spec).map_err(anyhow::Error::from);
+    let task = read_text(&arguments.spec).map_err(anyhow::Error::from);
     let task: RankTask = task
         .and_then(|json| Ok(serde_json::from_str(&json)?))
         .with_context(|| format!("cannot read {}", arguments.spec.display()))
@@ -165,7 +165,7 @@ pub(crate) fn exit_of(report: &LoadReport) -> Exit {
 
 fn read(path: &Path) -> Result<Workload, Failure> {
     let name = path.display().to_string();
-    let text = read_bounded(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
     let format = loads::by_extension(source.name()).unwrap_or(&native::Native);
     let load = format.read_file(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
@@ -179,7 +179,7 @@ fn read(path: &Path) -> Result<Workload, Failure> {
 /// Reads files by their paths relative to the directory that this one is in.
 pub(crate) fn beside(path: &Path) -> impl FnMut(&str) -> Result<String, String> {
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    move |name| read_bounded(&directory.join(name)).map_err(|error| error.to_string())
+    move |name| read_text(&directory.join(name)).map_err(|error| error.to_string())
 }
 
 /// Runs a workload with live figures on standard error, and stops it cleanly on Ctrl-C.

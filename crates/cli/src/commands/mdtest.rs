@@ -6,12 +6,12 @@ use crate::{
     documents,
     exit::Exit,
     paths,
-    studies::read_bounded,
     terminal::{CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
 use fstone_analysis::when;
 use fstone_engine::{LoadError, Ownership, Peers as _};
+use fstone_files::read_text;
 use fstone_formats::{
     letters::CommandLine,
     mdtest::{self, Mdtest, Place, Plan, Results, Trees},
@@ -30,7 +30,7 @@ use std::{
 };
 
 pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> CommandResult {
-    let mut created = |path: &str| read_bounded(Path::new(path)).map_err(|error| error.to_string());
+    let mut created = |path: &str| read_text(Path::new(path)).map_err(|error| error.to_string());
     let parse = |line: &CommandLine| mdtest::parse(line, &mut created);
     let begun = tasks::begin(&arguments.words, mdtest::help, parse, |mdtest| mdtest.warnings.as_ref())?;
     let mdtest = match begun {

@@ -5,6 +5,7 @@ mod circles;
 mod dependencies;
 mod modules;
 mod pages;
+mod reading;
 mod rooms;
 mod written;
 
