@@ -155,8 +155,8 @@ fn temporary(directory: &Path, more: OFlags) -> io::Result<Option<File>> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | more;
     match open(directory, flags, MODE) {
         Ok(file) => Ok(Some(file.into())),
-        // What filesystems without them say, and kernels that do not know the flag (open(2)).
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => Ok(None),
+        // What filesystems without them say (procfs: EPERM), and kernels that do not know the flag (open(2)).
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT | Errno::PERM) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
 }
