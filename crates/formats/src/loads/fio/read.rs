@@ -335,12 +335,10 @@ impl Reader<'_> {
             "iodepth_batch_submit" => job.submit = Some(up_to(MAXIMUM_DEPTH)? as u32).filter(|submit| *submit > 0),
             "iodepth_batch_complete_min" => job.complete_least = up_to(MAXIMUM_DEPTH)?.max(1) as u32,
             "hipri" => job.polled = flag()?,
-            "hipri_percentage" => {
-                if !matches!(some, "0" | "100") {
-                    return Err("100, or 0: all requests are polled for, or none");
-                }
-                job.polled = some == "100";
-            }
+            "hipri_percentage" => match some {
+                "0" | "100" => job.polled = some == "100",
+                _ => return Err("100, or 0: all requests are polled for, or none"),
+            },
             "uncached" => job.uncached = flag()?,
             "nowait" => job.no_wait = flag()?,
             "atomic" => {
@@ -350,11 +348,10 @@ impl Reader<'_> {
             "iodepth_low" => job.low = Some(up_to(MAXIMUM_DEPTH)? as u32),
             "thinktime" => job.think = microseconds()?,
             "thinktime_blocks" => job.think_every = number()?.max(1),
-            "thinktime_blocks_type" => {
-                if !matches!(some, "complete" | "issue") {
-                    return Err("complete or issue");
-                }
-            }
+            "thinktime_blocks_type" => match some {
+                "complete" | "issue" => {}
+                _ => return Err("complete or issue"),
+            },
             "rate" => {
                 let three = value::by_direction(some, explained).ok_or("bytes a second, such as 1m or 1m,500k")?;
                 job.rate_bytes = [three[0].filter(|rate| *rate > 0), three[1].filter(|rate| *rate > 0)];

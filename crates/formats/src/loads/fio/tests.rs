@@ -493,27 +493,6 @@ fn queues_are_refilled_as_asked() {
 }
 
 #[test]
-fn flags_of_transfers_are_done_or_refused() {
-    let io = |text: &str| plan(&format!("[a]\nrw=randwrite\nsize=1m\n{text}\n")).workload.io;
-    assert!(io("hipri\ndirect=1").polled && io("hipri_percentage=100\ndirect=1").polled && !io("hipri=0").polled);
-    assert!(io("uncached=1").uncached && io("nowait=1\nioengine=io_uring").no_wait);
-    let atomic = io("atomic=1\nioengine=libaio\niodepth=8");
-    assert!(atomic.atomic && atomic.direct);
-    for (job, why) in [
-        ("hipri\ndirect=1\nioengine=libaio", "does not poll"),
-        ("hipri", "add direct = true"),
-        ("uncached=1\nioengine=mmap", "takes no such flag"),
-        ("nowait=1\nioengine=mmap", "takes no such flag"),
-        ("direct=1\nioengine=mmap", "page cache"),
-        ("atomic=1\nbs=6k", "power of two"),
-        ("hipri_percentage=50", "100, or 0"),
-    ] {
-        let refused = problems(&format!("[a]\nrw=randwrite\nsize=1m\n{job}\n"));
-        assert!(refused.contains(why), "{job}: {refused}");
-    }
-}
-
-#[test]
 fn the_first_job_that_is_done_ends_the_others() {
     let plans = |text: &str| plan(&format!("[global]\nrw=read\nsize=1m\n{text}\n"));
     let stops = |text: &str| plans(text).workload.phases.iter().map(|phase| phase.stop).collect::<Vec<Stop>>();

@@ -80,3 +80,24 @@ fn names_that_clash_are_found_among_thousands() {
     let told = problems(&format!("[global]\nsize=4k\n{many}{clash}"));
     assert!(told.contains("files of `n` and of `n1` can have the same names"), "{told}");
 }
+
+#[test]
+fn flags_of_transfers_are_done_or_refused() {
+    let io = |text: &str| plan(&format!("[a]\nrw=randwrite\nsize=1m\n{text}\n")).workload.io;
+    assert!(io("hipri\ndirect=1").polled && io("hipri_percentage=100\ndirect=1").polled && !io("hipri=0").polled);
+    assert!(io("uncached=1").uncached && io("nowait=1\nioengine=io_uring").no_wait);
+    let atomic = io("atomic=1\nioengine=libaio\niodepth=8");
+    assert!(atomic.atomic && atomic.direct);
+    for (job, why) in [
+        ("hipri\ndirect=1\nioengine=libaio", "does not poll"),
+        ("hipri", "add direct = true"),
+        ("uncached=1\nioengine=mmap", "takes no such flag"),
+        ("nowait=1\nioengine=mmap", "takes no such flag"),
+        ("direct=1\nioengine=mmap", "page cache"),
+        ("atomic=1\nbs=6k", "power of two"),
+        ("hipri_percentage=50", "100, or 0"),
+    ] {
+        let refused = problems(&format!("[a]\nrw=randwrite\nsize=1m\n{job}\n"));
+        assert!(refused.contains(why), "{job}: {refused}");
+    }
+}
