@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 /// Longest chain of links that is followed: the kernel's own limit.
@@ -47,7 +47,7 @@ pub fn regular_or_new(path: &Path, owner: Option<Owner>) -> io::Result<PathBuf> 
     Ok(there)
 }
 
-/// Opens a regular file for reading and writing, or makes it for its owner alone, who is the caller of `sudo`. `append` writes to its end only. It is
+/// Opens a regular file for reading and writing, or makes it for its owner alone. `append` writes to its end only. It is
 /// never a link.
 ///
 /// # Errors
@@ -64,13 +64,7 @@ pub fn open_or_create(path: &Path, append: bool) -> io::Result<File> {
                 let made = openat(&directory, name, how | OFlags::CREATE | OFlags::EXCL, Mode::RUSR | Mode::WUSR);
                 match made {
                     Err(Errno::EXIST) => continue,
-                    made => {
-                        let file = File::from(made?);
-                        if let Some(owner) = Owner::caller() {
-                            fchown(&file, Some(owner.user), Some(owner.group))?;
-                        }
-                        return Ok(file);
-                    }
+                    made => return Ok(made?.into()),
                 }
             }
             Err(errno) => return Err(errno.into()),

@@ -30,7 +30,7 @@ pub fn read_text_within(path: &Path, limit: u64) -> io::Result<String> {
         }
     }
     let most = if limit >= 1 << 20 { format!("{} MiB", limit >> 20) } else { format!("{} KiB", limit >> 10) };
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {most}, the limit for such files")))
+    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most}, the limit for such files")))
 }
 
 #[cfg(test)]
@@ -44,8 +44,8 @@ mod tests {
         std::fs::write(&path, "x".repeat(2048)).expect("written");
         assert_eq!(read_text_within(&path, 2048).expect("read").len(), 2048);
         let error = read_text_within(&path, 2047).expect_err("too long");
-        assert!(error.to_string().contains("longer than 1 KiB"), "{error}");
+        assert!(error.to_string().contains("larger than 1 KiB"), "{error}");
         let error = read_text(Path::new("/dev/zero")).expect_err("endless");
-        assert!(error.to_string().contains("longer than 16 MiB"), "{error}");
+        assert!(error.to_string().contains("larger than 16 MiB"), "{error}");
     }
 }

@@ -345,6 +345,6 @@ fn a_text_without_end_is_refused_and_the_limit_is_said() {
         &["convert", "huge.fio"],
     ] {
         let (code, out, err) = bench.run(arguments);
-        assert!(code == 2 && err.contains("longer than 16 MiB"), "{arguments:?}: {code}: {out}{err}");
+        assert!(code == 2 && err.contains("larger than 16 MiB"), "{arguments:?}: {code}: {out}{err}");
     }
 }

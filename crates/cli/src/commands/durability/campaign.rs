@@ -9,7 +9,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_analysis::text::counted;
 use fstone_engine::sequences::Sequence;
-use fstone_files::open_or_create;
+use fstone_files::{Owner, create_file, open_or_create};
 use fstone_lab::run::explore::{Explorer, SequenceFound};
 use fstone_model::{
     fnv::fnv1a,
@@ -107,6 +107,8 @@ impl Campaign {
         let head = setting.written().to_string();
         let path = directory.join(format!("{}-{:016x}.jsonl", setting.filesystem.kind, fnv1a(head.as_bytes())));
         let failed = || format!("cannot use {}", path.display());
+        // With sudo, the findings are the caller's.
+        create_file(&path, Owner::caller()).with_context(failed).or_exit(Exit::LabFailed)?;
         let mut file = open_or_create(&path, true).with_context(failed).or_exit(Exit::LabFailed)?;
         if let Err(errno) = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
             let words =
