@@ -9,8 +9,11 @@
 //! - `guest_agent qemu qemu:6.12 ext4` does the same in QEMU, with a kernel of the store.
 //! - `guest_agent exact KERNEL MODEL JOB [WORD]` has a guest whose time is simulated do a job of `jobs.rs` on a drive of
 //!   16 GiB, with the seed `GUEST_SEED`, and prints its result, its time and the hash of its requests.
+//! - `guest_agent attacked kernel|root [refused] …` is attacked by a hostile guest: see `attacks.rs`.
 //! - `guest_agent speed` reads disks of known speed back, from inside a guest.
 
+#[path = "guest_agent/attacks.rs"]
+mod attacks;
 #[path = "guest_agent/jobs.rs"]
 mod jobs;
 #[path = "guest_agent/speed.rs"]
@@ -26,6 +29,7 @@ use fstone_sandbox::uml::{UmlDisk, UmlKernel, UmlSpec, installed_kernel};
 use fstone_sandbox::vhost::{Disk, DiskSpec};
 use std::error::Error;
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -37,7 +41,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if attacks::as_kernel(&words) {
+        return Ok(());
+    }
     match words.as_slice() {
+        ["attacked", "kernel", victims @ ..] => attacks::with_hostile_kernel(victims),
+        ["attacked", "root", victims @ ..] => attacks::with_hostile_root(kernel()?, victims),
         ["boot"] => boot(1),
         ["boot", count] => boot(count.parse()?),
         ["disk", kind] => disk(kind),
@@ -47,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["qemu", name, kind] => qemu(name, kind),
         ["exact", kernel, model, job, body @ ..] => exact(kernel, model, job, &body.join(" ")),
         ["speed"] => speed::measure(),
-        _ => Err("usage: guest_agent boot [N] | kernel add WHAT | kernel list | echo BYTES | disk KIND | qemu KERNEL FILESYSTEM | exact KERNEL MODEL JOB | speed".into()),
+        _ => Err("usage: guest_agent boot [N] | attacked kernel|root [refused] VICTIMS | kernel add WHAT | kernel list | echo BYTES | disk KIND | qemu KERNEL FILESYSTEM | exact KERNEL MODEL JOB | speed".into()),
     }
 }
 
@@ -69,6 +78,11 @@ fn show(what: &impl std::fmt::Debug) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// A guest's directory is its user's own.
+fn private_directory() -> std::io::Result<tempfile::TempDir> {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
+}
+
 /// Does a job that has to succeed.
 fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Error>> {
     match guest.run(kind, body.as_bytes(), Duration::from_secs(120), &mut |event| eprintln!("{event:?}")) {
@@ -80,7 +94,7 @@ fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Erro
 }
 
 fn exact(kernel: &str, model: &str, job: &str, body: &str) -> Result<(), Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = private_directory()?;
     let image = directory.path().join("image");
     File::create(&image)?.set_len(16 << 30)?;
     let model = Model::find(model)?;
@@ -103,7 +117,7 @@ fn exact(kernel: &str, model: &str, job: &str, body: &str) -> Result<(), Box<dyn
 }
 
 fn boot(count: u32) -> Result<(), Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = private_directory()?;
     let mut times = Vec::new();
     for _ in 0..count {
         let spec = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path());
@@ -136,7 +150,7 @@ fn boot(count: u32) -> Result<(), Box<dyn Error>> {
 
 /// The channel's speed, there and back.
 fn echo(bytes: usize) -> Result<(), Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = private_directory()?;
     let mut guest = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path()).boot()?;
     for kind in ["echo", "count", "produce"] {
         let body = if kind == "produce" { bytes.to_string() } else { "x".repeat(bytes) };
@@ -168,7 +182,7 @@ fn mkfs(kind: &str, image: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 fn disk(kind: &str) -> Result<(), Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = private_directory()?;
     let image = directory.path().join("disk.img");
     File::create(&image)?.set_len(512 << 20)?;
     mkfs(kind, &image)?;
@@ -193,7 +207,7 @@ fn disk(kind: &str) -> Result<(), Box<dyn Error>> {
 }
 
 fn qemu(name: &str, kind: &str) -> Result<(), Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = private_directory()?;
     let image = directory.path().join("disk.img");
     File::create(&image)?.set_len(512 << 20)?;
     mkfs(kind, &image)?;

@@ -53,7 +53,7 @@ impl ChildSpec {
             directory: std::env::current_dir().map_err(BootError::host("find the working directory"))?,
             descriptors: vec![(null.into(), 0), (input, 1), (errors, 2), (its, CHILD_CHANNEL)],
             // It formats and mounts, as nobody else here does.
-            writable: None,
+            confined: None,
             addresses: Addresses::Random,
             mounts_apart: rustix::process::geteuid().is_root(),
         };

@@ -35,7 +35,6 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("sandbox/src/power/mirror.rs", "in the guest's own directory, with O_EXCL"),
     ("sandbox/src/process/", "/proc/self/oom_score_adj, and what a child may reach"),
     ("sandbox/src/qemu/", "/dev/kvm, and the cache of what guests start from"),
-    ("sandbox/src/uml/", "in the guest's own directory"),
     ("sandbox/src/vhost/mod.rs", "the guest's image, which the lab made"),
 ];
 

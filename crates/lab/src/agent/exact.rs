@@ -7,6 +7,7 @@
 use super::{
     BOOT, DEFAULT_MODEL, GuestOptions, GuestSeat,
     counts::count_exactly,
+    guest::named_paths,
     protocol::{DoneStep, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
 use crate::{
@@ -56,6 +57,7 @@ pub(crate) fn simulate(
         seed,
         charge: options.charge,
         log: seat.log(cell),
+        readable: named_paths(cell),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
@@ -70,6 +72,7 @@ pub(crate) fn simulate(
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))
     })?;
     record.steps.push(what_it_was(&spec, &report));
+    record.warnings.extend(report.not_enforced.clone());
     seat.stillborn = Some(report.console_log.clone());
     let mut steps = match &report.end {
         ExactEnd::Done(body) => match decode(body) {

@@ -177,6 +177,11 @@ impl GuestSeat {
         Ok(())
     }
 
+    /// What a hostile guest is not kept from here, once it is up.
+    pub(crate) fn not_enforced(&self) -> Option<String> {
+        self.link.as_ref().and_then(Link::not_enforced)
+    }
+
     /// Makes a disk of known latency exact, by what the guest saw of it so far; in words when that cannot be.
     pub(crate) fn settle(&self, speed: &Speed, time_of_a_read: Option<Duration>) -> Option<String> {
         let (disk, latency, seen) = (self.disk.as_ref()?, speed.deciding_latency()?, time_of_a_read?);
@@ -217,6 +222,7 @@ impl GuestSeat {
                 let mut spec = UmlSpec::new(kernel, &options.agent, &self.directory);
                 spec.memory_bytes = options.memory_bytes;
                 spec.disks = vec![UmlDisk::VhostUser(socket)];
+                spec.readable = named_paths(cell);
                 spec.watch = options.watch.unwrap_or(spec.watch);
                 spec.boot().map_err(QemuError::Boot)
             }
@@ -315,6 +321,32 @@ fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
     programs
 }
 
+/// The files and directories of the host that a cell names: a guest that sees the host's files sees those too, beside the host's programs
+/// and settings. What is mounted in every guest, and directories that hold all of a machine's users or files, are left out.
+pub(super) fn named_paths(cell: &Cell) -> Vec<PathBuf> {
+    let mut words = words(&cell.steps);
+    words.extend(cell.filesystem.tree.as_deref());
+    words.extend(cell.filesystem.own.iter().flat_map(|own| own.words()));
+    for step in &cell.steps {
+        match &step.action {
+            StepAction::CopyIn { source, .. } => words.push(source),
+            StepAction::Load(load) => words.extend(load.callout.iter().flat_map(|script| split(script))),
+            _ => {}
+        }
+    }
+    let others = ["/dev", "/proc", "/run", "/sys"].map(Path::new);
+    let is_one = |path: &PathBuf| {
+        path.is_absolute()
+            && path.components().count() > 2
+            && !others.iter().any(|other| path.starts_with(other))
+            && fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())
+    };
+    let mut paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).filter(is_one).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
 /// Everything in these steps' commands that may be the name of a program, for others run programs too: scripts,
 /// `timeout`, `env`.
 fn words(steps: &[Step]) -> Vec<&str> {
@@ -324,12 +356,15 @@ fn words(steps: &[Step]) -> Vec<&str> {
         words.extend(shell.then_some("sh"));
         for text in argv {
             words.push(text.as_str());
-            words.extend(
-                text.split(|c: char| c.is_whitespace() || ";|&()`'\"".contains(c)).filter(|word| !word.is_empty()),
-            );
+            words.extend(split(text));
         }
     }
     words
+}
+
+/// The words of a script, or of an argument that may be one.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || ";|&()<>=`'\"".contains(c)).filter(|word| !word.is_empty())
 }
 
 /// What a reader has to know of a guest's life. What led to a bad end is in the outcome already.

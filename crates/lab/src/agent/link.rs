@@ -75,6 +75,15 @@ impl Link {
         }
     }
 
+    /// What it is not kept from if it is hostile.
+    pub(crate) fn not_enforced(&self) -> Option<String> {
+        match self {
+            Self::Channel(guest) => guest.not_enforced(),
+            #[cfg(any(test, feature = "fakes"))]
+            Self::Here(_) => None,
+        }
+    }
+
     /// Whether all of it is gone, or is within this time.
     pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
         match self {

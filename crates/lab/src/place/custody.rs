@@ -112,8 +112,11 @@ fn trusted() -> Vec<u32> {
     // does a guest whose root is that of such a process, and nobody but its process 1 acts there.
     let namespace =
         fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
-    let outside = (namespace || fstone_sandbox::agent::is_guest()).then_some(OVERFLOW_USER);
-    [Some(0), Some(rustix::process::geteuid().as_raw()), caller, outside].into_iter().flatten().collect()
+    let is_guest = fstone_sandbox::agent::is_guest();
+    let outside = (namespace || is_guest).then_some(OVERFLOW_USER);
+    // The root that a guest sees was made by its own process, and is read-only.
+    let maker = is_guest.then(|| fs::metadata("/").ok()).flatten().map(|root| root.uid());
+    [Some(0), Some(rustix::process::geteuid().as_raw()), caller, outside, maker].into_iter().flatten().collect()
 }
 
 /// The bits of a mode that let others write. The usual group of an ordinary user has that user alone in it.

@@ -99,6 +99,7 @@ impl<'a> Agents<'a> {
         let (cell, options) = (self.job.cell, self.guest_options()?);
         let Some(seat) = &mut self.guest else { return Err(not_running()) };
         seat.boot(cell, options, &*self.machine.runner)?;
+        record.warnings.extend(seat.not_enforced());
         if !options.speed.is_unlimited() {
             record.warn(format!("the disk was slowed down to {}", options.speed));
         }

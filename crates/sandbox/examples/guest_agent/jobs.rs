@@ -69,6 +69,7 @@ impl Handler for Jobs {
             "timed-zeros" => timed_zeros(number(&words, 0)?),
             "requests" => requests(&words),
             "timed-filesystem" => timed_filesystem(words.first().copied().unwrap_or(""), context),
+            "attack" => Ok(super::attacks::in_guest(words.first().copied().unwrap_or("")).into()),
             "stop-for-ever" => {
                 std::thread::park();
                 Ok(Vec::new())

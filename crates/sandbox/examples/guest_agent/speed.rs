@@ -13,7 +13,7 @@ const SECONDS: u64 = 11;
 /// What a guest measures on a disk of this speed, per second: operations or bytes, as the job counts. With `settle`,
 /// what the way to the disk and back costs is measured first, as a trial does, and taken off.
 fn read_back(speed: Speed, settle: bool, kind: &str, how: &str) -> Result<f64, Box<dyn Error>> {
-    let directory = tempfile::tempdir()?;
+    let directory = super::private_directory()?;
     let image = directory.path().join("disk.img");
     File::create(&image)?.set_len(256 << 20)?;
     let disk = Disk::serve(&DiskSpec { speed, ..DiskSpec::new(&image) }, &directory.path().join("disk.sock"))?;

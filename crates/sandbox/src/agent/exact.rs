@@ -37,12 +37,13 @@ pub(super) fn serve(handler: &mut dyn Handler) -> Result<(), String> {
         Err(panic) => [b"failed\n".as_slice(), describe_panic(&*panic).as_bytes()].concat(),
     };
     // Whole or not at all.
-    let new = exchange.join("result.new");
+    let whole = exchange.join(RESULT);
+    let new = whole.with_extension("new");
     let write = || -> io::Result<()> {
         let mut file = File::create(&new)?;
         file.write_all(&result)?;
         file.sync_all()?;
-        fs::rename(&new, exchange.join(RESULT))
+        fs::rename(&new, &whole)
     };
     write().map_err(|error| format!("cannot write the result: {error}"))
 }

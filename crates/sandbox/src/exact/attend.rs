@@ -6,20 +6,27 @@
 //! depends on it. What the host answers has to follow from the question, the disk and the seed alone.
 
 use crate::power::{CrashState, Log, LogError, States};
+use crate::process::lend;
 use crate::vhost::{Engine, Shared};
-use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use rustix::io::Errno;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 /// Questions and answers, in the guest's directory. A number follows: a name is used once, for the guest's kernel may remember
 /// what it read by a name.
-pub(crate) const QUESTION: &str = "question-";
+pub(crate) const QUESTION: &str = "uml/question-";
 pub(crate) const ANSWER: &str = "answer-";
 
-/// The longest question.
+/// The result: a first line that says "done" or "failed", then the body or why. Like all that the guest writes it is in the one
+/// directory that it may change.
+pub(crate) const RESULT: &str = "uml/result";
+
+/// The longest question, and the longest result.
 const MAX_QUESTION_BYTES: u64 = 16 << 20;
+const MAX_RESULT_BYTES: u64 = 256 << 20;
 
 /// Answers a guest's questions.
 pub trait Attendant {
@@ -41,6 +48,33 @@ pub(super) struct Place {
     pub(super) image: File,
     /// The guest's own.
     pub(super) directory: PathBuf,
+    /// `None` where the guest has ended before it could be looked for.
+    pub(super) outputs: Option<Outputs>,
+}
+
+/// The directory that the guest writes.
+#[derive(Debug)]
+pub(super) struct Outputs(pub(super) OwnedFd);
+
+impl Outputs {
+    /// What is in a file of this name; `None` if there is none. Whatever a guest may have put there, no link is followed, and no
+    /// pipe waited for.
+    fn take(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match openat(&self.0, name, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(format!("a guest's {name} that is no file")));
+        }
+        let mut content = Vec::new();
+        file.take(limit).read_to_end(&mut content)?;
+        unlinkat(&self.0, name, AtFlags::empty())?;
+        Ok(Some(content))
+    }
 }
 
 impl StoppedDisk<'_> {
@@ -95,24 +129,21 @@ impl<'a> Desk<'a> {
 
     /// The guest asked for the name of its disk: answers its question, if it has one.
     pub(super) fn attend(&mut self, engine: &mut Engine) -> io::Result<()> {
-        let Some(attendant) = &mut self.attendant else { return Ok(()) };
-        let named = |what: &str, number: u64| self.place.directory.join(format!("{what}{number}"));
-        // No link and no pipe, whatever a guest may have put there.
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-        let file = match OpenOptions::new().read(true).custom_flags(flags).open(named(QUESTION, self.next)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
+        let (Some(attendant), Some(outputs)) = (&mut self.attendant, &self.place.outputs) else { return Ok(()) };
+        let Some(question) = outputs.take(&format!("{QUESTION}{}", self.next), MAX_QUESTION_BYTES)? else {
+            return Ok(());
         };
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("a question that is no file"));
-        }
-        let mut question = Vec::new();
-        file.take(MAX_QUESTION_BYTES).read_to_end(&mut question)?;
         let answer = attendant.answer(&question, &mut StoppedDisk { engine, place: &self.place });
-        File::create_new(named(ANSWER, self.next))?.write_all(&answer)?;
+        let path = self.place.directory.join(format!("{ANSWER}{}", self.next));
+        File::create_new(&path)?.write_all(&answer)?;
+        lend(&path)?;
         self.next += 1;
         Ok(())
+    }
+
+    /// What the guest left as its result.
+    pub(super) fn result(&self) -> Option<Vec<u8>> {
+        self.place.outputs.as_ref()?.take(RESULT, MAX_RESULT_BYTES).ok().flatten()
     }
 }
 
@@ -144,7 +175,9 @@ mod tests {
         let model = Model::find("constant").unwrap();
         let mut engine = Engine::simulated(&spec, image.try_clone().unwrap(), &model, &shared).unwrap();
         let mut echo = Echo(0);
-        let place = Place { shared, image, directory: directory.path().to_owned() };
+        std::fs::create_dir(path("uml")).unwrap();
+        let outputs = Some(Outputs(File::open(path("uml")).unwrap().into()));
+        let place = Place { shared, image, directory: directory.path().to_owned(), outputs };
         let mut desk = Desk::new(place, Some(&mut echo));
         desk.attend(&mut engine).unwrap();
         for (number, answer) in ["what?1", "what?2"].into_iter().enumerate() {
@@ -152,15 +185,16 @@ mod tests {
             desk.attend(&mut engine).unwrap();
             // Its name is asked for again, and there is no new question.
             desk.attend(&mut engine).unwrap();
+            assert_eq!(fs::read_dir(path("uml")).unwrap().count(), 0, "questions do not fill it");
             assert_eq!(fs::read_to_string(path(&format!("{ANSWER}{number}"))).unwrap(), answer);
         }
         // Whatever a guest puts into its directory, nothing outside of it is read or written.
         fs::write(path("secret"), "x").unwrap();
-        std::os::unix::fs::symlink(path("secret"), path("question-2")).unwrap();
+        std::os::unix::fs::symlink(path("secret"), path("uml/question-2")).unwrap();
         assert!(desk.attend(&mut engine).is_err());
-        fs::remove_file(path("question-2")).unwrap();
+        fs::remove_file(path("uml/question-2")).unwrap();
         std::os::unix::fs::symlink(path("secret"), path("answer-2")).unwrap();
-        fs::write(path("question-2"), "what?").unwrap();
+        fs::write(path("uml/question-2"), "what?").unwrap();
         assert!(desk.attend(&mut engine).is_err());
         assert_eq!(fs::read_to_string(path("secret")).unwrap(), "x");
     }

@@ -18,29 +18,30 @@ mod simulate;
 use crate::agent::settings::EXACT;
 use crate::guest::{BootError, Console, ConsoleSummary, Ending, Evidence, Waiting};
 use crate::power::LogSpec;
-use crate::process::{Addresses, Launch, ProcessEnd, Writable};
-use crate::uml::HOST_AS_ROOT;
+use crate::process::{Addresses, Confined, Launch, ProcessEnd};
+use crate::uml::{CONTROL, HOST_AS_ROOT};
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
-use attend::{Desk, Place};
+use attend::{Desk, Outputs, Place};
 use fstone_drive::Model;
 use processor::OneProcessor;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use simulate::{Limits, Simulation, Stop};
 use std::ffi::OsString;
 use std::fs;
-use std::io;
+use std::io::{self, Seek};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-pub(crate) use attend::{ANSWER, QUESTION};
+pub(crate) use attend::{ANSWER, QUESTION, RESULT};
 pub use attend::{Attendant, StoppedDisk};
 
 /// The job, in the guest's directory: its kind in the first line, then its body.
 pub(crate) const JOB: &str = "job";
 
-/// The result: a first line that says "done" or "failed", then the body or why.
-pub(crate) const RESULT: &str = "result";
+/// Most of what the guest says on its console, bytes.
+const CONSOLE_BYTES: u64 = 64 << 20;
 
 /// How long a guest's process gets to be gone once its sockets are closed.
 const DYING_TIME: Duration = Duration::from_secs(20);
@@ -75,6 +76,8 @@ pub struct ExactSpec {
     pub seed: u64,
     /// What each system call takes; zero for nothing. Only kernels that fstone has patched know of it.
     pub charge: Duration,
+    /// Files and directories of the host to have in the guest, read-only, besides the host's programs and settings.
+    pub readable: Vec<PathBuf>,
     /// An existing directory of this guest's own.
     pub directory: PathBuf,
     /// How long the guest may compute, in real time, without a word to its disk or its clock.
@@ -112,6 +115,8 @@ pub struct ExactReport {
     pub virtual_time: Duration,
     /// The real time.
     pub real_time: Duration,
+    /// What it was not kept from if it was hostile, in one line.
+    pub not_enforced: Option<String>,
     /// What its kernel said.
     pub console: ConsoleSummary,
     /// All that it said.
@@ -144,6 +149,7 @@ impl ExactSpec {
             model,
             seed: 0,
             charge: CHARGE,
+            readable: Vec::new(),
             directory: directory.into(),
             silence_limit: Duration::from_secs(300),
             virtual_limit: Duration::from_secs(30 * 24 * 3600),
@@ -168,9 +174,6 @@ impl ExactSpec {
         let directory = fs::canonicalize(&self.directory)
             .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
         let console_log = directory.join("console.log");
-        let control = directory.join("uml");
-        let _ = fstone_files::remove_own_tree(&control);
-        fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
         for (name, path) in [(AGENT_LINK, &self.agent), (KERNEL_LINK, &self.kernel)] {
             let link = directory.join(name);
             let _ = fs::remove_file(&link);
@@ -179,7 +182,6 @@ impl ExactSpec {
                 .map_err(BootError::host(format!("link to {}", path.display())))?;
         }
         let job = directory.join(JOB);
-        let _ = fs::remove_file(directory.join(RESULT));
         fs::write(&job, [kind.as_bytes(), b"\n", body].concat())
             .map_err(BootError::host(format!("write {}", job.display())))?;
         let listener = |name: &str| -> Result<UnixListener, BootError> {
@@ -208,16 +210,17 @@ impl ExactSpec {
             .map_err(|error| BootError::host("serve the disk")(io::Error::other(error.to_string())))?;
 
         // A file, for a pipe would tell the guest's kernel when it can be written again, which is a matter of the host's time.
-        let said = directory.join("console");
-        let open = |failed: io::Result<fs::File>| failed.map_err(BootError::host(format!("write {}", said.display())));
-        let console_input = open(fs::File::create(&said))?.into();
+        let mut said = console_file().map_err(BootError::host("make the guest's console"))?;
+        let console_input = said.try_clone().map_err(BootError::host("duplicate a descriptor"))?.into();
         let _processor = OneProcessor::take();
         let mut process = self.launch(directory.clone(), console_input)?.spawn()?;
         let limits = Limits {
             silence: self.silence_limit,
             virtual_ns: u64::try_from(self.virtual_limit.as_nanos()).unwrap_or(u64::MAX),
         };
-        let mut desk = Desk::new(Place { shared: shared.clone(), image, directory: directory.clone() }, attendant);
+        let outputs = process.open_directory(CONTROL).map(Outputs);
+        let place = Place { shared: shared.clone(), image, directory: directory.clone(), outputs };
+        let mut desk = Desk::new(place, attendant);
         let mut simulation = Simulation::new(&calendar, &disk, &mut engine, limits, stop, process.ended(), &mut desk);
         let why = simulation.run();
         let virtual_time = Duration::from_nanos(simulation.now_ns());
@@ -229,10 +232,15 @@ impl ExactSpec {
             process.kill();
             process.wait(DYING_TIME).unwrap_or(ProcessEnd::Exited(-1))
         });
-        let mut console = open(fs::File::open(&said))
-            .and_then(|said| Console::drain(said, &console_log).map_err(BootError::host("read the console")))?;
+        // Its descriptor was this one: it is where the guest stopped.
+        let mut console = said
+            .stream_position()
+            .and_then(|end| said.set_len(end.min(CONSOLE_BYTES)))
+            .and_then(|()| said.rewind())
+            .and_then(|()| Console::drain(said, &console_log))
+            .map_err(BootError::host("read the console"))?;
         let summary = console.finish();
-        let end = ended(&why, end, fs::read(directory.join(RESULT)).ok(), &summary);
+        let end = ended(&why, end, desk.result(), &summary);
         let trace = engine.trace();
         Ok(ExactReport {
             end,
@@ -241,6 +249,7 @@ impl ExactSpec {
             trace,
             virtual_time,
             real_time: since.elapsed(),
+            not_enforced: process.not_enforced(),
             console: summary,
             console_log,
         })
@@ -249,21 +258,27 @@ impl ExactSpec {
     fn launch(&self, directory: PathBuf, console: rustix::fd::OwnedFd) -> Result<Launch, BootError> {
         let null = fs::File::open("/dev/null").map_err(BootError::host("open /dev/null"))?;
         let errors = console.try_clone().map_err(BootError::host("duplicate a descriptor"))?;
-        let memory = crate::uml::memory_place(&directory).to_owned();
-        let preloads = crate::uml::seeded_preloads(&directory)
-            .map_err(BootError::host("write the libraries that are preloaded"))?;
+        let preloads =
+            crate::uml::seeded_preloads(3).map_err(BootError::host("make the libraries that are preloaded"))?;
         // Program, arguments and environment are as long wherever the guest's directory is: they lie on the stack of the guest's
         // kernel and push its heap, and where that ends is where the guest's memory begins.
-        let mut environment = crate::uml::environment(Path::new("."), Some(preloads), None);
+        let mut environment = crate::uml::environment(Path::new("."), preloads.names(), None);
         environment.push(("FSTONE_SEED".to_owned(), self.seed.to_string().into()));
-        let below = [directory.as_path(), Path::new("/dev/null")].map(|path| Writable::Below(path.to_owned()));
+        let mut descriptors = vec![(null.into(), 0), (console, 1), (errors, 2)];
+        descriptors.extend(preloads.libraries);
+        let linked = [AGENT_LINK, KERNEL_LINK].into_iter().filter_map(|link| fs::read_link(directory.join(link)).ok());
         Ok(Launch {
             program: KERNEL_LINK.into(),
             argv: self.argv(),
             environment,
-            writable: Some(below.into_iter().chain([Writable::Temporary(memory)]).collect()),
+            confined: Some(Confined {
+                // Its directory is in the path of its process 1.
+                needed: linked.chain([directory.clone()]).collect(),
+                readable: self.readable.clone(),
+                ..crate::uml::confined(self.memory_bytes)
+            }),
             directory,
-            descriptors: vec![(null.into(), 0), (console, 1), (errors, 2)],
+            descriptors,
             addresses: Addresses::Fixed,
             mounts_apart: false,
         })
@@ -283,7 +298,7 @@ impl ExactSpec {
             "con0=null,fd:1".to_owned(),
             "ssl=null".to_owned(),
             "pty.legacy_count=0".to_owned(),
-            "uml_dir=uml".to_owned(),
+            format!("uml_dir={CONTROL}"),
             "umid=guest".to_owned(),
             "hung_task_panic=1".to_owned(),
             format!("init={AGENT}"),
@@ -296,6 +311,14 @@ impl ExactSpec {
         }
         words.into_iter().map(OsString::from).collect()
     }
+}
+
+/// A file in memory that does not grow beyond its bound, for what the guest says.
+fn console_file() -> io::Result<fs::File> {
+    let file = memfd_create("console", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&file, CONSOLE_BYTES)?;
+    fcntl_add_seals(&file, SealFlags::GROW)?;
+    Ok(file.into())
 }
 
 /// What happened. A result that was written whole counts, however the guest went afterwards.

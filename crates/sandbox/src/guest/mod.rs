@@ -236,6 +236,12 @@ impl Guest {
         self.process.confinement()
     }
 
+    /// What it is not kept from on this host if it is hostile, in one line.
+    #[must_use]
+    pub fn not_enforced(&self) -> Option<String> {
+        self.process.not_enforced()
+    }
+
     /// How it ended, if it has.
     #[must_use]
     pub const fn ending(&self) -> Option<&Ending> {

@@ -1,22 +1,27 @@
 #![expect(unsafe_code, reason = "clone3 with namespaces, and what has to happen between it and exec")]
 
-use super::rights::{self, Writable};
+use super::error::SpawnError;
+use super::limits::{Limits, SharedMemory, make_own_places};
+use super::{Confined, filter};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// What keeps a guest's processes together.
+/// What keeps a guest's processes together, and apart from the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
+    /// Namespaces for everything: besides those of its processes, it has a root, a network and System V objects of its own.
+    Apart,
     /// A pid namespace: nothing in it outlives its first process, not even after `kill -9` of fstone.
     Namespace,
     /// A process group, because the host refuses namespaces; killed as a whole, but a guest may outlive a
@@ -31,32 +36,6 @@ pub enum ProcessEnd {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
-}
-
-/// Why a guest's process could not be started; completes "failed to start the guest: …".
-#[derive(Debug, thiserror::Error)]
-pub enum SpawnError {
-    /// A path or argument holds a NUL byte.
-    #[error("{0:?} contains a NUL byte")]
-    Nul(OsString),
-    /// No pipe, thread or process to be had.
-    #[error("cannot {what}: {cause}")]
-    Resource {
-        /// What was attempted.
-        what: &'static str,
-        /// Why not.
-        cause: io::Error,
-    },
-    /// The new process could not become the program.
-    #[error("cannot {what} {program}: {cause}")]
-    Exec {
-        /// Which step failed.
-        what: &'static str,
-        /// The program.
-        program: String,
-        /// Why.
-        cause: io::Error,
-    },
 }
 
 /// How a program's memory is laid out.
@@ -81,8 +60,8 @@ pub(crate) struct Launch {
     /// Descriptors the program gets, as (ours, the number it has there). Nothing else is inherited.
     pub(crate) descriptors: Vec<(OwnedFd, i32)>,
     pub(crate) addresses: Addresses,
-    /// Where it may write, everywhere else it can only read; `None` when it has the rights of its user.
-    pub(crate) writable: Option<Vec<Writable>>,
+    /// What it is limited to; `None` when it has the rights of its user.
+    pub(crate) confined: Option<Confined>,
     /// Whether it has mounts of its own, which are gone with it. Takes root; what is mounted or unmounted outside is so
     /// inside as well, and never the other way round.
     pub(crate) mounts_apart: bool,
@@ -96,6 +75,8 @@ pub(crate) struct Supervised {
     pid: Pid,
     pidfd: OwnedFd,
     confinement: Confinement,
+    not_enforced: Option<String>,
+    directory: PathBuf,
     ended: OwnedFd,
     keeper: Option<thread::JoinHandle<ProcessEnd>>,
     end: Option<ProcessEnd>,
@@ -106,21 +87,23 @@ impl Launch {
         let resource = |what| move |error: Errno| SpawnError::Resource { what, cause: error.into() };
         let (ended, ended_signal) = pipe_with(PipeFlags::CLOEXEC).map_err(resource("make a pipe"))?;
         let (answer, started) = mpsc::channel();
+        let directory = self.directory.clone();
         let keeper = thread::Builder::new()
             .name("guest-keeper".to_owned())
             .spawn(move || {
-                let (pid, keep) = match self.start() {
-                    Ok((pid, pidfd, confinement)) => match pidfd.try_clone() {
-                        Ok(keep) => {
-                            let _ = answer.send(Ok((pid, pidfd, confinement)));
-                            (pid, keep)
-                        }
-                        Err(cause) => {
-                            kill_all(pid, &pidfd);
-                            let _ = answer.send(Err(SpawnError::Resource { what: "keep the process's handle", cause }));
-                            (pid, pidfd)
-                        }
-                    },
+                let started = self.start().and_then(|started| {
+                    let keep = started.pidfd.try_clone().map_err(|cause| {
+                        kill_all(started.pid, &started.pidfd);
+                        SpawnError::Resource { what: "keep the process's handle", cause }
+                    })?;
+                    Ok((started, keep))
+                });
+                let (pid, keep, _memory) = match started {
+                    Ok((mut started, keep)) => {
+                        let (pid, memory) = (started.pid, started.memory.take());
+                        let _ = answer.send(Ok(started));
+                        (pid, keep, memory)
+                    }
                     Err(error) => {
                         let _ = answer.send(Err(error));
                         return ProcessEnd::Exited(127);
@@ -132,33 +115,52 @@ impl Launch {
             })
             .map_err(|cause| SpawnError::Resource { what: "start a thread", cause })?;
         // The keeper answers before it does anything that could wait.
-        let (pid, pidfd, confinement) = started.recv().map_err(|_| SpawnError::Resource {
-            what: "start the keeper",
-            cause: io::Error::other("its thread died"),
+        let Running { pid, pidfd, confinement, not_enforced, .. } = started.recv().map_err(|_| {
+            SpawnError::Resource { what: "start the keeper", cause: io::Error::other("its thread died") }
         })??;
-        Ok(Supervised { pid, pidfd, confinement, ended, keeper: Some(keeper), end: None })
+        Ok(Supervised { pid, pidfd, confinement, not_enforced, directory, ended, keeper: Some(keeper), end: None })
     }
 
     /// Runs on the keeper thread.
-    fn start(self) -> Result<(Pid, OwnedFd, Confinement), SpawnError> {
-        let self_mounts = self.mounts_apart;
-        let prepared = Prepared::new(self)?;
-        let root = rustix::process::geteuid().is_root();
-        let namespaces = (libc::CLONE_NEWUSER | libc::CLONE_NEWPID) as u64;
-        let mut attempts = vec![namespaces, 0];
-        if self_mounts {
+    fn start(mut self) -> Result<Running, SpawnError> {
+        const PIDS: libc::c_int = libc::CLONE_NEWPID;
+        const ALL: libc::c_int =
+            PIDS | libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+        let confined = self.confined.take();
+        // Root needs no user namespace to make others, and could map nobody but itself into it.
+        let user = if rustix::process::geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
+        let attempts = match &confined {
+            Some(_) => vec![ALL | user, PIDS | user, 0],
             // Without the namespace its mounts would be everybody's, and stay.
-            attempts = vec![(libc::CLONE_NEWPID | libc::CLONE_NEWNS) as u64];
-        } else if root {
-            // Without a user namespace root keeps its rights over files of other users.
-            attempts.insert(0, libc::CLONE_NEWPID as u64);
+            None if self.mounts_apart => vec![PIDS | libc::CLONE_NEWNS],
+            None => vec![PIDS | user, 0],
+        };
+        if let Some(confined) = &confined {
+            make_own_places(confined, &self.directory)
+                .map_err(|cause| SpawnError::Resource { what: "prepare the guest's directory", cause })?;
         }
+        let mut prepared = Prepared::new(self)?;
+        let mut memory = None;
         let mut last = None;
         for flags in attempts {
+            let confinement = match flags {
+                0 => Confinement::ProcessGroup,
+                _ if confined.is_some() && flags & libc::CLONE_NEWNS != 0 => Confinement::Apart,
+                _ => Confinement::Namespace,
+            };
+            if let Some(confined) = &confined {
+                if confinement != Confinement::Apart && memory.is_none() {
+                    memory = SharedMemory::make(confined, &prepared.own)
+                        .map_err(|cause| SpawnError::Resource { what: "make a directory in shared memory", cause })?;
+                }
+                let program = Path::new(OsStr::from_bytes(prepared.program.as_bytes()));
+                let apart = confinement == Confinement::Apart;
+                prepared.limits = Some(Limits::new(confined, (&prepared.own, program), apart, memory.as_ref())?);
+            }
             match prepared.clone_and_exec(flags) {
                 Ok((pid, pidfd)) => {
-                    let confinement = if flags == 0 { Confinement::ProcessGroup } else { Confinement::Namespace };
-                    return Ok((pid, pidfd, confinement));
+                    let not_enforced = prepared.limits.as_ref().and_then(Limits::not_enforced);
+                    return Ok(Running { pid, pidfd, confinement, not_enforced, memory });
                 }
                 // exec itself failed: no other confinement would help.
                 Err(error @ SpawnError::Exec { what: "execute", .. }) => return Err(error),
@@ -167,6 +169,16 @@ impl Launch {
         }
         Err(last.unwrap_or(SpawnError::Resource { what: "start a process", cause: io::Error::other("no attempt") }))
     }
+}
+
+/// A process that was started.
+struct Running {
+    pid: Pid,
+    pidfd: OwnedFd,
+    confinement: Confinement,
+    not_enforced: Option<String>,
+    /// Removed when it is dropped.
+    memory: Option<SharedMemory>,
 }
 
 impl Supervised {
@@ -182,6 +194,21 @@ impl Supervised {
 
     pub(crate) const fn confinement(&self) -> Confinement {
         self.confinement
+    }
+
+    /// What it is not kept from if it is hostile.
+    pub(crate) fn not_enforced(&self) -> Option<String> {
+        self.not_enforced.clone()
+    }
+
+    /// A directory in the one that it was started in, as the process sees it. `None` once it has ended.
+    pub(crate) fn open_directory(&self, name: &str) -> Option<OwnedFd> {
+        let own = match self.confinement {
+            Confinement::Apart => Path::new("/proc").join(self.pid.as_raw_nonzero().to_string()).join("cwd"),
+            Confinement::Namespace | Confinement::ProcessGroup => self.directory.clone(),
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::open(own.join(name), flags, Mode::empty()).ok()
     }
 
     /// Kills it and all its descendants. Harmless when it has ended.
@@ -250,10 +277,10 @@ struct Prepared {
     environment: Vec<CString>,
     directory: CString,
     descriptors: Vec<(OwnedFd, i32)>,
-    /// Whether it gives up the rights of its user.
-    limited: bool,
-    /// Of what it may write, where the kernel can enforce that.
-    ruleset: Option<OwnedFd>,
+    /// The directory it is started in.
+    own: PathBuf,
+    /// What it is limited to, if it is.
+    limits: Option<Limits>,
     addresses: Addresses,
     uid_map: String,
     gid_map: String,
@@ -261,11 +288,8 @@ struct Prepared {
     counted_from: String,
 }
 
-/// From linux/sched.h: no handler of this process survives into the child. libc's own constant overflows.
-const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-
 /// Where the child was when it failed; the first byte it writes to the report pipe.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     "map users for",
     "take the descriptors for",
     "enter the directory of",
@@ -274,6 +298,7 @@ const STEPS: [&str; 8] = [
     "limit the rights of",
     "lay memory out the same each time (a container's seccomp profile may refuse personality(ADDR_NO_RANDOMIZE)) for",
     "part the mounts of",
+    "make the root of",
 ];
 const STEP_MAP: u8 = 0;
 const STEP_DESCRIPTORS: u8 = 1;
@@ -283,6 +308,7 @@ const STEP_LIMITS: u8 = 4;
 const STEP_RIGHTS: u8 = 5;
 const STEP_ADDRESSES: u8 = 6;
 const STEP_MOUNTS: u8 = 7;
+const STEP_ROOT: u8 = 8;
 
 /// A number between those of the system's own processes and the smallest limit that kernels have. What names files by host and process, as
 /// Open MPI's launcher does, would otherwise have the same names in every namespace of a machine, and be in its own way.
@@ -291,11 +317,12 @@ fn counted_from() -> u32 {
     300 + (now.subsec_nanos() ^ std::process::id().rotate_left(16)) % 30_000
 }
 
+fn c_string(text: OsString) -> Result<CString, SpawnError> {
+    CString::new(text.into_vec()).map_err(|error| SpawnError::Nul(OsString::from_vec(error.into_vec())))
+}
+
 impl Prepared {
     fn new(launch: Launch) -> Result<Self, SpawnError> {
-        fn c_string(text: OsString) -> Result<CString, SpawnError> {
-            CString::new(text.into_vec()).map_err(|error| SpawnError::Nul(OsString::from_vec(error.into_vec())))
-        }
         // Out of the way of the numbers they are to have.
         let lowest = launch.descriptors.iter().map(|(_, number)| number + 1).max().unwrap_or(0).max(3);
         let mut descriptors = Vec::new();
@@ -304,10 +331,6 @@ impl Prepared {
                 .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
             descriptors.push((moved, number));
         }
-        let limited = launch.writable.is_some();
-        let ruleset = launch.writable.as_deref().map(rights::ruleset).transpose();
-        let ruleset =
-            ruleset.map_err(|cause| SpawnError::Resource { what: "limit the guest's rights", cause })?.flatten();
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
         Ok(Self {
@@ -323,10 +346,10 @@ impl Prepared {
                     c_string(text)
                 })
                 .collect::<Result<_, _>>()?,
-            directory: c_string(launch.directory.into_os_string())?,
+            directory: c_string(launch.directory.clone().into_os_string())?,
+            own: launch.directory,
             descriptors,
-            limited,
-            ruleset,
+            limits: None,
             addresses: launch.addresses,
             uid_map: format!("{uid} {uid} 1"),
             gid_map: format!("{gid} {gid} 1"),
@@ -334,7 +357,7 @@ impl Prepared {
         })
     }
 
-    fn clone_and_exec(&self, namespaces: u64) -> Result<(Pid, OwnedFd), SpawnError> {
+    fn clone_and_exec(&self, namespaces: libc::c_int) -> Result<(Pid, OwnedFd), SpawnError> {
         let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
             strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
@@ -347,19 +370,22 @@ impl Prepared {
         drop(low);
 
         let mut pidfd: libc::c_int = -1;
-        // SAFETY: all-zero is a valid clone_args; it is plain old data.
-        let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-        arguments.flags = namespaces | libc::CLONE_PIDFD as u64 | CLONE_CLEAR_SIGHAND;
-        arguments.pidfd = &raw mut pidfd as u64;
-        arguments.exit_signal = libc::SIGCHLD as u64;
-        // SAFETY: without CLONE_VM this is fork: the child gets a copy of this thread and of all memory. `arguments`
-        // is valid and its size is passed. In the child only `child` runs, which does async-signal-safe work only.
-        let pid =
-            unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, std::mem::size_of::<libc::clone_args>()) };
-        if pid == 0 {
-            // SAFETY: this is the child of a fork; the vectors are NULL-terminated arrays of valid C strings.
-            unsafe { self.child(namespaces, &argv, &environment, report_child.as_raw_fd()) }
-        }
+        // Not clone3, which the seccomp profiles of containers refuse.
+        let flags = (namespaces | libc::CLONE_PIDFD | libc::SIGCHLD) as libc::c_ulong;
+        // SAFETY: all-zero is a valid set of signals.
+        let (mut every, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+        // SAFETY: without CLONE_VM this is fork: the child gets a copy of this thread and of all memory. In the child only `child` runs, which
+        // does async-signal-safe work only. Signals wait meanwhile: no handler of this process runs in the child.
+        let pid = unsafe {
+            libc::sigfillset(&raw mut every);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const every, &raw mut before);
+            let pid = libc::syscall(libc::SYS_clone, flags, 0, &raw mut pidfd, 0, 0);
+            if pid == 0 {
+                self.child(namespaces, &argv, &environment, (report.as_raw_fd(), report_child.as_raw_fd()));
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
+            pid
+        };
         if pid < 0 {
             let cause = io::Error::last_os_error();
             return Err(SpawnError::Resource { what: "start a process", cause });
@@ -396,15 +422,16 @@ impl Prepared {
     /// Only in the child of a fork; `argv` and `environment` end in NULL.
     unsafe fn child(
         &self,
-        namespaces: u64,
+        namespaces: libc::c_int,
         argv: &[*const libc::c_char],
         environment: &[*const libc::c_char],
-        report: i32,
+        (parents_end, report): (i32, i32),
     ) -> ! {
         // SAFETY: async-signal-safe system calls on values made before the fork; `write_file` is no more than that.
         let step = unsafe {
             'failed: {
-                if namespaces & libc::CLONE_NEWUSER as u64 != 0 {
+                libc::close(parents_end);
+                if namespaces & libc::CLONE_NEWUSER != 0 {
                     // Refused where there is no need for it.
                     let _ = write_file(c"/proc/self/setgroups", b"deny");
                     if !write_file(c"/proc/self/uid_map", self.uid_map.as_bytes())
@@ -413,13 +440,13 @@ impl Prepared {
                         break 'failed STEP_MAP;
                     }
                 }
-                if namespaces & libc::CLONE_NEWNS as u64 != 0 {
+                if namespaces & libc::CLONE_NEWNS != 0 && self.limits.is_none() {
                     let (none, slave) = (std::ptr::null::<libc::c_char>(), libc::MS_REC | libc::MS_SLAVE);
                     if libc::mount(none, c"/".as_ptr(), none, slave, std::ptr::null()) != 0 {
                         break 'failed STEP_MOUNTS;
                     }
                 }
-                if namespaces & libc::CLONE_NEWPID as u64 != 0 {
+                if namespaces & libc::CLONE_NEWPID != 0 {
                     // Of no weight where the kernel or a container refuses it.
                     let _ = write_file(c"/proc/sys/kernel/ns_last_pid", self.counted_from.as_bytes());
                 }
@@ -436,12 +463,30 @@ impl Prepared {
                 {
                     break 'failed STEP_ADDRESSES;
                 }
+                forget_handlers();
                 let mut none: libc::sigset_t = std::mem::zeroed();
                 libc::sigemptyset(&raw mut none);
                 libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
 
-                if self.limited && !rights::give_up(self.ruleset.as_ref().map(AsRawFd::as_raw_fd)) {
+                if let Some(root) = self.limits.as_ref().and_then(|limits| limits.root.as_ref())
+                    && !root.enter()
+                {
+                    break 'failed STEP_ROOT;
+                }
+                // Before it is another user: who need not be able to enter what is above.
+                if libc::chdir(self.directory.as_ptr()) != 0 {
+                    break 'failed STEP_DIRECTORY;
+                }
+                if let Some(limits) = &self.limits
+                    && !limits.take_effect()
+                {
                     break 'failed STEP_RIGHTS;
+                }
+                // A change of the user clears it. Whoever was to be outlived may be gone by now.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                let mut parent = libc::pollfd { fd: report, events: 0, revents: 0 };
+                if libc::poll(&raw mut parent, 1, 0) != 0 {
+                    libc::_exit(127);
                 }
 
                 let mut highest = 2;
@@ -454,9 +499,6 @@ impl Prepared {
                 // The report pipe closes itself on exec; everything else above is closed too.
                 let close_on_exec = libc::CLOSE_RANGE_CLOEXEC;
                 libc::syscall(libc::SYS_close_range, highest as u32 + 1, u32::MAX, close_on_exec);
-                if libc::chdir(self.directory.as_ptr()) != 0 {
-                    break 'failed STEP_DIRECTORY;
-                }
                 if namespaces != 0 {
                     let program = libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
                     if program < 0 {
@@ -467,6 +509,12 @@ impl Prepared {
                     }
                     // Killed with the namespace anyway; this is for the moment before it is entered in its list.
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                }
+                if let Some(limits) = &self.limits
+                    && !limits.filter.is_empty()
+                    && !filter::bind(&limits.filter)
+                {
+                    break 'failed STEP_RIGHTS;
                 }
                 libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr());
                 STEP_EXECUTE
@@ -505,6 +553,23 @@ unsafe fn reap_all(program: libc::pid_t) -> ! {
 
 /// # Safety
 /// Async-signal-safe; may be called in the child of a fork.
+unsafe fn forget_handlers() {
+    // SAFETY: structures of this function; numbers that are no signal's are refused.
+    unsafe {
+        for signal in 1..=64 {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+                && !matches!(action.sa_sigaction, libc::SIG_IGN | libc::SIG_DFL)
+            {
+                action.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+            }
+        }
+    }
+}
+
+/// # Safety
+/// Async-signal-safe; may be called in the child of a fork.
 unsafe fn write_file(path: &std::ffi::CStr, content: &[u8]) -> bool {
     // SAFETY: a C string and a slice with its own length.
     unsafe {
@@ -519,108 +584,4 @@ unsafe fn write_file(path: &std::ffi::CStr, content: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs::File;
-    use std::io::Read;
-
-    fn shell(script: &str) -> (Launch, File) {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        let launch = Launch {
-            program: "/bin/sh".into(),
-            argv: ["sh", "-c", script].map(OsString::from).to_vec(),
-            environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("GREETING".into(), "hello".into())],
-            directory: "/".into(),
-            descriptors: vec![(File::open("/dev/null").unwrap().into(), 0), (write, 1)],
-            addresses: Addresses::Random,
-            writable: Some(vec![Writable::Below("/dev/null".into())]),
-            mounts_apart: false,
-        };
-        (launch, File::from(read))
-    }
-
-    #[test]
-    fn status_signal_and_environment() {
-        let (launch, mut output) = shell("echo $GREETING; pwd; exit 7");
-        let mut process = launch.spawn().unwrap();
-        let mut text = String::new();
-        output.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "hello\n/\n");
-        assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Exited(7)));
-        assert_eq!(process.wait(Duration::ZERO), Some(ProcessEnd::Exited(7)));
-        let (launch, _output) = shell("sleep 1000");
-        let mut process = launch.spawn().unwrap();
-        assert_eq!(process.wait(Duration::from_millis(20)), None);
-        process.kill();
-        assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(9)));
-        let (launch, _output) = shell("kill -ABRT $$; echo shielded");
-        assert_eq!(launch.spawn().unwrap().wait(Duration::from_secs(10)), Some(ProcessEnd::Signalled(6)));
-    }
-
-    #[test]
-    fn processes_of_two_namespaces_have_different_numbers() {
-        let numbers = [0; 3].map(|_| {
-            let (launch, mut output) = shell("echo $$");
-            let process = launch.spawn().unwrap();
-            let mut text = String::new();
-            output.read_to_string(&mut text).unwrap();
-            (process.confinement(), text.trim().parse::<u32>().unwrap())
-        });
-        let may_choose = std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/ns_last_pid").is_ok();
-        if may_choose && numbers.iter().all(|(confinement, _)| *confinement == Confinement::Namespace) {
-            assert!(numbers.iter().all(|(_, number)| *number > 300), "{numbers:?}");
-            assert!(numbers[0].1 != numbers[1].1 || numbers[1].1 != numbers[2].1, "{numbers:?}");
-        }
-    }
-
-    /// Also as root, who otherwise may write anywhere.
-    #[test]
-    fn it_writes_where_it_may_and_nowhere_else() {
-        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (own_path, other_path) = (own.path().display(), other.path().display());
-        std::fs::write(other.path().join("file"), "before\n").unwrap();
-        let (mut launch, mut output) = shell(&format!(
-            "echo x >{own_path}/made && echo own; cat {other_path}/file; echo x >{other_path}/made; \
-             echo x >{other_path}/file; rm {other_path}/file; mv {other_path}/file {own_path}/; \
-             grep Cap[EPA] /proc/self/status"
-        ));
-        launch.writable.get_or_insert_default().push(Writable::Below(own.path().into()));
-        let mut process = launch.spawn().unwrap();
-        let mut text = String::new();
-        output.read_to_string(&mut text).unwrap();
-        process.wait(Duration::from_secs(10));
-        if rights::ruleset(&[]).unwrap().is_none() {
-            eprintln!("skipped: this kernel has no Landlock");
-            return;
-        }
-        assert!(text.starts_with("own\nbefore"), "{text}");
-        assert_eq!(std::fs::read_to_string(other.path().join("file")).unwrap(), "before\n");
-        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 1);
-        let kept: Vec<u64> = text
-            .lines()
-            .filter_map(|line| u64::from_str_radix(line.strip_prefix("Cap")?.rsplit_once('\t')?.1, 16).ok())
-            .collect();
-        assert_eq!(kept.len(), 3, "{text}");
-        assert!(kept.iter().all(|&sets| sets & !(1 << 2) == 0), "reading is all that is left: {text}");
-    }
-
-    /// Grandchildren hold the output pipe: it ends only when they are gone too.
-    #[test]
-    fn descendants_die_too() {
-        let (launch, mut output) = shell("sleep 1000 & sleep 1000 & echo up; wait");
-        let process = launch.spawn().unwrap();
-        let mut up = [0u8; 3];
-        output.read_exact(&mut up).unwrap();
-        drop(process);
-        let mut rest = Vec::new();
-        assert_eq!(output.read_to_end(&mut rest).unwrap(), 0);
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        let (mut launch, _output) = shell("");
-        launch.program = "/nowhere/linux.uml".into();
-        let error = launch.spawn().unwrap_err();
-        assert!(error.to_string().starts_with("cannot execute /nowhere/linux.uml: No such file"), "{error}");
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ pub use vmlinux::VmlinuxError;
 
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
 use crate::kernel::Flavour;
-use crate::process::{Addresses, Launch, ProcessEnd, Writable};
+use crate::process::{Addresses, Confined, Launch, ProcessEnd};
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -128,11 +128,11 @@ impl QemuSpec {
             program: emulator.to_owned(),
             argv,
             environment: vec![("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into())],
-            writable: Some(
-                [Path::new("/dev/null"), Path::new("/dev/kvm"), &directory]
-                    .map(|path| Writable::Below(path.to_owned()))
-                    .to_vec(),
-            ),
+            confined: Some(Confined {
+                needed: vec![emulator.to_owned(), vmlinux.to_owned(), initramfs.to_owned()],
+                writable: if kvm { vec!["/dev/kvm".into()] } else { Vec::new() },
+                ..Confined::default()
+            }),
             directory,
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
             addresses: Addresses::Random,

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 /// Descriptors of the channel in the guest's process.
 pub(super) const GUEST_INPUT: i32 = 3;
 pub(super) const GUEST_OUTPUT: i32 = 4;
+pub(super) const FREE_DESCRIPTOR: i32 = 5;
 
-/// UML's private directory, below the guest's own.
-pub(super) const CONTROL: &str = "uml";
+/// UML's private directory, below the guest's own: all that the guest writes.
+pub(crate) const CONTROL: &str = "uml";
 
 /// What every user-mode kernel is told of its root and its way of running: the host's files, read-only.
 pub(crate) const HOST_AS_ROOT: [&str; 7] =

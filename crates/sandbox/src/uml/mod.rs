@@ -8,12 +8,13 @@ mod command;
 mod shim;
 mod spec;
 
-pub(crate) use command::HOST_AS_ROOT;
+pub(crate) use command::{CONTROL, HOST_AS_ROOT};
+pub(crate) use shim::Preloads;
 pub use spec::{MAX_DISKS, MAX_MEMORY_BYTES, MIN_MEMORY_BYTES, UmlDisk, UmlKernel, UmlSpec};
 
 use crate::guest::{BootError, Console, Guest, Started};
 use crate::kernel::{LOADER, LOADER_LINK};
-use crate::process::{Addresses, Launch, ProcessEnd, Writable};
+use crate::process::{Addresses, Confined, Launch, ProcessEnd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::OsString;
 use std::fs;
@@ -32,12 +33,8 @@ impl UmlSpec {
             .map_err(BootError::host(format!("enter {}", self.directory.display())))?;
         let (program, argv) = command::argv(self)?;
         let console_log = directory.join("console.log");
-        // Left over from an earlier guest in the same directory: UML would take it for a running one.
-        let control = directory.join(command::CONTROL);
-        let _ = fstone_files::remove_own_tree(&control);
-        fs::create_dir(&control).map_err(BootError::host(format!("make {}", control.display())))?;
-
-        let preload = shim::preload(&directory).map_err(BootError::host("write the ptrace shim"))?;
+        let preloads =
+            shim::needed(command::FREE_DESCRIPTOR).map_err(BootError::host("make the libraries that are preloaded"))?;
         if let Some(libraries) = &self.kernel.libraries {
             let link = directory.join(LOADER_LINK);
             let _ = fs::remove_file(&link);
@@ -52,22 +49,25 @@ impl UmlSpec {
         let console = Console::drain(fs::File::from(console_output), &console_log)
             .map_err(BootError::host(format!("write {}", console_log.display())))?;
         let errors = console_input.try_clone().map_err(BootError::host("duplicate a descriptor"))?;
+        let mut descriptors = vec![
+            (null.into(), 0),
+            (console_input, 1),
+            (errors, 2),
+            (guest_input, command::GUEST_INPUT),
+            (guest_output, command::GUEST_OUTPUT),
+        ];
+        let environment = environment(&directory, preloads.names(), self.kernel.libraries.as_deref());
+        descriptors.extend(preloads.libraries);
         let launch = Launch {
             program,
             argv,
-            environment: environment(&directory, preload, self.kernel.libraries.as_deref()),
+            environment,
             // Beside the memory that it was given, the kernel manages what lies between its break and its stack, which at
             // random is up to 1 GiB: guests would have 450 to 504 of 512 MiB.
             addresses: Addresses::FixedIfAllowed,
-            writable: Some(self.writable(&directory)),
+            confined: Some(self.confined()),
             directory,
-            descriptors: vec![
-                (null.into(), 0),
-                (console_input, 1),
-                (errors, 2),
-                (guest_input, command::GUEST_INPUT),
-                (guest_output, command::GUEST_OUTPUT),
-            ],
+            descriptors,
             mounts_apart: false,
         };
         let process = launch.spawn()?;
@@ -84,23 +84,36 @@ impl UmlSpec {
         Guest::attach(started)
     }
 
-    /// What the guest's kernel writes on the host: its own directory, the images of its built-in disks, and its memory.
-    fn writable(&self, directory: &Path) -> Vec<Writable> {
+    fn confined(&self) -> Confined {
         let images = self.disks.iter().filter_map(|disk| match disk {
-            UmlDisk::Ubd(image) => Some(image.as_path()),
+            UmlDisk::Ubd(image) => Some(image.clone()),
             UmlDisk::VhostUser(_) => None,
         });
-        let below = [directory, Path::new("/dev/null")].into_iter().chain(images);
-        let mut places: Vec<Writable> = below.map(|path| Writable::Below(path.to_owned())).collect();
-        places.push(Writable::Temporary(memory_place(directory).to_owned()));
-        places
+        let kernel = &self.kernel;
+        let needed = [Some(&self.agent), Some(&kernel.binary), kernel.modules.as_ref(), kernel.libraries.as_ref()];
+        Confined {
+            needed: needed.into_iter().flatten().cloned().collect(),
+            readable: self.readable.clone(),
+            writable: images.collect(),
+            ..confined(self.memory_bytes)
+        }
     }
 }
 
-/// UML looks for a place in memory for its "physical" memory: a deleted file in a tmpfs.
-pub(crate) fn memory_place(directory: &Path) -> &Path {
-    let shared = Path::new("/dev/shm");
-    if shared.is_dir() { shared } else { directory }
+/// A directory in the guest's own one, in memory: user-mode Linux keeps the guest's memory in a deleted file.
+const MEMORY: &str = "memory";
+
+/// The same from within. As long as "/dev/shm", which is where it usually is: see [`crate::exact`] on lengths.
+const MEMORY_FROM_WITHIN: &str = "./memory";
+
+/// What every user-mode kernel may do.
+pub(crate) fn confined(memory_bytes: u64) -> Confined {
+    Confined {
+        outputs: Some(command::CONTROL),
+        memory: Some((MEMORY, memory_bytes + (16 << 20))),
+        may_trace: true,
+        ..Confined::default()
+    }
 }
 
 pub(crate) fn environment(
@@ -110,7 +123,7 @@ pub(crate) fn environment(
 ) -> Vec<(String, OsString)> {
     let mut environment = vec![
         ("PATH".to_owned(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
-        ("TMPDIR".to_owned(), memory_place(directory).into()),
+        ("TMPDIR".to_owned(), MEMORY_FROM_WITHIN.into()),
         ("HOME".to_owned(), directory.into()),
     ];
     environment.extend(preload.map(|libraries| ("LD_PRELOAD".to_owned(), libraries)));
@@ -119,8 +132,8 @@ pub(crate) fn environment(
 }
 
 /// What an exact guest's kernel is to be started with: see [`shim`].
-pub(crate) fn seeded_preloads(directory: &Path) -> io::Result<OsString> {
-    shim::seeded_preloads(directory)
+pub(crate) fn seeded_preloads(first: i32) -> io::Result<Preloads> {
+    shim::seeded(first)
 }
 
 /// The kernel of the installed package `user-mode-linux`, if it is installed.

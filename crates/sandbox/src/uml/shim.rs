@@ -1,10 +1,43 @@
 //! Stand-ins for functions of libc, for user-mode Linux: `ptrace` on processors with a large register file, and
 //! `getrandom` where what is random is to follow from a seed.
 
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
+
+/// Libraries to be preloaded, which nobody can exchange: in memory, sealed, and named by the descriptors that the kernel's process gets.
+#[derive(Debug, Default)]
+pub(crate) struct Preloads {
+    /// With the numbers they are to have.
+    pub(crate) libraries: Vec<(OwnedFd, i32)>,
+}
+
+impl Preloads {
+    fn of(libraries: &[&[u8]], first: i32) -> io::Result<Self> {
+        let sealed = |content: &&[u8]| -> io::Result<OwnedFd> {
+            let library = memfd_create("preloaded", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+            let mut library = File::from(library);
+            library.write_all(content)?;
+            fcntl_add_seals(&library, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+            Ok(library.into())
+        };
+        let sealed = libraries.iter().filter(|content| !content.is_empty()).map(sealed);
+        Ok(Self {
+            libraries: sealed
+                .zip(first..)
+                .map(|(library, number)| Ok((library?, number)))
+                .collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// As the loader takes it.
+    pub(crate) fn names(&self) -> Option<OsString> {
+        let names: Vec<String> = self.libraries.iter().map(|(_, number)| format!("/proc/self/fd/{number}")).collect();
+        (!names.is_empty()).then(|| names.join(":").into())
+    }
+}
 
 /// `shim/ptrace.rs`, compiled; empty where it could not be.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptrace.so"));
@@ -15,29 +48,18 @@ const KEPT_BYTES: u32 = 2696;
 /// `shim/seed.rs`, compiled; empty where it could not be.
 static SEED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/seed.so"));
 
-/// What a guest's kernel is to be started with, written into its directory, where this processor makes it necessary.
-pub(super) fn preload(directory: &Path) -> io::Result<Option<OsString>> {
-    if register_bytes() <= KEPT_BYTES || LIBRARY.is_empty() {
-        return Ok(None);
-    }
-    let path = directory.join("ptrace.so");
-    fs::write(&path, LIBRARY)?;
-    Ok(Some(path.into()))
+/// What a guest's kernel is to be started with, where this processor makes it necessary.
+pub(super) fn needed(first: i32) -> io::Result<Preloads> {
+    if register_bytes() <= KEPT_BYTES { Ok(Preloads::default()) } else { Preloads::of(&[LIBRARY], first) }
 }
 
-/// What a guest is to be started with whose randomness follows from the environment, written into its directory and named relative
-/// to it. It is the same on every processor: what is loaded, and the length of its names, is in the guest's address space.
-pub(super) fn seeded_preloads(directory: &Path) -> io::Result<OsString> {
+/// What a guest is to be started with whose randomness follows from the environment. It is the same on every processor: what is
+/// loaded, and the length of its names, is in the guest's address space.
+pub(super) fn seeded(first: i32) -> io::Result<Preloads> {
     if SEED.is_empty() {
         return Err(io::Error::other("this fstone was built without the library that makes randomness follow a seed"));
     }
-    let libraries = [("ptrace.so", LIBRARY), ("seed.so", SEED)];
-    let mut names = Vec::new();
-    for (name, library) in libraries.into_iter().filter(|(_, library)| !library.is_empty()) {
-        fs::write(directory.join(name), library)?;
-        names.push(format!("./{name}"));
-    }
-    Ok(names.join(":").into())
+    Preloads::of(&[LIBRARY, SEED], first)
 }
 
 /// Bytes of the register components that the host's kernel has enabled (CPUID 0Dh, sub-leaf 0, EBX).

@@ -49,6 +49,8 @@ pub struct UmlSpec {
     pub disks: Vec<UmlDisk>,
     /// Modules to load before hello; virtio_blk is added where a disk needs it.
     pub modules: Vec<String>,
+    /// Files and directories of the host to have in the guest, read-only, besides the host's programs and settings.
+    pub readable: Vec<PathBuf>,
     /// An existing directory of this guest's own: its console log, its sockets, its control files.
     pub directory: PathBuf,
     /// How patient to be.
@@ -65,6 +67,7 @@ impl UmlSpec {
             memory_bytes: 256 << 20,
             disks: Vec::new(),
             modules: Vec::new(),
+            readable: Vec::new(),
             directory: directory.into(),
             watch: Watch::UML,
         }

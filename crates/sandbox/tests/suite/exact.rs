@@ -1,12 +1,13 @@
 //! Guests whose time is simulated: the same to the last bit, whatever the machine does meanwhile. They need a kernel that
 //! `fstone kernel build` made, in the store that `FSTONE_TEST_KERNELS` names.
 
-use crate::support::{agent, skip};
+use crate::support::{agent, private_directory, skip};
 use fstone_drive::Model;
 use fstone_sandbox::exact::{ExactEnd, ExactReport, ExactSpec};
 use fstone_sandbox::guest::Ending;
 use fstone_sandbox::kernel::Store;
 use std::fs::File;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -32,7 +33,7 @@ impl Guest {
         let kernel = kernel()?;
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join(name);
-        std::fs::create_dir(&directory).unwrap();
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
         let image = directory.join("image");
         File::create(&image).unwrap().set_len(4 << 30).unwrap();
         let spec = ExactSpec::new(kernel, agent(), image, directory, model);
@@ -137,7 +138,7 @@ fn guests_side_by_side_do_not_disturb_each_other() {
 /// As the seccomp profiles of some containers do.
 #[test]
 fn a_container_that_refuses_fixed_addresses_is_named() {
-    let place = tempfile::tempdir().unwrap();
+    let place = private_directory();
     let image = place.path().join("image");
     File::create(&image).unwrap().set_len(4 << 20).unwrap();
     let spec = ExactSpec::new("/bin/true", agent(), image, place.path(), disk());
@@ -232,4 +233,37 @@ fn a_guest_that_crashes_says_so_in_the_kernels_words() {
     assert!(words.contains("sysrq triggered crash"), "{words}");
     let report = guest.run("handler-panic", "");
     assert!(matches!(&report.end, ExactEnd::Failed(why) if why.contains("as asked")), "{:?}", report.end);
+}
+
+/// Whatever is started in a kernel's place: what it leaves is read as its result, and nothing that it points to.
+#[test]
+fn a_result_is_a_file_of_the_guests_own() {
+    use std::os::unix::fs::PermissionsExt;
+    let run = |script: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let kernel = place.path().join("linux");
+        std::fs::write(&kernel, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&kernel, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let directory = place.path().join("guest");
+        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+        let image = directory.join("image");
+        File::create(&image).unwrap().set_len(1 << 20).unwrap();
+        std::fs::write(directory.join("secret"), "done\nsecret").unwrap();
+        let spec = ExactSpec::new(kernel, agent(), image, &directory, Model::find("constant").unwrap());
+        let report = spec.run("kind", b"body", &AtomicBool::new(false)).unwrap();
+        let said = std::fs::read_to_string(&report.console_log).unwrap();
+        (report, said)
+    };
+    let (report, said) = run(
+        "echo $LD_PRELOAD; cat job; echo; printf 'done\\nyes' >uml/result; echo a >memory/b && echo kept; echo a >b",
+    );
+    assert_eq!(report.end, ExactEnd::Done(b"yes".to_vec()), "{report:?}");
+    assert!(said.contains("\nkind\nbody\nkept\n") && !said.contains('\0'), "{said}");
+    assert!(said.starts_with("/proc/self/fd/3:/proc/self/fd/4\n") && !said.contains("preloaded"), "{said}");
+    for script in
+        ["ln -s ../secret uml/result", "mkfifo uml/result", "mkdir uml/result", "ln secret uml/result", "true"]
+    {
+        let (report, _) = run(script);
+        assert!(matches!(report.end, ExactEnd::GuestEnded(Ending::Exited { .. })), "{script}: {:?}", report.end);
+    }
 }

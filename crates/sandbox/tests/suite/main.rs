@@ -2,6 +2,7 @@
 //!
 //! Those that need user-mode Linux or QEMU say "skipped: why" where it is missing. None needs root.
 
+mod attacks;
 mod disk;
 mod exact;
 mod faults;

@@ -4,6 +4,7 @@ use fstone_sandbox::guest::{BootError, Guest, JobEnd, Watch};
 use fstone_sandbox::uml::{UmlDisk, UmlSpec, installed_kernel};
 use fstone_sandbox::vhost::{Disk, DiskSpec};
 use std::fs::File;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,6 +36,11 @@ pub(crate) fn agent() -> PathBuf {
     agent
 }
 
+/// A guest's directory is its user's own.
+pub(crate) fn private_directory() -> tempfile::TempDir {
+    tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir().unwrap()
+}
+
 impl Turn {
     /// `None` where user-mode Linux is missing, having said so.
     pub(crate) fn new() -> Option<Self> {
@@ -47,7 +53,7 @@ impl Turn {
 
     pub(crate) fn for_any_kernel() -> Self {
         let lock = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { directory: tempfile::tempdir().unwrap(), _lock: lock }
+        Self { directory: private_directory(), _lock: lock }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
