@@ -47,6 +47,34 @@ impl PanelComparison {
         self.pair(a, b).is_some_and(|pair| pair.differs)
     }
 
+    /// The pairs that were compared: all, unless rows share no block.
+    pub fn compared_pairs(&self) -> impl Iterator<Item = &Pairwise> {
+        self.comparison.pairs.iter().filter(|pair| pair.is_compared())
+    }
+
+    /// The rows that are compared with each other, best first. If rows share no block, these are the rows of the largest group, and
+    /// [`PanelComparison::apart`] has the rest.
+    #[must_use]
+    pub fn together(&self) -> Vec<usize> {
+        let with = |row: usize| -> Vec<usize> {
+            let compared =
+                |other: &usize| *other == row || self.pair(row, *other).is_some_and(|pair| pair.is_compared());
+            self.rows.iter().copied().filter(compared).collect()
+        };
+        // Of groups of one size the one with the best row: max_by_key takes the last, so look from the end.
+        self.rows.iter().rev().map(|row| with(*row)).max_by_key(Vec::len).unwrap_or_default()
+    }
+
+    /// Rows that share no block with those of [`PanelComparison::together`].
+    #[must_use]
+    pub fn apart(&self) -> Vec<usize> {
+        if self.compared_pairs().count() == self.comparison.pairs.len() {
+            return Vec::new();
+        }
+        let together = self.together();
+        self.rows.iter().copied().filter(|row| !together.contains(row)).collect()
+    }
+
     /// Whether any two rows were found to differ.
     #[must_use]
     pub fn any_differ(&self) -> bool {
@@ -185,6 +213,9 @@ fn ratios(
     let Some(reference) = rows[baseline].entries[column].mean().filter(|mean| *mean > 0.0) else { return };
     for &row in of_panel.iter().filter(|row| **row != baseline) {
         let pair = compared.and_then(|compared| compared.pair(baseline, row));
+        if pair.is_some_and(|pair| !pair.is_compared()) {
+            continue;
+        }
         let entry = &mut rows[row].entries[column];
         entry.ratio = entry.mean().map(|mean| mean / reference);
         entry.shift = pair.filter(|pair| pair.differs).and_then(|pair| pair.relative);

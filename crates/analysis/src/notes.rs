@@ -1,7 +1,7 @@
 //! Footnotes for what did not complete, and warnings about what did; each said once.
 
 use crate::{
-    compare::ColumnComparison,
+    compare::{ColumnComparison, PanelComparison},
     drift::Drifting,
     number::p_value,
     table::{ColumnView, Row},
@@ -197,6 +197,7 @@ pub(super) fn warnings(
     }
     warnings.extend(drift(drifts, columns));
     warnings.extend(power(rows, comparisons));
+    warnings.extend(apart(comparisons));
     warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
     warnings
 }
@@ -245,6 +246,21 @@ fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> 
         text::counted(note.repeats_needed, "trial")
     );
     Some(Warning { text: format!("{what}; {cure}"), rows: Vec::new(), trials: 0 })
+}
+
+/// Rows that are not compared with the others, because what made their blocks differ would count as a difference between rows.
+fn apart(comparisons: &[ColumnComparison]) -> Option<Warning> {
+    let mut rows: Vec<usize> =
+        comparisons.iter().flat_map(|column| &column.panels).flatten().flat_map(PanelComparison::apart).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    (!rows.is_empty()).then(|| Warning {
+        text: "Rows that share no block with the others are not compared with them, since a difference could come from the \
+               machine or the time of day"
+            .to_owned(),
+        rows,
+        trials: 0,
+    })
 }
 
 /// Warnings that differ in a figure alone ("mix off by 2.1 points") are one warning; the first is shown.

@@ -39,7 +39,7 @@ impl Open {
             Self { decided: 0, pairs: 0, open: Vec::new(), waiting: Vec::new(), is_look, words: String::new() };
         for panel in panels.iter().flatten() {
             if panel.judging == Judging::TooSoon {
-                of_all.pairs += panel.comparison.pairs.len();
+                of_all.pairs += panel.compared_pairs().count();
                 of_all.waiting.push(panel.rows.clone());
                 continue;
             }

@@ -35,7 +35,10 @@ pub(crate) fn memory(analysis: &Analysis<'_>) -> Option<String> {
 
 /// When intervals may be read as a test: rows of different panels are not compared, and neither are too many.
 pub(crate) fn overlap(analysis: &Analysis<'_>) -> Option<&'static str> {
-    if analysis.structure.panels.iter().any(|panel| panel.rows.len() > MAX_COMPARED_ROWS) {
+    let apart = || {
+        analysis.comparisons.iter().flat_map(|column| &column.panels).flatten().any(|panel| !panel.apart().is_empty())
+    };
+    if analysis.structure.panels.iter().any(|panel| panel.rows.len() > MAX_COMPARED_ROWS) || apart() {
         return None;
     }
     let several = analysis.structure.panels.len() > 1;

@@ -145,7 +145,7 @@ impl Looks {
 pub struct Answered {
     /// Pairs that are called different, or shown to differ by less than the resolution.
     pub decided: usize,
-    /// All pairs.
+    /// All pairs that are compared.
     pub pairs: usize,
 }
 
@@ -159,8 +159,8 @@ impl Answered {
     /// By a comparison at the level of a look. `resolution`: differences of at most this share do not matter (0.05 is 5 %).
     #[must_use]
     pub fn of(comparison: &Comparison, resolution: f64) -> Self {
-        let decided = comparison.pairs.iter().filter(|pair| is_decided(pair, resolution));
-        Self { decided: decided.count(), pairs: comparison.pairs.len() }
+        let pairs = || comparison.pairs.iter().filter(|pair| pair.is_compared());
+        Self { decided: pairs().filter(|pair| is_decided(pair, resolution)).count(), pairs: pairs().count() }
     }
 }
 
@@ -181,7 +181,7 @@ impl OpenPair {
     /// row.
     #[must_use]
     pub fn of(comparison: &Comparison, resolution: f64, blocks: &[usize]) -> Vec<Self> {
-        let open = comparison.pairs.iter().filter(|pair| !is_decided(pair, resolution));
+        let open = comparison.pairs.iter().filter(|pair| pair.is_compared() && !is_decided(pair, resolution));
         open.map(|pair| {
             let blocks = blocks[pair.baseline].min(blocks[pair.other]);
             // Where rows are compared by ratios, an interval has equal arms as a logarithm.

@@ -103,6 +103,9 @@ fn ratios(run: &Analysis<'_>, column: usize) -> Vec<(String, String, Ratio)> {
         for row in panel.rows.iter().copied().filter(|row| *row != baseline) {
             let Some(ratio) = mean(row).map(|mean| mean / reference) else { continue };
             let pair = compared.as_ref().and_then(|compared| compared.pair(baseline, row));
+            if pair.is_some_and(|pair| !pair.is_compared()) {
+                continue;
+            }
             let relative = pair.and_then(|pair| pair.relative);
             let interval = relative.map(|shift| (1.0 + shift.interval.low, 1.0 + shift.interval.high));
             let differs = pair.is_some_and(|pair| pair.differs);

@@ -37,7 +37,8 @@ impl Teller<'_> {
 
     pub(super) fn one_panel(&self) -> Vec<String> {
         let Some(panel) = self.panel(0) else { return vec![self.uncompared()] };
-        let (best, worst) = (panel.rows[0], *panel.rows.last().expect("at least two"));
+        let rows = panel.together();
+        let (best, worst) = (rows[0], *rows.last().expect("at least one"));
         let head = format!("In {}, {}", self.header(), self.name(best));
         if panel.is_powerless() {
             return vec![format!(
@@ -48,16 +49,16 @@ impl Teller<'_> {
                 self.worst_word(),
                 self.value(worst),
                 counted(self.most_trials(), "trial"),
-                panel.rows.len(),
+                rows.len(),
                 self.needed(),
             )];
         }
         if !panel.any_differ() {
             return self.no_difference(panel);
         }
-        let tied: Vec<usize> = panel.rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
+        let tied: Vec<usize> = rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
         let first = if tied.is_empty() {
-            let next = panel.rows[1];
+            let next = rows[1];
             let lead = panel
                 .pair(next, best)
                 .and_then(|pair| pair.relative)
@@ -71,9 +72,9 @@ impl Teller<'_> {
                 self.names(&tied),
             )
         };
-        let second = match self.analysis.baseline_of(0).filter(|row| panel.rows.contains(row)) {
-            Some(baseline) => self.against(panel, baseline, tied.is_empty().then_some((best, panel.rows[1]))),
-            None if panel.rows.len() > 2 => self.last(panel, best, worst),
+        let second = match self.analysis.baseline_of(0).filter(|row| rows.contains(row)) {
+            Some(baseline) => self.against(panel, baseline, tied.is_empty().then_some((best, rows[1]))),
+            None if rows.len() > 2 => self.last(panel, best, worst),
             None => None,
         };
         std::iter::once(first).chain(second).collect()
@@ -104,20 +105,23 @@ impl Teller<'_> {
     }
 
     fn no_difference(&self, panel: &PanelComparison) -> Vec<String> {
-        let mut ends = [panel.rows[0], *panel.rows.last().expect("at least two")];
+        let rows = panel.together();
+        let mut ends = [rows[0], *rows.last().expect("at least two")];
         let mean = |row: &usize| self.analysis.rows[*row].entries[self.column].mean().unwrap_or(f64::NAN);
         ends.sort_by(|one, other| mean(one).total_cmp(&mean(other)));
         let first = format!(
             "In {}, no difference was found between {}, whose means lie between {} and {}.",
             self.header(),
-            if panel.rows.len() == 2 { self.names(&panel.rows) } else { format!("the {} rows", panel.rows.len()) },
+            if panel.together().len() == 2 {
+                self.names(&panel.together())
+            } else {
+                format!("the {} rows", panel.together().len())
+            },
             self.value(ends[0]),
             self.value(ends[1]),
         );
         let reaches: Option<Vec<f64>> = panel
-            .comparison
-            .pairs
-            .iter()
+            .compared_pairs()
             .map(|pair| pair.relative.map(|shift| shift.interval.low.abs().max(shift.interval.high.abs())))
             .collect();
         let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max));
@@ -134,11 +138,11 @@ impl Teller<'_> {
 
     /// Every other row against the baseline. `said` is the pair that the first sentence was about.
     fn against(&self, panel: &PanelComparison, baseline: usize, said: Option<(usize, usize)>) -> Option<String> {
-        if panel.rows.len() == 2 && said.is_some() {
+        if panel.together().len() == 2 && said.is_some() {
             return None;
         }
         let (mut higher, mut lower, mut alike) = (Vec::new(), Vec::new(), Vec::new());
-        for &row in panel.rows.iter().filter(|row| **row != baseline) {
+        for row in panel.together().into_iter().filter(|row| *row != baseline) {
             match panel.pair(baseline, row) {
                 Some(pair) if pair.differs && pair.shift.estimate > 0.0 => higher.push((row, pair.relative)),
                 Some(pair) if pair.differs => lower.push((row, pair.relative)),
@@ -177,8 +181,11 @@ impl Teller<'_> {
         let pair = panel.pair(best, worst).filter(|pair| pair.differs)?;
         let behind =
             pair.relative.map_or_else(String::new, |shift| format!(", {}", amount_against(shift, &self.name(best))));
-        let tied: Vec<usize> =
-            panel.rows[1..panel.rows.len() - 1].iter().copied().filter(|row| !panel.differ(worst, *row)).collect();
+        let tied: Vec<usize> = panel.together()[1..panel.together().len() - 1]
+            .iter()
+            .copied()
+            .filter(|row| !panel.differ(worst, *row))
+            .collect();
         let tied = if tied.is_empty() {
             String::new()
         } else {

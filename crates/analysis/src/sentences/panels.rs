@@ -9,7 +9,7 @@ use crate::{
     text::{counted, line, listing},
 };
 use fstone_model::{kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
-use fstone_stats::compare::Shift;
+use fstone_stats::compare::{Pairwise, Shift};
 
 /// A list of places longer than this, in characters, becomes a count.
 const MAX_PLACES: usize = 60;
@@ -24,7 +24,7 @@ impl Teller<'_> {
             return vec![self.uncompared()];
         }
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
-            let leaders = self.leaders(&compared, &|panel| Some(self.name(panel.rows[0])));
+            let leaders = self.leaders(&compared, &|panel| Some(self.name(panel.together()[0])));
             return vec![format!(
                 "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
                 self.header(),
@@ -73,8 +73,9 @@ impl Teller<'_> {
         if !panel.any_differ() {
             return None;
         }
-        let best = panel.rows[0];
-        let tied: Vec<usize> = panel.rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
+        let rows = panel.together();
+        let best = rows[0];
+        let tied: Vec<usize> = rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
         Some(if tied.is_empty() {
             self.name(best)
         } else {
@@ -129,7 +130,7 @@ impl Teller<'_> {
                 .iter()
                 .filter_map(|(index, panel)| {
                     let other = panel.rows.iter().copied().find(|row| self.level(*row) == level)?;
-                    panel.pair(self.analysis.baseline_of(*index)?, other)
+                    panel.pair(self.analysis.baseline_of(*index)?, other).filter(Pairwise::is_compared)
                 })
                 .collect();
             let side = |up: bool| {

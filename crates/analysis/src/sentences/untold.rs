@@ -16,10 +16,10 @@ impl Teller<'_> {
     pub(super) fn untold(&self) -> Option<String> {
         let resolution = self.analysis.dataset.run.plan.budget.map_or(RESOLUTION, |budget| budget.resolution);
         let panels: Vec<&PanelComparison> = self.analysis.comparisons[self.column].panels.iter().flatten().collect();
-        let pairs: usize = panels.iter().map(|panel| panel.comparison.pairs.len()).sum();
+        let pairs: usize = panels.iter().map(|panel| panel.compared_pairs().count()).sum();
         let (mut open, mut blocks, mut rows) = (0, 0.0_f64, Vec::new());
         for panel in panels.iter().filter(|panel| !panel.is_powerless()) {
-            for pair in panel.comparison.pairs.iter().filter(|pair| !pair.differs) {
+            for pair in panel.compared_pairs().filter(|pair| !pair.differs) {
                 open += 1;
                 let of_pair = [panel.rows[pair.baseline], panel.rows[pair.other]];
                 let trials = |row: &usize| self.analysis.rows[*row].entries[self.column].values.len();

@@ -91,6 +91,32 @@ fn single_trials_claim_nothing() {
     assert!(told.contains("1 trial a row cannot show"), "{told}");
 }
 
+/// A row that only ran in blocks 0 to 4, and the others only in 5 to 9, when the machine was 1.5 times as slow.
+#[test]
+fn rows_that_share_no_block_are_not_compared() {
+    let mut dataset = fixture::small_file(10);
+    dataset.run.plan.baseline = Some(2);
+    dataset.trials.retain(|trial| match trial.id.cell {
+        2 => trial.id.repetition < 5,
+        1 | 4 | 7 => false,
+        _ => trial.id.repetition >= 5,
+    });
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.repetition >= 5) {
+        for figure in trial.steps.iter_mut().flat_map(|step| &mut step.figures) {
+            figure.value *= 1.5;
+        }
+    }
+    let analysis = Analysis::of(&dataset);
+    let panel = analysis.comparisons[0].panels[0].as_ref().expect("several rows");
+    assert_eq!(panel.apart(), [2], "ext4");
+    assert!(analysis.rows.iter().all(|row| row.entries.iter().all(|entry| entry.ratio.is_none())), "to ext4");
+    let warning = analysis.warnings.iter().find(|warning| warning.text.contains("share no block")).expect("it is said");
+    assert_eq!(warning.rows, [2]);
+    let told = answer(&dataset);
+    assert!(!told.contains("Against the baseline") && told.contains("is highest"), "{told}");
+    assert!(panel.differ(0, 6), "the others are compared within their blocks");
+}
+
 #[test]
 fn groups_are_told() {
     assert_snapshot!(answer(&fixture::small_file(10)));

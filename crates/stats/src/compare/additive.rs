@@ -5,6 +5,8 @@
 //! (the intra-block analysis of incomplete blocks, ibid. §9; Searle, "Linear Models", 1971, §7.4). Without blocks all figures are
 //! in one, and this is the one-way layout.
 
+use std::collections::BTreeMap;
+
 /// The work for incomplete blocks grows with the cube of the rows; this many take a few milliseconds.
 const MAX_INCOMPLETE: usize = 200;
 
@@ -66,8 +68,8 @@ pub(super) struct Contrast {
 }
 
 impl Additive {
-    /// Fits figures that are given row by row, with the block of each. `None` when the blocks do not connect all rows with each
-    /// other, so that some could not be compared within blocks, or when there are too many rows for incomplete blocks.
+    /// Fits figures that are given row by row, with the block of each. The blocks must connect all rows ([`block_groups`]). `None` when
+    /// there are too many rows for incomplete blocks.
     pub(super) fn fit(figures: &[Vec<f64>], blocks: &[Vec<usize>]) -> Option<Self> {
         let mut names: Vec<usize> = blocks.iter().flatten().copied().collect();
         names.sort_unstable();
@@ -86,9 +88,6 @@ impl Additive {
         let mut held = vec![vec![0.0; rows]; names.len()];
         for cell in &cells {
             held[cell.block][cell.row] += 1.0;
-        }
-        if !connected(&held, rows) {
-            return None;
         }
         let sizes: Vec<f64> = held.iter().map(|of_rows| of_rows.iter().sum()).collect();
         let inverse = inverse(&held, &sizes, rows)?;
@@ -173,25 +172,37 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Whether every row is connected to every other through blocks that hold both.
-fn connected(held: &[Vec<f64>], rows: usize) -> bool {
-    let mut reached = vec![false; rows];
-    let mut open = vec![0];
-    reached[0] = true;
-    let mut done = vec![false; held.len()];
-    while let Some(row) = open.pop() {
-        for (block, of_rows) in held.iter().enumerate().filter(|(_, of_rows)| of_rows[row] > 0.0) {
-            if std::mem::replace(&mut done[block], true) {
-                continue;
-            }
-            for (other, _) in of_rows.iter().enumerate().filter(|(_, n)| **n > 0.0) {
-                if !std::mem::replace(&mut reached[other], true) {
-                    open.push(other);
+/// For each row the group that it belongs to, from 0: rows are in one group if blocks connect them, that is if one block holds both, or
+/// other rows link their blocks. Rows of different groups cannot be compared within blocks. `blocks` has the blocks of each row's figures.
+#[must_use]
+pub fn block_groups(blocks: &[Vec<usize>]) -> Vec<usize> {
+    let mut rows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (row, of_row) in blocks.iter().enumerate() {
+        for block in of_row {
+            rows_of.entry(*block).or_default().push(row);
+        }
+    }
+    let mut groups: Vec<Option<usize>> = vec![None; blocks.len()];
+    let mut count = 0;
+    for first in 0..blocks.len() {
+        if groups[first].is_some() {
+            continue;
+        }
+        let mut open = vec![first];
+        groups[first] = Some(count);
+        while let Some(row) = open.pop() {
+            for block in &blocks[row] {
+                // Each block is followed once.
+                for other in rows_of.remove(block).unwrap_or_default() {
+                    if groups[other].replace(count).is_none() {
+                        open.push(other);
+                    }
                 }
             }
         }
+        count += 1;
     }
-    reached.iter().all(|reached| *reached)
+    groups.into_iter().flatten().collect()
 }
 
 /// Of C = diag(n) − Σ over blocks of held · heldᵀ / size.

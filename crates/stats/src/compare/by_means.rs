@@ -1,6 +1,6 @@
 //! The rows of a table compared by their means: rows + blocks, and Tukey's studentised range.
 
-use super::additive::{Additive, Contrast};
+use super::additive::{Additive, Contrast, block_groups};
 use super::normality::grossly_non_normal;
 use super::result::{Basis, Level, PairTest, Pairwise, RowMean, Scale};
 use super::shift::{Shift, cliffs_delta};
@@ -29,11 +29,22 @@ pub(super) struct Means<'a> {
     samples: &'a [Sample],
     scale: Scale,
     level: Level,
-    model: Additive,
+    /// One for each group of rows that blocks connect.
+    parts: Vec<Part>,
+    /// Of each row: its part, and its place among the part's rows.
+    places: Vec<(usize, usize)>,
+    /// Degrees of freedom of the residuals of all rows that share blocks.
+    freedom: f64,
     /// Of each row: its variance, and the degrees of freedom of that.
     variances: Vec<(f64, f64)>,
     exact: bool,
     largest: f64,
+}
+
+/// Rows that blocks connect, fitted together.
+struct Part {
+    rows: Vec<usize>,
+    model: Additive,
 }
 
 /// A contrast with its standard error and the degrees of freedom of that.
@@ -65,22 +76,38 @@ impl<'a> Means<'a> {
                 Scale::Differences => sample.values().to_vec(),
             })
             .collect();
-        let one_block: Vec<Vec<usize>> = samples.iter().map(|sample| vec![0; sample.n()]).collect();
-        // A row by itself shows nothing of its blocks, and rows that share none cannot be compared within them.
-        let blocks = blocks.filter(|_| samples.len() > 1).and_then(|blocks| Additive::fit(&figures, blocks));
-        let model = blocks.or_else(|| Additive::fit(&figures, &one_block)).expect("one block connects all rows");
+        let parts = parts(&figures, blocks);
+        let mut places = vec![(0, 0); samples.len()];
+        for (number, part) in parts.iter().enumerate() {
+            for (place, row) in part.rows.iter().enumerate() {
+                places[*row] = (number, place);
+            }
+        }
         let largest = figures.iter().flatten().fold(0.0, |largest: f64, v| largest.max(v.abs()));
-        let still = model.residuals.iter().all(|residual| residual.abs() <= ROUNDING * largest);
-        let exact = still && model.freedom >= MIN_EXACT_FREEDOM;
+        let all: f64 = parts.iter().map(|part| part.model.freedom).sum();
+        let residuals = parts.iter().flat_map(|part| &part.model.residuals);
+        let still = residuals.into_iter().all(|residual| residual.abs() <= ROUNDING * largest);
+        let exact = still && all >= MIN_EXACT_FREEDOM;
         // Rounding errors are not scatter, and too few figures that are equal by chance must not be judged by it.
         let scatter = |squares: f64| if still { 0.0 } else { squares };
-        let pooled = model.of_rows.iter().map(|(squares, _)| scatter(*squares)).sum::<f64>() / model.freedom;
-        let moderated = |&(squares, freedom): &(f64, f64)| {
-            let freedom = shared + freedom;
-            ((shared * pooled + scatter(squares)) / freedom, freedom)
-        };
-        let variances = model.of_rows.iter().map(moderated).collect();
-        Self { samples, scale, level, model, variances, exact, largest }
+        // The scatter of a row that shares no block with others includes what its blocks did: it says nothing about theirs.
+        let alone = |part: &Part| parts.len() > 1 && part.rows.len() == 1;
+        let shared_by: Vec<&Part> = parts.iter().filter(|part| !alone(part)).collect();
+        let squares: f64 =
+            shared_by.iter().flat_map(|part| &part.model.of_rows).map(|(squares, _)| scatter(*squares)).sum();
+        let freedom: f64 = shared_by.iter().map(|part| part.model.freedom).sum();
+        let pooled = squares / freedom;
+        let variances = places
+            .iter()
+            .map(|&(part, place)| {
+                let shared = if alone(&parts[part]) { 0.0 } else { shared };
+                let (squares, of_row) = parts[part].model.of_rows[place];
+                let freedom = shared + of_row;
+                let moderated = if shared > 0.0 { shared * pooled + scatter(squares) } else { scatter(squares) };
+                (moderated / freedom, freedom)
+            })
+            .collect();
+        Self { samples, scale, level, parts, places, freedom, variances, exact, largest }
     }
 
     pub(super) fn scale(&self) -> Scale {
@@ -93,14 +120,14 @@ impl<'a> Means<'a> {
 
     /// Whether ranks are the better judge of these figures.
     pub(super) fn is_grossly_non_normal(&self) -> bool {
-        let deviations = self
-            .samples
-            .iter()
-            .zip(&self.variances)
-            .flat_map(|(sample, (variance, _))| std::iter::repeat_n(variance.sqrt(), sample.n()));
-        let scores: Vec<f64> =
-            self.model.residuals.iter().zip(deviations).map(|(residual, deviation)| residual / deviation).collect();
-        !self.exact && self.model.freedom >= 1.0 && grossly_non_normal(&scores)
+        let scores = self.parts.iter().flat_map(|part| {
+            let deviations = part
+                .rows
+                .iter()
+                .flat_map(|row| std::iter::repeat_n(self.variances[*row].0.sqrt(), self.samples[*row].n()));
+            part.model.residuals.iter().zip(deviations).map(|(residual, deviation)| residual / deviation)
+        });
+        !self.exact && self.freedom >= 1.0 && grossly_non_normal(&scores.collect::<Vec<_>>())
     }
 
     /// Every pair of rows.
@@ -110,7 +137,7 @@ impl<'a> Means<'a> {
             return Vec::new();
         }
         let range = StudentizedRange::new(rows);
-        let means: Vec<Known> = (0..rows).map(|row| self.know(&self.model.mean(row))).collect();
+        let means: Vec<Known> = (0..rows).map(|row| self.know_mean(row)).collect();
         let mut pairs = Vec::with_capacity(rows * (rows - 1) / 2);
         for baseline in 0..rows {
             for other in baseline + 1..rows {
@@ -122,14 +149,14 @@ impl<'a> Means<'a> {
 
     /// The result for each row; `different` says which pairs differ.
     pub(super) fn means(&self, different: impl Fn(usize, usize) -> bool) -> Vec<RowMean> {
-        let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know(&self.model.mean(row))).collect();
+        let known: Vec<Known> = (0..self.samples.len()).map(|row| self.know_mean(row)).collect();
         let mut arms: Vec<f64> = known.iter().map(|row| self.student(row) * row.error).collect();
         for i in 0..known.len() {
             for j in i + 1..known.len() {
                 let (apart, errors) = ((known[i].estimate - known[j].estimate).abs(), known[i].error + known[j].error);
                 // As wide as the comparison is uncertain: a gap between two intervals would claim a difference that it does not (Hochberg,
                 // Weiss & Hart, JASA 77, 1982).
-                if !different(i, j) && errors > 0.0 {
+                if self.are_connected(i, j) && !different(i, j) && errors > 0.0 {
                     arms[i] = arms[i].max(known[i].error / errors * apart);
                     arms[j] = arms[j].max(known[j].error / errors * apart);
                 }
@@ -140,7 +167,7 @@ impl<'a> Means<'a> {
             .zip(&arms)
             .map(|(row, arm)| {
                 let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Student };
-                let known = self.exact || self.model.freedom >= 1.0;
+                let known = self.exact || row.freedom >= 1.0;
                 let ends = self.interval(row.estimate, *arm, row.freedom, method);
                 RowMean {
                     estimate: self.back(row.estimate),
@@ -150,15 +177,28 @@ impl<'a> Means<'a> {
             .collect()
     }
 
+    /// Whether the two rows can be compared within blocks, directly or by way of other rows.
+    pub(super) fn are_connected(&self, a: usize, b: usize) -> bool {
+        self.places[a].0 == self.places[b].0
+    }
+
     fn student(&self, known: &Known) -> f64 {
         if known.error > 0.0 { student_quantile(1.0 - self.level.nominal / 2.0, known.freedom) } else { 0.0 }
     }
 
     fn pair(&self, range: &StudentizedRange, means: &[Known], baseline: usize, other: usize) -> Pairwise {
-        let known = self.know(&self.model.difference(baseline, other));
+        let ((part, place), (_, of_other)) = (self.places[baseline], self.places[other]);
+        let connected = self.are_connected(baseline, other);
+        let known = if connected {
+            self.know(part, &self.parts[part].model.difference(place, of_other))
+        } else {
+            Known { estimate: means[other].estimate - means[baseline].estimate, error: f64::INFINITY, freedom: 0.0 }
+        };
         let size = known.estimate.abs();
-        let can_differ = self.exact || self.model.freedom >= 1.0;
-        let (test, p, adjusted_p, critical) = if self.exact {
+        let can_differ = connected && (self.exact || self.freedom >= 1.0);
+        let (test, p, adjusted_p, critical) = if !connected {
+            (PairTest::NoCommonBlock, 1.0, 1.0, f64::INFINITY)
+        } else if self.exact {
             let p = if size > ROUNDING * self.largest { 0.0 } else { 1.0 };
             (PairTest::Exact, p, p, 0.0)
         } else if can_differ && known.error > 0.0 {
@@ -173,9 +213,9 @@ impl<'a> Means<'a> {
         };
         let arm = if critical == 0.0 { 0.0 } else { critical * known.error };
         let differs = if self.exact { p == 0.0 } else { can_differ && size > arm };
-        let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Tukey };
+        let method = if self.exact && connected { IntervalMethod::Constant } else { IntervalMethod::Tukey };
         // A difference that is none but for rounding is none.
-        let estimate = if self.exact && !differs { 0.0 } else { known.estimate };
+        let estimate = if self.exact && connected && !differs { 0.0 } else { known.estimate };
         let interval = self.interval(estimate, arm.min(f64::MAX), known.freedom, method);
         let of_scale = Shift { estimate, interval };
         let (shift, relative) = match self.scale {
@@ -223,17 +263,27 @@ impl<'a> Means<'a> {
         Some(Shift { estimate: a / b - 1.0, interval })
     }
 
-    fn know(&self, contrast: &Contrast) -> Known {
-        let terms = || contrast.weights.iter().zip(&self.variances).map(|(weight, (variance, _))| weight * variance);
+    /// A row's mean over all blocks of its group.
+    fn know_mean(&self, row: usize) -> Known {
+        let (part, place) = self.places[row];
+        self.know(part, &self.parts[part].model.mean(place))
+    }
+
+    /// A contrast between the rows of a part.
+    fn know(&self, part: usize, contrast: &Contrast) -> Known {
+        let variances = || self.parts[part].rows.iter().map(|row| self.variances[*row]);
+        let terms = || contrast.weights.iter().zip(variances()).map(|(weight, (variance, _))| weight * variance);
         let variance: f64 = terms().sum();
-        let spread: f64 = terms().zip(&self.variances).map(|(term, (_, freedom))| term * term / freedom).sum();
+        let spread: f64 = terms().zip(variances()).map(|(term, (_, freedom))| term * term / freedom).sum();
         // Satterthwaite (Biometrics Bulletin 2, 1946); never more than all residuals have.
-        let freedom = (variance * variance / spread).min(self.model.freedom);
+        let alone = self.parts[part].rows.len() == 1 && self.parts.len() > 1;
+        let most = if alone { self.parts[part].model.freedom } else { self.freedom };
+        let freedom = (variance * variance / spread).min(most);
         let exact = self.exact || variance <= 0.0 || !variance.is_finite();
         Known {
             estimate: contrast.estimate,
             error: if exact { 0.0 } else { variance.sqrt() },
-            freedom: if exact { self.model.freedom } else { freedom },
+            freedom: if exact { most } else { freedom },
         }
     }
 
@@ -249,6 +299,23 @@ impl<'a> Means<'a> {
             Scale::Differences => value,
         }
     }
+}
+
+/// The groups of rows that blocks connect, each fitted; all rows together if there are no blocks.
+fn parts(figures: &[Vec<f64>], blocks: Option<&[Vec<usize>]>) -> Vec<Part> {
+    let rows = figures.len();
+    let of_group = |group: Vec<usize>, blocks: Option<&[Vec<usize>]>| {
+        let of_rows = |lists: &[Vec<usize>]| group.iter().map(|row| lists[*row].clone()).collect::<Vec<_>>();
+        let figures: Vec<Vec<f64>> = group.iter().map(|row| figures[*row].clone()).collect();
+        let one_block: Vec<Vec<usize>> = figures.iter().map(|of_row| vec![0; of_row.len()]).collect();
+        // A row by itself shows nothing of its blocks.
+        let in_blocks = blocks.filter(|_| group.len() > 1).and_then(|blocks| Additive::fit(&figures, &of_rows(blocks)));
+        let model = in_blocks.or_else(|| Additive::fit(&figures, &one_block)).expect("one block is complete");
+        Part { rows: group, model }
+    };
+    let groups = blocks.map_or_else(|| vec![0; rows], block_groups);
+    let count = groups.iter().max().map_or(0, |last| last + 1);
+    (0..count).map(|group| of_group((0..rows).filter(|row| groups[*row] == group).collect(), blocks)).collect()
 }
 
 #[cfg(test)]
@@ -300,7 +367,7 @@ mod tests {
         ]);
         let blocks = vec![vec![0, 1, 2, 4], vec![0, 1, 2, 3, 4], vec![1, 2, 3, 4], vec![0, 2, 3]];
         let means = Means::fit_sharing(POOLED, &rows, Scale::Ratios, Level::FIXED, Some(&blocks));
-        assert_eq!(means.model.freedom, 8.0);
+        assert_eq!(means.freedom, 8.0);
         close(means.variances[0].0, 0.005_952_173_892_637_666);
         let expected = [
             (1.458_877_59, 1.231_965_06, 1.727_584_57, 0.000_442_112),
@@ -317,7 +384,7 @@ mod tests {
             close(1.0 + relative.interval.high, high);
             close(pair.adjusted_p, p);
         }
-        let last = means.know(&means.model.mean(3));
+        let last = means.know_mean(3);
         close(last.estimate.exp(), 260.561_698_077);
         close(last.error, 0.047_812_719_726);
     }

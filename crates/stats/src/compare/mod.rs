@@ -22,6 +22,7 @@ mod result;
 mod shift;
 mod table;
 
+pub use additive::block_groups;
 pub use by_ranks::compare_by_ranks;
 pub use detectable::{POWER, detectable_shift, figures_needed};
 pub use holm::holm;

@@ -105,6 +105,9 @@ pub enum PairTest {
     MannWhitneyAdjusted,
     /// Signed ranks over the blocks that both have, with the shift of their differences.
     SignedRank,
+    /// None: no block holds both rows, and no other rows link their blocks. What differs between the blocks, a machine for
+    /// example, would count as a difference between the rows.
+    NoCommonBlock,
 }
 
 /// One pair of rows.
@@ -135,6 +138,12 @@ pub struct Pairwise {
 }
 
 impl Pairwise {
+    /// Whether the two rows were compared at all.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        self.test != PairTest::NoCommonBlock
+    }
+
     pub(super) fn reversed(self) -> Self {
         Self {
             baseline: self.other,
@@ -185,7 +194,7 @@ pub struct Comparison {
     pub means: Vec<RowMean>,
     /// Every pair once, the earlier row as the baseline, in the order (0, 1), (0, 2), …
     pub pairs: Vec<Pairwise>,
-    /// For each row its letters: rows that share one cannot be told apart. `None` when there are
+    /// For each row its letters: rows that share one cannot be told apart, and rows that were not compared share none. `None` when there are
     /// too many groups for letters.
     pub letters: Option<Vec<String>>,
 }
@@ -208,15 +217,16 @@ impl Comparison {
         self.pairs.iter().any(|pair| pair.can_differ)
     }
 
-    /// What to tell the reader when some pairs could not have differed.
+    /// What to tell the reader when some pairs had too few trials to differ.
     #[must_use]
     pub fn power_note(&self) -> Option<PowerNote> {
-        let powerless_pairs = self.pairs.iter().filter(|pair| !pair.can_differ).count();
+        let compared = || self.pairs.iter().filter(|pair| pair.is_compared());
+        let powerless_pairs = compared().filter(|pair| !pair.can_differ).count();
         let repeats_needed = match self.basis {
             Basis::Ranks => repeats_needed(self.pairs.len(), self.alpha),
             Basis::Means | Basis::Exact => MIN_REPEATS,
         };
-        (powerless_pairs > 0).then_some(PowerNote { powerless_pairs, pairs: self.pairs.len(), repeats_needed })
+        (powerless_pairs > 0).then(|| PowerNote { powerless_pairs, pairs: compared().count(), repeats_needed })
     }
 }
 

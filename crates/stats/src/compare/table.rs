@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::by_means::Means;
 use super::by_ranks::compare_by_ranks;
 use super::letters::letters;
-use super::result::{Basis, Blocking, Comparison, Level, RowMean, Scale};
+use super::result::{Basis, Blocking, Comparison, Level, Pairwise, RowMean, Scale};
 use crate::Sample;
 
 /// Compares every row with every other, with the family-wise error held at `level`.
@@ -17,7 +17,7 @@ use crate::Sample;
 /// tests, those take over. Figures that do not vary but from row to row and block to block are compared as such. What this achieves
 /// is in docs/method/calibration.md.
 ///
-/// Blocks that do not connect all rows are not used.
+/// Rows that no blocks connect are not compared ([`block_groups`](super::block_groups)).
 ///
 /// # Panics
 /// When a level is not strictly between 0 and 1, or when the block lists do not match the samples
@@ -38,15 +38,24 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
         };
     }
     let means = Means::fit(samples, scale, level, blocking.of(samples).as_deref());
-    let by_ranks = means
-        .is_grossly_non_normal()
-        .then(|| compare_by_ranks(samples, level, blocking))
-        .filter(|pairs| !pairs.is_empty() && pairs.iter().all(|pair| pair.can_differ));
+    // What is not compared by means is not compared by ranks either.
+    let by_ranks = means.is_grossly_non_normal().then(|| {
+        let mut pairs = compare_by_ranks(samples, level, blocking);
+        for (pair, by_means) in pairs.iter_mut().zip(means.pairs()).filter(|(_, by_means)| !by_means.is_compared()) {
+            *pair = by_means;
+        }
+        pairs
+    });
+    let all_can_differ = |pairs: &Vec<Pairwise>| {
+        let mut compared = pairs.iter().filter(|pair| pair.is_compared()).peekable();
+        compared.peek().is_some() && compared.all(|pair| pair.can_differ)
+    };
+    let by_ranks = by_ranks.filter(all_can_differ);
     let basis = if by_ranks.is_some() { Basis::Ranks } else { means.basis() };
     let pairs = by_ranks.unwrap_or_else(|| means.pairs());
     let different: HashMap<(usize, usize), bool> =
         pairs.iter().map(|pair| ((pair.baseline, pair.other), pair.differs)).collect();
-    let letters = letters(rows, |i, j| different[&(i, j)]);
+    let letters = letters(rows, |i, j| different[&(i, j)] || !means.are_connected(i, j));
     let means_of_rows = means.means(|i, j| different[&(i, j)]);
     Comparison { alpha, rows, basis, scale: means.scale(), means: means_of_rows, pairs, letters }
 }
@@ -156,6 +165,38 @@ mod tests {
         );
         assert!((pair.shift.estimate - 0.5).abs() < 1e-9 && pair.differs);
         assert!((comparison.means[1].estimate - comparison.means[0].estimate - 0.5).abs() < 1e-9);
+    }
+
+    /// Two rows that ran in blocks 5 to 9, when everything took 1.5 times as long, and one in blocks 0 to 4; with others or without.
+    #[test]
+    fn rows_that_share_no_block_are_not_compared_and_cost_the_others_nothing() {
+        let noise = |row: usize, block: usize| CLOSE[(row * 4 + block * 7) % 9] * (1.0 + (block % 5) as f64);
+        let values = |row: usize, blocks: std::ops::Range<usize>, level: f64| {
+            sample(&blocks.map(|block| level * noise(row, block)).collect::<Vec<_>>())
+        };
+        let rows = [values(0, 0..5, 100.0), values(1, 5..10, 150.0), values(2, 5..10, 300.0)];
+        let blocks = [(0..5).collect(), (5..10).collect(), (5..10).collect()];
+        for scale in [Scale::Ratios, Scale::Differences] {
+            let found = compare_all(&rows, scale, Level::FIXED, Blocking::Blocks(&blocks));
+            let apart: Vec<_> = found.pairs.iter().filter(|pair| !pair.is_compared()).collect();
+            assert_eq!(apart.iter().map(|pair| (pair.baseline, pair.other)).collect::<Vec<_>>(), [(0, 1), (0, 2)]);
+            assert!(apart.iter().all(|pair| !pair.differs && !pair.can_differ && pair.relative.is_none()));
+            assert_eq!(found.power_note(), None, "more trials would not help");
+            let letters = found.letters.as_ref().unwrap();
+            assert!(!letters[1].contains(&letters[0]) && !letters[2].contains(&letters[0]), "{letters:?}");
+        }
+        let found = compare_all(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&blocks));
+        let (alone, rest) = (&rows[1..], &blocks[1..]);
+        let without = compare_all(alone, Scale::Ratios, Level::FIXED, Blocking::Blocks(rest)).pairs[0];
+        let pair = found.pair(1, 2).unwrap();
+        assert!(pair.differs && without.differs, "blocks vary five times as much as rows differ");
+        assert!((pair.p / without.p - 1.0).abs() < 1e-9, "{} {}", pair.p, without.p);
+        assert!(found.means[0].interval.unwrap().contains(found.means[0].estimate), "a row alone has its own scatter");
+        // A row that links the two groups makes all of them comparable.
+        let linked = [rows.to_vec(), vec![values(3, 0..10, 100.0)]].concat();
+        let blocks = [blocks.to_vec(), vec![(0..10).collect()]].concat();
+        let found = compare_all(&linked, Scale::Ratios, Level::FIXED, Blocking::Blocks(&blocks));
+        assert!(found.pairs.iter().all(Pairwise::is_compared));
     }
 
     #[test]
