@@ -123,6 +123,9 @@ pub(super) fn compare(
                 letter(rows, column, compared);
             }
             ratios(rows, &panel.rows, panel.baseline, column, compared.as_ref());
+            if *unit == Unit::Count {
+                forget_scatter_of_nothing(rows, &panel.rows, column);
+            }
             compared
         });
         ColumnComparison { panels: panels.collect() }
@@ -198,6 +201,16 @@ fn letter(rows: &mut [Row<'_>], column: usize, compared: &PanelComparison) {
     let Some(letters) = compared.comparison.letters.as_ref().filter(|_| compared.any_differ()) else { return };
     for (row, letters) in compared.rows.iter().zip(letters) {
         rows[*row].entries[column].letters.clone_from(letters);
+    }
+}
+
+/// A row in which nothing was ever counted has no scatter of its own, and other rows' would look odd beside its 0.
+fn forget_scatter_of_nothing(rows: &mut [Row<'_>], of_panel: &[usize], column: usize) {
+    for row in of_panel {
+        let entry = &mut rows[*row].entries[column];
+        if entry.counted_nothing() {
+            entry.interval = None;
+        }
     }
 }
 

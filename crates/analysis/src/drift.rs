@@ -1,7 +1,7 @@
 //! Did the figures depend on when they were measured, and does one lie far from the others?
 
 use crate::{
-    machines,
+    clock, machines,
     number::grouped,
     table::{ColumnView, Row},
 };
@@ -33,6 +33,10 @@ impl Drifting {
 
 /// The columns that depend on run order. The level is divided between the columns (Bonferroni).
 pub(super) fn drifts(dataset: &Dataset, columns: &[ColumnView], rows: &[Row<'_>]) -> Vec<Drifting> {
+    // Virtual time has no machine that could drift, and its trials run several at once: their order means nothing.
+    if clock::is_virtual(dataset) {
+        return Vec::new();
+    }
     let machine = machines::numbering(dataset);
     let directed: Vec<usize> =
         (0..columns.len()).filter(|column| columns[*column].better != fstone_model::Better::Neither).collect();

@@ -67,13 +67,13 @@ impl Scale {
             .expect("the last step starts at 0");
         // Without any figure the base unit is as good as another.
         let (divisor, symbol) = if typical.is_some() { (divisor, symbol) } else { (1.0, unit.symbol()) };
-        let whole = unit == Unit::Count
-            && divisor == 1.0
-            && figures.iter().all(|(value, half)| value.fract() == 0.0 && half.is_none_or(|half| half == 0.0));
-        let decimals = match (typical, magnitudes.first()) {
-            (Some(typical), Some(smallest)) if !whole => {
-                decimals(figures, typical / divisor, smallest / divisor, divisor)
-            }
+        let least = magnitudes.first();
+        // Counts are whole; only a mean of less than one must not look like none.
+        let whole = unit == Unit::Count && divisor == 1.0;
+        let decimals = match (typical, least) {
+            (Some(_), Some(least)) if whole && *least >= 0.95 => 0,
+            (Some(_), Some(least)) if whole && *least >= 0.095 => 1,
+            (Some(typical), Some(least)) => decimals(figures, typical / divisor, least / divisor, divisor),
             _ => 0,
         };
         Self { divisor, symbol, decimals }
@@ -88,7 +88,9 @@ impl Scale {
     /// The number without its unit, thousands separated: "10,383", "1.72".
     #[must_use]
     pub fn number(&self, value: f64) -> String {
-        grouped(value / self.divisor, self.decimals)
+        // No count is more exactly none than another.
+        let decimals = if value == 0.0 && self.symbol.is_empty() { 0 } else { self.decimals };
+        grouped(value / self.divisor, decimals)
     }
 
     /// The number with its unit: "10,383/s", "1.72 s", "1.03×".
@@ -215,6 +217,10 @@ mod tests {
         assert_eq!(Scale::of_one(Unit::Seconds, 0.0042).with_unit(0.0042), "4.20 ms");
         assert_eq!(Scale::of_one(Unit::Bytes, 3.0 * 1024.0 * mib).with_unit(3.0 * 1024.0 * mib), "3.00 GiB");
         assert_eq!(Scale::choose(Unit::Count, &[(8.0, None), (0.0, Some(0.0))]).number(8.0), "8");
+        let lost = Scale::choose(Unit::Count, &[(118.0, Some(1.477)), (0.0, Some(1.477)), (3.0, Some(1.477))]);
+        assert_eq!((lost.number(118.0).as_str(), lost.number(0.0).as_str()), ("118", "0"));
+        let few = Scale::choose(Unit::Count, &[(0.0, Some(0.4)), (0.333, Some(0.4))]);
+        assert_eq!((few.number(0.0).as_str(), few.number(0.333).as_str()), ("0", "0.3"), "a third is not none");
         assert_eq!(Scale::choose(Unit::Seconds, &[]).with_unit(0.0), "0 s");
     }
 

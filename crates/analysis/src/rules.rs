@@ -102,6 +102,9 @@ impl Analysis<'_> {
     /// The same in a sentence: how many hold, and which do not.
     #[must_use]
     pub fn rules_in_words(&self) -> String {
+        if self.completed() == 0 {
+            return "No trial completed, so no rule of Hoefler & Belli (SC 2015) applies.".to_owned();
+        }
         let rules = self.rules();
         let applicable = rules.iter().filter(|rule| !matches!(rule.finding, Finding::NotApplicable(_))).count();
         let broken: Vec<String> = rules
@@ -258,7 +261,7 @@ fn intervals(analysis: &Analysis<'_>) -> Finding {
     if clock::is_virtual(analysis.dataset) && analysis.common_count() == Some(1) {
         return Finding::NotApplicable("figures are exact for their seed".to_owned());
     }
-    let without = shown.iter().filter(|entry| entry.interval.is_none()).count();
+    let without = shown.iter().filter(|entry| entry.interval.is_none() && !entry.counted_nothing()).count();
     let problems = if without == 0 {
         Vec::new()
     } else {
@@ -444,6 +447,14 @@ fn measurement(analysis: &Analysis<'_>) -> Finding {
     let without = loads.filter_map(|step| step.load.as_deref()).filter(|load| load.clock.source.is_empty()).count();
     if without > 0 {
         problems.push(format!("{} do not say which clock they used", counted(without, "load")));
+    }
+    let all = analysis.completed();
+    if 2 * analysis.disturbed > all {
+        problems.push(format!(
+            "{} of {} were disturbed by other work on the machine",
+            analysis.disturbed,
+            counted(all, "trial")
+        ));
     }
     unless(problems, || match plan.order {
         Order::Blocks => format!(

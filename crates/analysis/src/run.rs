@@ -3,7 +3,7 @@
 use crate::{
     compare::{self, ColumnComparison},
     drift::{self, Drifting},
-    machines,
+    harm, machines,
     notes::{self, Footnote, Warning},
     published::Published,
     served,
@@ -32,6 +32,8 @@ pub struct Analysis<'a> {
     pub footnotes: Vec<Footnote>,
     /// What a reader has to know before believing the figures.
     pub warnings: Vec<Warning>,
+    /// How many completed trials were disturbed by other programs on the machine.
+    pub(crate) disturbed: usize,
     /// One per column.
     pub comparisons: Vec<ColumnComparison>,
     /// Columns that drifted over the run.
@@ -63,6 +65,7 @@ impl<'a> Analysis<'a> {
                     levels: structure.levels_of(cell),
                     panel: structure.panel_of[index],
                     word: table::word(&trials, completed),
+                    harm: harm::harm(cell, &trials),
                     trials,
                     completed,
                     footnotes: Vec::new(),
@@ -86,8 +89,9 @@ impl<'a> Analysis<'a> {
         let drifts = drift::drifts(dataset, &columns, &rows);
         let mut warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
         warnings.extend(served::warnings(dataset, &rows));
+        let disturbed = served::disturbed(dataset, &rows);
         let published = Published::of(dataset, &structure, &columns, &rows);
-        Self { dataset, structure, columns, rows, footnotes, warnings, comparisons, drifts, published }
+        Self { dataset, structure, columns, rows, footnotes, warnings, disturbed, comparisons, drifts, published }
     }
 
     /// The row that ratios of a panel's rows refer to.

@@ -19,6 +19,9 @@ const MOSTLY: f64 = 0.5;
 /// a machine that the run had for itself it was a few per cent.
 const OTHERS: f64 = 0.25;
 
+/// In the warning of a trial that overlapped with another run.
+const ANOTHER_RUN: &str = "another fstone run was in progress";
+
 /// What a reader must know about the programs beside a load, and where its bytes came from.
 pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
     let mut steps: Vec<&str> = Vec::new();
@@ -94,30 +97,39 @@ fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: 
     })
 }
 
-/// Trials of a load during which other programs took a large part of the machine.
-fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
+/// Whether other programs took a large part of the machine during a step of a trial; `None` where that is not known.
+fn is_shared(dataset: &Dataset, row: &Row<'_>, trial: &Trial, step: &str) -> Option<bool> {
     // A guest has one processor, and its meters count that one.
-    let cpus_of = |row: &Row<'_>, trial: &Trial| match dataset.run.plan.cells[row.cell as usize].kernel {
+    let cpus = match dataset.run.plan.cells[row.cell as usize].kernel {
         KernelSpec::Host => f64::from(inventory_of(&dataset.run, trial.id.repetition).cpus),
         KernelSpec::Uml(_) | KernelSpec::Qemu(_) | KernelSpec::Exact(_) => 1.0,
     };
-    let others = |trial: &Trial, cpus: f64| -> Option<bool> {
-        trial.figure(step, catalog::EXECUTION_TIME.name)?;
-        let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
-        let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
-        // A process' time is measured in CPUs, that of kernel threads as a share of the machine.
-        let known = value(catalog::PROCESS_CPU.name)? / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
-        Some(busy - known > OTHERS)
+    trial.figure(step, catalog::EXECUTION_TIME.name).filter(|_| cpus > 0.0)?;
+    let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
+    let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
+    // A process' time is measured in CPUs, that of kernel threads as a share of the machine.
+    let known = value(catalog::PROCESS_CPU.name)? / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
+    Some(busy - known > OTHERS)
+}
+
+/// How many completed trials were disturbed by other programs or another run.
+pub(super) fn disturbed(dataset: &Dataset, rows: &[Row<'_>]) -> usize {
+    let of_row = |row: &Row<'_>| {
+        let is_disturbed = |trial: &&&Trial| {
+            trial.warnings.iter().any(|warning| warning.contains(ANOTHER_RUN))
+                || trial.steps.iter().any(|step| is_shared(dataset, row, trial, &step.step) == Some(true))
+        };
+        row.trials.iter().filter(|trial| trial.outcome.is_completed()).filter(is_disturbed).count()
     };
+    rows.iter().map(of_row).sum()
+}
+
+/// Trials of a load during which other programs took a large part of the machine.
+fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
     let (mut trials, mut disturbed, mut touched) = (0, 0, Vec::new());
     for (index, row) in rows.iter().enumerate() {
-        let found: Vec<bool> = row
-            .trials
-            .iter()
-            .filter(|trial| trial.outcome.is_completed())
-            .filter(|trial| cpus_of(row, trial) > 0.0)
-            .filter_map(|trial| others(trial, cpus_of(row, trial)))
-            .collect();
+        let completed = row.trials.iter().filter(|trial| trial.outcome.is_completed());
+        let found: Vec<bool> = completed.filter_map(|trial| is_shared(dataset, row, trial, step)).collect();
         let of_row = found.iter().filter(|found| **found).count();
         trials += found.len();
         disturbed += of_row;

@@ -54,6 +54,8 @@ pub struct Row<'a> {
     pub completed: usize,
     /// The word for the table when none completed ("refused"; "not run" without trials).
     pub word: Option<&'static str>,
+    /// What its trials lost or damaged, in words that follow its name; `None` if nothing.
+    pub harm: Option<String>,
     /// Numbers of its footnotes.
     pub footnotes: Vec<usize>,
     /// One per column.
@@ -105,6 +107,12 @@ impl Entry {
     /// Its values as a sample; `None` without any.
     pub(crate) fn sample(&self) -> Option<Sample> {
         Sample::new(self.values.iter().map(|value| value.value).collect()).ok()
+    }
+
+    /// Whether there are several figures, all of them 0.
+    #[must_use]
+    pub fn counted_nothing(&self) -> bool {
+        self.values.len() > 1 && self.values.iter().all(|value| value.value == 0.0)
     }
 
     /// The longer arm of the interval, so that mean ± this holds all of it.

@@ -29,7 +29,8 @@ pub(crate) enum Exit {
     /// fstone panicked or aborted.
     Fault = 7,
     /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, too few
-    /// trials for any difference to show, or fewer than `--require-power` asks for.
+    /// trials for any difference to show, figures so noisy that one as large as the threshold would be missed, or less power than
+    /// `--require-power` asks for.
     Undecided = 8,
     /// Stopped by Ctrl-C, SIGTERM or SIGHUP; finished trials were kept. Everything was undone except what a process hangs in.
     Interrupted = 130,
@@ -67,7 +68,7 @@ impl Exit {
             Self::NoRoom => "a filesystem to write to is full",
             Self::Fault => "a fault in fstone itself; the message of a panic names its log",
             Self::Undecided => {
-                "fstone compare cannot decide: nothing in common, too few trials, or less power than required"
+                "fstone compare cannot decide: nothing in common, too few trials, too noisy, or less power than required"
             }
             Self::Interrupted => "interrupted; finished trials were kept, and everything was undone or is listed",
             Self::ReaderGone => "standard output was closed before the end",

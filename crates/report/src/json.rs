@@ -3,7 +3,10 @@
 //! The shape has a [`VERSION`]. Fields are added without changing it; it changes when a field goes or means something
 //! else. Numbers are in base units; seeds are whole numbers of up to 64 bits.
 
-use crate::{Analysis, Options, analysis};
+use crate::{
+    Analysis, Options,
+    analysis::{self, Length},
+};
 use fstone_model::{Better, Dataset, Outcome, Unit};
 use fstone_stats::{
     Interval,
@@ -23,7 +26,7 @@ pub struct Document<'a> {
     pub version: u32,
     /// The run.
     pub run: RunPart<'a>,
-    /// The answer in at most three sentences.
+    /// The answer in words, all of it.
     pub sentences: Vec<String>,
     /// The columns of the table.
     pub columns: Vec<ColumnPart<'a>>,
@@ -264,7 +267,7 @@ pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'
             inventory: &run.inventory,
             blocks: &run.blocks,
         },
-        sentences: analysis.sentences(),
+        sentences: analysis.answer(Length::Long),
         columns: analysis
             .columns
             .iter()

@@ -129,6 +129,9 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     if (0..analysis.columns.len()).any(beyond) {
         lines.push(format!("{BEYOND} better than the device alone, so memory served it."));
     }
+    if analysis.rows.iter().any(|row| row.harm.is_some()) {
+        lines.push(format!("{HARMED} lost or damaged data, as the answer says."));
+    }
     if analysis.has_letters() {
         let within =
             if analysis.structure.panels.len() > 1 { "Within a column and block of rows" } else { "Within a column" };
@@ -144,6 +147,9 @@ pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
 
 /// Stands behind an interval from too few trials.
 pub(crate) const UNRELIABLE: &str = "†";
+
+/// Follows the name of a row that lost or damaged data.
+pub(crate) const HARMED: &str = "‡";
 
 /// Follows a figure that is better than the device can be.
 pub(crate) const BEYOND: &str = "▲";

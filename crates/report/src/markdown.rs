@@ -3,7 +3,7 @@
 use crate::{
     Analysis, Options,
     analysis::{Entry, Published, PublishedEntry, clock, machines_in_words},
-    legend::{self, NOTHING, legend},
+    legend::{self, HARMED, NOTHING, legend},
     number,
     text::line,
     when,
@@ -19,7 +19,14 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     if let Some(note) = &run.note {
         output.push_str(&format!("Note: {}\n\n", escape(&line(note.as_str()))));
     }
-    output.push_str(&format!("{}\n\n", escape(&analysis.sentences().join(" "))));
+    output.push_str(&format!("{}\n\n", escape(&analysis.answer(options.answer).join(" "))));
+    if !analysis.warnings.is_empty() {
+        output.push_str("**Warnings**\n\n");
+        for warning in &analysis.warnings {
+            output.push_str(&format!("- {}\n", escape(&warning.told(&analysis.rows))));
+        }
+        output.push('\n');
+    }
     output.push_str(&table(&analysis));
     output.push('\n');
     let legend = legend(&analysis);
@@ -34,13 +41,6 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     }
     if let Some(published) = analysis.published.as_ref().filter(|_| options.published) {
         output.push_str(&published_table(&analysis, published));
-    }
-    if !analysis.warnings.is_empty() {
-        output.push_str("### Warnings\n\n");
-        for warning in &analysis.warnings {
-            output.push_str(&format!("- {}\n", escape(&warning.told(&analysis.rows))));
-        }
-        output.push('\n');
     }
     output.push_str(&format!("{}\n\n", escape(&analysis.rules_in_words())));
     output.push_str(&provenance(dataset));
@@ -82,10 +82,13 @@ fn table(analysis: &Analysis<'_>) -> String {
     let mut output = head(&heads, labels);
     for index in analysis.order() {
         let row = &analysis.rows[index];
+        let harm = if row.harm.is_some() { format!(" {HARMED}") } else { String::new() };
         let marks: String = row.footnotes.iter().map(|number| mark(*number)).collect();
         let mut cells: Vec<String> = analysis.labels(index).into_iter().map(escape).collect();
+        let last = cells.last_mut().expect("a row has a label");
+        last.push_str(&harm);
         if row.word.is_none() {
-            cells.last_mut().expect("a row has a label").push_str(&marks);
+            last.push_str(&marks);
         }
         if counts {
             cells.push(row.completed.to_string());
@@ -111,11 +114,12 @@ fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
     let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
     let tail = match entry.half_width() {
         Some(half) => format!("± {}", scale.number(half)),
+        None if entry.counted_nothing() => String::new(),
         None => "(1 trial)".to_owned(),
     };
     let mark = legend::mark(view, entry);
     let letters = if entry.letters.is_empty() { String::new() } else { format!(" {}", entry.letters) };
-    format!("{} {tail}{mark}{letters}", scale.number(mean))
+    format!("{} {tail}{mark}{letters}", scale.number(mean)).trim_end().to_owned()
 }
 
 fn published_table(analysis: &Analysis<'_>, published: &Published) -> String {

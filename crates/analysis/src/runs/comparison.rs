@@ -23,7 +23,7 @@ use crate::{
 use fstone_model::{Better, Unit};
 use fstone_stats::{
     ALPHA, Sample,
-    compare::{detectable_shift, figures_needed, holm, repeats_needed},
+    compare::{POWER, detectable_shift, figures_needed, holm, repeats_needed},
 };
 use std::collections::HashMap;
 
@@ -36,11 +36,13 @@ pub struct CompareOptions {
     pub columns: Vec<String>,
     /// The comparison must be able to find a difference of this share in every figure that has a better direction.
     pub required_power: Option<f64>,
+    /// Whether a comparison may pass that would hardly have seen a difference as large as the threshold.
+    pub allow_blind: bool,
 }
 
 impl Default for CompareOptions {
     fn default() -> Self {
-        Self { threshold: 0.05, columns: Vec::new(), required_power: None }
+        Self { threshold: 0.05, columns: Vec::new(), required_power: None, allow_blind: false }
     }
 }
 
@@ -59,6 +61,8 @@ pub struct RunComparison<'a> {
     pub threshold: f64,
     /// [`CompareOptions::required_power`].
     pub required_power: Option<f64>,
+    /// [`CompareOptions::allow_blind`].
+    pub allow_blind: bool,
     /// The columns that both have.
     pub columns: Vec<ComparedColumn>,
     /// Rows that completed before or after, but not alike.
@@ -118,6 +122,20 @@ pub struct ComparedFigure {
     pub verdict: Verdict,
 }
 
+impl ComparedFigure {
+    /// What stands for the baseline's trials beside the change; without a comparison, their median.
+    #[must_use]
+    pub fn before(&self) -> Option<f64> {
+        self.pair.map(|pair| pair.before).or_else(|| self.baseline.summary.map(|summary| summary.median))
+    }
+
+    /// The same of the other run.
+    #[must_use]
+    pub fn after(&self) -> Option<f64> {
+        self.pair.map(|pair| pair.after).or_else(|| self.other.summary.map(|summary| summary.median))
+    }
+}
+
 /// What a figure's comparison comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -174,6 +192,7 @@ impl<'a> RunComparison<'a> {
             other_name: line(other_name),
             threshold: options.threshold,
             required_power: options.required_power,
+            allow_blind: options.allow_blind,
             columns: compared,
             outcomes: outcomes::changes(baseline, other, &rows),
             unmatched,
@@ -219,13 +238,31 @@ impl<'a> RunComparison<'a> {
         self.figures().filter(could_miss).collect()
     }
 
+    /// The figures with a better direction in which no difference was found, and one as large as the threshold would more likely have
+    /// been missed than found.
+    #[must_use]
+    pub fn blind(&self) -> Vec<(&ComparedColumn, &ComparedFigure)> {
+        // Any difference exceeds a threshold of 0, and there is always one that is too small to be found.
+        let share = if self.threshold > 0.0 { self.threshold } else { CompareOptions::default().threshold };
+        let is_blind = |(column, figure): &(&ComparedColumn, &ComparedFigure)| {
+            let open =
+                matches!(figure.verdict, Verdict::NotFound | Verdict::TooFew) && column.better != Better::Neither;
+            let exact = figure.pair.is_some_and(|pair| pair.seeds.is_some());
+            let even_odds = figure.pair.and_then(|pair| pair.even_odds);
+            open && !exact
+                && (figure.verdict == Verdict::TooFew || even_odds.is_some_and(|even_odds| even_odds > share))
+        };
+        self.figures().filter(is_blind).collect()
+    }
+
     /// Whether the comparison cannot say what was asked of it: nothing was compared at all, no pair has the trials that any
-    /// difference could show in, or a power was required and some of the baseline's figures fall short of it or have no
-    /// counterpart.
+    /// difference could show in, some figure is blind and that is not allowed, or a power was required and some of the baseline's
+    /// figures fall short of it or have no counterpart.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         let short = |share| !self.could_miss(share).is_empty() || self.unmatched.iter().any(|only| only.in_baseline);
-        self.nothing_could_differ() || self.required_power.is_some_and(short)
+        let blind = !self.allow_blind && !self.blind().is_empty();
+        self.nothing_could_differ() || blind || self.required_power.is_some_and(short)
     }
 
     /// Whether no difference could have been found, however large: there is no pair, or every one has too few trials.
@@ -306,7 +343,7 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
     let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
     let best_case = holm(&pairs.iter().map(|pair| pair.smallest_p).collect::<Vec<_>>());
     let mut corrected = adjusted.into_iter().zip(best_case);
-    let mut shifts: HashMap<(usize, usize), Option<f64>> = HashMap::new();
+    let mut shifts: HashMap<(usize, usize), [Option<f64>; 2]> = HashMap::new();
     for column in columns {
         let better = column.better;
         for figure in &mut column.figures {
@@ -319,13 +356,14 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
             } else if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
                 let level = ALPHA / pairs.len() as f64;
                 let sizes = (figure.baseline.values.len(), figure.other.values.len());
-                let shift = *shifts.entry(sizes).or_insert_with(|| detectable_shift(sizes.0, sizes.1, level));
-                pair.detectable = shift.map(|shift| scatter.difference(shift));
+                let of_power = |power| detectable_shift(sizes.0, sizes.1, level, power);
+                let shift = *shifts.entry(sizes).or_insert_with(|| [POWER, 0.5].map(of_power));
+                [pair.detectable, pair.even_odds] = shift.map(|shift| Some(scatter.difference(shift?)));
                 let fewest = repeats_needed(pairs.len(), ALPHA);
                 pair.trials_for_threshold = figures_needed(scatter.shift(threshold), level, fewest);
             }
-            figure.verdict =
-                verdict(pair, figure.baseline.summary.map_or(0.0, |summary| summary.median), better, threshold);
+            figure.verdict = verdict(pair, better, threshold);
+            pair.agree();
         }
     }
 }
@@ -370,14 +408,14 @@ impl Scatter {
     }
 }
 
-fn verdict(pair: &Pair, baseline_median: f64, better: Better, threshold: f64) -> Verdict {
-    if pair.adjusted_p > ALPHA {
+fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
+    if !pair.differs() {
         return if pair.can_differ { Verdict::NotFound } else { Verdict::TooFew };
     }
     // There is no share of 0: what was 0 and no longer is exceeds every threshold.
     let share = match pair.relative {
         Some(relative) => relative.estimate.abs(),
-        None if baseline_median != 0.0 => (pair.shift.estimate / baseline_median).abs(),
+        None if pair.before != 0.0 => (pair.shift.estimate / pair.before).abs(),
         None => f64::INFINITY,
     };
     if share <= threshold {

@@ -2,11 +2,11 @@
 
 use crate::table::Entry;
 use fstone_stats::{
-    CONFIDENCE, Sample,
+    ALPHA, CONFIDENCE, Sample,
     compare::{Shift, independent_comparison},
 };
 
-/// Two figures, tested.
+/// Two figures, tested. `shift` and `relative` are between `before` and `after`, whatever stands for the trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
     /// The two-sided p-value, for this pair alone.
@@ -25,16 +25,42 @@ pub struct Pair {
     pub detectable: Option<f64>,
     /// About how many trials of the row, in both runs, it takes to find a difference of the threshold as often.
     pub trials_for_threshold: Option<usize>,
-    /// other − baseline, in the metric's unit.
+    /// What stands for the baseline's trials: their median, or in virtual time the mean over the seeds that both runs have.
+    pub before: f64,
+    /// The same of the other run.
+    pub after: f64,
+    /// After less before, in the metric's unit.
     pub shift: Shift,
-    /// The same as a share of the baseline; `None` unless every figure is positive.
+    /// The same as a share of what was before; `None` unless every figure is positive.
     pub relative: Option<Shift>,
+    /// The smallest difference, as a share, that would have been told in half of all cases; `None` as for `detectable`.
+    pub even_odds: Option<f64>,
+}
+
+impl Pair {
+    /// Whether a difference was found: the corrected test and the interval agree on it.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.adjusted_p <= ALPHA && !self.shift.interval.contains(0.0)
+    }
+
+    /// Where no difference was found, no interval may claim one: it was made for this pair alone, the correction for all of them.
+    pub(super) fn agree(&mut self) {
+        if !self.differs() {
+            self.shift = self.shift.reaching_none();
+            self.relative = self.relative.map(Shift::reaching_none);
+        }
+    }
 }
 
 /// Two independent samples; what the correction over all pairs decides is left to it.
 pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
     let sample = |entry: &Entry| Sample::new(entry.values.iter().map(|value| value.value).collect()).ok();
-    let found = independent_comparison(&sample(baseline)?, &sample(other)?, CONFIDENCE);
+    let (baseline, other) = (sample(baseline)?, sample(other)?);
+    let found = independent_comparison(&baseline, &other, CONFIDENCE);
+    let (before, after) = (baseline.median(), other.median());
+    // The change is that of the figures printed beside it. Its interval is the test's, turned round, and holds it.
+    let of = |shift: Shift, estimate: f64| Shift { estimate, ..shift }.reaching(estimate);
     Some(Pair {
         p: found.test.p,
         adjusted_p: found.test.p,
@@ -44,7 +70,10 @@ pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
         can_differ: false,
         detectable: None,
         trials_for_threshold: None,
-        shift: found.shift,
-        relative: found.relative,
+        before,
+        after,
+        shift: of(found.shift, after - before),
+        relative: found.relative.map(|shift| of(shift, after / before - 1.0)),
+        even_odds: None,
     })
 }

@@ -22,11 +22,17 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
     }
     let count = both.len() as f64;
     let differences: Vec<f64> = both.iter().map(|(before, after)| after - before).collect();
-    let shift = spread(&differences, differences.iter().sum::<f64>() / count);
-    let relative = both.iter().all(|(before, after)| *before > 0.0 && *after > 0.0).then(|| {
+    let positive = both.iter().all(|(before, after)| *before > 0.0 && *after > 0.0);
+    let mean = |values: &mut dyn Iterator<Item = f64>| match (both.len(), positive) {
+        (1, _) => values.sum(),
+        (_, true) => (values.map(f64::ln).sum::<f64>() / count).exp(),
+        (_, false) => values.sum::<f64>() / count,
+    };
+    let (before, after) = (mean(&mut both.iter().map(|pair| pair.0)), mean(&mut both.iter().map(|pair| pair.1)));
+    let shift = spread(&differences, after - before);
+    let relative = positive.then(|| {
         let shares: Vec<f64> = both.iter().map(|(before, after)| after / before - 1.0).collect();
-        let mean = both.iter().map(|(before, after)| (after / before).ln()).sum::<f64>() / count;
-        spread(&shares, mean.exp_m1())
+        spread(&shares, after / before - 1.0)
     });
     let agree = differences.iter().all(|one| *one > 0.0) || differences.iter().all(|one| *one < 0.0);
     let p = if agree { 0.0 } else { 1.0 };
@@ -39,6 +45,9 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         seeds: Some(both.len()),
         detectable: relative.as_ref().map(reach),
         trials_for_threshold: None,
+        even_odds: None,
+        before,
+        after,
         shift,
         relative,
     })
@@ -55,8 +64,15 @@ fn by_seed((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(u64, 
 fn spread(values: &[f64], estimate: f64) -> Shift {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Rounding must not move the mean of equal values away from them.
-    let estimate = estimate.clamp(low, high);
     let interval = Interval { low, high, confidence: 1.0, method: IntervalMethod::Range, n: values.len() };
-    Shift { estimate, interval }
+    // Rounding must not move the mean of equal values away from them, and the mean of logarithms is not that of differences.
+    let near = |end: f64| (estimate - end).abs() <= 1e-12 * (low.abs().max(high.abs()));
+    let estimate = if near(low) {
+        low
+    } else if near(high) {
+        high
+    } else {
+        estimate
+    };
+    Shift { estimate, interval }.reaching(estimate)
 }

@@ -10,7 +10,7 @@ use crate::{
     sentences::amount,
     text::{capitalised, counted, has, line, listing},
 };
-use fstone_stats::{ALPHA, CONFIDENCE_TEXT, compare::Shift};
+use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
 /// More regressions than this are only counted; the table has them all.
 const MAX_TOLD: usize = 4;
@@ -34,7 +34,7 @@ pub fn interval_name<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) 
 const EXACT_CAVEAT: &str = "Changes are relative to the figure before, seed by seed, with the smallest and the largest over the seeds. Virtual time has \
                             no noise: what differs comes from kernel, tools, load or settings. A rebuilt kernel has another layout in memory, which alone moves most figures by 0.1 to 0.3 %.";
 
-const CAVEAT: &str = "Changes are relative to the figure before, with their intervals (Hodges–Lehmann). The two runs were made one after the other: whatever changed on the machine in between counts as a \
+const CAVEAT: &str = "Before and after are medians of trials, and changes are between them, with Hodges–Lehmann intervals. The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
@@ -128,18 +128,19 @@ fn decimals(shift: Shift) -> usize {
     }
 }
 
-/// "6–9 % lower (p 0.004)", for a sentence.
+/// "9,012 → 8,281/s, 6–9 % lower (p = 0.004)", for a sentence.
 #[must_use]
 pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     let Some(pair) = figure.pair else { return "no figure".to_owned() };
     let told = match pair.relative {
-        Some(relative) if pair.adjusted_p <= ALPHA => amount(relative),
+        Some(relative) if pair.differs() => amount(relative),
         // Not lower, not higher: what is known of it.
         _ => {
             let (estimate, interval) = change(column, &pair);
             format!("{estimate}, {} {interval}", interval_name([figure]))
         }
     };
+    let told = format!("{}, {told}", from_to(column, &pair));
     match pair.seeds {
         Some(1) => return format!("{told} (one seed, exact)"),
         Some(seeds) => return format!("{told} (exact, over {seeds} seeds)"),
@@ -147,6 +148,11 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     }
     let p = p_value(pair.adjusted_p);
     format!("{told} (p {})", if p.starts_with('<') { p } else { format!("= {p}") })
+}
+
+/// "9,012 → 8,281/s"
+fn from_to(column: &ComparedColumn, pair: &Pair) -> String {
+    format!("{} → {}", column.scale.number(pair.before), column.scale.with_unit(pair.after))
 }
 
 /// The p-value of a pair for a table; "exact" where nothing is left to chance.
@@ -158,7 +164,11 @@ pub fn probability(pair: &Pair) -> String {
 fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let compared = comparison.compared();
     let threshold = percent(comparison.threshold);
-    let mut sentences = Vec::new();
+    // Where the comparison cannot see, that comes before what it did not see.
+    let blind = if comparison.nothing_could_differ() { None } else { blind(comparison) };
+    let (cannot_see, beside) = if comparison.allow_blind { (None, blind) } else { (blind, None) };
+    let told_blind = cannot_see.is_some() || beside.is_some();
+    let mut sentences: Vec<String> = cannot_see.into_iter().collect();
     if compared == 0 {
         sentences.push(format!("{} and {} have no figure in common.", comparison.baseline_name, comparison.other_name));
     } else if comparison.nothing_could_differ() {
@@ -190,8 +200,10 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
     sentences.extend(outcomes(&comparison.outcomes, Turn::Worse, "Does not complete as before"));
     sentences.extend(outcomes(&comparison.outcomes, Turn::Better, "Completes as it did not before"));
-    sentences.extend(hidden(comparison));
-    sentences.extend(findable(comparison));
+    sentences.extend(beside);
+    if !told_blind {
+        sentences.extend(findable(comparison));
+    }
     sentences.extend(required(comparison));
     sentences
 }
@@ -242,19 +254,37 @@ fn outcomes(changes: &[OutcomeChange], turn: Turn, words: &str) -> Option<String
     (count > 0).then(|| format!("{words}: {}.", told.join("; ")))
 }
 
-/// How large a difference may be where none was found.
-fn hidden(comparison: &RunComparison<'_>) -> Option<String> {
-    let reaches: Option<Vec<f64>> = comparison
-        .figures()
-        .filter(|(_, figure)| figure.verdict == Verdict::NotFound)
-        .map(|(_, figure)| {
-            let pair = figure.pair.filter(|pair| pair.seeds.is_none())?;
-            let interval = pair.relative?.interval;
-            Some(interval.low.abs().max(interval.high.abs()))
-        })
-        .collect();
-    let reach = reaches?.into_iter().reduce(f64::max).filter(|reach| reach.is_finite())?;
-    Some(format!("Where no difference was found, no {CONFIDENCE_TEXT} interval reaches beyond {}.", self::reach(reach)))
+/// Which figures would hardly have shown a difference as large as the threshold.
+fn blind(comparison: &RunComparison<'_>) -> Option<String> {
+    let blind = comparison.blind();
+    let size = |figure: &ComparedFigure| figure.pair.and_then(|pair| pair.detectable);
+    // Where none could have been found, however large, that is worse than any size.
+    let worst = blind.iter().max_by(|(_, a), (_, b)| {
+        let key = |figure: &ComparedFigure| size(figure).unwrap_or(f64::INFINITY);
+        key(a).total_cmp(&key(b))
+    });
+    let (column, figure) = worst?;
+    let missed = match size(figure) {
+        Some(size) if size >= 1.0 => format!("a factor of {}", grouped(1.0 + size, 1)),
+        Some(size) => format!("a difference of {}", reach(size)),
+        None => "any difference".to_owned(),
+    };
+    let trials = blind.iter().filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max();
+    let cost = trials.map_or_else(String::new, |trials| {
+        format!(
+            "; finding {} takes about {} of every row in both runs",
+            percent(comparison.threshold),
+            counted(trials, "trial")
+        )
+    });
+    let (label, header) = (&figure.label, &column.header);
+    Some(match blind.len() {
+        1 => format!("Too noisy to say in {label}, {header}: {missed} could be missed{cost}."),
+        count => {
+            let figures = counted(count, "figure");
+            format!("Too noisy to say in {figures}: {missed} could be missed in {label}, {header}{cost}.")
+        }
+    })
 }
 
 /// What could have been found if nothing was, and how many trials it takes to find the threshold.

@@ -3,74 +3,106 @@
 //! A row is called higher or lower only when the comparison found the two to differ; a percentage is the interval
 //! of the shift, not a ratio of means. Where too few trials could not have shown anything, that is said in place of
 //! "no difference".
+//!
+//! What was lost comes first, then the study's main column: the best rows, by how much, and the worst. Further columns are named
+//! together if they agree with it, and one by one if they do not. What is not known comes last, with what it costs to know it.
 
-mod caveats;
+mod columns;
+mod gaps;
 mod panel;
 mod panels;
 mod teller;
-mod untold;
+mod unknown;
 mod words;
 
 pub use words::{amount, in_words};
 
-use crate::{
-    compare::PanelComparison,
-    run::Analysis,
-    text::{counted, listing},
-};
-use fstone_model::Better;
-use teller::Teller;
+use crate::{run::Analysis, text::counted};
+use teller::{Rank, Sentence, Teller};
 
-/// More columns than this are better read from the table.
-const MAX_COLUMNS: usize = 5;
+/// The longest answer, unless all of it is asked for.
+pub const MOST_WORDS: usize = 90;
+
+/// How much of the answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Length {
+    /// What matters most, in at most [`MOST_WORDS`] words.
+    #[default]
+    Short,
+    /// Everything.
+    Long,
+}
 
 impl Analysis<'_> {
-    /// The answer, worded only as strongly as the statistics allow: the most important column first, a sentence for each of the
-    /// others, then what could not be told and what that would cost.
+    /// [`Analysis::answer`] in short.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
+        self.answer(Length::Short)
+    }
+
+    /// The answer, worded only as strongly as the statistics allow.
+    #[must_use]
+    pub fn answer(&self, length: Length) -> Vec<String> {
+        let mut sentences = self.all_sentences();
+        if length == Length::Short {
+            sentences.retain(|Sentence(rank, _)| *rank < Rank::Detail);
+            let words = |sentences: &[Sentence]| -> usize {
+                sentences.iter().map(|Sentence(_, text)| text.split_whitespace().count()).sum()
+            };
+            while words(&sentences) > MOST_WORDS {
+                let last = sentences.iter().map(|Sentence(rank, _)| *rank).max();
+                let Some(last) = last.filter(|rank| *rank > Rank::Always) else { break };
+                let at = sentences.iter().rposition(|Sentence(rank, _)| *rank == last).expect("it is the rank of one");
+                sentences.remove(at);
+            }
+        }
+        sentences.into_iter().map(|Sentence(_, text)| text).collect()
+    }
+
+    fn all_sentences(&self) -> Vec<Sentence> {
+        let harm = self.harm_in_words();
+        let mut sentences: Vec<Sentence> = harm.into_iter().map(|text| Sentence(Rank::Always, text)).collect();
         let Some(column) = self.primary() else {
-            return vec!["The study has no column to show, so there is nothing to compare.".to_owned()];
+            let text = "The study has no column to show, so there is nothing to compare.".to_owned();
+            sentences.push(Sentence(Rank::Always, text));
+            return sentences;
         };
         let teller = Teller { analysis: self, column };
         let present = self.rows.iter().filter(|row| row.entries[column].summary.is_some()).count();
-        let mut sentences = match (present, self.structure.panels.len()) {
-            (0, _) => vec![format!("No row has a figure for {}.", teller.header())],
-            (1, _) => vec![teller.only_row()],
-            (_, 1) => teller.one_panel(),
-            _ => teller.many_panels(),
-        };
-        sentences.extend(self.other_columns(column));
-        sentences.extend(teller.untold());
-        sentences.extend(teller.caveats());
+        match (present, self.structure.panels.len()) {
+            (0, _) => sentences.push(Sentence(Rank::Always, format!("No row has a figure for {}.", teller.header()))),
+            (1, _) => sentences.push(Sentence(Rank::Always, teller.only_row())),
+            (_, 1) => teller.one_panel(&mut sentences),
+            _ => teller.many_panels(&mut sentences),
+        }
+        sentences.extend(teller.gaps().map(|text| Sentence(Rank::Gap, text)));
+        sentences.extend(teller.unknown().map(|text| Sentence(Rank::Unknown, text)));
+        sentences.extend(teller.drift().map(|text| Sentence(Rank::Unknown, text)));
         sentences
     }
 
-    /// A sentence for each further column in which rows differ, and one for those in which none do.
-    fn other_columns(&self, told: usize) -> Vec<String> {
-        let directed = |column: &usize| *column != told && self.columns[*column].better != Better::Neither;
-        let (mut sentences, mut alike, mut more) = (Vec::new(), Vec::new(), 0);
-        for column in (0..self.columns.len()).filter(directed) {
-            let panels = &self.comparisons[column].panels;
-            if panels.iter().flatten().all(PanelComparison::is_powerless) {
-                continue;
-            }
-            if !panels.iter().flatten().any(PanelComparison::any_differ) {
-                alike.push(self.columns[column].header.as_str());
-            } else if sentences.len() < MAX_COLUMNS {
-                let teller = Teller { analysis: self, column };
-                let told = if self.structure.panels.len() == 1 { teller.one_panel() } else { teller.many_panels() };
-                sentences.extend(told.into_iter().next());
-            } else {
-                more += 1;
-            }
-        }
+    /// What was lost or damaged, and in which rows: what everything else is worth little without.
+    fn harm_in_words(&self) -> Option<String> {
+        let told: Vec<String> = (0..self.rows.len())
+            .filter_map(|row| Some(format!("{} {}", self.label_in_words(row), self.rows[row].harm.as_ref()?)))
+            .collect();
+        let more = told.len().saturating_sub(MAX_HARMED);
+        let mut text = told.iter().take(MAX_HARMED).cloned().collect::<Vec<_>>().join("; ");
         if more > 0 {
-            sentences.push(format!("Rows differ in {} too.", counted(more, "more column")));
+            text.push_str(&format!("; {} as well (‡ in the table)", counted(more, "more row")));
         }
-        if !alike.is_empty() {
-            sentences.push(format!("No rows are told apart in {}.", listing(&alike)));
+        (!told.is_empty()).then(|| format!("{text}."))
+    }
+
+    /// A row's name where it may not be clear what it is compared with.
+    fn label_in_words(&self, row: usize) -> String {
+        let row = &self.rows[row];
+        match self.structure.subject {
+            Some(subject) if self.structure.panels.len() == 1 => words::quoted(&row.levels[subject]),
+            _ => words::quoted(&row.label),
         }
-        sentences
     }
 }
+
+/// More rows with losses than this are counted.
+const MAX_HARMED: usize = 3;

@@ -1,15 +1,19 @@
 //! The answer where all rows are compared with each other.
 
 use super::{
-    teller::Teller,
-    words::{amount, amount_against, quoted},
+    teller::{Rank, Sentence, Teller},
+    words::{amount, amount_against, effect, quoted},
 };
 use crate::{
     compare::PanelComparison,
     number::grouped,
-    text::{counted, listing},
+    text::{capitalised, counted, listing},
 };
-use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
+use fstone_model::{
+    Better, Cell,
+    study::{FILESYSTEM_FACTOR, FilesystemSpec},
+};
+use fstone_stats::CONFIDENCE_TEXT;
 
 impl Teller<'_> {
     pub(super) fn only_row(&self) -> String {
@@ -35,49 +39,85 @@ impl Teller<'_> {
         }
     }
 
-    pub(super) fn one_panel(&self) -> Vec<String> {
-        let Some(panel) = self.panel(0) else { return vec![self.uncompared()] };
+    pub(super) fn one_panel(&self, sentences: &mut Vec<Sentence>) {
+        let Some(panel) = self.panel(0) else {
+            sentences.push(Sentence(Rank::Always, self.uncompared()));
+            return;
+        };
+        if let Some(effects) = self.effects(panel).filter(|_| !panel.is_powerless()) {
+            sentences.push(Sentence(Rank::Always, effects));
+            return;
+        }
+        sentences.push(Sentence(Rank::Always, self.main(panel)));
+        sentences.extend(self.other_columns());
+        sentences.extend(self.against_baseline(panel).map(|text| Sentence(Rank::Detail, text)));
+    }
+
+    fn main(&self, panel: &PanelComparison) -> String {
         let rows = panel.together();
-        let (best, worst) = (rows[0], *rows.last().expect("at least one"));
-        let head = format!("In {}, {}", self.header(), self.name(best));
         if panel.is_powerless() {
-            return vec![format!(
-                "{head} has the {} mean ({}) and {} the {} ({}), but {} a row cannot show which of the {} rows differ{}.",
-                self.best_word(),
-                self.value(best),
-                self.name(worst),
-                self.worst_word(),
-                self.value(worst),
+            return format!(
+                "In {}, {} a row cannot show which of the {} rows differ ({}){}.",
+                self.header(),
                 counted(self.most_trials(), "trial"),
                 rows.len(),
+                self.values(&rows),
                 self.needed(),
-            )];
+            );
         }
         if !panel.any_differ() {
             return self.no_difference(panel);
         }
-        let tied: Vec<usize> = rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
-        let first = if tied.is_empty() {
-            let next = rows[1];
-            let lead = panel
-                .pair(next, best)
-                .and_then(|pair| pair.relative)
-                .map_or_else(String::new, |lead| format!(": {}", amount_against(lead, &self.name(next))));
-            format!("{head} is {} with {}{lead}.", self.best_word(), self.value(best))
-        } else {
-            format!(
-                "{head} has the {} mean ({}), but {} cannot be told apart from it.",
-                self.best_word(),
-                self.value(best),
-                self.names(&tied),
-            )
+        let best = self.best(panel);
+        let rest: Vec<usize> = rows.iter().copied().filter(|row| !best.contains(row)).collect();
+        let Some((next, worst)) = rest.first().zip(rest.last()) else {
+            return self.only_others_differ(panel);
         };
-        let second = match self.analysis.baseline_of(0).filter(|row| rows.contains(row)) {
-            Some(baseline) => self.against(panel, baseline, tied.is_empty().then_some((best, rows[1]))),
-            None if rows.len() > 2 => self.last(panel, best, worst),
-            None => None,
+        let (best_row, next, worst) = (best[0], *next, *worst);
+        let verb = if best.len() == 1 { "is" } else { "are" };
+        let mut text =
+            format!("In {}, {} {verb} {} ({})", self.header(), self.names(&best), self.best_word(), self.values(&best));
+        let baseline = self.analysis.baseline_of(0).filter(|row| rows.contains(row) && *row != best_row);
+        let lead = |other: usize, name: String| {
+            let shift = panel.pair(other, best_row).filter(|pair| pair.differs)?.relative?;
+            Some(amount_against(shift, &name))
         };
-        std::iter::once(first).chain(second).collect()
+        let mut leads: Vec<String> = lead(next, self.name(next)).into_iter().collect();
+        if let Some(baseline) = baseline.filter(|row| *row != next) {
+            leads.extend(lead(baseline, format!("the baseline, {}", self.name(baseline))));
+        }
+        if !leads.is_empty() {
+            // Between the best two of many the figures differ for each of a group.
+            let of = if best.len() > 1 { format!("{} ", self.name(best_row)) } else { String::new() };
+            text.push_str(&format!(": {of}{}", listing(&leads)));
+        }
+        if worst != next {
+            text.push_str(&format!("; {} is {} ({})", self.name(worst), self.worst_word(), self.value(worst)));
+            let behind = baseline.filter(|row| *row != worst).or_else(|| self.analysis.baseline_of(0));
+            let behind = behind.filter(|row| *row != worst && rows.contains(row));
+            if let Some(shift) = behind.and_then(|row| panel.pair(row, worst)).filter(|pair| pair.differs) {
+                text.push_str(
+                    &shift
+                        .relative
+                        .map_or_else(String::new, |shift| format!(", {}", amount_against(shift, "the baseline"))),
+                );
+            }
+        } else if rest.len() == 1 && best.len() > 1 {
+            text.push_str(&format!(" ({})", self.value(worst)));
+        }
+        format!("{text}.")
+    }
+
+    /// Rows that differ, but none from the best.
+    fn only_others_differ(&self, panel: &PanelComparison) -> String {
+        let pairs = panel.compared_pairs().filter(|pair| pair.differs);
+        let most = pairs.max_by(|a, b| b.adjusted_p.total_cmp(&a.adjusted_p)).expect("some differ");
+        let (a, b) = (panel.rows[most.baseline], panel.rows[most.other]);
+        let told = most.relative.map_or_else(
+            || format!("{} differs from {}", self.name(b), self.name(a)),
+            |shift| format!("{} is {}", self.name(b), amount_against(shift, &self.name(a))),
+        );
+        format!("In {}, no row is told apart from the best, {}; {told}.", self.header(), self.name(panel.together()[0]))
     }
 
     /// Figures without a comparison: more rows than are compared.
@@ -92,9 +132,9 @@ impl Teller<'_> {
             self.header(),
             counted(present.len(), "row"),
             self.value(low),
-            self.unique_name(low),
+            self.analysis.label_in_words(low),
             self.value(high),
-            self.unique_name(high),
+            self.analysis.label_in_words(high),
         )
     }
 
@@ -104,21 +144,13 @@ impl Teller<'_> {
             .map_or_else(String::new, |note| format!(": that takes at least {}", note.repeats_needed))
     }
 
-    fn no_difference(&self, panel: &PanelComparison) -> Vec<String> {
+    fn no_difference(&self, panel: &PanelComparison) -> String {
         let rows = panel.together();
-        let mut ends = [rows[0], *rows.last().expect("at least two")];
-        let mean = |row: &usize| self.analysis.rows[*row].entries[self.column].mean().unwrap_or(f64::NAN);
-        ends.sort_by(|one, other| mean(one).total_cmp(&mean(other)));
         let first = format!(
-            "In {}, no difference was found between {}, whose means lie between {} and {}.",
+            "In {}, no difference was found between {} ({})",
             self.header(),
-            if panel.together().len() == 2 {
-                self.names(&panel.together())
-            } else {
-                format!("the {} rows", panel.together().len())
-            },
-            self.value(ends[0]),
-            self.value(ends[1]),
+            if rows.len() == 2 { self.names(&rows) } else { format!("the {} rows", rows.len()) },
+            self.values(&rows),
         );
         let reaches: Option<Vec<f64>> = panel
             .compared_pairs()
@@ -128,69 +160,99 @@ impl Teller<'_> {
         let second = reach.filter(|reach| reach.is_finite()).map(|reach| {
             // Rounded up: it is a bound.
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
-            format!(
-                "No pair's {CONFIDENCE_TEXT} interval reaches beyond a difference of {} %.",
-                grouped(percent, usize::from(reach < 0.1))
-            )
+            let percent = grouped(percent, usize::from(reach < 0.1));
+            format!("; no pair's {CONFIDENCE_TEXT} interval reaches beyond {percent} %")
         });
-        std::iter::once(first).chain(second).collect()
+        format!("{first}{}.", second.unwrap_or_default())
     }
 
-    /// Every other row against the baseline. `said` is the pair that the first sentence was about.
-    fn against(&self, panel: &PanelComparison, baseline: usize, said: Option<(usize, usize)>) -> Option<String> {
-        if panel.together().len() == 2 && said.is_some() {
+    /// Every other row against the baseline.
+    fn against_baseline(&self, panel: &PanelComparison) -> Option<String> {
+        let baseline = self.analysis.baseline_of(0).filter(|row| panel.rows.contains(row))?;
+        let told = |row: &usize| {
+            let pair = panel.pair(baseline, *row).filter(|pair| pair.differs)?;
+            Some(format!("{} is {}", self.name(*row), pair.relative.map_or("different".to_owned(), amount)))
+        };
+        let told: Vec<String> = panel.rows.iter().filter_map(told).collect();
+        (!told.is_empty()).then(|| format!("Against the baseline, {}, {}.", self.name(baseline), listing(&told)))
+    }
+
+    /// What one option does to every column, if the rows are two that differ in nothing else. `None` for any others.
+    fn effects(&self, panel: &PanelComparison) -> Option<String> {
+        let rows = panel.together();
+        let [a, b] = rows[..] else { return None };
+        let baseline = self.analysis.baseline_of(0).filter(|row| rows.contains(row)).unwrap_or(a.min(b));
+        let (baseline, other) = if baseline == a { (a, b) } else { (b, a) };
+        let (baseline, other, name) = self.difference(baseline, other)?;
+        let mut columns: Vec<usize> = vec![self.column];
+        let directed =
+            |column: &usize| *column != self.column && self.analysis.columns[*column].better != Better::Neither;
+        columns.extend((0..self.analysis.columns.len()).filter(directed));
+        let told = |column: &usize| {
+            let pair = self.analysis.comparisons[*column].panels[0].as_ref()?.pair(baseline, other)?;
+            let pair = Some(pair).filter(|pair| pair.can_differ)?;
+            Some((
+                *column == self.column,
+                pair.differs,
+                effect(pair.relative?, pair.differs, &self.analysis.columns[*column].header),
+            ))
+        };
+        let mut told: Vec<(bool, bool, String)> = columns.iter().filter_map(told).collect();
+        // The main column first, then what is found.
+        told.sort_by_key(|(main, differs, _)| (!main, !differs));
+        let more = told.len().saturating_sub(MAX_EFFECTS);
+        let mut effects: Vec<String> = told.into_iter().take(MAX_EFFECTS).map(|(.., text)| text).collect();
+        if more > 0 {
+            effects.push(format!("{} as the table shows", counted(more, "more column")));
+        }
+        let harm = [baseline, other].iter().any(|row| self.analysis.rows[*row].harm.is_some());
+        (!effects.is_empty())
+            .then(|| format!("{}{} {}.", capitalised(&name), if harm { " ‡" } else { "" }, listing(&effects)))
+    }
+
+    /// What two rows differ in if it is one option, as (the row without it, the row with it, its name).
+    fn difference(&self, baseline: usize, other: usize) -> Option<(usize, usize, String)> {
+        let structure = &self.analysis.structure;
+        let subject = &structure.varied[structure.subject?];
+        let cell = |row: usize| -> &Cell { &self.analysis.dataset.run.plan.cells[row] };
+        if subject.name != FILESYSTEM_FACTOR {
+            let name = format!("{} instead of {}", quoted(self.level(other)), quoted(self.level(baseline)));
+            return Some((baseline, other, name));
+        }
+        let (before, after) = (&cell(baseline).filesystem, &cell(other).filesystem);
+        if before.kind != after.kind || before.own != after.own || before.tree != after.tree {
             return None;
         }
-        let (mut higher, mut lower, mut alike) = (Vec::new(), Vec::new(), Vec::new());
-        for row in panel.together().into_iter().filter(|row| *row != baseline) {
-            match panel.pair(baseline, row) {
-                Some(pair) if pair.differs && pair.shift.estimate > 0.0 => higher.push((row, pair.relative)),
-                Some(pair) if pair.differs => lower.push((row, pair.relative)),
-                _ => alike.push(row),
-            }
-        }
-        if higher.is_empty() && lower.is_empty() && alike.len() > 1 {
-            let others = counted(alike.len(), "other");
-            return Some(format!("None of the {others} can be told apart from the baseline, {}.", self.name(baseline)));
-        }
-        // The largest difference last, whichever way the column is sorted.
-        let estimate = |shift: &Option<Shift>| shift.map_or(0.0, |shift| shift.estimate.abs());
-        higher.sort_by(|a, b| estimate(&a.1).total_cmp(&estimate(&b.1)));
-        lower.sort_by(|a, b| estimate(&a.1).total_cmp(&estimate(&b.1)));
-        let mut parts = Vec::new();
-        parts.extend(self.side(&higher, "higher"));
-        parts.extend(self.side(&lower, "lower"));
-        if !alike.is_empty() {
-            parts.push(format!("{} cannot be told apart from it", self.names(&alike)));
-        }
-        (!parts.is_empty()).then(|| format!("Against the baseline, {}, {}.", self.name(baseline), listing(&parts)))
-    }
-
-    fn side(&self, rows: &[(usize, Option<Shift>)], word: &str) -> Option<String> {
-        let (most, shift) = rows.last()?;
-        let most_amount = shift.map(amount);
-        Some(match (rows.len(), most_amount) {
-            (1, Some(amount)) => format!("{} is {amount}", self.name(*most)),
-            (1, None) => format!("{} is {word}", self.name(*most)),
-            (count, Some(amount)) => format!("{count} rows are {word}, {} most ({amount})", self.name(*most)),
-            (count, None) => format!("{count} rows are {word}"),
-        })
-    }
-
-    fn last(&self, panel: &PanelComparison, best: usize, worst: usize) -> Option<String> {
-        let pair = panel.pair(best, worst).filter(|pair| pair.differs)?;
-        let behind =
-            pair.relative.map_or_else(String::new, |shift| format!(", {}", amount_against(shift, &self.name(best))));
-        let tied: Vec<usize> = panel.together()[1..panel.together().len() - 1]
-            .iter()
-            .copied()
-            .filter(|row| !panel.differ(worst, *row))
-            .collect();
-        let tied = if tied.is_empty() {
-            String::new()
-        } else {
-            format!("; {} cannot be told apart from {}", self.names(&tied), self.name(worst))
+        let (less, more) = (options(before), options(after));
+        let only = |of: &[String], other: &[String]| -> Vec<String> {
+            of.iter().filter(|option| !other.contains(option)).cloned().collect()
         };
-        Some(format!("{} is {} with {}{behind}{tied}.", self.name(worst), self.worst_word(), self.value(worst)))
+        match (only(&less, &more).as_slice(), only(&more, &less).as_slice()) {
+            ([], [added]) => Some((baseline, other, added.clone())),
+            ([removed], []) => Some((other, baseline, removed.clone())),
+            ([removed], [added]) => Some((baseline, other, format!("{added} instead of {removed}"))),
+            _ => None,
+        }
     }
+}
+
+/// More effects of an option than these are in the table.
+const MAX_EFFECTS: usize = 5;
+
+/// What mkfs and mount are given, option by option.
+fn options(filesystem: &FilesystemSpec) -> Vec<String> {
+    let mount = filesystem.mount.split(',').filter(|option| !option.is_empty()).map(str::to_owned);
+    mount.chain(mkfs_options(&filesystem.mkfs)).collect()
+}
+
+/// A flag belongs to the value that follows it.
+fn mkfs_options(words: &[String]) -> Vec<String> {
+    let mut options: Vec<String> = Vec::new();
+    for word in words {
+        match options.last_mut() {
+            Some(last) if !word.starts_with('-') && !last.contains(' ') => last.push_str(&format!(" {word}")),
+            _ => options.push(word.clone()),
+        }
+    }
+    options
 }

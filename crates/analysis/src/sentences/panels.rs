@@ -1,14 +1,15 @@
 //! The answer where rows are compared in several places: at each number of threads, say.
 
 use super::{
-    teller::{MAX_NAMES, Teller},
-    words::{quoted, span},
+    columns::NOTABLE,
+    teller::{MAX_NAMES, Rank, Sentence, Teller},
+    words::{amount_against, quoted, span},
 };
 use crate::{
     compare::PanelComparison,
     text::{counted, line, listing},
 };
-use fstone_model::{kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
+use fstone_model::{Better, kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
 use fstone_stats::compare::{Pairwise, Shift};
 
 /// A list of places longer than this, in characters, becomes a count.
@@ -16,39 +17,118 @@ const MAX_PLACES: usize = 60;
 
 impl Teller<'_> {
     /// The answer of a study in which more than the subject varies.
-    pub(super) fn many_panels(&self) -> Vec<String> {
-        let structure = &self.analysis.structure;
-        let compared: Vec<(usize, &PanelComparison)> =
-            (0..structure.panels.len()).filter_map(|index| Some((index, self.panel(index)?))).collect();
+    pub(super) fn many_panels(&self, sentences: &mut Vec<Sentence>) {
+        let compared = self.compared();
         if compared.is_empty() {
-            return vec![self.uncompared()];
+            sentences.push(Sentence(Rank::Always, self.uncompared()));
+            return;
         }
+        sentences.push(Sentence(Rank::Always, self.in_panels(&compared)));
+        if compared.iter().any(|(_, panel)| panel.any_differ()) {
+            let text = self.against_in_panels(&compared);
+            sentences.extend(text.map(|text| Sentence(Rank::Contrast, text)));
+        }
+        let (mut agree, mut alike) = (Vec::new(), Vec::new());
+        for column in (0..self.analysis.columns.len()).filter(|column| *column != self.column) {
+            let teller = Teller { analysis: self.analysis, column };
+            let of_column = teller.compared();
+            if of_column.iter().all(|(_, panel)| panel.is_powerless()) {
+                continue;
+            }
+            let directed = self.analysis.columns[column].better != Better::Neither;
+            if !of_column.iter().any(|(_, panel)| panel.any_differ()) {
+                alike.extend(directed.then(|| teller.header()));
+                continue;
+            }
+            let contrast = teller.largest_contrast(&of_column);
+            if directed && !self.agrees(&compared, &teller) {
+                let mut text = teller.in_panels(&of_column);
+                if let Some((_, contrast)) = contrast {
+                    text.pop();
+                    text.push_str(&format!("; {contrast}."));
+                }
+                sentences.push(Sentence(Rank::Contrast, text));
+                continue;
+            }
+            if directed {
+                agree.push(teller.header());
+            }
+            sentences.extend(contrast.map(|(size, contrast)| {
+                let rank = if size >= NOTABLE.ln() { Rank::Contrast } else { Rank::Detail };
+                Sentence(rank, format!("In {}, {contrast}.", teller.header()))
+            }));
+        }
+        if !agree.is_empty() {
+            sentences
+                .push(Sentence(Rank::Contrast, format!("The same rows are among the best in {}.", listing(&agree))));
+        }
+        if !alike.is_empty() {
+            sentences.push(Sentence(Rank::Contrast, format!("No rows are told apart in {}.", listing(&alike))));
+        }
+    }
+
+    /// The panels in which there is something to compare.
+    fn compared(&self) -> Vec<(usize, &PanelComparison)> {
+        let panels = 0..self.analysis.structure.panels.len();
+        panels.filter_map(|index| Some((index, self.panel(index)?))).collect()
+    }
+
+    /// Whether the best row of each panel is among the best in another column, too.
+    fn agrees(&self, compared: &[(usize, &PanelComparison)], other: &Teller<'_>) -> bool {
+        compared.iter().filter(|(_, panel)| panel.any_differ()).all(|(index, panel)| {
+            other.panel(*index).is_some_and(|there| other.best(there).contains(&panel.together()[0]))
+        })
+    }
+
+    /// Who leads where, in a sentence.
+    fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
-            let leaders = self.leaders(&compared, &|panel| Some(self.name(panel.together()[0])));
-            return vec![format!(
+            let leaders = self.leaders(compared, &|panel| Some(self.name(panel.together()[0])));
+            return format!(
                 "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
                 self.header(),
                 self.best_word(),
                 listing(&self.leads(&leaders, compared.len())),
                 counted(self.most_trials(), "trial"),
                 self.needed(),
-            )];
+            );
         }
-        let leaders = self.leaders(&compared, &|panel| self.leader(panel));
+        let leaders = self.leaders(compared, &|panel| self.leader(panel));
         let alike: Vec<usize> =
             compared.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
         let mut parts = Vec::new();
         if !leaders.is_empty() {
             let verb = if leaders.len() == 1 { "is" } else { "are" };
-            let leads = listing(&self.leads(&leaders, compared.len()));
-            parts.push(format!("{} {verb} {leads}", self.best_word()));
+            let leads = self.leads(&leaders, compared.len());
+            let more = leads.len().saturating_sub(MAX_NAMES);
+            let mut leads: Vec<String> = leads.into_iter().take(MAX_NAMES).collect();
+            if more > 0 {
+                leads.push(format!("{} elsewhere", counted(more, "other row")));
+            }
+            parts.push(format!("{} {verb} {}", self.best_word(), listing(&leads)));
         }
         if !alike.is_empty() {
             parts.push(self.lead(&self.none_found(), &alike, compared.len()));
         }
-        let first = format!("In {}, {}.", self.header(), parts.join("; "));
-        let second = if leaders.is_empty() { None } else { self.against_in_panels(&compared) };
-        std::iter::once(first).chain(second).collect()
+        format!("In {}, {}.", self.header(), parts.join("; "))
+    }
+
+    /// By how much a row differs most from the baseline of its panel, as a logarithm and in words, and where.
+    fn largest_contrast(&self, compared: &[(usize, &PanelComparison)]) -> Option<(f64, String)> {
+        let size = |shift: &Shift| shift.estimate.ln_1p().abs();
+        let of_panel = |(index, panel): &(usize, &PanelComparison)| {
+            let baseline = self.analysis.baseline_of(*index)?;
+            let differing = panel.together().into_iter().filter_map(|row| {
+                let pair = panel.pair(baseline, row).filter(|pair| pair.differs)?;
+                Some((*index, row, baseline, pair.relative.filter(|shift| size(shift).is_finite())?))
+            });
+            differing.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))
+        };
+        let found = compared.iter().filter_map(of_panel);
+        let (index, row, baseline, shift) = found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))?;
+        let place = self.analysis.structure.places(&[index]);
+        let text = format!("{} is up to {} ({place})", self.name(row), amount_against(shift, &self.name(baseline)));
+        Some((size(&shift), text))
     }
 
     /// Who leads where: (name, panels), in order of first appearance.
@@ -70,16 +150,13 @@ impl Teller<'_> {
 
     /// The best of a panel, and who cannot be told apart from it; `None` where no two rows differ.
     fn leader(&self, panel: &PanelComparison) -> Option<String> {
-        if !panel.any_differ() {
-            return None;
-        }
-        let rows = panel.together();
-        let best = rows[0];
-        let tied: Vec<usize> = rows[1..].iter().copied().filter(|row| !panel.differ(best, *row)).collect();
-        Some(if tied.is_empty() {
-            self.name(best)
-        } else {
-            format!("{} (not told apart from {})", self.name(best), self.names(&tied))
+        panel.any_differ().then(|| {
+            let best = self.best(panel);
+            let (first, tied) = best.split_first().expect("a panel has a best row");
+            match tied {
+                [] => self.name(*first),
+                tied => format!("{} (not told apart from {})", self.name(*first), self.names(tied)),
+            }
         })
     }
 
@@ -159,7 +236,7 @@ impl Teller<'_> {
         }
         if !never.is_empty() {
             let verb = if never.len() == 1 { "is" } else { "are" };
-            parts.push(format!("{} {verb} not told apart from it in any column", listing(&never)));
+            parts.push(format!("{} {verb} not told apart from it anywhere", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
         told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))

@@ -5,7 +5,21 @@ use crate::{compare::PanelComparison, run::Analysis, text::listing};
 use fstone_model::Better;
 
 /// More names than this become a count.
-pub(super) const MAX_NAMES: usize = 4;
+pub(super) const MAX_NAMES: usize = 3;
+
+/// How much a sentence matters: of too many words those of the last rank go first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// Losses and the main column; they always stay.
+    Always,
+    Gap,
+    Contrast,
+    Unknown,
+    Detail,
+}
+
+/// A sentence of the answer.
+pub(super) struct Sentence(pub(super) Rank, pub(super) String);
 
 /// Tells of one column.
 pub(super) struct Teller<'a> {
@@ -13,8 +27,8 @@ pub(super) struct Teller<'a> {
     pub(super) column: usize,
 }
 
-impl Teller<'_> {
-    pub(super) fn header(&self) -> &str {
+impl<'a> Teller<'a> {
+    pub(super) fn header(&self) -> &'a str {
         &self.analysis.columns[self.column].header
     }
 
@@ -27,24 +41,34 @@ impl Teller<'_> {
         if self.analysis.columns[self.column].better == Better::Lower { "highest" } else { "lowest" }
     }
 
-    pub(super) fn value(&self, row: usize) -> String {
-        let mean = self.analysis.rows[row].entries[self.column].mean().unwrap_or(f64::NAN);
-        self.analysis.columns[self.column].scale.with_unit(mean)
+    pub(super) fn mean(&self, row: usize) -> f64 {
+        self.analysis.rows[row].entries[self.column].mean().unwrap_or(f64::NAN)
     }
 
-    /// What the row is called among those it is compared with.
+    pub(super) fn value(&self, row: usize) -> String {
+        self.analysis.columns[self.column].scale.with_unit(self.mean(row))
+    }
+
+    /// The means of some rows: "41,000/s", "41,000 to 42,310/s".
+    pub(super) fn values(&self, rows: &[usize]) -> String {
+        let scale = &self.analysis.columns[self.column].scale;
+        let means = || rows.iter().map(|row| self.mean(*row));
+        let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(f64::NEG_INFINITY, f64::max));
+        if scale.number(low) == scale.number(high) {
+            return scale.with_unit(high);
+        }
+        format!("{} to {}", scale.number(low), scale.with_unit(high))
+    }
+
+    /// What the row is called among those it is compared with. A row that lost data is never praised without that.
     pub(super) fn name(&self, row: usize) -> String {
-        quoted(self.level(row))
+        let mark = if self.analysis.rows[row].harm.is_some() { " ‡" } else { "" };
+        format!("{}{mark}", quoted(self.level(row)))
     }
 
     pub(super) fn level(&self, row: usize) -> &str {
         let row = &self.analysis.rows[row];
         self.analysis.structure.subject.map_or(&row.label, |subject| &row.levels[subject])
-    }
-
-    /// What the row is called in the whole table.
-    pub(super) fn unique_name(&self, row: usize) -> String {
-        if self.analysis.structure.panels.len() == 1 { self.name(row) } else { quoted(&self.analysis.rows[row].label) }
     }
 
     pub(super) fn names(&self, rows: &[usize]) -> String {
@@ -56,6 +80,13 @@ impl Teller<'_> {
 
     pub(super) fn panel(&self, panel: usize) -> Option<&PanelComparison> {
         self.analysis.comparisons[self.column].panels[panel].as_ref()
+    }
+
+    /// The best row of a panel, and those that are not told apart from it.
+    pub(super) fn best(&self, panel: &PanelComparison) -> Vec<usize> {
+        let rows = panel.together();
+        let best = rows[0];
+        rows.into_iter().filter(|row| *row == best || !panel.differ(best, *row)).collect()
     }
 
     pub(super) fn most_trials(&self) -> usize {

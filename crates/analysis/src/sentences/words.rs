@@ -18,10 +18,8 @@ const DOUBLE: f64 = 1.0;
 /// "6–9 % higher", "31–35 % lower", "2.1–2.4 times as high".
 #[must_use]
 pub fn amount(shift: Shift) -> String {
-    let (low, high) = (shift.interval.low, shift.interval.high);
     if shift.estimate >= DOUBLE {
-        let (low, high) = (grouped(1.0 + low, 1), grouped(1.0 + high, 1));
-        return if low == high { format!("{low} times as high") } else { format!("{low}–{high} times as high") };
+        return format!("{} times as high", multiple(shift));
     }
     let word = if shift.estimate < 0.0 { "lower" } else { "higher" };
     format!("{} {word}", span(&[shift]))
@@ -33,22 +31,50 @@ pub(super) fn amount_against(shift: Shift, other: &str) -> String {
     format!("{} {conjunction} {other}", amount(shift))
 }
 
-/// The ends of one or several shifts as positive percentages: "6–9 %".
+/// What an option does to a figure: "raises fsck by 6–9 %", "makes fsck 2.1–2.4 times as high", "changes fsck by −2 to +3 %".
+pub(super) fn effect(shift: Shift, differs: bool, figure: &str) -> String {
+    match shift.estimate {
+        _ if !differs => {
+            let (low, high) = (shift.interval.low, shift.interval.high);
+            let decimals = decimals(100.0 * (high - low));
+            let end = |share: f64| {
+                let text = grouped(100.0 * share.max(-1.0), decimals);
+                if share > 0.0 { format!("+{text}") } else { text }
+            };
+            format!("changes {figure} by {} to {} %", end(low), end(high))
+        }
+        estimate if estimate >= DOUBLE => format!("makes {figure} {} times as high", multiple(shift)),
+        estimate if estimate < 0.0 => format!("lowers {figure} by {}", span(&[shift])),
+        _ => format!("raises {figure} by {}", span(&[shift])),
+    }
+}
+
+fn multiple(shift: Shift) -> String {
+    let (low, high) = (1.0 + shift.interval.low, 1.0 + shift.interval.high);
+    let decimals = usize::from(low < 100.0);
+    let (low, high) = (grouped(low, decimals), grouped(high, decimals));
+    if low == high { low } else { format!("{low}–{high}") }
+}
+
+/// The ends of one or several shifts as positive percentages: "6–9 %". What cannot be negative falls by 100 % at most.
 pub(super) fn span(shifts: &[Shift]) -> String {
+    let falls = shifts[0].estimate < 0.0;
     let ends = shifts.iter().flat_map(|shift| [shift.interval.low, shift.interval.high]);
-    let ends: Vec<f64> =
-        ends.map(|end| if shifts[0].estimate < 0.0 { -end } else { end }).map(|end| end * 100.0).collect();
+    let ends: Vec<f64> = ends.map(|end| if falls { -end.max(-1.0) } else { end }).map(|end| end * 100.0).collect();
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let decimals = if high - low >= 2.0 {
-        0
-    } else if high - low >= 0.2 {
-        1
-    } else {
-        2
-    };
+    let decimals = decimals(high - low);
     let (low, high) = (grouped(low, decimals), grouped(high, decimals));
     if low == high { format!("{low} %") } else { format!("{low}–{high} %") }
+}
+
+/// Of percentages that are so far apart.
+fn decimals(width: f64) -> usize {
+    match width {
+        wide if wide >= 2.0 => 0,
+        narrow if narrow >= 0.2 => 1,
+        _ => 2,
+    }
 }
 
 /// A mean and its interval in words, for titles and screen readers.

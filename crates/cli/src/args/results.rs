@@ -24,12 +24,21 @@ pub(crate) struct ReportArguments {
     /// Write to this file, or for svg into this directory. Default: standard output
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
+    /// How much of the answer to print: what matters most, in at most 90 words, or all of it
+    #[arg(long, value_name = "LENGTH", default_value = "short")]
+    pub(crate) answer: Answer,
     /// Print the published figures beside today's
     #[arg(long)]
     pub(crate) published: bool,
     /// Compare rows by this factor (for example `kernel`), whatever the study says
     #[arg(long, value_name = "FACTOR")]
     pub(crate) by: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Answer {
+    Short,
+    Long,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,8 +75,9 @@ pub(crate) enum ListWhat {
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
     A regression is a difference that is statistically significant (rank tests, Holm-corrected to 5 % over all figures), for the worse, and estimated \
     to be larger than the threshold; or a row that no longer completes. The exit status is then 1. It is 8 if no regression was found but the \
-    comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, or --require-power asks \
-    for more than the trials can show. Otherwise it is 0."
+    comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, some figure is so noisy that a \
+    difference as large as the threshold is more likely missed than found (unless --allow-blind), or --require-power asks for more than the trials can show. \
+    Otherwise it is 0."
 )]
 pub(crate) struct CompareArguments {
     /// The baseline and the run to compare with it: numbers (`fstone list runs`) or bundles (`fstone export`). With
@@ -87,6 +97,9 @@ pub(crate) struct CompareArguments {
     /// direction
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) require_power: Option<f64>,
+    /// Exit with 0 even if some figure is too noisy to show a difference as large as the threshold
+    #[arg(long)]
+    pub(crate) allow_blind: bool,
     /// Only this column of the table. May be given several times. Fewer figures need less correction
     #[arg(long, value_name = "HEADER")]
     pub(crate) column: Vec<String>,

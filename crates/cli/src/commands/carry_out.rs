@@ -297,7 +297,7 @@ pub(super) fn show(
     store: &Store,
     dataset: &Dataset,
 ) -> Result<PathBuf, Failure> {
-    let options = fstone_report::Options { published: arguments.published };
+    let options = fstone_report::Options { published: arguments.published, ..fstone_report::Options::default() };
     let overhead = executors::overhead(dataset);
     terminal::print_document(&fstone_report::terminal(
         dataset,

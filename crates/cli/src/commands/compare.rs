@@ -64,6 +64,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
         threshold: arguments.threshold,
         columns: arguments.column.clone(),
         required_power: arguments.require_power,
+        allow_blind: arguments.allow_blind,
     };
     let comparison = RunComparison::of((&first, &baseline.name), (&second, &other.name), &options);
     let text = match arguments.format {

@@ -22,7 +22,7 @@ pub(crate) fn note(context: &Context, arguments: &NoteArguments) -> CommandResul
     let (run, directory) = (&dataset.run, usual_directory(context));
     let page = directory.join(page_name(&run.plan.study, run.id, &run.identified()));
     if page.is_file() {
-        let options = Options { published: run.plan.published.is_some() };
+        let options = Options { published: run.plan.published.is_some(), ..Options::default() };
         documents::write(&page, fstone_report::html(&dataset, &options))?;
         write_index(&store, &directory, &[])?;
     }

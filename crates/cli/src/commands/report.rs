@@ -5,12 +5,13 @@ use super::{
     stored::{no_such_run, open},
 };
 use crate::{
-    args::{Format, ReportArguments},
+    args::{Answer, Format, ReportArguments},
     documents,
     exit::Exit,
     paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use fstone_analysis::Length;
 use fstone_model::Dataset;
 use fstone_store::{RunSummary, Store};
 use std::{
@@ -32,7 +33,11 @@ pub(crate) fn report(context: &Context, arguments: &ReportArguments) -> CommandR
         }
         plan.compare = Some(factor.clone());
     }
-    let options = fstone_report::Options { published: arguments.published };
+    let answer = match arguments.answer {
+        Answer::Short => Length::Short,
+        Answer::Long => Length::Long,
+    };
+    let options = fstone_report::Options { published: arguments.published, answer };
     let text = match arguments.format {
         Format::Terminal => {
             let to_terminal = arguments.output.is_none();

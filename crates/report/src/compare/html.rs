@@ -88,9 +88,7 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
 
 fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
     let column = &comparison.columns[index];
-    let mean = |entry: &crate::analysis::Entry| {
-        entry.mean().map_or_else(|| NOTHING.to_owned(), |mean| column.scale.number(mean))
-    };
+    let number = |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), |value| column.scale.number(value));
     let rows = column
         .figures
         .iter()
@@ -99,8 +97,8 @@ fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
             let ((change, interval), p) = told.unwrap_or_else(|| ((NOTHING.to_owned(), String::new()), String::new()));
             Row {
                 label: figure.label.clone(),
-                before: mean(&figure.baseline),
-                after: mean(&figure.other),
+                before: number(figure.before()),
+                after: number(figure.after()),
                 change,
                 interval,
                 p,

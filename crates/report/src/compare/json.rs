@@ -41,8 +41,8 @@ pub struct Document<'a> {
     pub columns_only_in_other: Vec<&'a str>,
     /// The share that every figure with a better direction was required to be able to show.
     pub required_power: Option<f64>,
-    /// Whether nothing was compared, no pair had the trials for any difference to show, or the required power was not reached
-    /// everywhere.
+    /// Whether nothing was compared, no pair had the trials for any difference to show, some figure was blind, or the required power
+    /// was not reached everywhere.
     pub undecided: bool,
 }
 
@@ -92,10 +92,12 @@ pub struct FigurePart<'a> {
     pub can_differ: Option<bool>,
     /// The smallest difference, as a share of the baseline, that so many trials would have told four times in five.
     pub detectable: Option<f64>,
-    /// other − baseline (Hodges–Lehmann), in the metric's unit.
+    /// other − baseline, in the metric's unit: between the medians, with a Hodges–Lehmann interval; in virtual time between the means over the seeds.
     pub shift: Option<Shift>,
     /// The same as a share of the baseline.
     pub relative_shift: Option<Shift>,
+    /// Whether no difference was found, and one as large as the threshold would more likely have been missed than found.
+    pub blind: bool,
     /// "regression", "improvement", "difference", "slight", "not-found", "too-few" or "no-figure".
     pub verdict: &'static str,
 }
@@ -161,7 +163,7 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
         threshold: comparison.threshold,
         regression: comparison.has_regression(),
         sentences: comparison.sentences(),
-        figures: comparison.figures().map(|(column, figure)| figure_part(column, figure)).collect(),
+        figures: figures(comparison),
         outcomes: comparison
             .outcomes
             .iter()
@@ -190,7 +192,13 @@ fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {
     }
 }
 
-fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure) -> FigurePart<'a> {
+fn figures<'a>(comparison: &'a RunComparison<'_>) -> Vec<FigurePart<'a>> {
+    let blind = comparison.blind();
+    let is_blind = |figure: &ComparedFigure| blind.iter().any(|(_, of)| std::ptr::eq(*of, figure));
+    comparison.figures().map(|(column, figure)| figure_part(column, figure, is_blind(figure))).collect()
+}
+
+fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure, blind: bool) -> FigurePart<'a> {
     let sample = |entry: &crate::analysis::Entry| SamplePart {
         values: entry.values.iter().map(|value| value.value).collect(),
         mean: entry.mean(),
@@ -212,6 +220,7 @@ fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure) -> Fi
         detectable: figure.pair.and_then(|pair| pair.detectable),
         shift: figure.pair.map(|pair| pair.shift),
         relative_shift: figure.pair.and_then(|pair| pair.relative),
+        blind,
         verdict: match figure.verdict {
             Verdict::Regression => "regression",
             Verdict::Improvement => "improvement",

@@ -1,6 +1,6 @@
 //! A comparison as JUnit XML, which every CI system shows: a suite per column, a case per row. A regression is a failure;
-//! where too few trials could tell nothing, or one of the runs has nothing to tell, the case is skipped. What falls short of
-//! a required power is an error, and so is a comparison of nothing.
+//! where too few trials could tell nothing, or one of the runs has nothing to tell, the case is skipped. What is blind or falls short
+//! of a required power is an error, and so is a comparison of nothing.
 
 use crate::{
     analysis::runs::{ComparedColumn, ComparedFigure, OutcomeChange, RunComparison, Turn, Verdict, difference},
@@ -27,7 +27,8 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     let failures = comparison.count(Verdict::Regression) + worse(comparison).count();
     let short: Vec<&ComparedFigure> = match comparison.required_power {
         Some(share) => comparison.could_miss(share).into_iter().map(|(_, figure)| figure).collect(),
-        None => Vec::new(),
+        None if comparison.allow_blind => Vec::new(),
+        None => comparison.blind().into_iter().map(|(_, figure)| figure).collect(),
     };
     let is_short = |figure: &ComparedFigure| short.iter().any(|other| std::ptr::eq(*other, figure));
     let missing = not_compared(comparison);

@@ -75,9 +75,8 @@ fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
             Better::Lower => " ↓",
             Better::Neither => "",
         };
-        let mean = |entry: &crate::analysis::Entry| {
-            entry.mean().map_or_else(|| NOTHING.to_owned(), |mean| column.scale.with_unit(mean))
-        };
+        let number =
+            |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), |value| column.scale.with_unit(value));
         let (estimate, interval, p) = match figure.pair {
             Some(pair) => {
                 let (estimate, interval) = change(column, &pair);
@@ -92,8 +91,8 @@ fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
         let cells = [
             escape(&figure.label),
             format!("{}{arrow}", escape(&column.header)),
-            mean(&figure.baseline),
-            mean(&figure.other),
+            number(figure.before()),
+            number(figure.after()),
             estimate,
             interval,
             escape(&p),

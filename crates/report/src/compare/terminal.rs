@@ -76,8 +76,8 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
         unit: String::new(),
         cells: cells.into_iter().map(|cell| vec![cell]).collect(),
     };
-    let mean = |entry: &crate::analysis::Entry| match entry.mean() {
-        Some(mean) => (column.scale.number(mean), Style::Plain),
+    let number = |value: Option<f64>| match value {
+        Some(value) => (column.scale.number(value), Style::Plain),
         None => (NOTHING.to_owned(), Style::Dim),
     };
     let figures = &column.figures;
@@ -97,8 +97,8 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
     Grid {
         label_heads: vec!["row".to_owned()],
         columns: vec![
-            grid_column("before", figures.iter().map(|figure| mean(&figure.baseline)).collect()),
-            grid_column("after", figures.iter().map(|figure| mean(&figure.other)).collect()),
+            grid_column("before", figures.iter().map(|figure| number(figure.before())).collect()),
+            grid_column("after", figures.iter().map(|figure| number(figure.after())).collect()),
             grid_column("change", estimates),
             grid_column(interval_name(figures).trim_end_matches(" interval"), intervals),
             grid_column(

@@ -87,7 +87,7 @@ pub(crate) fn html_with_way_back(dataset: &Dataset, options: &Options, back: Opt
         js: include_str!("../../templates/report.js"),
         contents,
         back,
-        sentences: analysis.sentences(),
+        sentences: analysis.answer(options.answer),
         table: table::table(&analysis),
         footnotes: outcomes::notes(&analysis),
         comparisons_title,

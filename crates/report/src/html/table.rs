@@ -51,6 +51,8 @@ pub(super) struct Row {
 pub(super) enum Cell {
     Value {
         value: String,
+        /// Whether it is that of a single trial.
+        single: bool,
         half: String,
         rough: bool,
         beyond: bool,
@@ -131,7 +133,7 @@ fn head(analysis: &Analysis<'_>, index: usize) -> Head {
     let value = value.max(ratios);
     let half = widest(&mut entries().map(|entry| match entry.half_width() {
         Some(half) => column.scale.number(half).chars().count() + 2 + legend::mark(column, entry).chars().count(),
-        None if entry.values.is_empty() => 0,
+        None if entry.values.len() != 1 => 0,
         None => "(1 trial)".len(),
     }));
     let letters = widest(&mut entries().map(|entry| entry.letters.chars().count()));
@@ -163,6 +165,7 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
                 match entry.mean() {
                     Some(mean) => Cell::Value {
                         value: scale.number(mean),
+                        single: entry.values.len() == 1,
                         half: entry.half_width().map(|half| scale.number(half)).unwrap_or_default(),
                         rough: entry.is_unreliable(),
                         beyond: view.is_beyond_device(entry),
@@ -174,11 +177,15 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
             })
             .collect(),
     };
+    let mut labels: Vec<String> = analysis.labels(index).into_iter().map(str::to_owned).collect();
+    if row.harm.is_some() {
+        labels.last_mut().expect("a row has a label").push_str(&format!(" {}", legend::HARMED));
+    }
     Row {
         cell: row.cell,
         place,
         levels: super::data::levels(analysis, index).iter().map(usize::to_string).collect::<Vec<_>>().join(","),
-        labels: analysis.labels(index).into_iter().map(str::to_owned).collect(),
+        labels,
         name: row.label.clone(),
         notes: row.footnotes.clone(),
         count: row.completed,

@@ -77,7 +77,7 @@ impl Gallery {
         let at = self.order(place);
         let mut dataset = self.allowed.clone().apply(whole, at as u64 + 1)?;
         allow::shorten(&mut dataset);
-        let options = Options { published: dataset.run.plan.published.is_some() };
+        let options = Options { published: dataset.run.plan.published.is_some(), ..Options::default() };
         Ok((self.names[at].clone(), html_with_way_back(&dataset, &options, Some(INDEX))))
     }
 

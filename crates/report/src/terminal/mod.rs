@@ -7,10 +7,10 @@ pub(crate) mod grid;
 
 use crate::{
     Analysis, Options,
-    analysis::{Entry, Published, clock, machines_in_words},
-    legend::{NOTHING, legend, mark},
+    analysis::{Entry, Length, Published, clock, machines_in_words},
+    legend::{HARMED, NOTHING, legend, mark},
     number,
-    text::{line, shorten, width, wrap},
+    text::{counted, line, shorten, width, wrap},
     when,
 };
 use fstone_model::Dataset;
@@ -40,7 +40,14 @@ pub fn terminal(dataset: &Dataset, options: &TerminalOptions) -> String {
     let printer = Printer { analysis: &analysis, width: options.width.max(40), color: options.color };
     let mut output = String::new();
     printer.head(&mut output);
-    printer.paragraph(&analysis.sentences().join(" "), "", &mut output);
+    let sentences = analysis.answer(options.options.answer);
+    printer.paragraph(&sentences.join(" "), "", &mut output);
+    let more = analysis.answer(Length::Long).len() - sentences.len();
+    if more > 0 {
+        let more = format!("({} with --answer long)", counted(more, "more sentence"));
+        output.push_str(&format!("{}\n", Style::Dim.paint(&more, printer.color)));
+    }
+    printer.warnings(&mut output);
     output.push('\n');
     output.push_str(&printer.table().render(printer.width, printer.color));
     printer.paragraph(&legend(&analysis).join(" "), "", &mut output);
@@ -48,7 +55,6 @@ pub fn terminal(dataset: &Dataset, options: &TerminalOptions) -> String {
     if let Some(published) = analysis.published.as_ref().filter(|_| options.options.published) {
         printer.published(published, &mut output);
     }
-    printer.warnings(&mut output);
     output.push('\n');
     printer.paragraph(&analysis.rules_in_words(), "", &mut output);
     output
@@ -122,12 +128,6 @@ impl Printer<'_> {
                 unit: [view.unit_line(), view.arrow()].join(" ").trim().to_owned(),
                 cells: self.cells(&order, index),
             });
-            // The first column's ratios are worth their room; the others' are in the other formats.
-            if analysis.primary() == Some(index)
-                && order.iter().any(|row| analysis.rows[*row].entries[index].ratio.is_some())
-            {
-                columns.push(GridColumn { head: String::new(), unit: "×".into(), cells: self.ratios(&order, index) });
-            }
         }
         Grid {
             label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
@@ -143,6 +143,9 @@ impl Printer<'_> {
             .map(|&index| {
                 let row = &self.analysis.rows[index];
                 let mut labels: Vec<String> = self.analysis.labels(index).into_iter().map(str::to_owned).collect();
+                if row.harm.is_some() {
+                    labels.last_mut().expect("a row has a label").push_str(&format!(" {HARMED}"));
+                }
                 // Where figures stand, the numbers of footnotes go with the name.
                 if row.word.is_none() && !row.footnotes.is_empty() {
                     let last = labels.last_mut().expect("a row has a label");
@@ -166,6 +169,8 @@ impl Printer<'_> {
         let half_width = widest(&mut order.iter().filter_map(|row| half(entry(*row))).map(|text| width(&text)));
         let letters_width = widest(&mut order.iter().map(|row| width(&entry(*row).letters)));
         let mark_width = widest(&mut order.iter().map(|row| width(&mark(view, entry(*row)))));
+        let ratio = |entry: &Entry| entry.ratio.map_or_else(String::new, number::ratio);
+        let ratio_width = widest(&mut order.iter().map(|row| width(&ratio(entry(*row)))));
         let single = order.iter().any(|row| entry(*row).values.len() == 1);
         let tail_width = (if half_width > 0 { half_width + 3 } else { 0 }).max(if single { width(SINGLE) } else { 0 });
         let first = column == 0;
@@ -182,6 +187,7 @@ impl Printer<'_> {
                 let Some(mean) = entry.mean() else { return vec![(NOTHING.to_owned(), Style::Dim)] };
                 let tail = match half(entry) {
                     Some(half) => format!(" ± {half:>half_width$}"),
+                    None if entry.counted_nothing() => String::new(),
                     None => SINGLE.to_owned(),
                 };
                 let mut parts = vec![(scale.number(mean), Style::Plain), (format!("{tail:>tail_width$}"), Style::Dim)];
@@ -191,17 +197,12 @@ impl Printer<'_> {
                 if letters_width > 0 {
                     parts.push((format!(" {:letters_width$}", entry.letters), Style::Plain));
                 }
+                if ratio_width > 0 {
+                    parts.push((format!(" {:>ratio_width$}", ratio(entry)), Style::Dim));
+                }
                 parts
             })
             .collect()
-    }
-
-    fn ratios(&self, order: &[usize], column: usize) -> Vec<Parts> {
-        let ratio = |row: &usize| {
-            let ratio = self.analysis.rows[*row].entries[column].ratio;
-            vec![(ratio.map_or_else(String::new, |ratio| number::ratio(ratio).replace('×', "")), Style::Dim)]
-        };
-        order.iter().map(ratio).collect()
     }
 
     fn footnotes(&self, output: &mut String) {

@@ -170,7 +170,19 @@ fn a_required_power_is_reached_or_the_comparison_is_undecided() {
     });
     let (before, after) = same(10, 0.1);
     with(&before, &after, &CompareOptions::default(), |comparison| {
-        assert!(!comparison.is_undecided(), "some difference could show, and no power was required");
+        assert!(comparison.is_undecided(), "a slowdown of 5 % would be missed more often than not");
+        assert!(compare::junit(comparison).contains("<error type=\"power\"") && !comparison.blind().is_empty());
+        let words = comparison.sentences().join(" ");
+        assert!(
+            words.contains("Too noisy to say in 9 figures: a difference of ") && words.contains("could be missed"),
+            "{words}"
+        );
+    });
+    let allowed = CompareOptions { allow_blind: true, ..CompareOptions::default() };
+    with(&before, &after, &allowed, |comparison| assert!(!comparison.is_undecided(), "it was allowed"));
+    let (before, after) = same(10, 0.01);
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert!(!comparison.is_undecided() && comparison.blind().is_empty(), "{:?}", comparison.sentences());
     });
     let (before, after) = same(10, 0.01);
     with(&before, &after, &strict(0.05), |comparison| {

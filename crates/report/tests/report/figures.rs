@@ -8,7 +8,7 @@ use fstone_model::{
 use fstone_report::{Options, svg_files};
 use std::{fs, path::PathBuf};
 
-const ALL: Options = Options { published: true };
+const ALL: Options = Options { published: true, answer: fstone_analysis::Length::Long };
 
 /// Where a person finds what the tests drew.
 pub(crate) fn gallery() -> PathBuf {

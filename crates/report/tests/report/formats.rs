@@ -5,7 +5,7 @@ use fstone_report::{Options, TerminalOptions, csv, csv_summary, json, markdown, 
 use insta::assert_snapshot;
 use std::collections::HashMap;
 
-const WITH_PUBLISHED: Options = Options { published: true };
+const WITH_PUBLISHED: Options = Options { published: true, answer: fstone_analysis::Length::Long };
 
 fn plain(width: usize) -> TerminalOptions {
     TerminalOptions { width, color: false, options: Options::default() }

@@ -61,18 +61,21 @@ pub(crate) fn dataset() -> Dataset {
 #[test]
 fn nothing_reaches_a_terminal_but_colour() {
     let dataset = dataset();
-    let options = TerminalOptions { width: 80, color: false, options: Options { published: true } };
+    let options =
+        TerminalOptions { width: 80, color: false, options: Options { published: true, ..Options::default() } };
     let text = terminal(&dataset, &options);
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
     assert!(text.contains('␛'), "what was there is still seen");
-    for text in [markdown(&dataset, &Options { published: true }), csv(&dataset), csv_summary(&dataset)] {
+    for text in
+        [markdown(&dataset, &Options { published: true, ..Options::default() }), csv(&dataset), csv_summary(&dataset)]
+    {
         assert!(!text.chars().any(|c| c.is_control() && c != '\n' && c != '\r'), "{text:?}");
     }
 }
 
 #[test]
 fn markdown_stays_one_table_and_no_html() {
-    let text = markdown(&dataset(), &Options { published: true });
+    let text = markdown(&dataset(), &Options { published: true, ..Options::default() });
     assert!(!text.contains("<script") && !text.contains("![") && !text.contains("http://"), "{text}");
     let bars = |line: &str| {
         let unescaped = line.replace("\\\\", "").replace("\\|", "");
@@ -107,6 +110,6 @@ fn csv_has_no_formula_and_no_stray_line() {
 
 #[test]
 fn json_is_json() {
-    let text = json(&dataset(), &Options { published: true });
+    let text = json(&dataset(), &Options { published: true, ..Options::default() });
     let _: serde_json::Value = serde_json::from_str(&text).expect("it parses");
 }

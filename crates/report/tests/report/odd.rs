@@ -5,7 +5,7 @@ use fstone_model::{Dataset, LoadReport, Outcome, Unit, outcome::Reason};
 use fstone_report::{Options, TerminalOptions, csv, csv_summary, html, json, markdown, svg_files, terminal};
 use proptest::prelude::*;
 
-const ALL: Options = Options { published: true };
+const ALL: Options = Options { published: true, answer: fstone_analysis::Length::Long };
 
 fn print(dataset: &Dataset) {
     for width in [0, 80] {

@@ -7,7 +7,7 @@ use fstone_report::{
 };
 use std::{collections::BTreeSet, fs, time::Instant};
 
-const ALL: Options = Options { published: true };
+const ALL: Options = Options { published: true, answer: fstone_analysis::Length::Long };
 const VOID: [&str; 7] = ["meta", "link", "br", "wbr", "input", "img", "hr"];
 
 /// Names of a page's elements; checks on the way that they nest and that no script or style is let in by text.

@@ -259,7 +259,11 @@ impl<'a> Means<'a> {
         let rest = (a * a - squared * of_a) / leading;
         let arm = (middle * middle - rest).max(0.0).sqrt();
         let method = if self.exact { IntervalMethod::Constant } else { IntervalMethod::Tukey };
-        let interval = self.interval(middle - 1.0, arm, pair.freedom, method);
+        let mut interval = self.interval(middle - 1.0, arm, pair.freedom, method);
+        // What is never negative falls by no more than all of it.
+        if self.samples.iter().all(|sample| sample.min() >= 0.0) {
+            interval.low = interval.low.max(-1.0);
+        }
         Some(Shift { estimate: a / b - 1.0, interval })
     }
 

@@ -62,7 +62,15 @@ fn compare_pair(
         differs,
         can_differ: of_ranks.smallest_p <= of_pair,
         shift: agreeing(shift).claiming(1.0 - level.alpha),
-        relative: relative.map(|shift| agreeing(shift).claiming(1.0 - level.alpha)),
+        // Signed ranks of ratios and of differences can disagree.
+        relative: relative
+            .filter(|ratio| !differs || same_side(ratio, &shift))
+            .map(|shift| agreeing(shift).claiming(1.0 - level.alpha)),
         cliffs_delta: cliffs_delta(a, b),
     }
+}
+
+/// Whether both intervals leave out 0, on the same side.
+fn same_side(a: &Shift, b: &Shift) -> bool {
+    !a.interval.contains(0.0) && !b.interval.contains(0.0) && (a.estimate > 0.0) == (b.estimate > 0.0)
 }

@@ -14,20 +14,20 @@ pub const POWER: f64 = 0.8;
 const SIMULATED: usize = 2000;
 
 /// The smallest shift, in standard deviations of a figure, that the Mann–Whitney test of `n` against `m` figures finds at
-/// a two-sided `level` in [`POWER`] of all cases, for normal figures. `None` when it could find none, however large.
+/// a two-sided `level` in the share `power` of all cases, for normal figures. `None` when it could find none, however large.
 ///
 /// The test calls the groups different when enough of the n·m differences lie on one side, so in a simulated pair of
 /// groups the smallest shift that it would find is an order statistic of the differences; the answer is a quantile of
 /// those. Large groups: the test's asymptotic efficiency against t is 3/π (Hodges & Lehmann, "The efficiency of some
 /// nonparametric competitors of the t-test", 1956).
 #[must_use]
-pub fn detectable_shift(n: usize, m: usize, level: f64) -> Option<f64> {
+pub fn detectable_shift(n: usize, m: usize, level: f64, power: f64) -> Option<f64> {
     if n == 0 || m == 0 || level <= 0.0 {
         return None;
     }
     if n * m > EXACT_PRODUCT {
         let spread = (PI / 3.0 * (1.0 / n as f64 + 1.0 / m as f64)).sqrt();
-        return Some((normal_quantile(1.0 - level / 2.0) + normal_quantile(POWER)) * spread);
+        return Some((normal_quantile(1.0 - level / 2.0) + normal_quantile(power)) * spread);
     }
     let (critical, below) = lower_critical(&mann_whitney_null(n, m), level / 2.0);
     if below > level / 2.0 {
@@ -45,7 +45,7 @@ pub fn detectable_shift(n: usize, m: usize, level: f64) -> Option<f64> {
             *gaps.select_nth_unstable_by(needed - 1, f64::total_cmp).1
         })
         .collect();
-    let place = (POWER * SIMULATED as f64) as usize;
+    let place = (power * SIMULATED as f64) as usize;
     Some(found.select_nth_unstable_by(place, f64::total_cmp).1.max(0.0))
 }
 
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn the_shift_is_found_as_often_as_claimed() {
         for (n, m, level) in [(4, 4, 0.05), (6, 6, 0.05 / 9.0), (10, 10, 0.05), (5, 12, 0.01), (30, 31, 0.01)] {
-            let shift = detectable_shift(n, m, level).expect("enough figures");
+            let shift = detectable_shift(n, m, level, POWER).expect("enough figures");
             let mut random = Random::new(99);
             let mut draw = || normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
             let rounds = 1500;
@@ -88,10 +88,11 @@ mod tests {
 
     #[test]
     fn too_few_figures_find_nothing() {
-        assert_eq!(detectable_shift(3, 3, 0.05), None);
-        assert_eq!(detectable_shift(5, 5, 0.05 / 9.0), None, "0.0079 is more than a ninth of 0.05");
-        assert_eq!(detectable_shift(0, 9, 0.05), None);
-        let (few, many) = (detectable_shift(5, 5, 0.05).unwrap(), detectable_shift(20, 20, 0.05).unwrap());
+        assert_eq!(detectable_shift(3, 3, 0.05, POWER), None);
+        assert_eq!(detectable_shift(5, 5, 0.05 / 9.0, POWER), None, "0.0079 is more than a ninth of 0.05");
+        assert_eq!(detectable_shift(0, 9, 0.05, POWER), None);
+        let (few, many) =
+            (detectable_shift(5, 5, 0.05, POWER).unwrap(), detectable_shift(20, 20, 0.05, POWER).unwrap());
         assert!(few > 2.0 * many && many > 0.5, "{few} {many}");
     }
 
@@ -99,7 +100,7 @@ mod tests {
     fn figures_needed_find_it() {
         for shift in [0.5, 1.0, 2.0] {
             let needed = figures_needed(shift, 0.05, 4).unwrap();
-            let found = detectable_shift(needed, needed, 0.05).unwrap();
+            let found = detectable_shift(needed, needed, 0.05, POWER).unwrap();
             assert!((found / shift - 1.0).abs() < 0.15, "{needed} figures find {found}, not {shift}");
         }
         assert_eq!(figures_needed(100.0, 0.05, 4), Some(4));

@@ -149,7 +149,8 @@ impl Pairwise {
             baseline: self.other,
             other: self.baseline,
             shift: self.shift.reversed(),
-            relative: self.relative.map(Shift::relative_reversed),
+            // The inverse of what may be nothing has no bound.
+            relative: self.relative.map(Shift::relative_reversed).filter(|shift| shift.interval.high.is_finite()),
             cliffs_delta: -self.cliffs_delta,
             ..self
         }

@@ -32,9 +32,16 @@ impl Shift {
     }
 
     /// The same with an interval that holds 0.
-    pub(super) fn reaching_none(self) -> Self {
-        let interval = Interval { low: self.interval.low.min(0.0), high: self.interval.high.max(0.0), ..self.interval };
-        Self { interval, ..self }
+    #[must_use]
+    pub fn reaching_none(self) -> Self {
+        self.reaching(0.0)
+    }
+
+    /// The same with an interval that holds a value, too.
+    #[must_use]
+    pub fn reaching(self, value: f64) -> Self {
+        let (low, high) = (self.interval.low.min(value), self.interval.high.max(value));
+        Self { interval: Interval { low, high, ..self.interval }, ..self }
     }
 
     /// The same, one of many intervals that hold together with this confidence.

@@ -154,7 +154,8 @@ impl Server {
             }
         }
         let dataset = self.open()?.shown(id).map_err(|error| failed(&error))?;
-        let page = fstone_report::html(&dataset, &Options { published: dataset.run.plan.published.is_some() });
+        let options = Options { published: dataset.run.plan.published.is_some(), ..Options::default() };
+        let page = fstone_report::html(&dataset, &options);
         let mut kept = kept();
         if version.has_settled() && kept.of.as_ref() == Some(&version) {
             if kept.pages.len() == KEPT_PAGES {

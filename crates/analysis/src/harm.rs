@@ -1,0 +1,59 @@
+//! What was lost or damaged: it is worth more than any figure.
+
+use crate::{
+    number::grouped,
+    text::{counted, listing},
+};
+use fstone_model::{Cell, Outcome, Trial, metric::catalog, study::StepAction};
+
+/// The name of the call with which a load checks what it reads against what was written.
+const VERIFY: &str = "verify";
+
+/// What a row's trials lost or damaged, to follow the row's name: "lost 118 of 796 promises after a power cut". `None` if nothing.
+pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
+    let figures = |metric: &'static str| {
+        let steps = trials.iter().flat_map(|trial| &trial.steps).flat_map(|step| &step.figures);
+        steps.filter(move |figure| figure.metric == metric).map(|figure| figure.value)
+    };
+    let mut parts = Vec::new();
+    let lost: f64 = figures(catalog::PROMISES_LOST.name).sum();
+    if lost > 0.0 {
+        let checked: f64 = figures(catalog::PROMISES_CHECKED.name).sum();
+        let of = if checked >= lost { format!(" of {}", grouped(checked, 0)) } else { String::new() };
+        parts.push(format!("lost {}{of} promises after a power cut", grouped(lost, 0)));
+    }
+    // Rounded down: not all is not 100.0 %.
+    let least = |metric: &'static str| figures(metric).min_by(f64::total_cmp).filter(|share| *share < 100.0);
+    let percent = |share: f64| format!("{} %", grouped((share * 10.0).floor() / 10.0, 1));
+    if let Some(share) = least(catalog::STATES_MOUNTED.name) {
+        parts.push(format!(
+            "could be mounted in only {} of the states, and nothing is read in the others",
+            percent(share)
+        ));
+    }
+    if let Some(share) = least(catalog::STATES_CLEAN.name) {
+        parts.push(format!("passed its check in only {} of the states", percent(share)));
+    }
+    let damaged = trials.iter().filter(|trial| has_wrong_data(trial)).count();
+    if damaged > 0 {
+        parts.push(format!("returned wrong data in {}", of_trials(damaged, trials)));
+    }
+    let is_check =
+        |step: &str| cell.steps.iter().any(|of| of.name == step && matches!(of.action, StepAction::Fsck { .. }));
+    let unclean = |trial: &&&Trial| matches!(&trial.outcome, Outcome::Failed(reason) if is_check(&reason.step));
+    let unclean = trials.iter().filter(unclean).count();
+    if unclean > 0 {
+        parts.push(format!("failed its check in {}", of_trials(unclean, trials)));
+    }
+    (!parts.is_empty()).then(|| listing(&parts))
+}
+
+fn has_wrong_data(trial: &Trial) -> bool {
+    let loads = trial.steps.iter().filter_map(|step| step.load.as_deref());
+    let found = loads.flat_map(|load| &load.errors).any(|error| error.call == VERIFY);
+    found || trial.outcome.reason().is_some_and(|reason| reason.words.contains("verify "))
+}
+
+fn of_trials(some: usize, all: &[&Trial]) -> String {
+    format!("{some} of {}", counted(all.len(), "trial"))
+}

@@ -1,0 +1,60 @@
+//! What has no figure, and what weakens the rest.
+
+use super::teller::{MAX_NAMES, Teller};
+use crate::{
+    number::grouped,
+    text::{capitalised, counted, listing},
+};
+
+impl Teller<'_> {
+    /// What did not complete; one sentence.
+    pub(super) fn gaps(&self) -> Option<String> {
+        let analysis = self.analysis;
+        let empty: Vec<usize> = (0..analysis.rows.len()).filter(|row| analysis.rows[*row].word.is_some()).collect();
+        let mut parts = Vec::new();
+        if !empty.is_empty() {
+            let mut words: Vec<(&str, Vec<String>)> = Vec::new();
+            for row in &empty {
+                let (name, word) = (analysis.label_in_words(*row), analysis.rows[*row].word.unwrap_or_default());
+                match words.iter_mut().find(|(known, _)| *known == word) {
+                    Some((_, rows)) => rows.push(name),
+                    None => words.push((word, vec![name])),
+                }
+            }
+            let told: Vec<String> = words
+                .iter()
+                .map(|(word, rows)| {
+                    let names = if rows.len() > MAX_NAMES { format!("{} of them", rows.len()) } else { listing(rows) };
+                    format!("{names} ({word})")
+                })
+                .collect();
+            let (empty, all) = (empty.len(), analysis.rows.len());
+            parts.push(format!("there is no figure for {empty} of {all} rows: {}", listing(&told)));
+        }
+        let partial = analysis.rows.iter().filter(|row| row.completed > 0).map(|row| row.trials.len() - row.completed);
+        let partial: usize = partial.sum();
+        if partial > 0 {
+            parts.push(format!("{} did not complete", counted(partial, "other trial")));
+        }
+        let apart: Vec<String> = analysis.comparisons[self.column]
+            .panels
+            .iter()
+            .flatten()
+            .flat_map(crate::compare::PanelComparison::apart)
+            .map(|row| analysis.label_in_words(row))
+            .collect();
+        if !apart.is_empty() {
+            let names = if apart.len() > MAX_NAMES { counted(apart.len(), "row") } else { listing(&apart) };
+            let verb = if apart.len() == 1 { "shares" } else { "share" };
+            parts.push(format!("{names} {verb} no block with the others, so there is no comparison"));
+        }
+        (!parts.is_empty()).then(|| format!("{}.", capitalised(&parts.join("; "))))
+    }
+
+    pub(super) fn drift(&self) -> Option<String> {
+        let drift = self.analysis.drifts.iter().find(|drift| drift.column == self.column)?;
+        let change = drift.drift.relative_change.unwrap_or(0.0);
+        let percent = grouped(change.abs() * 100.0, usize::from(change.abs() < 0.1));
+        Some(format!("{} drifted by {percent} % over the run.", capitalised(self.header())))
+    }
+}

@@ -1,0 +1,99 @@
+//! What is not known, and what can be known in ten more minutes.
+
+use super::teller::Teller;
+use crate::{compare::PanelComparison, number::grouped, text::counted};
+use fstone_model::units::format_duration;
+use std::time::Duration;
+
+/// Differences of this share are worth finding, unless the study's budget says otherwise.
+const RESOLUTION: f64 = 0.05;
+/// What somebody may be ready to wait.
+const WAIT: Duration = Duration::from_secs(600);
+
+impl Teller<'_> {
+    /// The pairs that are not told apart, how far they may differ, and what more trials would show. `None` when there are no such pairs,
+    /// or when too few trials could have told anything, which has a sentence of its own.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let resolution = self.analysis.dataset.run.plan.budget.map_or(RESOLUTION, |budget| budget.resolution);
+        let panels: Vec<&PanelComparison> = self.analysis.comparisons[self.column].panels.iter().flatten().collect();
+        let pairs: usize = panels.iter().map(|panel| panel.compared_pairs().count()).sum();
+        let (mut open, mut widest, mut fewest, mut rows) = (0, 0.0_f64, usize::MAX, Vec::new());
+        for panel in panels.iter().filter(|panel| !panel.is_powerless()) {
+            for pair in panel.compared_pairs().filter(|pair| !pair.differs) {
+                open += 1;
+                let of_pair = [panel.rows[pair.baseline], panel.rows[pair.other]];
+                let trials = |row: &usize| self.analysis.rows[*row].entries[self.column].values.len();
+                let arms = pair.relative.map(|shift| shift.interval).filter(|interval| interval.low > -1.0);
+                let arms = arms.map(|interval| (interval.high.ln_1p() - interval.low.ln_1p()) / 2.0)?;
+                if arms > resolution.ln_1p() {
+                    rows.extend(of_pair);
+                    widest = widest.max(arms);
+                    fewest = fewest.min(of_pair.iter().map(trials).min().unwrap_or(1));
+                }
+            }
+        }
+        if open == 0 {
+            return None;
+        }
+        let told = match (open, pairs) {
+            (1, 1) => format!("The two rows are not told apart in {}", self.header()),
+            (1, _) => format!("1 of {pairs} pairs is not told apart in {}", self.header()),
+            _ => format!("{open} of {pairs} pairs are not told apart in {}", self.header()),
+        };
+        let (ratio, is) = if open == 1 { ("ratio", "is") } else { ("ratios", "are") };
+        if rows.is_empty() {
+            return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(resolution)));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let block = self.block_time(&rows).max(Duration::from_secs(1));
+        // Intervals narrow with the root of the number of blocks.
+        let after = |blocks: f64| (widest * (fewest as f64 / (fewest as f64 + blocks)).sqrt()).exp_m1();
+        let blocks = (WAIT.as_secs_f64() / block.as_secs_f64()).floor().max(1.0);
+        let time = if block > WAIT { block } else { WAIT };
+        // Fewer blocks do if that is more than it takes.
+        let enough = (fewest as f64 * ((widest / resolution.ln_1p()).powi(2) - 1.0)).ceil().max(1.0);
+        let (blocks, time) = if enough < blocks { (enough, block.mul_f64(enough)) } else { (blocks, time) };
+        Some(format!(
+            "{told}: the {ratio} {is} known to ± {} %, and to ± {} % after {} ({}).",
+            share(widest.exp_m1()),
+            share(after(blocks)),
+            counted(blocks as usize, "more block"),
+            format_duration(rounded(time)),
+        ))
+    }
+
+    /// What one trial of each of these rows took.
+    fn block_time(&self, rows: &[usize]) -> Duration {
+        let of_row = |row: &usize| {
+            let trials = &self.analysis.rows[*row].trials;
+            let sum: u64 = trials.iter().map(|trial| trial.duration_ns).sum();
+            sum / (trials.len() as u64).max(1)
+        };
+        Duration::from_nanos(rows.iter().map(of_row).sum())
+    }
+}
+
+/// A bound in per cent, rounded up: "0.6", "5", "35".
+fn share(bound: f64) -> String {
+    // What rounding adds to a share is not to be rounded up.
+    let percent = 100.0 * bound - 1e-9;
+    if percent > 10.0 {
+        return grouped(percent.ceil(), 0);
+    }
+    let text = grouped((percent * 10.0).ceil() / 10.0, 1);
+    text.trim_end_matches(".0").to_owned()
+}
+
+/// As exact as an estimate deserves.
+fn rounded(time: Duration) -> Duration {
+    let seconds = time.as_secs().max(1);
+    let step = if seconds < 120 {
+        1
+    } else if seconds < 7200 {
+        60
+    } else {
+        3600
+    };
+    Duration::from_secs(seconds.div_ceil(step) * step)
+}
