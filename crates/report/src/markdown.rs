@@ -114,7 +114,7 @@ fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
     let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
     let tail = match entry.half_width() {
         Some(half) => format!("± {}", scale.number(half)),
-        None if entry.counted_nothing() => String::new(),
+        None if entry.values.len() > 1 => String::new(),
         None => "(1 trial)".to_owned(),
     };
     let mark = legend::mark(view, entry);

@@ -3,7 +3,7 @@
 //! Checked against scipy below: `statrs` is used for these alone, because some of its tests return
 //! wrong p-values.
 
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// P(Z ≤ z) of the standard normal; relative error below 1e-10 into the far tail.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
@@ -32,6 +32,14 @@ pub(crate) fn student_two_sided(t: f64, freedom: f64) -> f64 {
     let student = StudentsT::new(0.0, 1.0, freedom)
         .expect("a positive, finite number of degrees of freedom is a valid parameter");
     (2.0 * student.cdf(-t.abs())).min(1.0)
+}
+
+/// P(F ≥ ratio) of Fisher's F; 1 where it has no degrees of freedom, or there is no ratio.
+pub(crate) fn upper_f(ratio: f64, numerator: f64, denominator: f64) -> f64 {
+    if !ratio.is_finite() || ratio <= 0.0 {
+        return 1.0;
+    }
+    FisherSnedecor::new(numerator, denominator).map_or(1.0, |fisher| fisher.sf(ratio))
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ impl Printer<'_> {
                 let Some(mean) = entry.mean() else { return vec![(NOTHING.to_owned(), Style::Dim)] };
                 let tail = match half(entry) {
                     Some(half) => format!(" ± {half:>half_width$}"),
-                    None if entry.counted_nothing() => String::new(),
+                    None if entry.values.len() > 1 => String::new(),
                     None => SINGLE.to_owned(),
                 };
                 let mut parts = vec![(scale.number(mean), Style::Plain), (format!("{tail:>tail_width$}"), Style::Dim)];
