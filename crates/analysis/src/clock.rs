@@ -10,6 +10,16 @@ pub fn is_virtual(dataset: &Dataset) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| cell.kernel.is_exact())
 }
 
+/// Whether there is one trial of each row, in virtual time: its figures are exact for its seed, and nothing is left to test.
+#[must_use]
+pub fn is_one_seed(dataset: &Dataset) -> bool {
+    let mut rows: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.cell).collect();
+    let trials = rows.len();
+    rows.sort_unstable();
+    rows.dedup();
+    is_virtual(dataset) && trials == rows.len()
+}
+
 /// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call"; `None` for real time.
 #[must_use]
 pub fn heading(run: &Run) -> Option<String> {

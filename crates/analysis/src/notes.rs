@@ -1,13 +1,14 @@
 //! Footnotes for what did not complete, and warnings about what did; each said once.
 
 use crate::{
+    clock,
     compare::{ColumnComparison, PanelComparison},
     drift::Drifting,
     number::p_value,
     table::{ColumnView, Row},
     text,
 };
-use fstone_model::Trial;
+use fstone_model::{Dataset, Trial};
 use std::collections::HashMap;
 
 /// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
@@ -162,6 +163,7 @@ fn reason(trial: &Trial) -> Option<(&'static str, String, String, Option<String>
 
 /// The warnings of trials and loads, each once, followed by those of the statistics.
 pub(super) fn warnings(
+    dataset: &Dataset,
     rows: &[Row<'_>],
     columns: &[ColumnView],
     comparisons: &[ColumnComparison],
@@ -196,7 +198,10 @@ pub(super) fn warnings(
         }
     }
     warnings.extend(drift(drifts, columns));
-    warnings.extend(power(rows, comparisons));
+    // One seed in virtual time is exact for it.
+    if !clock::is_one_seed(dataset) {
+        warnings.extend(power(rows, comparisons));
+    }
     warnings.extend(apart(comparisons));
     warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
     warnings

@@ -258,7 +258,7 @@ fn intervals(analysis: &Analysis<'_>) -> Finding {
     if shown.is_empty() {
         return Finding::NotApplicable("no trial completed".to_owned());
     }
-    if clock::is_virtual(analysis.dataset) && analysis.common_count() == Some(1) {
+    if clock::is_one_seed(analysis.dataset) {
         return Finding::NotApplicable("figures are exact for their seed".to_owned());
     }
     let without = shown.iter().filter(|entry| entry.interval.is_none() && !entry.counted_nothing()).count();
@@ -288,7 +288,7 @@ fn intervals(analysis: &Analysis<'_>) -> Finding {
 fn normality(analysis: &Analysis<'_>) -> Finding {
     let by_means: Vec<(usize, &PanelComparison)> =
         compared(analysis).filter(|(_, panel)| panel.comparison.basis == Basis::Means).collect();
-    if by_means.is_empty() {
+    if by_means.is_empty() || clock::is_one_seed(analysis.dataset) {
         return Finding::NotApplicable("nothing rests on normality".to_owned());
     }
     let residuals = |column: usize, panel: &PanelComparison| -> usize {
@@ -345,6 +345,9 @@ fn tests(analysis: &Analysis<'_>) -> Finding {
     }
     if !any {
         return Finding::NotApplicable("there are no two rows to compare".to_owned());
+    }
+    if clock::is_one_seed(analysis.dataset) {
+        return Finding::NotApplicable("figures are exact for their seed".to_owned());
     }
     unless(problems, || {
         "every difference has a p-value over all pairs of its column and an interval that leaves out zero".to_owned()

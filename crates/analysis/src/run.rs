@@ -87,7 +87,7 @@ impl<'a> Analysis<'a> {
             .collect();
         let footnotes = notes::footnotes(&mut rows);
         let drifts = drift::drifts(dataset, &columns, &rows);
-        let mut warnings = notes::warnings(&rows, &columns, &comparisons, &drifts);
+        let mut warnings = notes::warnings(dataset, &rows, &columns, &comparisons, &drifts);
         warnings.extend(served::warnings(dataset, &rows));
         let disturbed = served::disturbed(dataset, &rows);
         let published = Published::of(dataset, &structure, &columns, &rows);

@@ -32,7 +32,8 @@ pub fn interval_name<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) 
 }
 
 const EXACT_CAVEAT: &str = "Changes are relative to the figure before, seed by seed, with the smallest and the largest over the seeds. Virtual time has \
-                            no noise: what differs comes from kernel, tools, load or settings. A rebuilt kernel has another layout in memory, which alone moves most figures by 0.1 to 0.3 %.";
+                            no noise: what differs comes from kernel, tools, load or settings. How far a rebuilt kernel, which has another layout in memory, moves a figure depends on the load: not at all, by 0.3 %, \
+                            or, where the load's course depends on time, by 20 %. Guests with some MiB more or less show it.";
 
 const CAVEAT: &str = "Before and after are medians of trials, and changes are between them, with Hodges–Lehmann intervals. The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";

@@ -5,6 +5,7 @@ use super::{
     words::{amount, amount_against, effect, quoted},
 };
 use crate::{
+    clock,
     compare::PanelComparison,
     number::grouped,
     text::{capitalised, counted, listing},
@@ -55,6 +56,9 @@ impl Teller<'_> {
 
     fn main(&self, panel: &PanelComparison) -> String {
         let rows = panel.together();
+        if panel.is_powerless() && clock::is_one_seed(self.analysis.dataset) {
+            return self.exact(&rows);
+        }
         if panel.is_powerless() {
             return format!(
                 "In {}, {} a row cannot show which of the {} rows differ ({}){}.",
@@ -106,6 +110,26 @@ impl Teller<'_> {
             text.push_str(&format!(" ({})", self.value(worst)));
         }
         format!("{text}.")
+    }
+
+    /// One seed in virtual time: figures are exact for it, and no test says more.
+    fn exact(&self, rows: &[usize]) -> String {
+        let (best, worst) = (rows[0], rows[rows.len() - 1]);
+        let header = self.header();
+        let same: Vec<usize> = rows.iter().copied().filter(|row| self.value(*row) == self.value(best)).collect();
+        if same.len() == rows.len() {
+            return format!("In {header}, all {} rows have {}, exact for this seed.", rows.len(), self.value(best));
+        }
+        let verb = if same.len() == 1 { "is" } else { "are" };
+        format!(
+            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed.",
+            self.names(&same),
+            self.best_word(),
+            self.value(best),
+            self.name(worst),
+            self.worst_word(),
+            self.value(worst),
+        )
     }
 
     /// Rows that differ, but none from the best.

@@ -6,6 +6,7 @@ use super::{
     words::{amount_against, quoted, span},
 };
 use crate::{
+    clock,
     compare::PanelComparison,
     text::{counted, line, listing},
 };
@@ -84,6 +85,10 @@ impl Teller<'_> {
     fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
             let leaders = self.leaders(compared, &|panel| Some(self.name(panel.together()[0])));
+            if clock::is_one_seed(self.analysis.dataset) {
+                let leads = listing(&self.leads(&leaders, compared.len()));
+                return format!("In {}, {} is {leads}, exact for this seed.", self.header(), self.best_word());
+            }
             return format!(
                 "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
                 self.header(),

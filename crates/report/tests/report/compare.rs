@@ -370,6 +370,16 @@ fn in_virtual_time_one_seed_is_enough_and_several_are_paired() {
     let [before, after] =
         [run(3, 3, 0.2, &|_, _| 1.0), run(3, 3, 0.2, &slower)].map(|run| in_virtual_time(run, "2 us"));
     assert_eq!(verdicts(&before, &after)[0], Verdict::Regression);
+    // The report of one seed speaks of exact figures only: no test, and no rule that is broken for want of one.
+    let analysis = Analysis::of(&exact[0]);
+    let told = analysis.sentences().join(" ");
+    assert!(told.contains("exact for this seed") && !told.contains("cannot show"), "{told}");
+    assert!(
+        !analysis.warnings.iter().any(|warning| warning.text.contains("no test can tell")),
+        "{:?}",
+        analysis.warnings
+    );
+    assert!(analysis.rules().iter().all(|rule| !rule.is_broken()), "{}", analysis.rules_in_words());
     // Without a seed in common they are two samples like any others.
     let mut others = after;
     for trial in &mut others.trials {
