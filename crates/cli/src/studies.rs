@@ -2,7 +2,7 @@
 
 use fstone_files::read_text;
 use fstone_formats::{
-    diagnostic::{Diagnostics, Source},
+    diagnostic::{Diagnostics, Source, closest},
     study::{self, Overrides},
 };
 use fstone_model::Plan;
@@ -126,6 +126,12 @@ impl std::fmt::Display for FindError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotBuiltIn { name, known } => {
+                if let Some(meant) = closest(name, names()) {
+                    return write!(
+                        f,
+                        "there is no built-in study {name:?}; did you mean {meant}? `fstone list studies` lists all"
+                    );
+                }
                 write!(
                     f,
                     "there is no built-in study {name:?}; there are {known}. A file of your own is named by its path: ./{name}.toml"

@@ -59,7 +59,7 @@ pub(crate) enum Format {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
-    /// What to list. Default: both
+    /// What to list. Default: all
     pub(crate) what: Option<ListWhat>,
 }
 
@@ -67,6 +67,7 @@ pub(crate) struct ListArguments {
 pub(crate) enum ListWhat {
     Studies,
     Runs,
+    Baselines,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `fstone list`: built-in studies, and the runs in the store.
+//! `fstone list`: built-in studies, and the runs and baselines in the store.
 
 use super::{Context, RunState, repeats};
 use crate::{
@@ -14,7 +14,8 @@ use std::fmt::Write as _;
 
 pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResult {
     let mut text = String::new();
-    if arguments.what != Some(ListWhat::Runs) {
+    let wanted = |what| arguments.what.is_none_or(|only| only == what);
+    if wanted(ListWhat::Studies) {
         text.push_str("Studies (fstone run NAME [--quick]):\n");
         let width = studies::names().map(str::len).max().unwrap_or_default();
         for name in studies::names() {
@@ -28,7 +29,7 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "  {:<width$} full: {}; --quick: {}", "", extent(&full), extent(&quick));
         }
     }
-    if arguments.what != Some(ListWhat::Studies) {
+    if wanted(ListWhat::Runs) {
         if !text.is_empty() {
             text.push('\n');
         }
@@ -53,6 +54,24 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
                     format!("  {:>4}  {started:<20}  {study:<16}  {state:<10}  {:>6}  {note}", run.id, run.trials);
                 let _ = writeln!(text, "{}", text::line(line.trim_end()));
             }
+        }
+    }
+    if wanted(ListWhat::Baselines) {
+        let baselines = match context.read_store()? {
+            Some(store) => store.baselines().or_exit(Exit::LabFailed)?,
+            None => Vec::new(),
+        };
+        // Without any they are news only to those who ask.
+        if arguments.what.is_some() && baselines.is_empty() {
+            let _ = writeln!(text, "No baselines yet in {}.", context.store.display());
+        }
+        if !baselines.is_empty() {
+            text.push_str(if text.is_empty() { "" } else { "\n" });
+            let _ = writeln!(text, "Baselines (fstone compare --baseline NAME RUN):");
+        }
+        for baseline in baselines {
+            let (run, saved) = (baseline.run, utc(baseline.saved_unix_ns));
+            let _ = writeln!(text, "  run {run:>4}  saved {saved}  {}", text::line(&baseline.name));
         }
     }
     terminal::print(&text);
