@@ -42,6 +42,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("sandbox/src/kernel/identity.rs", OWN),
     ("sandbox/src/kernel/store.rs", OWN),
     ("sandbox/src/kernel/unpacked.rs", OWN),
+    ("sandbox/src/process/rights.rs", KERNEL),
     ("sandbox/src/qemu/initramfs.rs", OWN),
     ("sandbox/src/qemu/mod.rs", OWN),
     ("sandbox/src/qemu/modules.rs", OWN),
