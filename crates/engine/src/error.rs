@@ -31,8 +31,7 @@ pub enum LoadError {
     },
     /// A fileset's directory holds files that fstone did not make.
     #[error(
-        "fileset {fileset:?}: {path} holds what fstone did not make: {}; name an empty directory, or say --overwrite where \
-         files of the fileset's names may go",
+        "fileset {fileset:?}: {path} holds what fstone did not make: {}; {cure}",
         listed(.names)
     )]
     InTheWay {
@@ -42,6 +41,8 @@ pub enum LoadError {
         path: PathBuf,
         /// What is in it, those first that the fileset would replace.
         names: Vec<String>,
+        /// What to do about it.
+        cure: &'static str,
     },
     /// A fileset that has to be there is not as it should be.
     #[error("fileset {fileset:?}: {path} {problem}; prepare the files first")]

@@ -85,11 +85,17 @@ pub enum Ownership {
     Overwrite,
     /// The load's own, made for it alone. No mark is looked for or left.
     Own,
-    /// As the load's format has it, which has a rule of its own, as FFSB and sysbench have. No mark is looked for or left,
-    /// directories may be anywhere, and links are followed. All others stay below the load's directory.
+    /// As with [`Self::Marked`] or, to `overwrite`, [`Self::Overwrite`], but directories may be anywhere and links are followed, as with FFSB. But
+    /// for the following two, all others stay below the load's directory.
+    Anywhere {
+        /// Whether what is in the way may go.
+        overwrite: bool,
+    },
+    /// Anybody's, as are files in them, and directories may be anywhere and links are followed, as with sysbench. No mark is looked for or left.
+    /// The load has the very files that it names. Those to be reused stay as they are, whatever their size; those that it makes
+    /// anew are replaced.
     AsWritten,
-    /// The same, but the load has the very files that it names and no others, as with fio: what else has a name of that form
-    /// stays, and so does whatever is no regular file. Of those to be reused each stays that is large enough.
+    /// The same, but no file is replaced in which there is something, as with fio.
     ByName,
     /// Somebody else's, and the load's one file is a block device in it, which the caller keeps from all others. Nothing is
     /// made and nothing removed: the device is read and overwritten where it is.
@@ -99,7 +105,17 @@ pub enum Ownership {
 impl Ownership {
     /// Whether directories may be anywhere, and links are followed.
     pub(crate) const fn is_as_written(self) -> bool {
+        matches!(self, Self::Anywhere { .. } | Self::AsWritten | Self::ByName)
+    }
+
+    /// Whether files that are there may be anybody's.
+    pub(crate) const fn is_of_anybody(self) -> bool {
         matches!(self, Self::AsWritten | Self::ByName)
+    }
+
+    /// Whether what is in the way of the load may go.
+    pub(crate) const fn overwrites(self) -> bool {
+        matches!(self, Self::Overwrite | Self::Anywhere { overwrite: true })
     }
 }
 

@@ -65,6 +65,9 @@ pub(crate) struct FfsbArguments {
     /// Seconds to run (4.x profiles expect it here)
     #[arg(value_name = "SECONDS", value_parser = parse_number)]
     pub(crate) seconds: Option<u64>,
+    /// Replace files that have the load's names in a directory that fstone did not make
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     /// The seed of all random streams
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,

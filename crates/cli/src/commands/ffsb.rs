@@ -35,8 +35,13 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     }
     let workload = profile.workload(Placement::AsWritten);
     terminal::print(&ffsb::header(&profile));
-    // As in FFSB: files of its names in its directories are removed. Locations are absolute or relative to the current directory, as in FFSB.
-    let report = load::run(&workload, Path::new("."), arguments.seed, true, Ownership::AsWritten)?;
+    // FFSB removes whatever is in its directories. fstone takes only those that are empty, or its own. Locations are absolute or relative to
+    // the current directory, as in FFSB.
+    let ownership = Ownership::Anywhere { overwrite: arguments.overwrite };
+    let report = load::run(&workload, Path::new("."), arguments.seed, true, ownership)?;
+    for warning in &report.warnings {
+        terminal::tell(&format!("warning: {warning}\n"));
+    }
     terminal::print(&ffsb::print(&profile, &report));
     Ok(load::exit_of(&report))
 }

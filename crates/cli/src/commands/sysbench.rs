@@ -39,11 +39,11 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
         Command::Prepare => {
             terminal::print(&sysbench::header(&fileio));
             for name in fileio.file_names() {
-                let kept = std::fs::metadata(&name).is_ok_and(|file| file.len() >= fileio.file_bytes);
-                terminal::print(&sysbench::preparing(&name, kept));
+                let there = std::fs::metadata(&name).ok().map(|file| file.len());
+                terminal::print(&sysbench::preparing(&name, there, fileio.file_bytes));
             }
             let made = fstone_engine::prepare(&fileio.workload(), directory, &options).map_err(load::failure)?;
-            terminal::print(&sysbench::prepared(made.bytes, made.elapsed));
+            terminal::print(&sysbench::prepared(made.written_bytes, made.elapsed));
             Ok(Exit::Success)
         }
         Command::Cleanup => {

@@ -2,6 +2,7 @@
 
 use super::beneath::{self, Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
+use super::fate::Fate;
 use super::told::Told;
 use super::{Files, PathBuffer, Sizes};
 use crate::data::{Depot, Destination};
@@ -11,7 +12,7 @@ use crate::options::{Ownership, RunOptions};
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,6 +25,8 @@ const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
 const UTILIZATION_STEP_FILES: u64 = 256;
 /// Size of writes when the workload does not say.
 const DEFAULT_BLOCK_BYTES: u64 = 64 << 10;
+/// Names of a fileset that are looked for one by one.
+const MANY_NAMES: u64 = 1024;
 /// Largest write.
 pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
 
@@ -44,6 +47,8 @@ pub(crate) struct Site<'a> {
     pub(crate) metadata: bool,
     /// Whether the load changes anything about the fileset.
     pub(crate) changes: bool,
+    /// Whether it is made for its own sake, and not for a load.
+    pub(crate) prepares: bool,
     /// Whether its directories are everybody's, and another rank has made them.
     pub(crate) directories_made: bool,
     /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and nobody
@@ -73,12 +78,17 @@ pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
 #[derive(Clone, Copy)]
 struct Planned {
     size: u64,
-    /// Whether what has its name stays as it is.
-    stays: bool,
+    /// What becomes of what has its name, if anything has.
+    fate: Option<Fate>,
 }
 
-fn is_regular(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+/// What building a fileset came to.
+#[derive(Debug, Default)]
+pub(crate) struct Built {
+    /// Bytes that were written to its files.
+    pub(crate) written_bytes: u64,
+    /// What the user should know.
+    pub(crate) warnings: Vec<String>,
 }
 
 struct Builder<'a> {
@@ -88,6 +98,7 @@ struct Builder<'a> {
     told: Told<'a>,
     files: u64,
     bytes: u64,
+    built: Built,
 }
 
 /// Looks for what would keep [`build`] from a fileset of a load that owns names, and changes nothing. Such a load can remove
@@ -95,10 +106,10 @@ struct Builder<'a> {
 pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
     let builder = Builder::new(files, site);
     let there = matches!(files.spec.existing, Existing::Require | Existing::Assume);
-    if !site.real || !builder.by_name() || there {
+    if !site.real || !builder.of_anybody() || there {
         return Ok(());
     }
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, &builder.root, flags, Mode::empty()) {
         Ok(directory) => builder.planned(files, directory.as_fd()).map(drop),
         Err(Errno::NOENT) => Ok(()),
@@ -107,61 +118,70 @@ pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
 }
 
 /// Brings a fileset into being as its specification says.
-pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<Built, LoadError> {
     let mut builder = Builder::new(files, site);
-    if !site.real {
-        return builder.pretend(files);
-    }
-    if site.options.ownership == Ownership::Device {
-        return builder.device(files);
-    }
-    if !site.options.ownership.is_as_written() && !files.spec.stays_below() {
-        let what = format!("has fileset {:?} in {:?}, out of the load's directory", builder.name, files.spec.directory);
-        return Err(LoadError::Unsupported { what });
-    }
-    files.found = matches!(files.spec.existing, Existing::Assume | Existing::Require);
-    if files.spec.existing == Existing::Assume {
-        visit(files, site)?;
-        if site.changes {
-            builder.claim_once(files)?;
-            builder.stays_below(files, true)?;
+    builder.build(files)?;
+    Ok(builder.built)
+}
+
+impl Builder<'_> {
+    fn build(&mut self, files: &mut Files) -> Result<(), LoadError> {
+        let site = self.site;
+        if !site.real {
+            return self.pretend(files);
         }
-        return builder.pretend(files);
-    }
-    files.directory = Some(builder.open_directory(&files.spec.directory)?);
-    let mut metadata = None;
-    if site.metadata {
-        let name = files.spec.metadata_directory();
-        let path = site.directory.join(&name);
-        let directory = builder.open_directory(&name)?;
-        let held = Held { directory: directory.as_fd(), path: &path };
-        builder.claim(held, files)?;
-        held.remove_ours(&files.layout).map_err(|failure| builder.failure(failure))?;
-        metadata = Some(directory);
-    }
-    files.metadata = metadata;
-    let existing = files.spec.existing;
-    // Files that are only read may be anybody's.
-    if existing != Existing::Require || site.changes {
-        builder.claim_once(files)?;
-    }
-    match existing {
-        Existing::Require if site.changes => {
-            builder.stays_below(files, true)?;
-            builder.require(files)
+        if site.options.ownership == Ownership::Device {
+            return self.device(files);
         }
-        Existing::Require => builder.require(files),
+        if !site.options.ownership.is_as_written() && !files.spec.stays_below() {
+            let what =
+                format!("has fileset {:?} in {:?}, out of the load's directory", self.name, files.spec.directory);
+            return Err(LoadError::Unsupported { what });
+        }
+        files.found = matches!(files.spec.existing, Existing::Assume | Existing::Require);
+        if files.spec.existing == Existing::Assume {
+            visit(files, site)?;
+            if site.changes {
+                self.claim_once(files)?;
+                self.stays_below(files, true)?;
+            }
+            return self.pretend(files);
+        }
+        files.directory = Some(self.open_directory(&files.spec.directory)?);
+        let mut metadata = None;
+        if site.metadata {
+            let name = files.spec.metadata_directory();
+            let path = site.directory.join(&name);
+            let directory = self.open_directory(&name)?;
+            let held = Held { directory: directory.as_fd(), path: &path };
+            self.claim(held, files)?;
+            held.remove_ours(&files.layout).map_err(|failure| self.failure(failure))?;
+            metadata = Some(directory);
+        }
+        files.metadata = metadata;
+        let existing = files.spec.existing;
         // Directories that come and go are made anew.
-        Existing::Reuse
-            if !builder.by_name()
-                && files.spec.leaf_directories == 0
-                && builder.stays_below(files, false)?
-                && builder.adopt(files)? =>
-        {
-            files.found = true;
-            Ok(())
+        let adopts = existing == Existing::Reuse && !self.of_anybody() && files.spec.leaf_directories == 0;
+        // Files that are only read may be anybody's.
+        if !site.changes && existing == Existing::Require {
+            return self.require(files);
         }
-        Existing::Reuse | Existing::Rebuild | Existing::Assume => builder.rebuild(files),
+        if !site.changes && adopts && self.adopt(files)? {
+            files.found = true;
+            return Ok(());
+        }
+        self.claim_once(files)?;
+        match existing {
+            Existing::Require => {
+                self.stays_below(files, true)?;
+                self.require(files)
+            }
+            Existing::Reuse if adopts && self.stays_below(files, false)? && self.adopt(files)? => {
+                files.found = true;
+                Ok(())
+            }
+            Existing::Reuse | Existing::Rebuild | Existing::Assume => self.rebuild(files),
+        }
     }
 }
 
@@ -207,6 +227,7 @@ impl<'a> Builder<'a> {
             told: Told::new(site.options),
             files: 0,
             bytes: 0,
+            built: Built::default(),
         }
     }
 
@@ -229,7 +250,11 @@ impl<'a> Builder<'a> {
     }
 
     fn in_the_way(&self, path: &Path, names: Vec<String>) -> LoadError {
-        LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names }
+        let cure = match self.of_anybody() {
+            true => "remove it, or have the load use another name",
+            false => "name an empty directory, or say --overwrite where files of the fileset's names may go",
+        };
+        LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names, cure }
     }
 
     fn failure(&self, (call, path, errno): Failure) -> LoadError {
@@ -315,20 +340,23 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn by_name(&self) -> bool {
-        self.site.options.ownership == Ownership::ByName
+    fn of_anybody(&self) -> bool {
+        self.site.options.ownership.is_of_anybody()
     }
 
-    /// The files that a load names, in their order: how large each is to be, and whether what has its name stays as it is.
-    /// Of files to be reused those stay that are large enough. What has such a name, does not stay and is no regular file
-    /// is in the way; so is a file with something in it that was not to be reused. Changes nothing.
+    /// The files that a load names where they may be anybody's, in their order: how large each is to be, and what becomes of what has its
+    /// name; none if nothing has. Changes nothing.
     fn planned(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<Planned>, LoadError> {
         let Amount::Files(count) = files.spec.amount else {
             let what = format!("has fileset {:?}, whose files cannot be named before they are made", self.name);
             return Err(LoadError::Unsupported { what });
         };
+        // One look at the directory in place of one at each of many names, which may be a test's and not yet be known to any cache.
+        let looks_at_once = count > MANY_NAMES || self.site.options.ownership == Ownership::AsWritten;
+        if looks_at_once && !self.has_names(files, directory)? {
+            return Ok(Vec::new());
+        }
         let present = Self::present(&files.spec, count);
-        let reuse = files.spec.existing == Existing::Reuse;
         let mut random = self.sizes();
         let mut path = PathBuffer::default();
         let mut planned = Vec::new();
@@ -337,40 +365,55 @@ impl<'a> Builder<'a> {
                 self.told.goes_on()?;
             }
             files.layout.file(&mut path, file as u32, false);
-            let size = if file < present { files.sizes.draw(&mut random) } else { 0 };
-            let stays = reuse && file < present && self.is_there(directory, &path, size)?;
-            if !stays {
-                self.may_go(directory, &path, reuse)?;
-            }
-            planned.push(Planned { size, stays });
+            // What comes into being later is not there at the start.
+            let (size, existing) = match file < present {
+                true => (files.sizes.draw(&mut random), files.spec.existing),
+                false => (0, Existing::Rebuild),
+            };
+            planned.push(Planned { size, fate: self.fate(directory, &path, size, existing)? });
         }
         Ok(planned)
     }
 
-    /// Whether there is a regular file, perhaps by a link, that is at least so large.
-    fn is_there(&self, directory: BorrowedFd<'_>, path: &PathBuffer, size: u64) -> Result<bool, LoadError> {
-        match kernel::stat(directory, path.as_c()) {
-            Ok(stat) => Ok(is_regular(&stat) && stat.st_size as u64 >= size),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-            Err(errno) => Err(self.refused("stat", path, errno)),
+    /// Whether anything in the fileset's directory has a name of its own.
+    fn has_names(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<bool, LoadError> {
+        for entry in (Held { directory, path: &self.root }).entries().map_err(|failure| self.failure(failure))? {
+            let (name, kind) = entry.map_err(|failure| self.failure(failure))?;
+            if files.layout.is_ours(name.to_bytes(), kind.is_dir()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What becomes of what has a name, if anything has. What is in the way is an error.
+    fn fate(
+        &self,
+        directory: BorrowedFd<'_>,
+        path: &PathBuffer,
+        size: u64,
+        existing: Existing,
+    ) -> Result<Option<Fate>, LoadError> {
+        let entry = match kernel::lstat(directory, path.as_c()) {
+            Ok(entry) => entry,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+            Err(errno) => return Err(self.refused("lstat", path, errno)),
+        };
+        let target = match kernel::stat(directory, path.as_c()) {
+            Ok(target) => Some(target),
+            Err(Errno::NOENT | Errno::NOTDIR) => None,
+            Err(errno) => return Err(self.refused("stat", path, errno)),
+        };
+        match Fate::of(&entry, target.as_ref(), size, existing, &self.site) {
+            Fate::InTheWay(problem) => Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())])),
+            fate => Ok(Some(fate)),
         }
     }
 
-    /// Refuses to replace what is no regular file, and a file that has something in it unless it was made to be replaced.
-    fn may_go(&self, directory: BorrowedFd<'_>, path: &PathBuffer, full: bool) -> Result<(), LoadError> {
-        let problem = match kernel::lstat(directory, path.as_c()) {
-            Ok(stat) if !is_regular(&stat) => "no regular file",
-            Ok(stat) if !full && stat.st_size > 0 => "not empty",
-            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(self.refused("lstat", path, errno)),
-        };
-        Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())]))
-    }
-
-    /// Removes the files that a load names, but for those that stay.
+    /// Removes the files that a load names and makes anew.
     fn remove_named(&self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
-        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| !planned.stays) {
+        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| planned.fate == Some(Fate::Goes)) {
             files.layout.file(&mut path, file as u32, false);
             match kernel::unlink(files.directory(), path.as_c()) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -380,11 +423,38 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Makes every file anew. Of a load that owns names, files that [`Self::planned`] says stay are left alone.
+    /// Warns of files that stay and are shorter than the load would have made them.
+    fn warn_of_short(&mut self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
+        let mut path = PathBuffer::default();
+        let (mut first, mut more) = (None, 0u64);
+        for (file, Planned { size, fate }) in planned.iter().enumerate() {
+            if *fate != Some(Fate::Stays) || *size == 0 {
+                continue;
+            }
+            files.layout.file(&mut path, file as u32, false);
+            let has = kernel::stat(files.directory(), path.as_c()).map_or(u64::MAX, |stat| stat.st_size as u64);
+            match first {
+                _ if has >= *size => {}
+                None => first = Some(format!("{} has {has} bytes, and the load would use {size}", path.shown())),
+                Some(_) => more += 1,
+            }
+        }
+        if let Some(first) = first {
+            let more = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
+            self.built.warnings.push(format!(
+                "{first}{more}. It was there before the load, which does not lengthen or replace it: a read beyond its end fails. \
+                 Remove it to have it made anew"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes every file, but for those that [`Fate::of`] says stay.
     fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
-        let planned = if self.by_name() {
+        let planned = if self.of_anybody() {
             let planned = self.planned(files, files.directory())?;
             self.remove_named(files, &planned)?;
+            self.warn_of_short(files, &planned)?;
             planned
         } else {
             if !self.site.directories_made {
@@ -398,7 +468,7 @@ impl<'a> Builder<'a> {
         self.leaves(files, |path| {
             match mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777)) {
                 // Whose load owns names uses what is there.
-                Err(Errno::EXIST) if self.by_name() && files.spec.existing == Existing::Reuse => Ok(()),
+                Err(Errno::EXIST) if self.of_anybody() && files.spec.existing == Existing::Reuse => Ok(()),
                 made => made.map_err(|errno| self.refused("mkdir", path, errno)),
             }
         })?;
@@ -424,13 +494,13 @@ impl<'a> Builder<'a> {
                 return Ok(());
             }
             let file = files.table.begin_create().ok_or_else(|| too_many(&self.name))?;
-            let Planned { size, stays } = planned
+            let Planned { size, fate } = planned
                 .get(file as usize)
                 .copied()
-                .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), stays: false });
-            if !stays {
+                .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), fate: None });
+            if fate != Some(Fate::Stays) {
                 files.layout.file(&mut path, file, false);
-                self.make(files, file, size, &path, &mut source)?;
+                self.make(files, file, Planned { size, fate }, &path, &mut source)?;
             }
             files.table.finish_create(file, size);
             self.files += 1;
@@ -445,7 +515,7 @@ impl<'a> Builder<'a> {
         let started = Instant::now();
         for directory in files.layout.all_directories() {
             match mkdirat(files.directory(), &directory, Mode::from_raw_mode(0o777)) {
-                Err(errno) if !(self.by_name() && errno == Errno::EXIST) => {
+                Err(errno) if !(self.of_anybody() && errno == Errno::EXIST) => {
                     return Err(self.failure(("mkdir", self.root.join(directory), errno)));
                 }
                 _ => self.told.one_directory(self.files, self.bytes)?,
@@ -469,17 +539,23 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Makes a file, or writes what is missing of one.
     fn make(
         &mut self,
         files: &Files,
         file: u32,
-        size: u64,
+        Planned { size, fate }: Planned,
         path: &PathBuffer,
         source: &mut crate::data::Source<'_>,
     ) -> Result<(), LoadError> {
-        let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW;
-        let fd =
-            kernel::open(files.directory(), path.as_c(), flags).map_err(|errno| self.refused("open", path, errno))?;
+        let (from, how) = match fate {
+            Some(Fate::Lengthened(from)) => (from, OFlags::empty()),
+            // What was to go is gone, and what has come since is somebody's.
+            _ if self.of_anybody() => (0, OFlags::CREATE | OFlags::EXCL),
+            _ => (0, OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW),
+        };
+        let fd = kernel::open(files.directory(), path.as_c(), OFlags::WRONLY | how)
+            .map_err(|errno| self.refused("open", path, errno))?;
         let block = match files.spec.build_block_bytes {
             0 => DEFAULT_BLOCK_BYTES,
             block => block.min(MAX_BLOCK_BYTES),
@@ -495,7 +571,7 @@ impl<'a> Builder<'a> {
                 }
                 return kernel::truncate(fd, size).map_err(|errno| ("ftruncate", errno));
             }
-            let mut offset = 0;
+            let mut offset = from;
             while offset < size {
                 let length = block.min(size - offset);
                 let destination = Destination { file: name, offset };
@@ -518,10 +594,18 @@ impl<'a> Builder<'a> {
         };
         let outcome = filled();
         let closed = kernel::close(fd).map_err(|errno| ("close", errno));
-        match outcome.and(closed) {
+        let made = outcome.and(closed);
+        if made.is_err() && from == 0 && self.of_anybody() {
+            // A part of a file is in the way of the next load, which would not know who made it.
+            let _ = kernel::unlink(files.directory(), path.as_c());
+        }
+        match made {
             Err((_, Errno::CANCELED)) => self.told.goes_on(),
             Err((call, errno)) => Err(self.refused(call, path, errno)),
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.built.written_bytes += if files.spec.fill { size - from } else { 0 };
+                Ok(())
+            }
         }
     }
 

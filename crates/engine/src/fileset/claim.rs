@@ -39,7 +39,7 @@ impl From<Failure> for Refusal {
 
 /// Takes a directory for the files of a layout.
 pub(super) fn claim(held: Held<'_>, layout: &Layout, ownership: Ownership) -> Result<(), Refusal> {
-    if ownership == Ownership::Own || ownership.is_as_written() {
+    if ownership == Ownership::Own || ownership.is_of_anybody() {
         return Ok(());
     }
     let mark = read_mark(held)?;
@@ -49,7 +49,7 @@ pub(super) fn claim(held: Held<'_>, layout: &Layout, ownership: Ownership) -> Re
     }
     // A marked directory has other filesets in it, whose names are not this one's.
     let mut names = others(held, layout, mark.is_some())?;
-    if !names.is_empty() && ownership == Ownership::Marked {
+    if !names.is_empty() && !ownership.overwrites() {
         names.sort();
         return Err(Refusal::InTheWay(names.into_iter().map(|(_, name)| name).collect()));
     }

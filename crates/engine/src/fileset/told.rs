@@ -32,7 +32,7 @@ impl<'a> Told<'a> {
     /// Heeds cancellation, and the end of the load of all ranks.
     pub(super) fn goes_on(&self) -> Result<(), LoadError> {
         if self.options.cancel.load(Ordering::Relaxed) {
-            return Err(LoadError::Interrupted);
+            return Err(LoadError::Interrupted(None));
         }
         if self.options.observer.peers().is_some_and(Peers::parted) { Err(LoadError::Parted) } else { Ok(()) }
     }

@@ -2,7 +2,7 @@
 
 use crate::error::LoadError;
 use crate::fileset::Files;
-use crate::fileset::build::{self, Site};
+use crate::fileset::build::{self, Built, Site};
 use crate::peers::{Parted, Peers};
 use fstone_model::workload::{Fileset, Sharing};
 
@@ -21,32 +21,28 @@ pub(super) fn unreadable(fileset: &Fileset) -> LoadError {
 
 /// Builds a fileset as its rank does: what all have in common is made by rank 0, and a directory that all have in common is marked by
 /// it before others look.
-pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Result<(), LoadError> {
+pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Result<Built, LoadError> {
     let first = peers.rank() == 0;
     match files.spec.ranks {
         Sharing::Private => build::build(files, site),
         Sharing::Names => {
+            let mut built = Built::default();
             match (first, site.at_once) {
                 (true, true) => build::enter(files, site)?,
-                (true, false) => build::build(files, site)?,
+                (true, false) => built = build::build(files, site)?,
                 (false, _) => {}
             }
             peers.meet()?;
-            if first && !site.at_once { Ok(()) } else { build::build(files, site) }
+            if first && !site.at_once { Ok(built) } else { build::build(files, site) }
         }
         Sharing::Shared | Sharing::Regions => {
-            let made = if first {
-                build::build(files, site)?;
-                Some(files.snapshot())
-            } else {
-                None
-            };
-            let told = peers.share(made)?;
-            if first {
-                return Ok(());
+            let built = if first { build::build(files, site)? } else { Built::default() };
+            let told = peers.share(first.then(|| files.snapshot()))?;
+            if !first {
+                build::visit(files, site)?;
+                files.restore(&told).ok_or_else(|| unreadable(&files.spec))?;
             }
-            build::visit(files, site)?;
-            files.restore(&told).ok_or_else(|| unreadable(&files.spec))
+            Ok(built)
         }
     }
 }

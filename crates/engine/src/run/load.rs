@@ -18,6 +18,8 @@ pub struct Prepared {
     pub files: u64,
     /// Sum of their sizes.
     pub bytes: u64,
+    /// Bytes of these that were written now.
+    pub written_bytes: u64,
     /// Time it took, making them durable included.
     pub elapsed: Duration,
 }
@@ -113,8 +115,10 @@ pub fn prepare(workload: &Workload, directory: &Path, options: &RunOptions<'_>) 
     checked(workload, options)?;
     let started = Instant::now();
     let mut running = Running::new(workload, directory, options)?;
+    running.prepares = true;
     running.build(&|_| true)?;
     Ok(Prepared {
+        written_bytes: running.written_bytes,
         files: running.files.iter().map(|files| files.table.live()).sum(),
         bytes: running.files.iter().map(|files| files.table.total_bytes()).sum(),
         elapsed: started.elapsed(),

@@ -54,6 +54,10 @@ pub(super) struct Running<'a> {
     /// What all phases do to each fileset.
     uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
+    /// Bytes that were written to make files.
+    pub(super) written_bytes: u64,
+    /// Whether files are made for their own sake.
+    pub(super) prepares: bool,
     pub(super) collector: Collector,
     pub(super) touched: Touched,
     /// The filesets as the first measured phase found them, for the null engine; `None` before it.
@@ -153,6 +157,8 @@ impl<'a> Running<'a> {
             written,
             uses: Uses::of(&workload),
             built: vec![false; files.len()],
+            written_bytes: 0,
+            prepares: false,
             touched: Touched::nothing(files.len()),
             pretended: None,
             files,
@@ -206,7 +212,9 @@ impl<'a> Running<'a> {
                 witness.changed(begun, Change::Remade { below: root.to_string_lossy().into() });
                 roots.push(root);
             }
-            built?;
+            let built = built?;
+            self.report.warnings.extend(built.warnings);
+            self.written_bytes += built.written_bytes;
             self.built[index] = true;
             any = true;
         }
@@ -232,8 +240,7 @@ impl<'a> Running<'a> {
     pub(super) fn site(&self, index: usize) -> Site<'_> {
         let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
         let common = written.has_common_directories();
-        let unasked =
-            matches!(ownership, Ownership::Own | Ownership::AsWritten) && written.existing == Existing::Rebuild;
+        let unasked = ownership == Ownership::Own && written.existing == Existing::Rebuild;
         Site {
             directory: self.directory,
             depot: &self.depot,
@@ -242,6 +249,7 @@ impl<'a> Running<'a> {
             real: self.real(),
             metadata: self.uses[index].metadata,
             changes: self.uses[index].changes,
+            prepares: self.prepares,
             directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0) && common,
             at_once: self.real() && unasked && !common,
         }

@@ -187,8 +187,8 @@ fn a_load_that_owns_names_takes_no_other_file_of_that_form() {
     load.filesets[0].amount = Amount::Files(2);
     load.filesets[0].existing = Existing::Reuse;
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
-    assert_eq!(std::fs::metadata(path("file0")).expect("made").len(), 4096, "it was too small");
-    for name in ["file7", "file0.r", "file0042"] {
+    assert_eq!(std::fs::metadata(path("file1")).expect("made").len(), 4096, "it was missing");
+    for name in ["file0", "file7", "file0.r", "file0042"] {
         assert_eq!(std::fs::read(path(name)).expect("it stays"), b"somebody's", "{name}");
     }
     // What is large enough is used as it is, also where there are more of them.
@@ -203,9 +203,9 @@ fn a_load_that_owns_names_takes_no_other_file_of_that_form() {
     assert!(path("file0").symlink_metadata().is_ok());
 }
 
-/// fio keeps each file that is large enough, whatever becomes of the others.
+/// Each file that is there is kept, whatever becomes of the others. One that is too short is warned of, and reads fail behind its end.
 #[test]
-fn a_load_that_owns_names_keeps_each_file_that_is_large_enough() {
+fn a_load_that_owns_names_keeps_each_file_that_is_there() {
     let directory = on_disk();
     let path = |number: u64| directory.path().join(format!("file{number}"));
     let mine: Vec<u8> = (0..2 << 20).map(|byte| (byte % 251) as u8).collect();
@@ -217,13 +217,18 @@ fn a_load_that_owns_names_keeps_each_file_that_is_large_enough() {
     load.filesets[0].amount = Amount::Files(5);
     load.filesets[0].existing = Existing::Reuse;
     load.phases[0].groups[0].actions = mix(&[(1, action(Operation::Read(whole())))]);
-    run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
-    for (number, bytes) in [(0, 4096), (1, 5000), (4, 2 << 20)] {
+    load.phases[0].stop = operations(100);
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::ByName;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+    let report = run(&load, directory.path(), &options).expect("the engine works");
+    assert!(report.warnings.iter().any(|warning| warning.contains("file3 has 100 bytes")), "{:?}", report.warnings);
+    assert!(matches!(&report.errors[..], [error] if error.path == "file3"), "{:?}", report.errors);
+    for (number, bytes) in [(0, 4096), (1, 5000), (3, 100), (4, 2 << 20)] {
         assert!(std::fs::read(path(number)).expect("it stays") == mine[..bytes], "file{number}");
     }
-    for number in [2, 3] {
-        assert_eq!(std::fs::metadata(path(number)).expect("made").len(), 4096, "file{number}");
-    }
+    assert_eq!(std::fs::metadata(path(2)).expect("made").len(), 4096);
+    std::fs::remove_file(path(3)).expect("ours");
     // A file that is larger than all that can be drawn is large enough.
     load.filesets[0].size = SizeDistribution::Uniform { minimum: 4096, maximum: 8193 };
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
@@ -299,4 +304,90 @@ fn a_load_that_owns_names_uses_directories_that_are_there() {
     load.phases[0].groups[0].actions = Actions::Sequence(vec![action(Operation::Rmdir)]);
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs");
     assert!(["leaf0", "leaf1", "leaf2"].iter().all(|name| !path(name).exists()));
+}
+
+/// Everything of a file that a load could change: content, size, when it changed, and where its blocks are.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    name: std::ffi::OsString,
+    bytes: Vec<u8>,
+    changed: [i64; 4],
+    identity: (u64, u64),
+    extents: Vec<u8>,
+}
+
+fn states(directory: &Path) -> Vec<State> {
+    use std::os::unix::fs::MetadataExt;
+    let mut states: Vec<State> = std::fs::read_dir(directory)
+        .expect("readable")
+        .flatten()
+        .filter(|entry| entry.file_name() != ".fstone")
+        .map(|entry| {
+            let file = entry.metadata().expect("it is there");
+            let filefrag = std::process::Command::new("filefrag").args(["-e", "-s"]).arg(entry.path()).output();
+            State {
+                name: entry.file_name(),
+                bytes: std::fs::read(entry.path()).expect("readable"),
+                changed: [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()],
+                identity: (file.ino(), file.blocks()),
+                // Where the program is not installed, the number of blocks has to do.
+                extents: filefrag.map_or_else(|_| Vec::new(), |output| output.stdout),
+            }
+        })
+        .collect();
+    states.sort_by(|one, other| one.name.cmp(&other.name));
+    states
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    /// Whoever made it, whatever its size, and whatever the load asks for: a file that no operation writes to stays as it is.
+    #[test]
+    fn what_a_load_only_reads_stays(
+        there in proptest::collection::vec(0u64..40_000, 1..4),
+        files in 1u64..5,
+        wanted in proptest::sample::select(vec![0u64, 1, 4096, 20_000, 65_536]),
+        existing in proptest::sample::select(vec![Existing::Rebuild, Existing::Reuse, Existing::Require, Existing::Assume]),
+        ownership in proptest::sample::select(vec![
+            Ownership::Marked,
+            Ownership::Anywhere { overwrite: false },
+            Ownership::AsWritten,
+            Ownership::ByName,
+        ]),
+        operation in proptest::sample::select(
+            Operation::one_of_each(random_block()).into_iter().filter(|one| !one.nature().changes()).collect::<Vec<_>>()
+        ),
+        engine in proptest::sample::select(vec![IoEngineKind::Psync, IoEngineKind::Mmap, IoEngineKind::IoUring]),
+        fill: bool,
+        allocate: bool,
+        exact: bool,
+        keep_open: bool,
+    ) {
+        let directory = on_disk();
+        for (number, size) in there.iter().enumerate() {
+            let bytes: Vec<u8> = (0..*size).map(|at| (at * 7 + number as u64) as u8).collect();
+            let name = if exact { "file".to_owned() } else { format!("file{number}") };
+            let file = std::fs::File::create(directory.path().join(name)).expect("writable");
+            std::io::Write::write_all(&mut &file, &bytes).and_then(|()| file.sync_all()).expect("room");
+        }
+        let mut spec = fileset(if exact { 1 } else { files }, wanted);
+        spec.directory = String::new();
+        (spec.existing, spec.fill, spec.allocate, spec.naming.exact) = (existing, fill, allocate && !fill, exact);
+        let mut readers = group(1, mix(&[(1, action(operation))]));
+        if keep_open {
+            readers.open = OpenPolicy::KeepOpen;
+        }
+        let mut load = workload(spec, readers, operations(5));
+        load.io.engine = engine;
+        let before = states(directory.path());
+        let cancel = AtomicBool::new(false);
+        let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+        // It may be refused, or its reads may fail.
+        let ran = run(&load, directory.path(), &options);
+        let after = states(directory.path());
+        for one in &before {
+            proptest::prop_assert!(after.contains(one), "{:?} after {:?}", one.name, ran);
+        }
+    }
 }

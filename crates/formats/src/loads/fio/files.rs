@@ -49,6 +49,17 @@ struct Made {
     allocate: bool,
 }
 
+/// Files that are there.
+#[derive(Debug, Clone, Copy)]
+enum There {
+    /// None.
+    Missing,
+    /// All, and all have so many bytes.
+    Alike(u64),
+    /// Some, or of several sizes, or too many to look at each.
+    Different,
+}
+
 /// Gives the size of a regular file that is there.
 pub type Look<'l> = dyn Fn(&str) -> Option<u64> + 'l;
 
@@ -129,20 +140,37 @@ impl<'l> Filesets<'l> {
                 place_of(job, clone, name, placement, findings)?;
             }
         }
-        let there =
-            if named || !job.engine.of_files() { self.size_of_those_there(job, clone, placement) } else { None };
-        let mut sizes = sizes(job, files, there, findings)?;
-        let offset = offset(job, clone, there.filter(|_| !has_size(job)).unwrap_or(sizes.typical_bytes()));
-        if let Some(there) = there.filter(|_| !has_size(job)) {
+        let there = if named || !job.engine.of_files() {
+            self.those_there(job, clone, placement, findings)?
+        } else {
+            There::Missing
+        };
+        let size_there = if let There::Alike(bytes) = there { Some(bytes) } else { None };
+        let mut sizes = sizes(job, files, size_there, findings)?;
+        if is_share_of_files(job) && size_there.is_none() {
+            if matches!(there, There::Different) {
+                let cure = "give the offset as bytes, such as offset=1g";
+                error(job, findings, "an offset that is a share of files of several sizes".into(), cure);
+                return None;
+            }
+            let why = "as in fio, an offset that is a share of a file that is not there when the job is read is 0";
+            note(job, findings, format!("`{}` begins at the start of its files", job.name), why);
+        }
+        let offset = offset(job, clone, size_there.unwrap_or(0));
+        let block = block(job);
+        if let Some(there) = size_there.filter(|_| !has_size(job)) {
             // A share of what is there, and no more than is behind the offset.
             let share = job.size.map_or(there, |share| share.of(there));
             let left = share.min(there.saturating_sub(offset));
-            sizes = SizeDistribution::Fixed(left / block(job) * block(job));
+            sizes = SizeDistribution::Fixed(left / block * block);
         }
+        // A `filesize` is of the whole file, and a `size` of what is behind the offset.
+        let whole = job.file_size.is_some();
         let typical = sizes.typical_bytes();
-        let block = block(job);
-        let length = typical / block * block;
-        let Some(end) = offset.checked_add(typical).filter(|end| *end <= i64::MAX as u64) else {
+        let part = if whole { typical.saturating_sub(offset) } else { typical };
+        let length = part / block * block;
+        let end = if whole { Some(typical) } else { offset.checked_add(typical) };
+        let Some(end) = end.filter(|end| *end <= i64::MAX as u64) else {
             error(job, findings, "files end behind what any file can hold".into(), "give a smaller offset or size");
             return None;
         };
@@ -155,8 +183,8 @@ impl<'l> Filesets<'l> {
             error(
                 job,
                 findings,
-                format!("files of {typical} bytes cannot hold a block of {block}"),
-                "give a larger size, or a smaller bs",
+                format!("files of {part} bytes cannot hold a block of {block}"),
+                "give a larger size, or a smaller bs or offset",
             );
             return None;
         }
@@ -170,7 +198,7 @@ impl<'l> Filesets<'l> {
             return None;
         }
         // Parts of files are for files that each are a fileset.
-        let one_by_one = !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != typical));
+        let one_by_one = !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != part));
         let names: Vec<(String, Option<u64>)> = if named {
             job.filenames.iter().map(|name| (name.clone(), None)).collect()
         } else if files == 1 && !job.engine.of_files() {
@@ -198,17 +226,34 @@ impl<'l> Filesets<'l> {
         Some(Place { filesets, files, offset, length, file_bytes })
     }
 
-    /// The size of all files of a clone, if they are there and alike.
-    fn size_of_those_there(&self, job: &Job, clone: u32, placement: Placement) -> Option<u64> {
-        let looks = self.looks.filter(|_| placement == Placement::AsWritten && !has_size(job))?;
-        let size = |name: &str| looks(&path_of(job, clone, name));
-        if !job.filenames.is_empty() {
-            let first = size(&job.filenames[0])?;
-            return job.filenames[1..].iter().all(|name| size(name) == Some(first)).then_some(first);
+    /// The files of a clone that are there when it begins; `None` after having reported a name that is none.
+    fn those_there(&self, job: &Job, clone: u32, placement: Placement, findings: &mut Findings) -> Option<There> {
+        if has_size(job) && !is_share_of_files(job) {
+            return Some(There::Missing);
         }
-        let first = size(&job.file_name(clone, 0))?;
-        let alike = (1..job.files.min(MAXIMUM_NAMED)).all(|file| size(&job.file_name(clone, file)) == Some(first));
-        (alike && job.files <= MAXIMUM_NAMED).then_some(first)
+        let of_one = |name: &str, findings: &mut Findings| {
+            let (directory, file) = place_of(job, clone, name, placement, findings)?;
+            // What jobs before it have had made.
+            let made = self.known.get(&(directory, file, true)).and_then(|known| {
+                let made = self.first[*known];
+                self.size_of(*known as u32).filter(|_| made.fill || made.allocate)
+            });
+            let looks = self.looks.filter(|_| placement == Placement::AsWritten);
+            let found = looks.and_then(|looks| looks(&path_of(job, clone, name)));
+            Some(made.max(found))
+        };
+        let names: Vec<String> = match job.filenames.is_empty() {
+            true if job.files > MAXIMUM_NAMED => return Some(There::Different),
+            true => (0..job.files).map(|file| job.file_name(clone, file)).collect(),
+            false => job.filenames.clone(),
+        };
+        let first = of_one(&names[0], findings)?;
+        for name in &names[1..] {
+            if of_one(name, findings)? != first {
+                return Some(There::Different);
+            }
+        }
+        Some(first.map_or(There::Missing, There::Alike))
     }
 
     /// The fileset of this name: one that is there, made larger where that is needed, or a new one.
@@ -311,12 +356,18 @@ fn has_size(job: &Job) -> bool {
     job.file_size.is_some() || matches!(job.size, Some(super::job::Amount::Bytes(bytes)) if bytes > 0)
 }
 
-fn offset(job: &Job, clone: u32, whole: u64) -> u64 {
-    let of = |amount: Option<super::job::Amount>| amount.map_or(0, |amount| amount.of(whole));
+/// Whether where a job begins is a share of its files.
+fn is_share_of_files(job: &Job) -> bool {
+    [job.offset, job.offset_increment].iter().any(|of| matches!(of, Some(super::job::Amount::Percent(1..))))
+}
+
+/// Where a clone begins in its files, which have so many bytes.
+fn offset(job: &Job, clone: u32, there: u64) -> u64 {
+    let of = |amount: Option<super::job::Amount>| amount.map_or(0, |amount| amount.of(there));
     let offset = of(job.offset).saturating_add(of(job.offset_increment).saturating_mul(u64::from(clone)));
-    // Shares fall where they fall; fio takes the block before.
-    let block = block(job);
-    if matches!(job.offset, Some(super::job::Amount::Percent(_))) { offset / block * block } else { offset }
+    // Shares fall where they fall, and fio takes the next block.
+    let align = job.offset_align.unwrap_or_else(|| block(job));
+    if is_share_of_files(job) { offset.checked_next_multiple_of(align).unwrap_or(offset) } else { offset }
 }
 
 /// What a job's part of a file is a multiple of.

@@ -29,6 +29,8 @@ pub struct Job {
     pub offset: Option<Amount>,
     /// How much further it begins for each further clone.
     pub offset_increment: Option<Amount>,
+    /// What an offset that is a share is rounded up to, if it is not the block size.
+    pub offset_align: Option<u64>,
     /// The most reads and writes.
     pub number_ios: Option<u64>,
     /// How many files.
@@ -359,6 +361,7 @@ impl Job {
             file_size: None,
             offset: None,
             offset_increment: None,
+            offset_align: None,
             number_ios: None,
             files: 1,
             service: Service::RoundRobin,

@@ -132,7 +132,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken("fadvise_hint", &[]),
     refused("write_hint", &[], "the engine gives the kernel no hints"),
     taken("offset", &[]),
-    ignored("offset_align", &[], "blocks are at multiples of their size, counted from the offset"),
+    taken("offset_align", &[]),
     taken("offset_increment", &[]),
     taken("number_ios", &[]),
     taken("fsync", &[]),

@@ -249,6 +249,7 @@ impl Reader<'_> {
             },
             "offset" => job.offset = Some(amount()?),
             "offset_increment" => job.offset_increment = Some(amount()?),
+            "offset_align" => job.offset_align = Some(number()?).filter(|bytes| *bytes > 0),
             "number_ios" => job.number_ios = Some(number()?).filter(|number| *number > 0),
             "fsync" | "fdatasync" => {
                 let every = up_to(MAXIMUM_FSYNC)?;

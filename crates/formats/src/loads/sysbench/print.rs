@@ -33,10 +33,15 @@ pub fn header(fileio: &Fileio) -> String {
     out
 }
 
-/// What is printed of a file when `prepare` comes to it; `kept` is one that is there and large enough.
+/// What is printed of a file when `prepare` comes to it: how many bytes it has, if it is there, and how many it is to have.
 #[must_use]
-pub fn preparing(name: &str, kept: bool) -> String {
-    format!("{} {name}\n", if kept { "Reusing existing file" } else { "Creating file" })
+pub fn preparing(name: &str, there: Option<u64>, wanted: u64) -> String {
+    let what = match there {
+        Some(bytes) if bytes >= wanted => "Reusing existing file",
+        Some(1..) => "Extending existing file",
+        _ => "Creating file",
+    };
+    format!("{what} {name}\n")
 }
 
 /// What is printed after `prepare` wrote so many bytes in that time.

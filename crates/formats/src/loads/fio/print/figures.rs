@@ -11,6 +11,10 @@ use fstone_model::{
 };
 use std::collections::HashMap;
 
+/// What fio calls a read behind a file's end.
+const EIO: i32 = 5;
+const ENODATA: i32 = 61;
+
 /// When a run was: what a report of the load does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
@@ -194,7 +198,9 @@ impl JobFigures {
         self.errors += operation.errors;
         if operation.errors > 0 && self.error == 0 {
             let of_it = report.errors.iter().find(|error| error.operation == operation.name);
-            self.error = of_it.or(report.errors.first()).map_or(5, |error| error.errno);
+            self.error = of_it
+                .or(report.errors.first())
+                .map_or(EIO, |error| if error.errno == ENODATA { EIO } else { error.errno });
         }
         let direction = match operation.name.as_str() {
             name if reads(name) => &mut self.directions[0],

@@ -1,0 +1,53 @@
+//! What becomes of a file that is there already and has a name of the fileset's: the one place where that is decided.
+//!
+//! In a directory that is the load's own, or carries fstone's mark, such files were made by a load, and a load may make them anew. Elsewhere
+//! they can be anybody's. A load writes to them only where one of its operations writes; it does not lay them out, lengthen or replace them.
+
+use super::build::Site;
+use crate::options::Ownership;
+use fstone_model::workload::Existing;
+use rustix::fs::{FileType, Stat};
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is used as it is, even if it is shorter than one that the load would make.
+    Stays,
+    /// What is missing of it is written, from so many bytes on.
+    Lengthened(u64),
+    /// It is made anew.
+    Goes,
+    /// It is not used, for this reason, and the load is refused.
+    InTheWay(&'static str),
+}
+
+fn is_regular(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
+impl Fate {
+    /// Of a file that is to have so many bytes. `entry` is what has its name, and `target` what a link with that name leads to.
+    pub(super) fn of(entry: &Stat, target: Option<&Stat>, wanted: u64, existing: Existing, site: &Site<'_>) -> Self {
+        let ownership = site.options.ownership;
+        if !ownership.is_of_anybody() {
+            return Self::Goes;
+        }
+        if existing == Existing::Rebuild {
+            return match ownership {
+                _ if !is_regular(entry) => Self::InTheWay("no regular file"),
+                _ if !site.changes => Self::InTheWay("it would be made anew, only to be read"),
+                Ownership::ByName if entry.st_size > 0 => Self::InTheWay("not empty"),
+                _ => Self::Goes,
+            };
+        }
+        let Some(file) = target.filter(|target| is_regular(target)) else {
+            return Self::InTheWay("no regular file");
+        };
+        let size = file.st_size as u64;
+        match site.prepares && size < wanted {
+            true if site.depot.ledger().is_some() => Self::InTheWay("too short, and without stamps"),
+            true => Self::Lengthened(size),
+            false => Self::Stays,
+        }
+    }
+}
