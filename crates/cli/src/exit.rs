@@ -32,6 +32,8 @@ pub(crate) enum Exit {
     /// trials for any difference to show, figures so noisy that one as large as the threshold would be missed, or less power than
     /// `--require-power` asks for.
     Undecided = 8,
+    /// `fstone fio` was stopped in this way, after which fio ends with this status.
+    InterruptedAsFio = 128,
     /// Stopped by Ctrl-C, SIGTERM or SIGHUP; finished trials were kept. Everything was undone except what a process hangs in.
     Interrupted = 130,
     /// The reader of standard output went away; the shell's status for a program that SIGPIPE ended.
@@ -40,7 +42,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every status.
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Success,
         Self::Regression,
         Self::BadInput,
@@ -50,6 +52,7 @@ impl Exit {
         Self::NoRoom,
         Self::Fault,
         Self::Undecided,
+        Self::InterruptedAsFio,
         Self::Interrupted,
         Self::ReaderGone,
     ];
@@ -70,7 +73,12 @@ impl Exit {
             Self::Undecided => {
                 "fstone compare cannot decide: nothing in common, too few trials, too noisy, or less power than required"
             }
-            Self::Interrupted => "interrupted; finished trials were kept, and everything was undone or is listed",
+            Self::InterruptedAsFio => {
+                "fstone fio was interrupted, as with fio; what was measured until then was printed"
+            }
+            Self::Interrupted => {
+                "interrupted; what was finished or measured was kept, and everything was undone or is listed"
+            }
             Self::ReaderGone => "standard output was closed before the end",
         }
     }

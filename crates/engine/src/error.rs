@@ -1,5 +1,6 @@
 //! Why the engine itself could not work.
 
+use fstone_model::LoadReport;
 use rustix::io::Errno;
 use std::path::PathBuf;
 
@@ -102,9 +103,9 @@ pub enum LoadError {
         /// How it ended.
         status: String,
     },
-    /// Cancelled from outside.
+    /// Cancelled from outside, with what was measured until then if its phases had begun.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(Option<Box<LoadReport>>),
     /// The load of all ranks ended before this one had anything to report.
     #[error("the load of all ranks ended early")]
     Parted,

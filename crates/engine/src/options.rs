@@ -125,7 +125,7 @@ pub struct RunOptions<'a> {
     /// The seed that every random stream is derived from.
     pub seed: u64,
     /// Set to true from outside, it ends the load within 20 ms and one operation of each thread,
-    /// with [`crate::LoadError::Interrupted`].
+    /// with [`crate::LoadError::Interrupted`], which has what was measured until then.
     pub cancel: &'a AtomicBool,
     /// Is told what happens.
     pub observer: &'a dyn Observer,

@@ -38,10 +38,11 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     // FFSB removes whatever is in its directories. fstone takes only those that are empty, or its own. Locations are absolute or relative to
     // the current directory, as in FFSB.
     let ownership = Ownership::Anywhere { overwrite: arguments.overwrite };
-    let report = load::run(&workload, Path::new("."), arguments.seed, true, ownership)?;
+    let ended = load::run(&workload, Path::new("."), arguments.seed, true, ownership)?;
+    let report = &ended.report;
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
     }
-    terminal::print(&ffsb::print(&profile, &report));
-    Ok(load::exit_of(&report))
+    terminal::print(&ffsb::print(&profile, report));
+    Ok(ended.exit(Exit::Interrupted))
 }

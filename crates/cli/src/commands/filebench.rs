@@ -26,15 +26,16 @@ pub(crate) fn filebench(_context: &Context, arguments: &FilebenchArguments) -> C
     }
     // filebench removes whatever is where its files go. fstone takes only a directory that is empty, or its own.
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
-    let report = load::run(&personality.workload, Path::new("/"), arguments.seed, true, ownership)?;
+    let ended = load::run(&personality.workload, Path::new("/"), arguments.seed, true, ownership)?;
+    let report = &ended.report;
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
     }
-    terminal::print(&filebench::print(&report));
+    terminal::print(&filebench::print(report));
     for error in &report.errors {
         terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
     }
-    Ok(load::exit_of(&report))
+    Ok(ended.exit(Exit::Interrupted))
 }
 
 fn read(path: &Path, seconds: Option<u64>) -> Result<Personality, Failure> {

@@ -59,12 +59,13 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     }
     let begun = Instant::now();
     // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-    let report = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
-    let when = when(begun, &report);
+    let ended = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
+    let report = &ended.report;
+    let when = when(begun, report);
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
     }
-    let text: String = line.output.formats.iter().map(|format| printed(*format, &plan, &report, &when)).collect();
+    let text: String = line.output.formats.iter().map(|format| printed(*format, &plan, report, &when)).collect();
     match &line.output.file {
         None => terminal::print_document(&text),
         Some(file) => {
@@ -75,13 +76,13 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             }
         }
     }
-    for log in fio::logs(&plan, &report) {
+    for log in fio::logs(&plan, report) {
         documents::write(Path::new(&log.file), &log.text)?;
     }
     for error in &report.errors {
         terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
     }
-    Ok(load::exit_of(&report))
+    Ok(ended.exit(Exit::InterruptedAsFio))
 }
 
 fn plan(line: &CommandLine) -> Result<Plan, Failure> {

@@ -51,15 +51,20 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
         return ranks(arguments, workload);
     }
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
-    let (report, found) = match (&arguments.device, &arguments.directory) {
+    let (ended, found) = match (&arguments.device, &arguments.directory) {
         (Some(device), _) => {
             // It is nobody else's until this is dropped.
             let device = Sacrificed::claim(device, &arguments.allow_destroy, &arguments.allow_destroy_data, workload)?;
             (run(&device.workload, &device.directory, seed, live, Ownership::Device)?, None)
         }
         (None, Some(directory)) if arguments.verify => {
-            let (report, found) = observed(&workload, directory, seed, live, ownership, fstone_engine::run_verified)?;
-            (report, Some(found))
+            let mut found = None;
+            let run = |workload: &Workload, directory: &Path, options: &RunOptions<'_>| {
+                let (report, verified) = fstone_engine::run_verified(workload, directory, options)?;
+                found = Some(verified);
+                Ok(report)
+            };
+            (observed(&workload, directory, seed, live, ownership, run)?, found)
         }
         (None, directory) => {
             let directory = directory.as_deref().unwrap_or(Path::new("."));
@@ -67,11 +72,11 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
         }
     };
     if arguments.json {
-        terminal::print_document(&(serde_json::to_string_pretty(&report).or_exit(Exit::LabFailed)? + "\n"));
+        terminal::print_document(&(serde_json::to_string_pretty(&ended.report).or_exit(Exit::LabFailed)? + "\n"));
     } else {
-        terminal::print(&fstone_report::load_summary(&name, &report));
+        terminal::print(&fstone_report::load_summary(&name, &ended.report));
     }
-    let exit = exit_of(&report);
+    let exit = ended.exit(Exit::Interrupted);
     match found {
         Some(found) if !told(&found) => Ok(Exit::NothingCompleted),
         _ => Ok(exit),
@@ -158,9 +163,30 @@ fn told(found: &Verification) -> bool {
     found.is_clean()
 }
 
-/// A load with an error did not do what was asked, whatever its figures.
-pub(crate) fn exit_of(report: &LoadReport) -> Exit {
-    if report.errors.is_empty() { Exit::Success } else { Exit::NothingCompleted }
+/// A load that has ended, by itself or because somebody interrupted it.
+pub(crate) struct EndedLoad {
+    pub(crate) report: LoadReport,
+    interrupted: bool,
+}
+
+impl EndedLoad {
+    /// What it measured, also if it was interrupted.
+    pub(crate) fn of(result: Result<LoadReport, LoadError>) -> Result<Self, Failure> {
+        match result {
+            Ok(report) => Ok(Self { report, interrupted: false }),
+            Err(LoadError::Interrupted(Some(report))) => Ok(Self { report: *report, interrupted: true }),
+            Err(error) => Err(failure(error)),
+        }
+    }
+
+    /// How the command ends: `interrupted` if the load was. One with an error did not do what was asked, whatever its figures.
+    pub(crate) const fn exit(&self, interrupted: Exit) -> Exit {
+        match self.report.errors.is_empty() {
+            _ if self.interrupted => interrupted,
+            true => Exit::Success,
+            false => Exit::NothingCompleted,
+        }
+    }
 }
 
 fn read(path: &Path) -> Result<Workload, Failure> {
@@ -189,31 +215,31 @@ pub(crate) fn run(
     seed: Option<u64>,
     live: bool,
     ownership: Ownership,
-) -> Result<LoadReport, Failure> {
+) -> Result<EndedLoad, Failure> {
     observed(workload, directory, seed, live, ownership, fstone_engine::run)
 }
 
-fn observed<T>(
+fn observed(
     workload: &Workload,
     directory: &Path,
     seed: Option<u64>,
     live: bool,
     ownership: Ownership,
-    run: impl FnOnce(&Workload, &Path, &RunOptions<'_>) -> Result<T, LoadError>,
-) -> Result<T, Failure> {
+    run: impl FnOnce(&Workload, &Path, &RunOptions<'_>) -> Result<LoadReport, LoadError>,
+) -> Result<EndedLoad, Failure> {
     let cancel = cancel_on_signals()?;
     let seed = seed.unwrap_or_else(fresh_seed);
     let observer = LiveLoad::new(live);
     let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true, ownership };
     let result = run(workload, directory, &options);
     observer.finish();
-    result.map_err(failure)
+    EndedLoad::of(result)
 }
 
 /// A load that could not be run.
 pub(crate) fn failure(error: LoadError) -> Failure {
     let exit = match error {
-        LoadError::Interrupted => Exit::Interrupted,
+        LoadError::Interrupted(_) => Exit::Interrupted,
         LoadError::Unsupported { .. }
         | LoadError::NotPrepared { .. }
         | LoadError::InTheWay { .. }

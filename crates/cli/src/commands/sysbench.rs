@@ -56,9 +56,12 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
         }
         Command::Run => {
             terminal::print(&sysbench::header(&fileio));
-            let report = fstone_engine::run(&fileio.workload(), directory, &options).map_err(load::failure)?;
-            terminal::print(&sysbench::print(&fileio, &report));
-            Ok(load::exit_of(&report))
+            let ended = load::EndedLoad::of(fstone_engine::run(&fileio.workload(), directory, &options))?;
+            for warning in &ended.report.warnings {
+                terminal::tell(&format!("warning: {warning}\n"));
+            }
+            terminal::print(&sysbench::print(&fileio, &ended.report));
+            Ok(ended.exit(Exit::Interrupted))
         }
     }
 }

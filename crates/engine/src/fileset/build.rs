@@ -370,7 +370,13 @@ impl<'a> Builder<'a> {
                 true => (files.sizes.draw(&mut random), files.spec.existing),
                 false => (0, Existing::Rebuild),
             };
-            planned.push(Planned { size, fate: self.fate(directory, &path, size, existing)? });
+            let fate = self.fate(directory, &path, size, existing)?;
+            let size = match fate {
+                // Of sizes that are drawn, its own is as good as any.
+                Some(Fate::Stays(has)) if has >= files.sizes.least() => has.min(size),
+                _ => size,
+            };
+            planned.push(Planned { size, fate });
         }
         Ok(planned)
     }
@@ -424,20 +430,19 @@ impl<'a> Builder<'a> {
     }
 
     /// Warns of files that stay and are shorter than the load would have made them.
-    fn warn_of_short(&mut self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
+    fn warn_of_short(&mut self, files: &Files, planned: &[Planned]) {
         let mut path = PathBuffer::default();
         let (mut first, mut more) = (None, 0u64);
         for (file, Planned { size, fate }) in planned.iter().enumerate() {
-            if *fate != Some(Fate::Stays) || *size == 0 {
+            let Some(Fate::Stays(has)) = fate.filter(|fate| matches!(fate, Fate::Stays(has) if has < size)) else {
+                continue;
+            };
+            if first.is_some() {
+                more += 1;
                 continue;
             }
             files.layout.file(&mut path, file as u32, false);
-            let has = kernel::stat(files.directory(), path.as_c()).map_or(u64::MAX, |stat| stat.st_size as u64);
-            match first {
-                _ if has >= *size => {}
-                None => first = Some(format!("{} has {has} bytes, and the load would use {size}", path.shown())),
-                Some(_) => more += 1,
-            }
+            first = Some(format!("{} has {has} bytes, and the load would use {size}", path.shown()));
         }
         if let Some(first) = first {
             let more = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
@@ -446,7 +451,6 @@ impl<'a> Builder<'a> {
                  Remove it to have it made anew"
             ));
         }
-        Ok(())
     }
 
     /// Makes every file, but for those that [`Fate::of`] says stay.
@@ -454,7 +458,7 @@ impl<'a> Builder<'a> {
         let planned = if self.of_anybody() {
             let planned = self.planned(files, files.directory())?;
             self.remove_named(files, &planned)?;
-            self.warn_of_short(files, &planned)?;
+            self.warn_of_short(files, &planned);
             planned
         } else {
             if !self.site.directories_made {
@@ -498,7 +502,7 @@ impl<'a> Builder<'a> {
                 .get(file as usize)
                 .copied()
                 .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), fate: None });
-            if fate != Some(Fate::Stays) {
+            if !matches!(fate, Some(Fate::Stays(_))) {
                 files.layout.file(&mut path, file, false);
                 self.make(files, file, Planned { size, fate }, &path, &mut source)?;
             }

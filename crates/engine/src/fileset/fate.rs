@@ -11,8 +11,8 @@ use rustix::fs::{FileType, Stat};
 /// What becomes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is used as it is, even if it is shorter than one that the load would make.
-    Stays,
+    /// It is used as it is with so many bytes, even if it is shorter than one that the load would make.
+    Stays(u64),
     /// What is missing of it is written, from so many bytes on.
     Lengthened(u64),
     /// It is made anew.
@@ -47,7 +47,7 @@ impl Fate {
         match site.prepares && size < wanted {
             true if site.depot.ledger().is_some() => Self::InTheWay("too short, and without stamps"),
             true => Self::Lengthened(size),
-            false => Self::Stays,
+            false => Self::Stays(size),
         }
     }
 }

@@ -31,7 +31,9 @@ pub struct Prepared {
 /// that ended the load early, [`LoadReport::warnings`] says so.
 pub fn run(workload: &Workload, directory: &Path, options: &RunOptions<'_>) -> Result<LoadReport, LoadError> {
     let (running, null_ns) = ended(workload, directory, options)?;
-    Ok(running.report(null_ns))
+    let interrupted = running.interrupted;
+    let report = running.report(null_ns);
+    if interrupted { Err(LoadError::Interrupted(Some(Box::new(report)))) } else { Ok(report) }
 }
 
 /// Runs a workload of stamped data and reads all of its files back, to see whether each byte is what was written last.
@@ -47,7 +49,11 @@ pub fn run_verified(
         return Err(LoadError::Unsupported { what: "does not stamp its data, so it cannot be verified".into() });
     }
     let (running, null_ns) = ended(workload, directory, options)?;
-    let found = running.verify()?;
+    let found = if running.interrupted { Err(LoadError::Interrupted(None)) } else { running.verify() };
+    if let Err(LoadError::Interrupted(_)) = found {
+        return Err(LoadError::Interrupted(Some(Box::new(running.report(null_ns)))));
+    }
+    let found = found?;
     Ok((running.report(null_ns), found))
 }
 
@@ -67,11 +73,11 @@ fn ended<'a>(
     let mut running = Running::new(workload, directory, options)?;
     let mut null_ns = None;
     let ended = running.phases();
-    if ended.is_ok() && options.measure_null && workload.io.engine != IoEngineKind::Null {
+    if ended.is_ok() && !running.interrupted && options.measure_null && workload.io.engine != IoEngineKind::Null {
         null_ns = null::cost_per_operation(workload, running.pretended.take(), options)?;
     }
     ended?;
-    if workload.data.stamped && workload.io.engine != IoEngineKind::Null {
+    if !running.interrupted && workload.data.stamped && workload.io.engine != IoEngineKind::Null {
         running.look_for_files();
     }
     Ok((running, null_ns))

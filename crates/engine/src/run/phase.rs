@@ -359,7 +359,7 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
                         cure: open_cure(worker.data_flags(OFlags::RDWR), fault.errno()),
                     });
                 }
-                Err(_) => return Err(LoadError::Interrupted),
+                Err(_) => return Err(LoadError::Interrupted(None)),
             }
         }
     }

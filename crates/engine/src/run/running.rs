@@ -65,6 +65,10 @@ pub(super) struct Running<'a> {
     pub(super) halted: AtomicBool,
     /// Whether the load of all ranks ended early.
     parted: AtomicBool,
+    /// Whether it was ended from outside.
+    pub(super) interrupted: bool,
+    /// The phase that it has come to.
+    phase_name: Option<String>,
     pub(super) verified_bytes: AtomicU64,
     pub(super) indirect: AtomicU64,
     pub(super) interval: Duration,
@@ -165,6 +169,8 @@ impl<'a> Running<'a> {
             collector: collector_of(&measured),
             halted: AtomicBool::new(false),
             parted: AtomicBool::new(false),
+            interrupted: false,
+            phase_name: None,
             verified_bytes: AtomicU64::new(0),
             indirect: AtomicU64::new(0),
             interval,
@@ -240,7 +246,8 @@ impl<'a> Running<'a> {
     pub(super) fn site(&self, index: usize) -> Site<'_> {
         let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
         let common = written.has_common_directories();
-        let unasked = ownership == Ownership::Own && written.existing == Existing::Rebuild;
+        let unasked =
+            matches!(ownership, Ownership::Own | Ownership::AsWritten) && written.existing == Existing::Rebuild;
         Site {
             directory: self.directory,
             depot: &self.depot,
@@ -306,6 +313,18 @@ impl<'a> Running<'a> {
                 self.report.warnings.push("the load of all ranks ended early, between phases".into());
                 Ok(())
             }
+            // Nor is it where somebody ends the load.
+            Err(LoadError::Interrupted(_)) => {
+                self.interrupted = true;
+                let until = self
+                    .phase_name
+                    .as_ref()
+                    .map_or_else(|| "before its first phase".into(), |name| format!("in phase {name:?}"));
+                self.report
+                    .warnings
+                    .push(format!("the load was interrupted {until}: these are the figures until then"));
+                Ok(())
+            }
             ended => ended,
         }
     }
@@ -336,6 +355,7 @@ impl<'a> Running<'a> {
                 }
                 self.pretended = Some(pretended(&self.workload, &self.files));
             }
+            self.phase_name = Some(phase.name.clone());
             self.generations.push(self.depot.generation());
             let own = self.take_others(number, phase)?;
             let ended =
@@ -343,7 +363,7 @@ impl<'a> Running<'a> {
             let given = self.give_back(number, own);
             ended.and(given)?;
             if self.cancelled() {
-                return Err(LoadError::Interrupted);
+                return Err(LoadError::Interrupted(None));
             }
             if self.halted.load(Ordering::Relaxed) {
                 return Ok(());

@@ -163,7 +163,7 @@ impl Verifier<'_> {
     fn breathe(&mut self) -> Result<(), LoadError> {
         let options = self.running.options;
         if options.cancel.load(Ordering::Relaxed) {
-            return Err(LoadError::Interrupted);
+            return Err(LoadError::Interrupted(None));
         }
         if self.told.elapsed() >= PROGRESS_INTERVAL {
             options.observer.progress(&Progress {

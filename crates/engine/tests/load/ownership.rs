@@ -356,7 +356,7 @@ proptest::proptest! {
             Ownership::ByName,
         ]),
         operation in proptest::sample::select(
-            Operation::one_of_each(random_block()).into_iter().filter(|one| !one.nature().changes()).collect::<Vec<_>>()
+            Operation::one_of_each(random_block()).filter(|one| !one.nature().changes()).collect::<Vec<_>>()
         ),
         engine in proptest::sample::select(vec![IoEngineKind::Psync, IoEngineKind::Mmap, IoEngineKind::IoUring]),
         fill: bool,

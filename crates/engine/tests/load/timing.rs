@@ -355,7 +355,7 @@ fn a_file_that_takes_long_to_fill_is_progress() {
     };
     let ended = run(&load, directory.path(), &options);
     let told = seen.told.lock().expect("alone");
-    assert!(matches!(ended, Err(LoadError::Interrupted)), "{ended:?} {told:?}");
+    assert!(matches!(ended, Err(LoadError::Interrupted(_))), "{ended:?} {told:?}");
     assert!(matches!(told[..], [(0, first), (0, second)] if 0 < first && first < second), "{told:?}");
 }
 
@@ -441,7 +441,7 @@ fn cancelling_ends_within_an_operation() {
         cancel.store(true, Ordering::Relaxed);
         running.join().expect("no panic")
     });
-    assert!(matches!(result, Err(LoadError::Interrupted)), "{result:?}");
+    assert!(matches!(result, Err(LoadError::Interrupted(_))), "{result:?}");
     assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
 }
 

@@ -98,7 +98,7 @@ impl Loader for EngineLoader {
             ownership: fstone_engine::Ownership::Own,
         };
         fstone_engine::run(request.workload, request.directory, &options).map_err(|error| match error {
-            fstone_engine::LoadError::Interrupted => LoadFailure::Interrupted,
+            fstone_engine::LoadError::Interrupted(_) => LoadFailure::Interrupted,
             other => LoadFailure::Failed(other.to_string()),
         })
     }
