@@ -54,6 +54,34 @@ fn a_job_file_does_what_it_says() {
     assert!(!bench.path("read.0.0").exists(), "it has the other's file");
 }
 
+/// Names and switches as fio 3.33 takes them.
+#[test]
+fn names_are_of_sections_and_switches_take_no_word() {
+    let bench = Bench::new();
+    bench.write("names.fio", "[global]\nname=all\nrw=write\nsize=64k\n[one]\nname=shown\n[two]\nwait_for=shown\n");
+    let results = results(&bench, "names.fio");
+    let names: Vec<&str> =
+        results["jobs"].as_array().expect("jobs").iter().filter_map(|job| job["jobname"].as_str()).collect();
+    assert_eq!(names, ["shown", "two"]);
+    assert!(bench.path("one.0.0").exists() && bench.path("two.0.0").exists() && !bench.path("shown.0.0").exists());
+    for switch in [
+        "refill_buffers",
+        "zero_buffers",
+        "time_based",
+        "fixedbufs",
+        "registerfiles",
+        "exitall_on_error",
+        "userspace_reap",
+    ] {
+        let switch = format!("--{switch}");
+        let line = ["fio", "--name=a", "--rw=read", "--size=8m", &switch, "--bs=1m", "--output-format=json"];
+        let json: Value = serde_json::from_str(&bench.succeed(&line)).expect("JSON");
+        assert_eq!(counts(&json)[0][0], 8, "{switch}");
+    }
+    let (code, _, err) = bench.run(&["fio", "--name=a", "--rw=read", "--size=8m", "--overwrite", "--bs=1m"]);
+    assert!(code == 2 && err.contains("overwrite"), "it takes the next word, as in fio: {err}");
+}
+
 #[test]
 fn files_of_the_users_stay() {
     let bench = Bench::new();

@@ -62,20 +62,29 @@ pub struct CommandLine {
     warnings: Vec<Diagnostic>,
 }
 
-/// Options that need no value.
+/// Options whose value, if they have one, is behind `=` and not in the next word: those that `fio --cmdhelp` of 3.33 says can be empty, and of
+/// the engines' own those that were found to be such.
 const FLAGS: &[&str] = &[
     "norandommap",
     "thread",
+    "threads",
     "group_reporting",
     "stonewall",
     "wait_for_previous",
     "new_group",
     "time_based",
-    "fill_device",
-    "fill_fs",
     "exitall",
-    "create_only",
-    "softrandommap",
+    "exitall_on_error",
+    "zero_buffers",
+    "refill_buffers",
+    "verify_only",
+    "bs_unaligned",
+    "blocksize_unaligned",
+    "hipri",
+    "fixedbufs",
+    "registerfiles",
+    "sqthread_poll",
+    "userspace_reap",
 ];
 
 /// fio's own options that are taken without effect, and whether they have a value.

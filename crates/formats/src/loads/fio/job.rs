@@ -7,8 +7,10 @@ use std::time::Duration;
 /// A job as it is to be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// The section's name, or `name`.
+    /// The section's name, or the section's own `name`.
     pub name: String,
+    /// The section's name, after which its files are called.
+    pub(super) section_name: String,
     /// Where its section begins.
     pub(super) section: Option<(Source, crate::Span)>,
     /// What does the I/O.
@@ -350,6 +352,7 @@ impl Job {
     /// A job without any option, as fio's manual has the defaults.
     pub(super) fn new(name: String) -> Self {
         Self {
+            section_name: name.clone(),
             name,
             section: None,
             engine: Engine::Psync,
@@ -463,7 +466,7 @@ impl Job {
     /// How files are called, in clone `clone`.
     pub(super) fn file_name(&self, clone: u32, file: u64) -> String {
         self.format
-            .replace("$jobname", &self.name)
+            .replace("$jobname", &self.section_name)
             .replace("$jobnum", &clone.to_string())
             .replace("$filenum", &file.to_string())
             .replace("$clientuid", "localhost")

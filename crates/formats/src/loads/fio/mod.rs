@@ -98,13 +98,13 @@ fn plan(
 ) -> Result<Plan, Diagnostics> {
     let mut jobs = read::jobs(sections, options.variable, &mut findings);
     if !options.sections.is_empty() {
-        for name in options.sections.iter().filter(|name| !jobs.iter().any(|job| job.name == **name)) {
-            let known = jobs.iter().map(|job| job.name.as_str());
+        for name in options.sections.iter().filter(|name| !jobs.iter().any(|job| job.section_name == **name)) {
+            let known = jobs.iter().map(|job| job.section_name.as_str());
             let diagnostic =
                 crate::Diagnostic::whole(format!("there is no section `{name}`")).did_you_mean(name, known);
             findings.report().push(diagnostic);
         }
-        jobs.retain(|job| options.sections.contains(&job.name));
+        jobs.retain(|job| options.sections.contains(&job.section_name));
     }
     if let Some(seconds) = options.seconds {
         for job in &mut jobs {

@@ -69,7 +69,8 @@ pub(super) fn jobs(sections: &[Section], variable: &Variable<'_>, findings: &mut
         if let Some(base) = all().rfind(|setting| setting.key.text == "kb_base") {
             reader.setting(base);
         }
-        for setting in all() {
+        // A name that all sections have is none's.
+        for setting in global.iter().copied().filter(|setting| setting.key.text != "name").chain(own.iter().copied()) {
             reader.setting(setting);
         }
         reader.job.written = written(&own);
