@@ -2,16 +2,17 @@
 
 use super::beneath::{self, Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
-use super::fate::Fate;
+use super::fate::{Fate, Planned};
+use super::site::Site;
 use super::told::Told;
 use super::{Files, PathBuffer, Sizes};
-use crate::data::{Depot, Destination};
+use crate::data::Destination;
 use crate::error::{LoadError, cure};
 use crate::io::kernel;
-use crate::options::{Ownership, RunOptions};
+use crate::options::Ownership;
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
@@ -25,36 +26,8 @@ const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
 const UTILIZATION_STEP_FILES: u64 = 256;
 /// Size of writes when the workload does not say.
 const DEFAULT_BLOCK_BYTES: u64 = 64 << 10;
-/// Names of a fileset that are looked for one by one.
-const MANY_NAMES: u64 = 1024;
 /// Largest write.
 pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
-
-/// What building needs to know about the load.
-#[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
-    /// The load's directory.
-    pub(crate) directory: &'a Path,
-    /// Where data comes from.
-    pub(crate) depot: &'a Depot,
-    /// Seed, cancellation and observer.
-    pub(crate) options: &'a RunOptions<'a>,
-    /// The fileset's index, for its random stream and stamps.
-    pub(crate) index: u32,
-    /// Whether there is a filesystem at all.
-    pub(crate) real: bool,
-    /// Whether an operation needs the metadata directory.
-    pub(crate) metadata: bool,
-    /// Whether the load changes anything about the fileset.
-    pub(crate) changes: bool,
-    /// Whether it is made for its own sake, and not for a load.
-    pub(crate) prepares: bool,
-    /// Whether its directories are everybody's, and another rank has made them.
-    pub(crate) directories_made: bool,
-    /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and nobody
-    /// asks whose they are.
-    pub(crate) at_once: bool,
-}
 
 /// What a stamp calls a file.
 pub(crate) fn stamp_name(fileset: u32, file: u32) -> u64 {
@@ -74,14 +47,6 @@ pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
     if spec.directory.is_empty() { directory.to_owned() } else { directory.join(&spec.directory) }
 }
 
-/// A file that a load names.
-#[derive(Clone, Copy)]
-struct Planned {
-    size: u64,
-    /// What becomes of what has its name, if anything has.
-    fate: Option<Fate>,
-}
-
 /// What building a fileset came to.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
@@ -91,14 +56,14 @@ pub(crate) struct Built {
     pub(crate) warnings: Vec<String>,
 }
 
-struct Builder<'a> {
-    site: Site<'a>,
-    name: String,
-    root: PathBuf,
-    told: Told<'a>,
+pub(super) struct Builder<'a> {
+    pub(super) site: Site<'a>,
+    pub(super) name: String,
+    pub(super) root: PathBuf,
+    pub(super) told: Told<'a>,
     files: u64,
     bytes: u64,
-    built: Built,
+    pub(super) built: Built,
 }
 
 /// Looks for what would keep [`build`] from a fileset of a load that owns names, and changes nothing. Such a load can remove
@@ -249,7 +214,7 @@ impl<'a> Builder<'a> {
         if self.site.directories_made { Ok(()) } else { self.claim(self.held(files), files) }
     }
 
-    fn in_the_way(&self, path: &Path, names: Vec<String>) -> LoadError {
+    pub(super) fn in_the_way(&self, path: &Path, names: Vec<String>) -> LoadError {
         let cure = match self.of_anybody() {
             true => "remove it, or have the load use another name",
             false => "name an empty directory, or say --overwrite where files of the fileset's names may go",
@@ -257,7 +222,7 @@ impl<'a> Builder<'a> {
         LoadError::InTheWay { fileset: self.name.clone(), path: path.to_owned(), names, cure }
     }
 
-    fn failure(&self, (call, path, errno): Failure) -> LoadError {
+    pub(super) fn failure(&self, (call, path, errno): Failure) -> LoadError {
         LoadError::Setup { fileset: self.name.clone(), call, path, errno, cure: cure(errno) }
     }
 
@@ -265,7 +230,7 @@ impl<'a> Builder<'a> {
         self.failure((call, path, Errno::from_io_error(error).unwrap_or(Errno::IO)))
     }
 
-    fn refused(&self, call: &'static str, path: &PathBuffer, errno: Errno) -> LoadError {
+    pub(super) fn refused(&self, call: &'static str, path: &PathBuffer, errno: Errno) -> LoadError {
         self.failure((call, self.root.join(path.shown()), errno))
     }
 
@@ -300,12 +265,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn sizes(&self) -> Random {
+    pub(super) fn sizes(&self) -> Random {
         Random::new(derive(self.site.options.seed, &[SIZE_STREAM, u64::from(self.site.index)]))
     }
 
     /// Files that exist at the start.
-    fn present(spec: &Fileset, names: u64) -> u64 {
+    pub(super) fn present(spec: &Fileset, names: u64) -> u64 {
         ((names as f64 * spec.preallocated.clamp(0.0, 1.0)).round() as u64).min(names)
     }
 
@@ -342,115 +307,6 @@ impl<'a> Builder<'a> {
 
     fn of_anybody(&self) -> bool {
         self.site.options.ownership.is_of_anybody()
-    }
-
-    /// The files that a load names where they may be anybody's, in their order: how large each is to be, and what becomes of what has its
-    /// name; none if nothing has. Changes nothing.
-    fn planned(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<Planned>, LoadError> {
-        let Amount::Files(count) = files.spec.amount else {
-            let what = format!("has fileset {:?}, whose files cannot be named before they are made", self.name);
-            return Err(LoadError::Unsupported { what });
-        };
-        // One look at the directory in place of one at each of many names, which may be a test's and not yet be known to any cache.
-        let looks_at_once = count > MANY_NAMES || self.site.options.ownership == Ownership::AsWritten;
-        if looks_at_once && !self.has_names(files, directory)? {
-            return Ok(Vec::new());
-        }
-        let present = Self::present(&files.spec, count);
-        let mut random = self.sizes();
-        let mut path = PathBuffer::default();
-        let mut planned = Vec::new();
-        for file in 0..count {
-            if file.is_multiple_of(1024) {
-                self.told.goes_on()?;
-            }
-            files.layout.file(&mut path, file as u32, false);
-            // What comes into being later is not there at the start.
-            let (size, existing) = match file < present {
-                true => (files.sizes.draw(&mut random), files.spec.existing),
-                false => (0, Existing::Rebuild),
-            };
-            let fate = self.fate(directory, &path, size, existing)?;
-            let size = match fate {
-                // Of sizes that are drawn, its own is as good as any.
-                Some(Fate::Stays(has)) if has >= files.sizes.least() => has.min(size),
-                _ => size,
-            };
-            planned.push(Planned { size, fate });
-        }
-        Ok(planned)
-    }
-
-    /// Whether anything in the fileset's directory has a name of its own.
-    fn has_names(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<bool, LoadError> {
-        for entry in (Held { directory, path: &self.root }).entries().map_err(|failure| self.failure(failure))? {
-            let (name, kind) = entry.map_err(|failure| self.failure(failure))?;
-            if files.layout.is_ours(name.to_bytes(), kind.is_dir()) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// What becomes of what has a name, if anything has. What is in the way is an error.
-    fn fate(
-        &self,
-        directory: BorrowedFd<'_>,
-        path: &PathBuffer,
-        size: u64,
-        existing: Existing,
-    ) -> Result<Option<Fate>, LoadError> {
-        let entry = match kernel::lstat(directory, path.as_c()) {
-            Ok(entry) => entry,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
-            Err(errno) => return Err(self.refused("lstat", path, errno)),
-        };
-        let target = match kernel::stat(directory, path.as_c()) {
-            Ok(target) => Some(target),
-            Err(Errno::NOENT | Errno::NOTDIR) => None,
-            Err(errno) => return Err(self.refused("stat", path, errno)),
-        };
-        match Fate::of(&entry, target.as_ref(), size, existing, &self.site) {
-            Fate::InTheWay(problem) => Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())])),
-            fate => Ok(Some(fate)),
-        }
-    }
-
-    /// Removes the files that a load names and makes anew.
-    fn remove_named(&self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
-        let mut path = PathBuffer::default();
-        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| planned.fate == Some(Fate::Goes)) {
-            files.layout.file(&mut path, file as u32, false);
-            match kernel::unlink(files.directory(), path.as_c()) {
-                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
-                Err(errno) => return Err(self.refused("unlink", &path, errno)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Warns of files that stay and are shorter than the load would have made them.
-    fn warn_of_short(&mut self, files: &Files, planned: &[Planned]) {
-        let mut path = PathBuffer::default();
-        let (mut first, mut more) = (None, 0u64);
-        for (file, Planned { size, fate }) in planned.iter().enumerate() {
-            let Some(Fate::Stays(has)) = fate.filter(|fate| matches!(fate, Fate::Stays(has) if has < size)) else {
-                continue;
-            };
-            if first.is_some() {
-                more += 1;
-                continue;
-            }
-            files.layout.file(&mut path, file as u32, false);
-            first = Some(format!("{} has {has} bytes, and the load would use {size}", path.shown()));
-        }
-        if let Some(first) = first {
-            let more = if more == 0 { String::new() } else { format!(" (and {more} more like it)") };
-            self.built.warnings.push(format!(
-                "{first}{more}. It was there before the load, which does not lengthen or replace it: a read beyond its end fails. \
-                 Remove it to have it made anew"
-            ));
-        }
     }
 
     /// Makes every file, but for those that [`Fate::of`] says stay.

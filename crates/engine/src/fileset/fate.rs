@@ -3,7 +3,7 @@
 //! In a directory that is the load's own, or carries fstone's mark, such files were made by a load, and a load may make them anew. Elsewhere
 //! they can be anybody's. A load writes to them only where one of its operations writes; it does not lay them out, lengthen or replace them.
 
-use super::build::Site;
+use super::site::Site;
 use crate::options::Ownership;
 use fstone_model::workload::Existing;
 use rustix::fs::{FileType, Stat};
@@ -50,4 +50,12 @@ impl Fate {
             false => Self::Stays(size),
         }
     }
+}
+
+/// A file that a load names.
+#[derive(Clone, Copy)]
+pub(super) struct Planned {
+    pub(super) size: u64,
+    /// What becomes of what has its name, if anything has.
+    pub(super) fate: Option<Fate>,
 }

@@ -2,7 +2,8 @@
 
 use crate::error::LoadError;
 use crate::fileset::Files;
-use crate::fileset::build::{self, Built, Site};
+use crate::fileset::build::{self, Built};
+use crate::fileset::site::Site;
 use crate::peers::{Parted, Peers};
 use fstone_model::workload::{Fileset, Sharing};
 

@@ -1,0 +1,31 @@
+//! What making a fileset needs to know about its load.
+
+use crate::data::Depot;
+use crate::options::RunOptions;
+use std::path::Path;
+
+/// What building needs to know about the load.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    /// The load's directory.
+    pub(crate) directory: &'a Path,
+    /// Where data comes from.
+    pub(crate) depot: &'a Depot,
+    /// Seed, cancellation and observer.
+    pub(crate) options: &'a RunOptions<'a>,
+    /// The fileset's index, for its random stream and stamps.
+    pub(crate) index: u32,
+    /// Whether there is a filesystem at all.
+    pub(crate) real: bool,
+    /// Whether an operation needs the metadata directory.
+    pub(crate) metadata: bool,
+    /// Whether the load changes anything about the fileset.
+    pub(crate) changes: bool,
+    /// Whether it is made for its own sake, and not for a load.
+    pub(crate) prepares: bool,
+    /// Whether its directories are everybody's, and another rank has made them.
+    pub(crate) directories_made: bool,
+    /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and nobody
+    /// asks whose they are.
+    pub(crate) at_once: bool,
+}
