@@ -34,7 +34,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("sandbox/src/agent/setup.rs", KERNEL),
     ("sandbox/src/agent/stacks.rs", KERNEL),
     ("sandbox/src/exact/attend.rs", BOUND),
-    ("sandbox/src/exact/mod.rs", OWN),
     ("sandbox/src/frames/read.rs", BOUND),
     ("sandbox/src/kernel/build/make.rs", OWN),
     ("sandbox/src/kernel/build/mod.rs", OWN),
