@@ -155,6 +155,11 @@ impl<E: Io> Worker<'_, E> {
                             going = false;
                             break;
                         }
+                        if queue.free.is_empty() {
+                            // Fsyncs that were due meanwhile have taken the slots.
+                            claimed = true;
+                            break;
+                        }
                     }
                 }
                 let index = match self.next(&mut choice) {
@@ -307,11 +312,15 @@ impl<E: Io> Worker<'_, E> {
         if self.told_to_stop() { Began::Over } else { Began::Yes }
     }
 
-    /// Waits for a moment: submits before it, and reaps what is done meanwhile; `false` when told to stop.
+    /// Waits for a moment: submits before it, reaps what is done meanwhile, and begins the fsyncs that are due then; `false` when told to stop.
     fn wait_until(&mut self, moment: u64, queue: &mut Queue, point: &mut Point) -> bool {
         let clock = self.load.clock;
         let mut now = clock.now();
-        while queue.flying() > 0 && now < moment {
+        loop {
+            self.begin_fsyncs(queue);
+            if queue.flying() == 0 || now >= moment {
+                break;
+            }
             if self.told_to_stop() {
                 return false;
             }

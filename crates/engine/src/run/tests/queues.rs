@@ -21,13 +21,17 @@ struct Seen {
     /// How many requests each submission had, but for those of none.
     submissions: Vec<usize>,
     fsyncs: usize,
+    /// The most transfers that were pushed without an fsync between them.
+    unsynced: usize,
+    /// The same since the last fsync.
+    since: usize,
     /// Calls that block, other than waiting for requests, while some were in flight.
     blocked: usize,
 }
 
 impl Seen {
     const fn new() -> Self {
-        Self { submissions: Vec::new(), fsyncs: 0, blocked: 0 }
+        Self { submissions: Vec::new(), fsyncs: 0, unsynced: 0, since: 0, blocked: 0 }
     }
 }
 
@@ -89,12 +93,16 @@ impl Io for Served {
     }
 
     fn push(&mut self, slot: u32, _: Direction, _: Fd, length: usize, _: u64) -> Result<()> {
+        SEEN.with_borrow_mut(|seen| {
+            seen.since += 1;
+            seen.unsynced = seen.unsynced.max(seen.since);
+        });
         self.pushed.push((slot, length, SERVICE));
         Ok(())
     }
 
     fn push_fsync(&mut self, slot: u32, _: Fd, _: bool) -> Result<()> {
-        SEEN.with_borrow_mut(|seen| seen.fsyncs += 1);
+        SEEN.with_borrow_mut(|seen| (seen.fsyncs, seen.since) = (seen.fsyncs + 1, 0));
         self.pushed.push((slot, 0, FSYNC));
         Ok(())
     }
@@ -223,6 +231,29 @@ fn an_fsync_is_in_no_other_latency() {
     assert_eq!((writes.latency.count(), seen.fsyncs), (1000, 20));
     assert_eq!(seen.blocked, 0, "calls beside requests in flight");
     assert!(Duration::from_nanos(writes.latency.max_ns()) < FSYNC / 2, "{} ns", writes.latency.max_ns());
+}
+
+/// An fsync of the policy does not wait until a pace has filled the queue, or for the end; and it takes no operation's slot.
+#[test]
+fn fsyncs_of_a_paced_queue_are_made_when_they_are_due() {
+    for (depth, rate) in [(32, 50.0), (32, 150.0), (4, 1000.0), (2, 1000.0)] {
+        let mut writes = group(Operation::Write(block()));
+        writes.rate_per_second = Some(rate);
+        writes.fsync.every_operations = 1;
+        let stop = Stop { operations: Some(100), ..Stop::default() };
+        let (writes, seen) = simulated_run::<Served>(writes, stop, depth);
+        let case = format!("{rate}/s, depth {depth}");
+        assert_eq!((writes.latency.count(), seen.fsyncs), (100, 100), "{case}");
+        if FSYNC.as_secs_f64() * rate < 1.0 {
+            assert_eq!(seen.unsynced, 1, "{case}");
+            assert!(
+                Duration::from_nanos(writes.latency.max_ns()) < FSYNC / 2,
+                "{case}: {} ns",
+                writes.latency.max_ns()
+            );
+        }
+        assert!(seen.unsynced <= depth as usize, "{case}: {} writes before an fsync", seen.unsynced);
+    }
 }
 
 /// The page cache is dropped between two passes with an empty queue.
