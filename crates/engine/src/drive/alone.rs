@@ -76,13 +76,13 @@ impl<E: Io> Worker<'_, E> {
             let (attempt, end) = if READS {
                 (ops::aimed_read(self, index), clock.now())
             } else {
-                self.mark = if paced { 0 } else { now };
+                (self.mark, self.aside) = (if paced { 0 } else { now }, 0);
                 let attempt = ops::perform(self, index).map(|()| Some(self.done));
                 (attempt, if self.mark != 0 && self.mark != now { self.mark } else { clock.now() })
             };
             last_end = end;
             if !READS {
-                begun += std::mem::take(&mut self.aside);
+                begun += self.aside;
             }
             performed += 1;
             // Handing over a point takes a lock that all threads want at that moment, which is no operation's time.

@@ -280,9 +280,10 @@ impl<E: Io> Worker<'_, E> {
     #[inline(always)]
     fn begin(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> Began {
         let Some(slot) = queue.free.pop() else { return Began::Yes };
+        self.aside = 0;
         match ops::queue(self, index, slot) {
             Ok(Queued::Pushed(flight)) => {
-                queue.slots[slot as usize] = Some((index, begun, flight));
+                queue.slots[slot as usize] = Some((index, begun + self.aside, flight));
                 queue.pushed += 1;
                 // A pass ends with the request that completes it, whenever that is done.
                 if self.group.spec.invalidate_every.is_some() {

@@ -85,6 +85,7 @@ impl Io for Served {
     }
 
     fn advise(&mut self, _: Fd, _: crate::io::Part, _: rustix::fs::Advice) -> Result<()> {
+        simulated::advance(&self.clock, FSYNC);
         self.blocks()
     }
 
@@ -265,6 +266,34 @@ fn the_cache_is_dropped_with_nothing_in_flight() {
     let (reads, seen) = simulated_run::<Served>(reads, stop, 32);
     assert_eq!((reads.latency.count(), seen.blocked), (100, 0));
     assert_eq!(seen.submissions.iter().max(), Some(&10), "a pass is never mixed with the next");
+}
+
+/// What one operation took to drop cached pages is not taken from the latency of another.
+#[test]
+fn dropping_what_is_cached_shortens_no_other_operation() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut mixed = group(Operation::Read(block()));
+    let opens = Action::new("opens", Operation::OpenClose, Some(0));
+    if let Actions::Mix(actions) = &mut mixed.actions {
+        actions.push(Weighted { weight: 1, action: opens });
+    }
+    mixed.invalidate = true;
+    let io = IoSettings { queue_depth: 4, engine: IoEngineKind::IoUring, ..IoSettings::default() };
+    let mut load = workload(1, vec![mixed], Stop { operations: Some(40), ..Stop::default() }, io);
+    // Of which a read moves nothing, so that it is done at once.
+    load.filesets[0].size = SizeDistribution::Fixed(0);
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            simulated::begin();
+            let (operations, errors) = carried_out(&load, place.path(), |load| drive::<Served>(load, 0));
+            assert!(errors.is_empty(), "{errors:?}");
+            let [reads, opens] = &operations[..] else { panic!("two actions") };
+            assert!(reads.invocations > 5 && opens.invocations > 5, "{operations:?}");
+            assert!(reads.latency.min_ns() > 0, "a read took no time");
+            assert!(Duration::from_nanos(opens.latency.max_ns()) < FSYNC / 2, "{} ns", opens.latency.max_ns());
+        });
+        ran.join().expect("no panic");
+    });
 }
 
 /// As many requests are submitted together as the group says.
