@@ -2,7 +2,7 @@
 
 use super::durable::{self, Durable, SyncError};
 use super::names::{collector_of, names};
-use super::phase::{self, PhaseEnd, Standings, Watch};
+use super::phase::{self, GroupEnd, PhaseEnd, Standings, Watch};
 use super::pretend::pretended;
 
 use crate::audit::Touched;
@@ -439,11 +439,14 @@ impl<'a> Running<'a> {
         }
         report.last_done_ns = report.running_ns + end.last_done_ns;
         let phase_begin = report.elapsed_ns;
-        let closing = Span { begin_ns: phase_begin + end.last_done_ns, end_ns: phase_begin + end.running_ns + sync_ns };
+        // A group is at work as long as it has operations to begin, also while it waits for the next one.
+        let work_end = |end: &GroupEnd| end.done_ns.max(end.worked_ns);
+        let all_worked_ns = end.groups.iter().map(work_end).max().unwrap_or(end.last_done_ns);
+        let closing = Span { begin_ns: phase_begin + all_worked_ns, end_ns: phase_begin + end.running_ns + sync_ns };
         let none_changes = !phase.groups.iter().any(changes);
         self.measured.at_work.extend(phase.groups.iter().zip(&end.groups).map(|(group, end)| {
-            let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(end.done_ns);
-            let work = Span { begin_ns: phase_begin + delay, end_ns: phase_begin + end.done_ns };
+            let delay = u64::try_from(group.start_delay.as_nanos()).unwrap_or(u64::MAX).min(work_end(end));
+            let work = Span { begin_ns: phase_begin + delay, end_ns: phase_begin + work_end(end) };
             // What others wrote is not written back in the time of a group that only reads.
             let none = Span { begin_ns: work.end_ns, end_ns: work.end_ns };
             [work, if none_changes || changes(group) { closing } else { none }]

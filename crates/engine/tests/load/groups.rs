@@ -233,6 +233,26 @@ fn a_group_that_changes_nothing_is_divided_by_its_own_time() {
     assert!(closing.length_ns() >= report.sync_ns, "{closing:?} of {}", report.sync_ns);
 }
 
+/// A group that waits for its next operation is at work: otherwise the few operations of a slow one would be divided by less time than it had.
+#[test]
+fn a_slow_group_is_divided_by_the_time_that_it_had() {
+    let directory = in_memory();
+    let paced = |name: &str, operation, rate| ThreadGroup {
+        rate_per_second: Some(rate),
+        ..keeping(name, mix(&[(1, action(operation))]), IoOverrides::default())
+    };
+    let writer = paced("writer", Operation::Write(random_block()), 200.0);
+    let mut load = workload(fileset(4, 65536), writer, milliseconds(600));
+    load.phases[0].groups.push(paced("reader", Operation::Stat, 2.5));
+    let report = flawless(&load, directory.path());
+    let reader = report.operations.iter().filter(|one| one.group == "reader");
+    let count: u64 = reader.clone().map(|one| one.invocations).sum();
+    let [work, closing] = reader.clone().next().and_then(|one| one.at_work).expect("it was recorded");
+    assert_eq!((count, work.begin_ns, closing.length_ns()), (2, 0, 0));
+    assert!(work.end_ns >= 600_000_000, "{work:?}");
+    assert!(report.rate_of(reader) <= 2.0 / 0.6);
+}
+
 /// The CPUs that threads of a load may run on, of those that may not run on all.
 struct Pinned<'a>(&'a Mutex<HashSet<String>>);
 
