@@ -336,8 +336,8 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
     let mut open = Vec::new();
     // What works on names alone is to find them as they are: a file that is open is in memory.
     let by_name = |action: &PlannedAction| {
-        use Operation::{Getxattr, Readdir, Stat, StatDirectory, Walk};
-        matches!(action.operation, Getxattr | Readdir | Stat | StatDirectory | Walk)
+        use Operation::{Readdir, Stat, StatDirectory, Walk};
+        matches!(action.operation, Readdir | Stat | StatDirectory | Walk)
     };
     let actions = &worker.group.actions;
     let opens = |fileset: usize| {

@@ -172,13 +172,15 @@ fn fsyncs_of_a_queue_come_after_the_writes_that_they_count() {
 /// Opens slowly, so that others come in between the making of a name and its use.
 struct Tardy;
 
+const TARDY: Duration = Duration::from_micros(200);
+
 impl Io for Tardy {
     const CAPABILITIES: Capabilities =
         Capabilities { name: "tardy", real: true, queues: false, direct: true, reads_to_write: false };
 
     plain! {
         close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
-        chmod utimens setxattr getxattr copy_file_range reflink list
+        chmod utimens setxattr copy_file_range reflink list
     }
 
     fn new(_: Setup) -> std::result::Result<Self, SetupError> {
@@ -194,8 +196,30 @@ impl Io for Tardy {
     }
 
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
-        std::thread::sleep(Duration::from_micros(200));
+        std::thread::sleep(TARDY);
         kernel::open(directory, path, flags)
+    }
+
+    fn getxattr(&mut self, _: Fd, _: &mut [u8]) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+/// What works on descriptors that are kept finds them open: opening files is no operation of the load.
+#[test]
+fn files_that_are_kept_open_are_open_before_the_first_operation() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for operation in [Operation::Getxattr, Operation::Read(block())] {
+        let mut keeps = group(operation);
+        if let Actions::Mix(actions) = &mut keeps.actions {
+            actions[0].action.choice = FileChoice::RoundRobin;
+        }
+        let stop = Stop { operations: Some(20), ..Stop::default() };
+        let load = workload(20, vec![keeps], stop, IoSettings::default());
+        let (operations, errors) = carried_out(&load, directory.path(), |load| drive::<Tardy>(load, 0));
+        assert!(errors.is_empty() && operations[0].invocations == 20, "{errors:?}");
+        let least = Duration::from_nanos(operations[0].latency.min_ns());
+        assert!(least < TARDY, "{least:?}");
     }
 }
 
