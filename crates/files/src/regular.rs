@@ -1,6 +1,6 @@
 //! Opening regular files for writing, and nothing else.
 
-use crate::{Owner, create_file, directory_of};
+use crate::{Owner, create_file, directory_of, tree::is_own};
 use rustix::fs::{CWD, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -73,7 +73,8 @@ pub fn open_or_create(path: &Path, append: bool) -> io::Result<File> {
     }
 }
 
-/// Takes the rights to a regular file of this user's from everybody else; whether somebody else had any. A missing file is none.
+/// Takes the rights to a regular file of this user's, or of the user who called sudo, from everybody else; whether somebody else had
+/// any. Another user's file stays as it is. A missing file is none.
 ///
 /// No descriptor of the file is closed that could take the locks of this process on it.
 ///
@@ -88,8 +89,7 @@ pub fn make_private(path: &Path) -> io::Result<bool> {
     let here = format!("/proc/self/fd/{}", found.as_raw_fd());
     let others = |facts: &Metadata| facts.mode() & 0o077 != 0;
     let facts = fs::metadata(&here)?;
-    let user = rustix::process::geteuid();
-    if !facts.is_file() || !others(&facts) || !(user.is_root() || user.as_raw() == facts.uid()) {
+    if !facts.is_file() || !others(&facts) || !is_own(&facts) {
         return Ok(false);
     }
     fs::set_permissions(&here, fs::Permissions::from_mode(facts.mode() & 0o700))?;

@@ -155,7 +155,7 @@ fn own_name(prefix: &str, word: &str, inode: u64) -> String {
 }
 
 /// Whether something belongs to this user, or to the user who called sudo.
-fn is_own(facts: &Metadata) -> bool {
+pub(crate) fn is_own(facts: &Metadata) -> bool {
     let user = rustix::process::geteuid().as_raw();
     facts.uid() == user || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
 }

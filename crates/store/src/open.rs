@@ -48,17 +48,17 @@ impl Store {
             cause => create(cause),
         })?;
         examine_beside(&there)?;
-        let was_readable = take_from_others(&there);
 
         let sqlite = |cause| OpenError::sqlite(path, cause);
         let mut connection =
-            Connection::open_with_flags(there, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+            Connection::open_with_flags(&there, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
                 .map_err(sqlite)?;
         configure(&connection).map_err(sqlite)?;
         match schema::create(&mut connection).map_err(sqlite)? {
             Kind::Store(version) if version == VERSION => {}
             kind => return Err(OpenError::unfit(path, kind)),
         }
+        let was_readable = take_from_others(&there);
         let mode = if is_shared_between_hosts(path) { "DELETE" } else { "WAL" };
         set_journal(&connection, mode).map_err(sqlite)?;
         Ok(Self { connection, path: path.to_owned(), was_readable })
@@ -89,7 +89,6 @@ impl Store {
             Err(cause) => return Err(OpenError::Access { path: named(), cause }),
         };
         examine_beside(&there)?;
-        let was_readable = take_from_others(&there);
         let open = |path: &Path, flags| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;
             let connection = Connection::open_with_flags(path, flags)?;
@@ -107,7 +106,10 @@ impl Store {
         }
         .map_err(|cause| OpenError::sqlite(path, cause))?;
         match kind {
-            Kind::Store(version) if version == VERSION => Ok(Self { connection, path: path.to_owned(), was_readable }),
+            Kind::Store(version) if version == VERSION => {
+                let was_readable = take_from_others(&there);
+                Ok(Self { connection, path: path.to_owned(), was_readable })
+            }
             kind => Err(OpenError::unfit(path, kind)),
         }
     }
@@ -137,7 +139,7 @@ impl Store {
     }
 }
 
-/// Takes the rights of others to a store and the files beside it. On media that cannot be written they stay.
+/// Takes the rights of others to what is known to be a store, and to the files beside it. On media that cannot be written they stay.
 fn take_from_others(store: &Path) -> bool {
     let files = all_beside(store).into_iter().chain([store.to_owned()]);
     // Each of them, so no `any`.

@@ -47,11 +47,29 @@ fn files_of_other_programs_are_refused_and_left_alone() {
     fs::write(&letter, "Dear store, ".repeat(1000)).expect("written");
     for path in [database, letter] {
         let before = fs::read(&path).expect("read");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("ours");
         for opened in [Store::open(&path), Store::open_read_only(&path)] {
             assert!(matches!(opened, Err(OpenError::Foreign { .. })), "{opened:?}");
         }
         assert_eq!(fs::read(&path).expect("read"), before);
+        assert_eq!(mode_of(&path), 0o644, "others read it as before");
     }
+}
+
+#[test]
+fn another_users_store_keeps_its_rights() {
+    use std::os::unix::fs::chown;
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: giving files away needs root");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    chown(&path, Some(65534), None).expect("given away");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("ours");
+    assert!(!Store::open_read_only(&path).expect("opened").was_readable_by_others());
+    assert_eq!(mode_of(&path), 0o640);
 }
 
 #[test]
