@@ -237,7 +237,7 @@ impl<E: Io> Worker<'_, E> {
                 None => {}
             }
             now = clock.now();
-            if think > 0 && queue.flying() == 0 && performed - rested_at >= think_every {
+            if think > 0 && queue.flying() == 0 && queue.fsyncs.is_empty() && performed - rested_at >= think_every {
                 rested_at = performed;
                 now = self.rest(queue.last_end, think, deadline);
             }

@@ -25,13 +25,16 @@ struct Seen {
     unsynced: usize,
     /// The same since the last fsync.
     since: usize,
+    /// When a request was last done, and the longest time from then until an fsync was pushed.
+    done_at: u64,
+    fsync_late: u64,
     /// Calls that block, other than waiting for requests, while some were in flight.
     blocked: usize,
 }
 
 impl Seen {
     const fn new() -> Self {
-        Self { submissions: Vec::new(), fsyncs: 0, unsynced: 0, since: 0, blocked: 0 }
+        Self { submissions: Vec::new(), fsyncs: 0, unsynced: 0, since: 0, done_at: 0, fsync_late: 0, blocked: 0 }
     }
 }
 
@@ -103,7 +106,10 @@ impl Io for Served {
     }
 
     fn push_fsync(&mut self, slot: u32, _: Fd, _: bool) -> Result<()> {
-        SEEN.with_borrow_mut(|seen| (seen.fsyncs, seen.since) = (seen.fsyncs + 1, 0));
+        SEEN.with_borrow_mut(|seen| {
+            (seen.fsyncs, seen.since) = (seen.fsyncs + 1, 0);
+            seen.fsync_late = seen.fsync_late.max(simulated::now() - seen.done_at);
+        });
         self.pushed.push((slot, 0, FSYNC));
         Ok(())
     }
@@ -128,6 +134,7 @@ impl Io for Served {
         }
         let now = simulated::now();
         let done = self.flying.iter().take_while(|(at, ..)| *at <= now).count();
+        SEEN.with_borrow_mut(|seen| seen.done_at = if done > 0 { now } else { seen.done_at });
         for (_, slot, length) in self.flying.drain(..done) {
             each(Completion { slot, outcome: Ok(length) });
         }
@@ -255,6 +262,19 @@ fn fsyncs_of_a_paced_queue_are_made_when_they_are_due() {
         }
         assert!(seen.unsynced <= depth as usize, "{case}: {} writes before an fsync", seen.unsynced);
     }
+}
+
+/// A pause comes after the fsync that the operations before it ask for.
+#[test]
+fn an_fsync_does_not_wait_for_a_pause_to_end() {
+    const PAUSE: Duration = Duration::from_millis(10);
+    let mut writes = group(Operation::Write(block()));
+    (writes.think_time, writes.think_every) = (PAUSE, 5);
+    writes.fsync.every_operations = 5;
+    let stop = Stop { operations: Some(50), ..Stop::default() };
+    let (_, seen) = simulated_run::<Served>(writes, stop, 8);
+    let late = Duration::from_nanos(Clock::get().nanoseconds(seen.fsync_late));
+    assert!(seen.fsyncs == 10 && late < PAUSE / 2, "{} fsyncs, {late:?}", seen.fsyncs);
 }
 
 /// The page cache is dropped between two passes with an empty queue.
