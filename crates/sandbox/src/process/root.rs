@@ -208,19 +208,36 @@ impl Plan {
         Ok(())
     }
 
+    /// A copy over a file that is visible already, if the guest's user may not read that.
+    fn cover(&mut self, path: &Path, source: &Path) -> io::Result<()> {
+        let facts = fs::metadata(source)?;
+        if !facts.is_file() || self.user.is_none_or(|user| user.can_read(&facts)) {
+            return Ok(());
+        }
+        let copy = c_string(format!("/copy-{}", self.entries.len()))?;
+        let mode = facts.mode() & 0o111 | 0o400;
+        self.entries.push(Entry::Copy { from: on_host(source)?, place: copy.clone(), mode, device: None });
+        let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+        self.entries.push(Entry::Bind { from: copy, place: text(path)?, is_directory: false, attributes });
+        Ok(())
+    }
+
     /// A file or directory of the host at its own path, unless it is visible already or not there.
     fn show(&mut self, path: &Path, how: Show) -> io::Result<()> {
         // Where it is visible already it is read-only.
         let Ok(source) = fs::canonicalize(path) else { return Ok(()) };
-        if !path.is_absolute() || (how != Show::Write && self.is_seen(path)) {
+        if !path.is_absolute() {
             return Ok(());
+        }
+        if how != Show::Write && self.is_seen(path) {
+            return if how == Show::Needed { self.cover(path, &source) } else { Ok(()) };
         }
         if let Some(above) = path.parent() {
             self.directory(above)?;
         }
         let facts = fs::metadata(&source)?;
         let kind = facts.file_type();
-        let (from, place) = (text(&Path::new(OLD).join(source.strip_prefix("/").unwrap_or(&source)))?, text(path)?);
+        let (from, place) = (on_host(&source)?, text(path)?);
         let may_copy = how == Show::Needed && kind.is_file() || how == Show::Write && kind.is_char_device();
         let copied = self.user.is_some_and(|user| may_copy && !user.can_read(&facts));
         self.seen.insert(path.to_owned());
@@ -240,6 +257,11 @@ impl Plan {
         });
         Ok(())
     }
+}
+
+/// Where a path of the host is while the new root is made.
+fn on_host(source: &Path) -> io::Result<CString> {
+    text(&Path::new(OLD).join(source.strip_prefix("/").unwrap_or(source)))
 }
 
 fn text(path: &Path) -> io::Result<CString> {

@@ -136,6 +136,26 @@ fn it_writes_where_it_may_and_nowhere_else() {
     assert_ne!(user, "0", "whoever starts it");
 }
 
+/// What a guest needs it can read, wherever that is, also if only root could read the original.
+#[test]
+fn what_it_needs_it_can_read() {
+    let (own, other) = (private(), private());
+    std::fs::create_dir(own.path().join("below")).expect("possible in a test");
+    let files = [own.path().join("below/file"), other.path().join("file")];
+    for file in &files {
+        std::fs::write(file, "read\n").expect("possible in a test");
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("possible in a test");
+    }
+    let script = format!("cat {} {}", files[0].display(), files[1].display());
+    let (mut launch, mut output) = shell(&script, own.path());
+    launch.confined = Some(Confined { needed: files.to_vec(), ..Confined::default() });
+    let mut process = launch.spawn().expect("possible in a test");
+    let mut text = String::new();
+    output.read_to_string(&mut text).expect("possible in a test");
+    process.wait(Duration::from_secs(10));
+    assert_eq!(text, "read\nread\n");
+}
+
 /// Grandchildren hold the output pipe: it ends only when they are gone too.
 #[test]
 fn descendants_die_too() {
