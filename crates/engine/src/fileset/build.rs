@@ -455,8 +455,8 @@ impl<'a> Builder<'a> {
         let outcome = filled();
         let closed = kernel::close(fd).map_err(|errno| ("close", errno));
         let made = outcome.and(closed);
-        if made.is_err() && from == 0 && self.of_anybody() {
-            // A part of a file is in the way of the next load, which would not know who made it.
+        if made.is_err() && self.of_anybody() && !matches!(fate, Some(Fate::Lengthened(_))) {
+            // A part of a new file is in the way of the next load, which would not know who made it.
             let _ = kernel::unlink(files.directory(), path.as_c());
         }
         match made {

@@ -283,6 +283,32 @@ fn a_load_that_makes_the_files_it_names_empties_none() {
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs again");
 }
 
+/// What was there before a preparation that is interrupted is there afterwards: also an empty file, and a link to one.
+#[test]
+fn an_interrupted_preparation_removes_nothing_that_was_there() {
+    let directory = on_disk();
+    let (data, link) = (directory.path().join("data"), directory.path().join("file0"));
+    std::fs::write(&data, b"").expect("writable");
+    std::os::unix::fs::symlink("data", &link).expect("linked");
+    let mut load = stats();
+    load.filesets[0].amount = Amount::Files(1);
+    load.filesets[0].existing = Existing::Reuse;
+    load.filesets[0].size = SizeDistribution::Fixed(1 << 40);
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::AsWritten;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &Unobserved, measure_null: false, ownership };
+    let interrupted = std::thread::scope(|scope| {
+        let preparing = scope.spawn(|| fstone_engine::prepare(&load, directory.path(), &options).map(drop));
+        while !preparing.is_finished() && std::fs::metadata(&data).expect("it is there").len() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+        preparing.join().expect("no panic")
+    });
+    assert!(matches!(interrupted, Err(LoadError::Interrupted(_))), "{interrupted:?}");
+    assert_eq!(std::fs::read_link(&link).expect("it stays"), Path::new("data"));
+}
+
 /// Directories likewise: one that is there is used, and what is in it stays.
 #[test]
 fn a_load_that_owns_names_uses_directories_that_are_there() {
