@@ -1,7 +1,7 @@
 //! Where a report, a comparison or any other document goes: to standard output, or to what `--output` names.
 //!
 //! A regular file is replaced as a whole, so that a reader sees the old content or the new. Everything else is written
-//! into and never replaced: devices, pipes, what a symbolic link leads to. What is open already, as `/dev/stderr` and
+//! into and never replaced: devices, pipes, what a symbolic link leads to, unless another user could have made the link. What is open already, as `/dev/stderr` and
 //! `/dev/fd/3` are, is never cut: the document goes where the next write would. Disks are refused.
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_files::Temporary;
+use fstone_files::{Owner, Temporary, regular_or_new};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -92,21 +92,28 @@ fn resemble(file: &File, before: &Metadata) -> io::Result<()> {
 
 /// Writes into what is there already and is no regular file, or leads to one.
 fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
-    match fs::metadata(path) {
+    let is_regular = match fs::metadata(path) {
         // /dev/stdout and its like: opened by name it would be cut to nothing, with what was printed before.
         Ok(found) if terminal::is_stdout(&found) => {
             terminal::write_out(content);
             return Ok(());
         }
         Ok(found) if found.is_dir() => return Err(Failure::new(Exit::BadInput, "it is a directory; name a file")),
-        Ok(found) => refuse_disk(&found)?,
+        Ok(found) => {
+            refuse_disk(&found)?;
+            found.is_file()
+        }
         // The link leads nowhere yet: its file is made.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => return Err(error).or_exit(Exit::LabFailed),
-    }
+    };
     let into = match descriptor(path) {
         Some(open) => inherited(open, path),
-        None => OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path),
+        None if is_regular => regular_or_new(path, Owner::caller()).and_then(|there| {
+            let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+            OpenOptions::new().write(true).truncate(true).custom_flags(no_link).open(there)
+        }),
+        None => OpenOptions::new().write(true).open(path),
     };
     let mut into = into.or_exit(Exit::LabFailed)?;
     // It may have become a disk meanwhile.
@@ -188,6 +195,23 @@ mod tests {
             assert!(link.symlink_metadata().expect("there").is_symlink());
             assert_eq!(fs::read_to_string(&file).expect("there"), "new");
         }
+    }
+
+    #[test]
+    fn no_file_is_written_where_another_users_link_leads() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (shared, file) = (place.path().join("shared"), place.path().join("file"));
+        fs::create_dir(&shared).expect("made");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("ours");
+        fs::write(&file, "old").expect("ours");
+        symlink(&file, shared.join("to-the-file")).expect("made");
+        symlink(place.path().join("new"), shared.join("to-a-new-one")).expect("made");
+        for link in ["to-the-file", "to-a-new-one"] {
+            let error = written(&shared.join(link)).expect_err("anybody could have made the link");
+            assert!(error.contains("another user could have put there"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&file).expect("there"), "old");
+        assert!(!place.path().join("new").exists());
     }
 
     #[test]

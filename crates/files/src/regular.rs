@@ -118,7 +118,7 @@ fn refuse_irregular(kind: FileType) -> io::Result<()> {
 }
 
 /// A path without its links, each of which must be one that nobody else could have made. The last part need not be there.
-fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut rest: VecDeque<OsString> = parts(&absolute);
     let (mut there, mut links) = (PathBuf::from("/"), 0);

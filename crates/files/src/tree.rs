@@ -160,7 +160,8 @@ pub(crate) fn is_own(facts: &Metadata) -> bool {
     facts.uid() == user || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
 }
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
     loop {

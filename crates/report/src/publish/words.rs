@@ -59,9 +59,9 @@ pub(super) fn known(text: &str) -> String {
     shown
 }
 
-/// Only the options that are known.
+/// Only the options of a kernel that are known. What follows "--" is for the first process: anything.
 pub(super) fn only_known(text: &str) -> String {
-    let options = text.split(is_between).map(judged);
+    let options = text.split(is_between).take_while(|option| *option != "--").map(judged);
     options.filter(|option| !option.is_empty() && !option.contains(PART_LEFT_OUT)).collect::<Vec<_>>().join(" ")
 }
 
@@ -150,7 +150,7 @@ mod tests {
         ] {
             assert_eq!(known(text), shown);
         }
-        let line = "BOOT_IMAGE=/vmlinuz root=UUID=4f2c1a7e ro mitigations=off systemd.hostname=alice nohz_full=2-7";
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=4f2c1a7e ro mitigations=off systemd.hostname=alice nohz_full=2-7 -- 5001 quiet";
         assert_eq!(only_known(line), "ro mitigations=off nohz_full=2-7");
     }
 }
