@@ -6,7 +6,7 @@ use super::error::SpawnError;
 use super::rights::{self, Access, User, lend};
 use super::root::{self, Root};
 use super::{Confined, c_string, filter};
-use fstone_files::{remove_own_tree, unguessable};
+use fstone_files::{OwnDirectory, remove_own_tree};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::ffi::CString;
 use std::fs;
@@ -65,7 +65,7 @@ impl Limits {
         allowed.push(("/dev/null".into(), Access::Write));
         allowed.extend(confined.writable.iter().map(|path| (path.clone(), Access::Write)));
         allowed.extend(confined.outputs.map(|name| (own.join(name), Access::Own)));
-        let memory = memory.map(|memory| memory.0.clone()).or_else(|| Some(own.join(confined.memory?.0)));
+        let memory = memory.map(|memory| memory.0.path().to_owned()).or_else(|| Some(own.join(confined.memory?.0)));
         allowed.extend(memory.map(|place| (place, Access::Own)));
         let rules = allowed.into_iter().filter(|(path, _)| version > 0 && path.exists()).map(|(path, access)| {
             let bits = access.bits(path.is_dir(), version);
@@ -149,10 +149,13 @@ pub(super) fn make_own_places(confined: &Confined, directory: &Path) -> io::Resu
     Ok(())
 }
 
+/// How the names of such directories begin.
+const PREFIX: &str = ".fstone-";
+
 /// Where the guest's memory is if the guest has no filesystem of its own for it: a directory of its user's own in the host's
 /// shared memory, so that it can change nothing else there.
 #[derive(Debug)]
-pub(super) struct SharedMemory(PathBuf);
+pub(super) struct SharedMemory(OwnDirectory);
 
 impl SharedMemory {
     /// `None` where the host has no shared memory, or the guest needs none: its own directory does then.
@@ -166,21 +169,41 @@ impl SharedMemory {
         if !shared.is_dir() {
             return Ok(None);
         }
-        let directory = Self(shared.join(format!(".fstone-{}", unguessable()?)));
-        fs::DirBuilder::new().mode(0o700).create(&directory.0)?;
-        user.map_or(Ok(()), |user| user.share(&directory.0))?;
+        OwnDirectory::remove_left(shared, PREFIX);
+        let directory = OwnDirectory::make(shared, PREFIX)?;
+        user.map_or(Ok(()), |user| user.share(directory.path()))?;
         fs::remove_dir(own.join(name))?;
-        symlink(&directory.0, own.join(name))?;
-        Ok(Some(directory))
+        symlink(directory.path(), own.join(name))?;
+        Ok(Some(Self(directory)))
     }
 }
 
-impl Drop for SharedMemory {
-    fn drop(&mut self) {
-        // The kernel of a guest removes its file itself, unless it was killed in that very moment.
-        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
-            let _ = fs::remove_file(entry.path());
-        }
-        let _ = fs::remove_dir(&self.0);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kill_left_in_shared_memory_is_removed_by_the_next_guest() {
+        let confined = Confined { memory: Some(("memory", 1 << 20)), ..Confined::default() };
+        let places = [(); 2].map(|()| tempfile::tempdir().expect("possible in a test"));
+        let make = |number: usize| {
+            let own = places[number].path();
+            fs::create_dir(own.join("memory"))
+                .and_then(|()| SharedMemory::make(&confined, own))
+                .expect("possible in a test")
+        };
+        let Some(killed) = make(0) else { return eprintln!("skipped: this host has no shared memory") };
+        let left = killed.0.path().to_owned();
+        fs::write(left.join("file"), "data").expect("possible in a test");
+        // As a kill leaves it: it is there, and its lock is not held any more.
+        let aside = left.with_extension("aside");
+        fs::rename(&left, &aside).expect("possible in a test");
+        drop(killed);
+        fs::rename(&aside, &left).expect("possible in a test");
+        let living = make(1).expect("there is shared memory");
+        assert!(!left.exists() && living.0.path().exists());
+        let path = living.0.path().to_owned();
+        drop(living);
+        assert!(!path.exists());
     }
 }
