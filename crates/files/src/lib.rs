@@ -6,13 +6,15 @@
 //!
 //! This crate must not know what the files are for. The files of a load are the engine's.
 
+mod directories;
 mod owner;
 mod regular;
 mod temporary;
 mod text;
 mod tree;
 
-pub use owner::{Owner, create_directories, create_file};
+pub use directories::create_directories;
+pub use owner::{Owner, create_file};
 pub use regular::{make_private, open_or_create, regular, regular_or_new};
 pub use temporary::{Temporary, directory_of, nameless, nameless_where_possible, unguessable};
 pub use text::{TEXT_BYTES, read_text, read_text_within};

@@ -75,7 +75,9 @@ impl Temporary {
         let from = match self.path.take() {
             Some(from) => from,
             None => {
-                // A link replaces nothing, so it needs a name first.
+                // A link replaces nothing, so it needs a name first, and a kill may leave it.
+                remove_left(&self.directory);
+                let _ = flock(&self.file, FlockOperation::NonBlockingLockExclusive);
                 let from = self.directory.join(name(&unguessable()?, self.file.metadata()?.ino()));
                 link(&self.file, &from)?;
                 from
@@ -275,6 +277,23 @@ mod tests {
             assert!(link(&never, &directory.path().join("name")).is_err());
         }
         assert!(nameless(&directory.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn what_a_kill_left_of_a_replacement_is_removed_by_the_next() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
+        let killed = Temporary::beside(&path).expect("made");
+        if killed.path.is_some() {
+            return eprintln!("skipped: this filesystem has no files without names");
+        }
+        // Between the two calls that give it its name.
+        let left =
+            directory.path().join(name(&unguessable().expect("random"), killed.file.metadata().expect("open").ino()));
+        link(&killed.file, &left).expect("linked");
+        drop(killed);
+        Temporary::beside(&path).expect("made").replace(&path).expect("replaced");
+        assert!(!left.exists() && path.exists());
     }
 
     #[test]
