@@ -1,7 +1,9 @@
 //! What is kept of a guest that crashed or hung, for whoever wants to know why.
 
 use std::{
-    fs, io,
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
 
@@ -39,7 +41,8 @@ pub(crate) fn file_name(name: &str) -> String {
 fn new_directory(kept: &Path, name: &str) -> io::Result<PathBuf> {
     for number in 1.. {
         let directory = kept.join(format!("{name}-{number}"));
-        match fs::create_dir(&directory) {
+        // What a guest printed and had on its disk is nobody else's to read; with sudo, what is above is for everybody.
+        match DirBuilder::new().mode(0o700).create(&directory) {
             Ok(()) => return Ok(directory),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
@@ -51,6 +54,7 @@ fn new_directory(kept: &Path, name: &str) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn log_and_image_are_moved_into_directories_of_their_own() {
@@ -65,6 +69,7 @@ mod tests {
         }
         let first = kept.join("ext4---uml-6.1-1");
         assert_eq!(said[0], format!("kept to be looked at: console.log and disk.img in {}", first.display()));
+        assert_eq!(fs::metadata(&first).expect("kept").permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::read(first.join(LOG)).expect("kept"), b"panic");
         assert_eq!(fs::read(first.join(IMAGE)).expect("kept"), b"image");
         assert!(!said[IMAGES].contains("disk.img") && image.exists(), "{}", said[IMAGES]);
