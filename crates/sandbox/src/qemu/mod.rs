@@ -22,11 +22,13 @@ pub use vmlinux::VmlinuxError;
 use crate::guest::{BootError, Console, Ending, Guest, Started, Waiting, Watch};
 use crate::kernel::Flavour;
 use crate::process::{Addresses, Confined, Launch, ProcessEnd};
+use fstone_files::Temporary;
 use modules::Set;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -77,8 +79,13 @@ impl QemuSpec {
             let image = fs::read(&self.kernel.binary).map_err(file(&self.kernel.binary))?;
             let unpacked = vmlinux::extract(&image)
                 .map_err(|cause| QemuError::Vmlinux { path: self.kernel.binary.clone(), cause })?;
-            let partial = vmlinux.with_extension("new");
-            fs::write(&partial, unpacked).and_then(|()| fs::rename(&partial, &vmlinux)).map_err(file(&vmlinux))?;
+            let written = Temporary::owned(&vmlinux, None).and_then(|temporary| {
+                temporary.file().write_all(&unpacked)?;
+                // Guests run as another user, who reads it without a copy.
+                temporary.file().set_permissions(fs::Permissions::from_mode(0o644))?;
+                temporary.replace(&vmlinux)
+            });
+            written.map_err(file(&vmlinux))?;
         }
         let modules = self.all_modules();
         let inputs = [&self.agent, &self.kernel.binary].into_iter().chain(&self.programs);
