@@ -1,7 +1,7 @@
 //! Pages of many runs from many machines, for any web server: an index by study, machine and kernel, a page for each run, and for
 //! each study the ratios that its runs found. They load nothing and read well without scripts.
 //!
-//! Everything is drawn from runs of which [`AllowList`] has left only what is listed. Figures of two machines are never in one
+//! Everything is drawn from what the allow-list has left of the runs. Figures of two machines are never in one
 //! comparison: what a study's page sets side by side are ratios of rows of one run.
 
 mod allow;
