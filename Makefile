@@ -12,15 +12,25 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## install what is missing, build, run the small-file study in its quick form and print its tables
+run: ## install what is missing, build, and run the small-file study in its quick form for two minutes
 	@scripts/prerequisites run
-	@$(CARGO) build --release --locked --package fstone
-	@$(FSTONE) run small-file --quick --missing uml
+	@$(CARGO) build --profile quick --locked --package fstone
+	@$(TARGET_DIR)/quick/fstone run small-file --quick --budget 2min
+
+.PHONY: check
+check: ## formatting, lints, unit tests, the pure crates and the engine: some minutes, no root, no guests
+	@scripts/prerequisites check
+	@scripts/test check
 
 .PHONY: test
 test: ## install what is missing, then formatting, lints and all tests (as root: those that need root too)
 	@scripts/prerequisites test
 	@scripts/test
+
+.PHONY: test-all
+test-all: ## before a release: the tests, a second MPI, GlusterFS, and 200 kills (about an hour)
+	@scripts/prerequisites test-all
+	@scripts/test all
 
 .PHONY: kill-nine
 kill-nine: ## kill -9 of runs at random moments, KILLS (default 200) times, then resume: nothing lost, nothing left (half an hour)
