@@ -71,7 +71,7 @@ impl Exit {
             Self::NoRoom => "a filesystem to write to is full",
             Self::Fault => "a fault in fstone itself; the message of a panic names its log",
             Self::Undecided => {
-                "fstone compare cannot decide: nothing in common, too few trials, too noisy, or less power than required"
+                "fstone compare cannot decide: nothing in common, too few trials, or too noisy"
             }
             Self::InterruptedAsFio => {
                 "fstone fio was interrupted, as with fio; what was measured until then was printed"

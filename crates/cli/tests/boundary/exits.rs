@@ -41,7 +41,7 @@ fn help_and_the_page_list_the_same_statuses() {
 type Way = (i32, fn(&Bench) -> i32);
 
 /// One for each, without root.
-const WAYS: [Way; 11] = [
+const WAYS: [Way; 12] = [
     (0, |bench| bench.run(&["list"]).0),
     (1, wrong_figure),
     (2, |bench| bench.run(&["run", "smal-file"]).0),
@@ -54,6 +54,7 @@ const WAYS: [Way; 11] = [
     (6, |bench| bench.run(&["report", "-f", "csv", "-o", "/dev/full"]).0),
     (7, |bench| bench.run_with(&["run", "./one.toml"], &[("FSTONE_REHEARSE_FAULT", "panic work")]).0),
     (8, undecided),
+    (128, interrupted_as_fio),
     (130, interrupted),
     (141, |bench| {
         let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -206,6 +207,20 @@ fn interrupted(bench: &Bench) -> i32 {
     let begun = || bench.run(&["list", "runs"]).1.contains("unfinished");
     for _ in 0..600 {
         if begun() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    crate::support::interrupt(&run);
+    run.wait().expect("it ends").code().expect("no signal")
+}
+
+fn interrupted_as_fio(bench: &Bench) -> i32 {
+    let words = ["fio", "--name=long", "--rw=read", "--size=1m", "--time_based", "--runtime=100"];
+    let mut run = bench.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
+    for _ in 0..600 {
+        if bench.path("long.0.0").exists() {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));

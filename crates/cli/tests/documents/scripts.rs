@@ -101,7 +101,7 @@ fn installing_what_tests_need_starts_no_daemon() {
     bench.write("prerequisites", &script);
     let install = |policy_stays: bool| {
         let mut command = Command::new("bash");
-        command.arg(bench.path("prerequisites")).arg("test").env("PATH", &programs).env("HOME", bench.path(""));
+        command.arg(bench.path("prerequisites")).arg("test-all").env("PATH", &programs).env("HOME", bench.path(""));
         let output = command.env("PREREQUISITES_ROOT", &root).output().expect("it starts");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));

@@ -242,7 +242,8 @@ fn a_result_is_a_file_of_the_guests_own() {
     let run = |script: &str| {
         let place = tempfile::tempdir().unwrap();
         let kernel = place.path().join("linux");
-        std::fs::write(&kernel, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Longer than it takes to open the directory of its results, as every kernel lives.
+        std::fs::write(&kernel, format!("#!/bin/sh\n{script}\nsleep 1\n")).unwrap();
         std::fs::set_permissions(&kernel, std::fs::Permissions::from_mode(0o755)).unwrap();
         let directory = place.path().join("guest");
         std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
