@@ -128,7 +128,7 @@ pub(crate) enum Command {
     Blocks(BlocksArguments),
     /// Set the note of a run: one line, shown in lists, reports and comparisons
     Note(NoteArguments),
-    /// Make web pages of many runs from many machines, without what may reveal whose they are
+    /// Make web pages of many runs from many machines, without what may identify a machine or its user
     Publish(PublishArguments),
     /// Delete runs from the store, after listing them and asking
     Delete(DeleteArguments),

@@ -3,7 +3,7 @@
 use clap_mangen::roff::{Roff, bold, roman};
 use fstone_formats::{KeyReference, native, study};
 
-/// So many keys in a row are not listed twice.
+/// From this many keys on, a row of keys that an earlier table has as well is not described again.
 const REPEATED: usize = 4;
 
 enum Entry {
@@ -20,7 +20,7 @@ fn entries(reference: &[KeyReference]) -> Vec<Entry> {
         let mut rest = *keys;
         while let Some(key) = rest.first() {
             let earlier = tables[..number].iter().map(|table| (alike(rest, table), table[0].table));
-            // Of several, the first one.
+            // `max_by_key` takes the last of several, so the order is reversed to get the first.
             let (length, table) = earlier.rev().max_by_key(|(length, _)| *length).unwrap_or((0, ""));
             if length >= REPEATED {
                 let names: Vec<&str> = rest[..length].iter().map(|key| key.name).collect();

@@ -1,7 +1,7 @@
 //! The files that fstone itself makes, writes, replaces and removes on its user's machine.
 //!
 //! What it opens for writing is a regular file: a disk, a pipe or a directory of the same name is refused, and so is a link
-//! that another user could have put there. What it makes has a name that nobody can guess until it is complete. A test
+//! that another user could have put there. Until a file is complete, it has no name or one that cannot be guessed. A test
 //! (`crates/cli/tests/tidy/`) lists every other place that opens something for writing, with the reason.
 //!
 //! This crate must not know what the files are for. The files of a load are the engine's.

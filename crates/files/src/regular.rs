@@ -14,13 +14,13 @@ use std::path::{Component, Path, PathBuf};
 /// Longest chain of links that is followed: the kernel's own limit.
 const LINKS: usize = 40;
 
-/// Whom the kernel shows as owner of what belongs to a user that this namespace does not have (user_namespaces(7)).
+/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
 const OVERFLOW_USER: u32 = 65534;
 
-/// Where the regular file is that a path names, without links; `None` if there is none yet.
+/// The path of a regular file with all links resolved; `None` if there is no such file yet.
 ///
-/// Nothing is opened that a device could notice, and no descriptor of the file is closed, which would take the locks of
-/// this process on it (fcntl_locking(2)).
+/// Nothing is opened, because opening a device can have effects, and closing a descriptor of the file would release this
+/// process's locks on it (fcntl_locking(2)).
 ///
 /// # Errors
 /// If it is no regular file, or if a link leads there that another user could have made. Those of lstat(2).
@@ -73,10 +73,10 @@ pub fn open_or_create(path: &Path, append: bool) -> io::Result<File> {
     }
 }
 
-/// Takes the rights to a regular file of this user's, or of the user who called sudo, from everybody else; whether somebody else had
-/// any. Another user's file stays as it is. A missing file is none.
+/// Removes the rights of all other users to a regular file that belongs to this user, or to the user who called sudo. Returns whether
+/// there were any. Another user's file stays as it is. It is no error if the file is missing.
 ///
-/// No descriptor of the file is closed that could take the locks of this process on it.
+/// This does not release locks of this process on the file.
 ///
 /// # Errors
 /// Those of open(2) and chmod(2).
@@ -93,11 +93,11 @@ pub fn make_private(path: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     fs::set_permissions(&here, fs::Permissions::from_mode(facts.mode() & 0o700))?;
-    // A filesystem without rights takes them without a word.
+    // A filesystem without rights accepts the call and changes nothing.
     Ok(!others(&fs::metadata(&here)?))
 }
 
-/// Opens for writing what was only looked at until now, so that no device notices.
+/// Opens for writing what was opened with `O_PATH`, after making sure that it is a regular file.
 fn reopen(found: &OwnedFd, how: OFlags) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", found.as_raw_fd());
     refuse_irregular(fs::metadata(&path)?.file_type())?;
@@ -117,7 +117,7 @@ fn refuse_irregular(kind: FileType) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}; only a regular file is written to")))
 }
 
-/// A path without its links, each of which must be one that nobody else could have made. The last part need not be there.
+/// Resolves the links of a path. A link that another user could have made is an error. The last part need not exist.
 pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let mut rest: VecDeque<OsString> = parts(&absolute);
@@ -177,7 +177,7 @@ fn is_others(directory: &Metadata, link: &Metadata) -> bool {
             || Owner::caller().is_some_and(|caller| caller.user == owner)
             || (outside && owner == OVERFLOW_USER)
     };
-    // The usual group of one user has that user alone in it.
+    // A user's own group usually has no other members.
     let own_group = directory.uid() == user && directory.gid() == rustix::process::getegid().as_raw();
     let others = if own_group { 0o002 } else { 0o022 };
     let is_open = directory.mode() & others != 0 && directory.mode() & 0o1000 == 0;

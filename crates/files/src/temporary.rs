@@ -1,8 +1,8 @@
 //! Files that get their name when they are complete.
 //!
-//! Until then they have no name at all, so that nothing is left of one whose maker is killed. Where the filesystem has no such
-//! files, they have a name that nobody can guess, with the number of the file in it, and a lock of their maker. One that is no
-//! longer locked belongs to a process that was killed, and is removed when the next is made in the same directory.
+//! Until then they have no name at all, so that nothing is left if their process is killed. Where the filesystem has no such
+//! files, they have a name that cannot be guessed and that contains their inode number, and their process holds a lock on them.
+//! If one is not locked, its process was killed, and it is removed when the next is made in the same directory.
 
 use crate::Owner;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, open, openat, renameat_with};
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 const BEGINNING: &str = ".fstone-";
 const END: &str = ".part";
 
-/// What opens a new file for its maker alone.
+/// The rights to a new file: its owner's alone.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A file beside its future name; it is gone unless it gets that name. Nobody but its owner may read it.
+/// A file beside its future name; it is gone unless it gets that name. Only its owner may read it.
 #[derive(Debug)]
 pub struct Temporary {
     file: File,
@@ -110,7 +110,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Nobody can handle an error here, and the next one made in this directory tries again.
+            // An error cannot be reported here, and the next one made in this directory tries again.
             let _ = fs::remove_file(path);
         }
     }
@@ -180,7 +180,7 @@ fn named(directory: &Path) -> io::Result<(File, PathBuf)> {
     let first = directory.join(format!("{BEGINNING}{word}{END}"));
     let how = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, &first, how, MODE)?);
-    // Before it has the name by which it can be removed. Without locks, nobody else can have one either.
+    // Before it has the name by which it can be removed. Where there are no locks, nothing is removed.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     let path = directory.join(name(&word, file.metadata()?.ino()));
     fs::rename(&first, &path)?;

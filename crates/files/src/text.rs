@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Most that a study, a workload, a job, a profile or a model may have.
+/// The largest study, workload, job, profile or model, in bytes.
 pub const TEXT_BYTES: u64 = 16 << 20;
 
 /// Reads a text file of at most [`TEXT_BYTES`].

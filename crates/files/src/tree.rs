@@ -1,6 +1,6 @@
-//! Directories of fstone's own, and removing them with all that is in them and nothing that is not.
+//! Directories of fstone's own, and removing them with their contents and nothing else.
 //!
-//! Nothing here goes by a name alone. This is the only place that removes what is in a directory.
+//! Nothing is removed because of its name alone. This is the only place that empties directories.
 
 use crate::{Owner, temporary};
 use rustix::fs::{
@@ -16,8 +16,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Which file or directory something is, so that another that took its name is told from it. A number is given again as soon as
-/// its file is gone, so the moment at which it was made counts as well, where the filesystem keeps that.
+/// Identifies a file or directory, to distinguish it from another that has taken its name. Inode numbers are reused, so the time
+/// at which it was made counts as well, where the filesystem records that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
     /// Number of its filesystem's device: (major, minor). A reboot or another mount may change it.
@@ -30,7 +30,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Of what was looked at.
+    /// Of the file with this metadata.
     #[must_use]
     pub fn of(facts: &Metadata) -> Self {
         let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
@@ -41,7 +41,7 @@ impl FileIdentity {
         }
     }
 
-    /// Whether what was looked at is the same file or directory.
+    /// Whether the file with this metadata is the same one.
     #[must_use]
     pub fn is(self, facts: &Metadata) -> bool {
         let found = Self::of(facts);
@@ -56,9 +56,9 @@ impl FileIdentity {
 /// Removes a directory that was made before.
 ///
 /// The argument why nothing else goes: the directory is opened and recognised by its identity, and everything is removed
-/// relative to that descriptor. To every directory below the kernel itself is told to follow no symbolic link, to leave
-/// the directory by no name, and to cross into no mount (`RESOLVE_NO_XDEV`), a bind mount included. So what is removed
-/// is in the tree that was made, whatever is renamed, linked or mounted meanwhile.
+/// relative to that descriptor. Every directory below is opened with flags by which the kernel follows no symbolic link, does
+/// not leave the directory, and enters no mount (`RESOLVE_NO_XDEV`), not even a bind mount. So what is removed is in the tree
+/// that was made, whatever is renamed, linked or mounted meanwhile.
 ///
 /// # Errors
 /// EXDEV where something is mounted in it; what is left then stays.
@@ -71,8 +71,8 @@ pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// The same with a directory in one of fstone's own, where nothing else has its name. It belongs to this user. A missing one
-/// counts as removed.
+/// Removes a directory that is identified by its path alone, because it is in a directory of fstone's own. It must belong to this
+/// user. A missing one counts as removed.
 ///
 /// # Errors
 /// As [`remove_tree`]; if it is no directory, or belongs to somebody else.
@@ -89,8 +89,8 @@ pub fn remove_own_tree(path: &Path) -> io::Result<()> {
     remove_tree(path, FileIdentity::of(&facts))
 }
 
-/// A directory for its owner alone, under a name that nobody can guess, with the number of the directory in it. It is removed with
-/// this value. Its maker holds a lock on it, by which what a killed process left is known.
+/// A directory for its owner alone, with a name that cannot be guessed and that contains its inode number. It is removed when this
+/// value is dropped. Until then it is locked; one that is not locked was left by a process that was killed.
 #[derive(Debug)]
 pub struct OwnDirectory {
     path: PathBuf,
@@ -114,7 +114,7 @@ impl OwnDirectory {
         if !is_own(&facts) {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another directory has taken its place"));
         }
-        // Before it has the name by which it can be removed. Without locks, nobody else can have one either.
+        // Before it has the name by which it can be removed. Where there are no locks, nothing is removed.
         let _ = flock(&handle, FlockOperation::NonBlockingLockExclusive);
         let name = own_name(prefix, &word, facts.ino());
         renameat_with(&parent, &first, &parent, &name, rustix::fs::RenameFlags::empty())?;
@@ -145,7 +145,7 @@ impl OwnDirectory {
 
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
-        // Nobody can handle an error here.
+        // An error cannot be reported here.
         let _ = remove_tree(&self.path, self.identity);
     }
 }

@@ -8,7 +8,7 @@ use crate::{compare::PanelComparison, text::listing};
 use fstone_model::Better;
 use fstone_stats::compare::Shift;
 
-/// A contrast below this factor does not change what anybody decides; all are in the long answer.
+/// A contrast below this factor would not change a decision; the long answer has all of them.
 pub(super) const NOTABLE: f64 = 1.5;
 
 impl Teller<'_> {

@@ -1,4 +1,4 @@
-//! What the answer is told of, and the names of things in it.
+//! One column of the answer, and the names of its rows and figures.
 
 use super::words::quoted;
 use crate::{compare::PanelComparison, run::Analysis, text::listing};
@@ -7,7 +7,7 @@ use fstone_model::Better;
 /// More names than this become a count.
 pub(super) const MAX_NAMES: usize = 3;
 
-/// How much a sentence matters: of too many words those of the last rank go first.
+/// How much a sentence matters. If the answer is too long, sentences of the last rank are left out first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     /// Losses and the main column; they always stay.
@@ -21,7 +21,7 @@ pub(super) enum Rank {
 /// A sentence of the answer.
 pub(super) struct Sentence(pub(super) Rank, pub(super) String);
 
-/// Tells of one column.
+/// Writes the sentences about one column.
 pub(super) struct Teller<'a> {
     pub(super) analysis: &'a Analysis<'a>,
     pub(super) column: usize,

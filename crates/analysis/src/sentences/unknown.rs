@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// Differences of this share are worth finding, unless the study's budget says otherwise.
 const RESOLUTION: f64 = 0.05;
-/// What somebody may be ready to wait.
+/// How long a user may be ready to wait.
 const WAIT: Duration = Duration::from_secs(600);
 
 impl Teller<'_> {
     /// The pairs that are not told apart, how far they may differ, and what more trials would show. `None` when there are no such pairs,
-    /// or when too few trials could have told anything, which has a sentence of its own.
+    /// or when there are too few trials to show any difference, which has a sentence of its own.
     pub(super) fn unknown(&self) -> Option<String> {
         let resolution = self.analysis.dataset.run.plan.budget.map_or(RESOLUTION, |budget| budget.resolution);
         let panels: Vec<&PanelComparison> = self.analysis.comparisons[self.column].panels.iter().flatten().collect();

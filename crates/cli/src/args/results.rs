@@ -187,7 +187,7 @@ pub(crate) struct ExportArguments {
     /// The file to write; it must not exist yet
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Leave out what may reveal whose machine it was, as `fstone publish` does; the run can then not be repeated
+    /// Leave out what may identify the machine or its user, as `fstone publish` does; the run can then not be repeated
     #[arg(long)]
     pub(crate) anonymous: bool,
     /// Keep this all the same

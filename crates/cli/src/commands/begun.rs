@@ -142,7 +142,7 @@ impl<'a> Begun<'a> {
     pub(super) fn close(mut self, whole: &[u32]) {
         for block in whole {
             self.unwritten.remove(block);
-            // One that stays is looked at by nobody who has the block. A name alone does not make it one of this run.
+            // A file that stays does no harm once the block is there. Whether it is of this run is known from its contents, not its name.
             for part in self.parts(*block) {
                 if bundle::read(&part).is_ok_and(|part| part.run.identified() == self.run.identified()) {
                     let _ = fs::remove_file(part);

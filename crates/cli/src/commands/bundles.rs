@@ -62,7 +62,7 @@ fn contents(dataset: &Dataset) -> String {
         "the command lines with their output".to_owned(),
     ];
     parts.extend(run.note.as_ref().map(|note| format!("the note ({})", note.as_str())));
-    format!("It contains {}; --anonymous leaves out what may reveal whose it is", text::line(&listing(&parts)))
+    format!("It contains {}; --anonymous leaves out what may identify machine or user", text::line(&listing(&parts)))
 }
 
 pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandResult {

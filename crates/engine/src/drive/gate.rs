@@ -1,4 +1,4 @@
-//! Where threads wait for each other: all stand ready before any begins.
+//! Where threads wait for each other: all are ready before any begins.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl<E> Gate<E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A thread is ready, or cannot be. Waits until the gate opens; `false` when it should go home instead.
+    /// A thread is ready, or cannot be. Waits until the gate opens; `false` if the thread is to end without having begun.
     pub(crate) fn ready(&self, outcome: Result<(), E>) -> bool {
         let mut state = self.state();
         state.ready += 1;
@@ -59,7 +59,7 @@ impl<E> Gate<E> {
         state.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Lets the threads begin, or sends them home.
+    /// Lets the threads begin, or ends them.
     pub(crate) fn open(&self, begin: bool) {
         self.state().open = Some(begin);
         self.opened.notify_all();

@@ -109,7 +109,8 @@ impl<E: Io> Worker<'_, E> {
         E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
     }
 
-    /// Keeps the queue full until the end, from the place in a sequence that `kept` says, which is where the next loop goes on; gives the end of the last operation, and the depth that was found or given.
+    /// Keeps the queue full until the end, from the place in a sequence that `kept` says, which is where the next loop goes on. Returns the end
+    /// of the last operation, and the depth that was found or given.
     pub(super) fn drive_queue(&mut self, point: &mut Point, kept: &mut Choice) -> (u64, Option<Found>) {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
@@ -313,7 +314,8 @@ impl<E: Io> Worker<'_, E> {
         if self.told_to_stop() { Began::Over } else { Began::Yes }
     }
 
-    /// Waits for a moment: submits before it, reaps what is done meanwhile, and begins the fsyncs that are due then; `false` when told to stop.
+    /// Waits for a moment: submits before it, reaps what is done meanwhile, and begins the fsyncs that are due then; `false` if the load is to
+    /// stop.
     fn wait_until(&mut self, moment: u64, queue: &mut Queue, point: &mut Point) -> bool {
         let clock = self.load.clock;
         let mut now = clock.now();

@@ -127,7 +127,7 @@ impl Builder<'_> {
         let existing = files.spec.existing;
         // Directories that come and go are made anew.
         let adopts = existing == Existing::Reuse && !self.of_anybody() && files.spec.leaf_directories == 0;
-        // Files that are only read may be anybody's.
+        // Files that are only read may be the user's own.
         if !site.changes && existing == Existing::Require {
             return self.require(files);
         }
@@ -209,7 +209,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// The same for the fileset's own directory, unless it is everybody's and rank 0 has made sure.
+    /// The same for the fileset's own directory, unless all ranks share it and rank 0 has made sure.
     fn claim_once(&self, files: &Files) -> Result<(), LoadError> {
         if self.site.directories_made { Ok(()) } else { self.claim(self.held(files), files) }
     }

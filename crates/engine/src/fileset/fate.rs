@@ -1,7 +1,7 @@
 //! What becomes of a file that is there already and has a name of the fileset's: the one place where that is decided.
 //!
 //! In a directory that is the load's own, or carries fstone's mark, such files were made by a load, and a load may make them anew. Elsewhere
-//! they can be anybody's. A load writes to them only where one of its operations writes; it does not lay them out, lengthen or replace them.
+//! they may be the user's own. A load writes to them only where one of its operations writes; it does not lay them out, lengthen or replace them.
 
 use super::site::Site;
 use crate::options::Ownership;

@@ -1,7 +1,7 @@
 //! The files a load works on: which there are, how they are called, how large they are, and how they came to be.
 //!
 //! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
-//! [`size`] draws sizes; `snapshot` tells another rank what there is; [`build`] makes and checks the real files, in a directory that a `claim` was laid to;
+//! [`size`] draws sizes; `snapshot` tells another rank what there is; [`build`] makes and checks the real files, in a directory that `claim` allows;
 //! `fate` decides what becomes of files that are there.
 
 mod beneath;

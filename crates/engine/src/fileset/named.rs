@@ -1,4 +1,4 @@
-//! The files that a load names where they may be anybody's.
+//! Files that a load names in directories where they may be the user's own.
 
 use super::beneath::Held;
 use super::build::Builder;
@@ -11,12 +11,12 @@ use fstone_model::workload::{Amount, Existing};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
-/// Names of a fileset that are looked for one by one.
+/// Up to so many names are looked for one by one.
 const MANY_NAMES: u64 = 1024;
 
 impl Builder<'_> {
-    /// The files that a load names where they may be anybody's, in their order: how large each is to be, and what becomes of what has its
-    /// name; none if nothing has. Changes nothing.
+    /// The files that a load names, in their order: how large each is to be, and what becomes of an existing file of that name. Empty if no
+    /// name is taken. Changes nothing.
     pub(super) fn planned(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<Vec<Planned>, LoadError> {
         let Amount::Files(count) = files.spec.amount else {
             let what = format!("has fileset {:?}, whose files cannot be named before they are made", self.name);

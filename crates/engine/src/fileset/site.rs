@@ -1,10 +1,10 @@
-//! What making a fileset needs to know about its load.
+//! What building a fileset needs to know about its load.
 
 use crate::data::Depot;
 use crate::options::RunOptions;
 use std::path::Path;
 
-/// What building needs to know about the load.
+/// A fileset's load, as building sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
     /// The load's directory.
@@ -23,9 +23,9 @@ pub(crate) struct Site<'a> {
     pub(crate) changes: bool,
     /// Whether it is made for its own sake, and not for a load.
     pub(crate) prepares: bool,
-    /// Whether its directories are everybody's, and another rank has made them.
+    /// Whether its directories are common to all ranks, and another rank has made them.
     pub(crate) directories_made: bool,
-    /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and nobody
-    /// asks whose they are.
+    /// Whether ranks may build it at once when the first has made its own directory: each has directories of its own in it, and
+    /// their owner is not checked.
     pub(crate) at_once: bool,
 }

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 /// Filesystems whose sync is known to flush the device itself.
 const FLUSH_THEMSELVES: [&str; 7] = ["ext3", "ext4", "xfs", "btrfs", "f2fs", "nilfs2", "bcachefs"];
 
-/// Whether a filesystem may write back when a file is closed, and so make the closing part of the load's work: those whose data is elsewhere
-/// (they have a `flush` in the kernel), by their numbers in statfs(2).
+/// Whether a filesystem may write data back when a file is closed, which makes closing part of the load's work: the filesystems that have a
+/// `flush` operation in the kernel, by their magic numbers in statfs(2).
 pub(super) fn writes_back_at_close(files: &Files) -> bool {
     const NUMBERS: [u32; 11] = [
         0x6969,      // NFS

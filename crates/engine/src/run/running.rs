@@ -314,7 +314,7 @@ impl<'a> Running<'a> {
                 self.report.warnings.push("the load of all ranks ended early, between phases".into());
                 Ok(())
             }
-            // Nor is it where somebody ends the load.
+            // Nor is it lost if the load is interrupted.
             Err(LoadError::Interrupted(_)) => {
                 self.interrupted = true;
                 let until = self
@@ -375,7 +375,7 @@ impl<'a> Running<'a> {
 
     fn measured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
         let durable = if self.syncs() { self.durable()? } else { Durable::default() };
-        // Measured phases that follow one another are one interval for who looks on.
+        // Measured phases that follow one another are one interval for the observer.
         let (begins, ends) = (!self.is_measured(number.checked_sub(1)), !self.is_measured(number.checked_add(1)));
         let before = Cell::new(usage());
         let peers = self.options.observer.peers();
@@ -393,12 +393,12 @@ impl<'a> Running<'a> {
         let finish = |end: &PhaseEnd| {
             if self.syncs() && !self.cancelled() && !self.has_parted() {
                 synced.set(Some(self.sync(&durable, "final sync")));
-                // From the moment on when the last operation was done: nothing in between is free.
+                // From the end of the last operation on, so that no time in between is lost.
                 sync_ns.set(self.clock.between(end.at, self.clock.now()));
             }
             after.set(usage());
             if ends && !halted() {
-                // And what they still do, is. Where the load of all ends early, or this one by an error, nobody is waited for.
+                // What other ranks still do is counted. If the load of all ranks ends early, or this one with an error, they are not waited for.
                 let _ = peers.map_or(Ok(()), Peers::meet);
             }
             if ends || halted() || self.cancelled() {
@@ -417,7 +417,7 @@ impl<'a> Running<'a> {
         self.keep_found(phase, std::mem::take(&mut end.found));
         let halted = self.halted.load(Ordering::Relaxed);
         for warning in durable.warnings.into_iter().filter(|_| synced.is_some()) {
-            // Every sync has the same to say.
+            // Each sync gives the same warnings.
             if !self.report.warnings.contains(&warning) {
                 self.report.warnings.push(warning);
             }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Whom the kernel shows as owner of what belongs to nobody that is known (user_namespaces(7)).
+/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
 const OVERFLOW_USER: u32 = 65534;
 
 /// A part of a path that somebody else could make lead elsewhere, and why; a sentence without its end.
@@ -43,8 +43,8 @@ pub fn exchangeable(path: &Path) -> io::Result<Option<Exchangeable>> {
     if rustix::process::geteuid().is_root() { on_the_way(path) } else { Ok(None) }
 }
 
-/// The same whoever this process is, of a directory of fstone's own: what it finds there it believes, and removes. It belongs to
-/// this user, and nobody else may write to it, be it sticky or not.
+/// The same for a directory of fstone's own, whose contents are trusted and removed, also if this process is not root. The directory
+/// must belong to this user, and no other user may write to it, even if it is sticky.
 ///
 /// # Errors
 /// When a part cannot be looked at.
@@ -105,7 +105,7 @@ pub fn exchangeable_within(directory: &Path) -> io::Result<Option<Exchangeable>>
     Ok(found)
 }
 
-/// Who may own what this process relies on: root, its user, the user who called sudo, and whoever stands for the users outside.
+/// The users who may own what this process relies on: root, its own, the user who called sudo, and the one shown for users outside.
 fn trusted() -> Vec<u32> {
     let caller = std::env::var("SUDO_UID").ok().and_then(|text| text.parse().ok());
     // In a user namespace of its own a process sees what belongs to users outside, root among them, as nobody's; so

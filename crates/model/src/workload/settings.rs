@@ -1,10 +1,10 @@
-//! What becomes of each I/O setting, with each I/O engine, for each kind of operation: done, or refused. In one table, from which the checks,
-//! their messages and the documentation come: no setting is without effect silently.
+//! What each I/O setting does, by I/O engine and kind of operation, or why it is refused. The checks, their messages and the documentation
+//! come from this one table, so no setting is silently without effect.
 
 use super::{IoEngineKind, IoSettings, OpenSync, Operation, ThreadGroup, Workload};
 use std::fmt::Write as _;
 
-/// A setting that is not as it is by default.
+/// A setting that differs from the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// `direct = true`.
@@ -32,7 +32,7 @@ pub enum DataPath {
     Write,
     /// By a mapping that is made for the operation.
     MappedRead,
-    /// The same.
+    /// By such a mapping.
     MappedWrite,
     /// By the kernel, from file to file.
     Copied,

@@ -1,4 +1,4 @@
-//! What of a run is shown to everybody. Numbers and fstone's own words are; of free texts only those that are listed here.
+//! What is published of a run: numbers, fstone's own words, and the free texts that are listed here.
 //!
 //! A field that is added to the model is left out until it is listed.
 
@@ -46,7 +46,7 @@ pub struct Show {
 #[error("leave texts out of the run: {0}")]
 pub struct AllowError(#[from] serde_json::Error);
 
-/// Texts that are shown as they are, but for paths: names that a study gives to what stands in tables, and models and versions.
+/// Texts that are shown as they are, except for paths: names that a study gives to rows and columns, and models and versions.
 pub const AS_IT_IS: [&str; 43] = [
     "Plan.study",
     "Plan.compare",
@@ -363,7 +363,7 @@ fn read_back<T: Serialize + DeserializeOwned>(
     Ok(serde_json::from_str(&value.to_string())?)
 }
 
-/// Release and architecture of `uname -srvm`; the version between them is free text of whoever built the kernel.
+/// Release and architecture of `uname -srvm`; the version between them is free text of the kernel's builder.
 fn kernel(text: &str) -> String {
     const MACHINES: [&str; 8] = ["x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64", "i686", "armv7l"];
     let mut words = text.split(' ');

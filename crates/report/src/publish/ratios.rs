@@ -18,11 +18,11 @@ struct Page<'a> {
     study: &'a str,
     back: &'a str,
     groups: Vec<Group<'a>>,
-    /// What stands behind a ratio of few trials, where there is one.
+    /// The mark of ratios from too few trials, if there are any.
     rough: Option<&'static str>,
 }
 
-/// Runs that asked the same.
+/// Runs that did the same work.
 struct Group<'a> {
     /// From 1.
     number: usize,

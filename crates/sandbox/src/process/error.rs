@@ -1,4 +1,4 @@
-//! Why a process is not there.
+//! Why a process could not be started.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,7 +10,7 @@ pub enum SpawnError {
     /// A path or argument holds a NUL byte.
     #[error("{0:?} contains a NUL byte")]
     Nul(OsString),
-    /// No pipe, thread or process to be had.
+    /// A pipe, thread or process could not be made.
     #[error("cannot {what}: {cause}")]
     Resource {
         /// What was attempted.
@@ -30,7 +30,7 @@ pub enum SpawnError {
     },
     /// Without a root of its own, the guest's user would have to reach what it needs.
     #[error(
-        "user {user}, as whom guests run here, cannot reach {path}; run fstone as an ordinary user, or where root may mount"
+        "guests run as user {user} here, who cannot reach {path}; run fstone as an ordinary user, or where root may mount"
     )]
     Unreachable {
         /// The user's number.

@@ -1,7 +1,7 @@
 //! A process that dies with everything it started: in namespaces of its own where the host allows that, else as a
 //! process group. A guest's process also sees and changes only what it needs.
 //!
-//! What it is refused is decided before it exists (`limits`, from `root`, `rights` and `filter`) and done between clone and exec (`spawn`).
+//! Its limits are computed before it is started (`limits`, from `root`, `rights` and `filter`) and applied between clone and exec (`spawn`).
 
 mod error;
 mod filter;
@@ -21,7 +21,7 @@ pub(crate) use spawn::{Addresses, Launch, Supervised};
 pub use spawn::{Confinement, ProcessEnd};
 
 /// What a guest's process has of the host, besides the host's programs and libraries, its own directory, and the descriptors that it is
-/// given. It writes into none of them but those that say so.
+/// given. Read-only unless a field says otherwise.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Confined {
     /// The kernel, the agent and what they need, at their own paths. What is not there is passed over.

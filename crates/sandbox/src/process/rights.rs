@@ -1,4 +1,4 @@
-//! As whom a guest's process runs, and what Landlock leaves to it.
+//! The user that a guest's process runs as, and what Landlock permits it.
 //!
 //! A guest's kernel is an ordinary process, and may be hostile. It is never root: started by root it becomes another user, without any
 //! capability, and cannot change back.
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 /// `nobody` and `nogroup` on every Linux.
 const NOBODY: u32 = 65534;
 
-/// Another user than the one who runs fstone, as whom guests run.
+/// The user that guests run as, where that is not the one who runs fstone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) uid: u32,
@@ -51,7 +51,7 @@ impl User {
         fs::set_permissions(path, Permissions::from_mode(facts.mode() & 0o7777 | more))
     }
 
-    /// Lets this user do as it likes in a directory of root's that was just made.
+    /// Gives this user all rights to a directory that root has just made.
     pub(super) fn share(self, directory: &Path) -> io::Result<()> {
         lchown(directory, None, Some(self.gid))?;
         fs::set_permissions(directory, Permissions::from_mode(0o770))
@@ -85,7 +85,7 @@ pub(super) fn capability_to_read() -> u32 {
     [READ_SEARCH, OVERRIDE].into_iter().find(|one| permitted.is_some_and(|all| all & u64::from(*one) != 0)).unwrap_or(0)
 }
 
-/// Whether a directory belongs to this process's user, and to no other but the one as whom guests run.
+/// Whether a directory belongs to this process's user, and only the user that guests run as may enter it besides.
 pub(super) fn is_private(directory: &Path) -> io::Result<bool> {
     let facts = fs::symlink_metadata(directory)?;
     let lent = User::of_guests().is_some_and(|user| user.gid == facts.gid());

@@ -65,7 +65,7 @@ enum Entry {
 /// A new root, prepared.
 #[derive(Debug)]
 pub(super) struct Root {
-    /// It is mounted here until it is the root.
+    /// Where it is mounted until it becomes the root.
     base: CString,
     entries: Vec<Entry>,
     /// Filesystems in memory, with their options.

@@ -1,4 +1,6 @@
-#![expect(unsafe_code, reason = "clone3 with namespaces, and what has to happen between it and exec")]
+//! Starting a process in its confinement, and reaping it.
+
+#![expect(unsafe_code, reason = "clone with namespaces, and what has to happen between it and exec")]
 
 use super::error::SpawnError;
 use super::limits::{Limits, SharedMemory, make_own_places};
@@ -131,7 +133,7 @@ impl Launch {
         let user = if rustix::process::geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
         let attempts = match &confined {
             Some(_) => vec![ALL | user, PIDS | user, 0],
-            // Without the namespace its mounts would be everybody's, and stay.
+            // Without the namespace its mounts would be the host's, and stay.
             None if self.mounts_apart => vec![PIDS | libc::CLONE_NEWNS],
             None => vec![PIDS | user, 0],
         };
@@ -239,7 +241,7 @@ const DYING: Duration = Duration::from_secs(5);
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.kill();
-        // What hangs in the kernel does not die. Its keeper then waits on, and nobody waits for the keeper.
+        // A process that hangs in the kernel does not die. The keeper then keeps waiting, and is not waited for.
         let _ = self.wait(DYING);
     }
 }
@@ -258,7 +260,7 @@ fn reap(pid: Pid, pidfd: &OwnedFd) -> ProcessEnd {
             Ok(None) | Err(_) => return None,
         }
     };
-    // Not reaped yet, so its number still names its process group and nobody else's.
+    // Not reaped yet, so its number still names its process group and no other.
     let _ = wait(WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     let _ = rustix::process::kill_process_group(pid, Signal::KILL);
     let Some(status) = wait(WaitIdOptions::EXITED) else { return ProcessEnd::Exited(-1) };
@@ -473,7 +475,7 @@ impl Prepared {
                 {
                     break 'failed STEP_ROOT;
                 }
-                // Before it is another user: who need not be able to enter what is above.
+                // Before it becomes another user, who may not be able to enter the directories above.
                 if libc::chdir(self.directory.as_ptr()) != 0 {
                     break 'failed STEP_DIRECTORY;
                 }
@@ -482,7 +484,7 @@ impl Prepared {
                 {
                     break 'failed STEP_RIGHTS;
                 }
-                // A change of the user clears it. Whoever was to be outlived may be gone by now.
+                // A change of the user clears it, and the parent may have died meanwhile.
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 let mut parent = libc::pollfd { fd: report, events: 0, revents: 0 };
                 if libc::poll(&raw mut parent, 1, 0) != 0 {
