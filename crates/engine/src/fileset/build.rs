@@ -327,7 +327,7 @@ impl<'a> Builder<'a> {
         }
         self.leaves(files, |path| {
             match mkdirat(files.directory(), path.as_c(), Mode::from_raw_mode(0o777)) {
-                // Whose load owns names uses what is there.
+                // A load that names files uses the directories that are there.
                 Err(Errno::EXIST) if self.of_anybody() && files.spec.existing == Existing::Reuse => Ok(()),
                 made => made.map_err(|errno| self.refused("mkdir", path, errno)),
             }
@@ -410,7 +410,7 @@ impl<'a> Builder<'a> {
     ) -> Result<(), LoadError> {
         let (from, how) = match fate {
             Some(Fate::Lengthened(from)) => (from, OFlags::empty()),
-            // What was to go is gone, and what has come since is somebody's.
+            // What was to be replaced is gone, and a file that has appeared since may be the user's.
             _ if self.of_anybody() => (0, OFlags::CREATE | OFlags::EXCL),
             _ => (0, OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW),
         };
@@ -456,7 +456,7 @@ impl<'a> Builder<'a> {
         let closed = kernel::close(fd).map_err(|errno| ("close", errno));
         let made = outcome.and(closed);
         if made.is_err() && self.of_anybody() && !matches!(fate, Some(Fate::Lengthened(_))) {
-            // A part of a new file is in the way of the next load, which would not know who made it.
+            // An incomplete file would be in the way of the next load, which cannot know who made it.
             let _ = kernel::unlink(files.directory(), path.as_c());
         }
         match made {
@@ -598,7 +598,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Tells of what is built, and heeds what ends the load.
+    /// Reports progress, and stops if the load is to end.
     fn breathe(&self) -> Result<(), LoadError> {
         self.told.breathe(self.files, self.bytes)
     }
