@@ -269,7 +269,8 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
 
     let elsewhere = Bench::of_nobody();
     std::fs::copy(bench.path("run.fstone"), elsewhere.path("run.fstone")).expect("copied");
-    std::fs::set_permissions(elsewhere.path("run.fstone"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("ours");
+    std::fs::set_permissions(elsewhere.path("run.fstone"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .expect("ours");
     // The store of test kernels may be in a home that nobody else can enter.
     std::fs::create_dir(elsewhere.path("kernels")).expect("made");
     let entries = std::fs::read_dir(&kernels).expect("readable").flatten();
