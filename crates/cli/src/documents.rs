@@ -9,13 +9,13 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_files::{Owner, Temporary, regular_or_new};
+use fstone_files::{Owner, Temporary, open_anew};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
     os::fd::RawFd,
-    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown},
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown},
     path::Path,
 };
 
@@ -109,10 +109,7 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
     };
     let into = match descriptor(path) {
         Some(open) => inherited(open, path),
-        None if is_regular => regular_or_new(path, Owner::caller()).and_then(|there| {
-            let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-            OpenOptions::new().write(true).truncate(true).custom_flags(no_link).open(there)
-        }),
+        None if is_regular => open_anew(path, Owner::caller()),
         None => OpenOptions::new().write(true).open(path),
     };
     let mut into = into.or_exit(Exit::LabFailed)?;

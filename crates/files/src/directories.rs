@@ -1,9 +1,8 @@
 //! Making directories with those above them.
 
-use crate::regular::resolve;
-use crate::tree::DIRECTORY;
-use crate::{Owner, directory_of};
-use rustix::fs::{Mode, mkdirat, open, openat};
+use crate::Owner;
+use crate::path::{DIRECTORY, directory_of, open_directory_of};
+use rustix::fs::{Mode, mkdirat, openat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -22,8 +21,7 @@ pub fn create_directories(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     let around = || io::Error::new(io::ErrorKind::InvalidInput, "\"..\" below a directory that is not there");
     let name = path.file_name().ok_or_else(around)?;
     create_directories(directory_of(path), owner)?;
-    let above = resolve(directory_of(path))?;
-    let above = open(&above, DIRECTORY, Mode::empty())?;
+    let above = open_directory_of(path)?;
     match mkdirat(&above, name, Mode::RWXU) {
         Ok(()) => {
             let Some(owner) = owner else { return Ok(()) };

@@ -8,6 +8,7 @@
 
 mod directories;
 mod owner;
+mod path;
 mod regular;
 mod temporary;
 mod text;
@@ -15,7 +16,8 @@ mod tree;
 
 pub use directories::create_directories;
 pub use owner::{Owner, create_file};
-pub use regular::{make_private, open_or_create, regular, regular_or_new};
-pub use temporary::{Temporary, directory_of, nameless, nameless_where_possible, unguessable};
+pub use path::directory_of;
+pub use regular::{make_private, open_anew, open_or_create, regular, regular_or_new};
+pub use temporary::{Temporary, nameless, nameless_where_possible, unguessable};
 pub use text::{TEXT_BYTES, read_text, read_text_within};
 pub use tree::{FileIdentity, OwnDirectory, remove_own_tree, remove_tree};

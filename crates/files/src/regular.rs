@@ -1,36 +1,29 @@
 //! Opening regular files for writing, and nothing else.
 
-use crate::{Owner, create_file, directory_of, tree::is_own};
+use crate::path::{open_directory_of, walk};
+use crate::{Owner, create_file, tree::is_own};
 use rustix::fs::{CWD, Mode, OFlags, open, openat};
 use rustix::io::Errno;
-use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
-
-/// Longest chain of links that is followed: the kernel's own limit.
-const LINKS: usize = 40;
-
-/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
-const OVERFLOW_USER: u32 = 65534;
+use std::path::{Path, PathBuf};
 
 /// The path of a regular file with all links resolved; `None` if there is no such file yet.
 ///
-/// Nothing is opened, because opening a device can have effects, and closing a descriptor of the file would release this
-/// process's locks on it (fcntl_locking(2)).
+/// It is opened with `O_PATH` only, because opening a device can have effects, and closing another descriptor of the file would
+/// release this process's locks on it (fcntl_locking(2)).
 ///
 /// # Errors
 /// If it is no regular file, or if a link leads there that another user could have made. Those of lstat(2).
 pub fn regular(path: &Path) -> io::Result<Option<PathBuf>> {
-    let looked = resolve(path).and_then(|there| {
-        refuse_irregular(fs::symlink_metadata(&there)?.file_type())?;
-        Ok(there)
-    });
-    match looked {
-        Ok(there) => Ok(Some(there)),
+    match walk(path) {
+        Ok((there, Some(found))) => {
+            refuse_irregular(found.metadata()?.file_type())?;
+            Ok(Some(there))
+        }
+        Ok((_, None)) => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
@@ -41,10 +34,30 @@ pub fn regular(path: &Path) -> io::Result<Option<PathBuf>> {
 /// # Errors
 /// As [`regular`], and those of [`create_file`].
 pub fn regular_or_new(path: &Path, owner: Option<Owner>) -> io::Result<PathBuf> {
-    let there = resolve(path)?;
-    create_file(&there, owner)?;
-    refuse_irregular(fs::symlink_metadata(&there)?.file_type())?;
-    Ok(there)
+    Ok(found_or_made(path, owner)?.0)
+}
+
+/// Opens a regular file to write it anew, where its rights and other names stay; makes it where there is none, owned by `owner` if
+/// given.
+///
+/// # Errors
+/// As [`regular_or_new`], and those of open(2).
+pub fn open_anew(path: &Path, owner: Option<Owner>) -> io::Result<File> {
+    let (_, found) = found_or_made(path, owner)?;
+    reopen(&found, OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC)
+}
+
+/// A regular file that is there by now: where it is, and itself, opened for nothing but its facts.
+fn found_or_made(path: &Path, owner: Option<Owner>) -> io::Result<(PathBuf, OwnedFd)> {
+    let (there, _) = walk(path)?;
+    let name = there.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let directory = open_directory_of(&there)?;
+    let here = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string());
+    create_file(&here.join(name), owner)?;
+    let found = openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let found = File::from(found);
+    refuse_irregular(found.metadata()?.file_type())?;
+    Ok((there, found.into()))
 }
 
 /// Opens a regular file for reading and writing, or makes it for its owner alone. `append` writes to its end only. It is
@@ -55,8 +68,7 @@ pub fn regular_or_new(path: &Path, owner: Option<Owner>) -> io::Result<PathBuf> 
 pub fn open_or_create(path: &Path, append: bool) -> io::Result<File> {
     let how = OFlags::RDWR | OFlags::CLOEXEC | if append { OFlags::APPEND } else { OFlags::empty() };
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let directory = resolve(directory_of(path))?;
-    let directory = open(&directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let directory = open_directory_of(path)?;
     loop {
         let found = match openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
             Ok(found) => found,
@@ -117,69 +129,37 @@ fn refuse_irregular(kind: FileType) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what}; only a regular file is written to")))
 }
 
-/// Resolves the links of a path. A link that another user could have made is an error. The last part need not exist.
-pub(crate) fn resolve(path: &Path) -> io::Result<PathBuf> {
-    let absolute = std::path::absolute(path)?;
-    let mut rest: VecDeque<OsString> = parts(&absolute);
-    let (mut there, mut links) = (PathBuf::from("/"), 0);
-    while let Some(part) = rest.pop_front() {
-        if part == ".." {
-            there.pop();
-            continue;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_is_followed_step_by_step_and_its_file_keeps_its_rights() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir_all(path("a/b")).expect("made");
+        symlink("../a/./b/../file", path("a/link")).expect("linked");
+        symlink(path("a/link"), path("first")).expect("linked");
+        let real = fs::canonicalize(place.path()).expect("there").join("a/file");
+        assert_eq!(regular(&path("first")).expect("no error"), None);
+        assert_eq!(regular_or_new(&path("first"), None).expect("made"), real);
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("ours");
+        fs::hard_link(&real, path("another")).expect("linked");
+        fs::write(&real, "a long text").expect("ours");
+        open_anew(&path("first"), None).expect("opened").write_all(b"short").expect("written");
+        assert_eq!(fs::read_to_string(path("another")).expect("the same file"), "short");
+        assert_eq!(fs::metadata(&real).expect("there").mode() & 0o777, 0o640);
+        assert_eq!(regular(&path("first")).expect("no error"), Some(real.clone()));
+        symlink("loop", path("loop")).expect("linked");
+        for (name, errno) in [("a", None), ("loop", Some(Errno::LOOP.raw_os_error()))] {
+            assert_eq!(open_anew(&path(name), None).expect_err("no file").raw_os_error(), errno, "{name}");
         }
-        let next = there.join(&part);
-        let found = match fs::symlink_metadata(&next) {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && rest.is_empty() => return Ok(next),
-            Err(error) => return Err(error),
-        };
-        if !found.is_symlink() {
-            there = next;
-            continue;
-        }
-        links += 1;
-        if links > LINKS {
-            return Err(Errno::LOOP.into());
-        }
-        if is_others(&fs::metadata(&there)?, &found) {
-            let words = format!("{} is a link that another user could have put there", next.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
-        }
-        let target = fs::read_link(&next)?;
-        if target.is_absolute() {
-            there = PathBuf::from("/");
-        }
-        for part in parts(&target).into_iter().rev() {
-            rest.push_front(part);
-        }
+        assert_eq!(regular(&path("first/x")).expect_err("it is a file").kind(), io::ErrorKind::NotADirectory);
+        assert_eq!(regular(&path("missing/x")).expect("no error"), None);
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+        open_anew(&path("first"), None).expect_err("anybody could have made the link");
+        assert_eq!(fs::read_to_string(&real).expect("there"), "short");
     }
-    Ok(there)
-}
-
-fn parts(path: &Path) -> VecDeque<OsString> {
-    let part = |part| match part {
-        Component::Normal(part) => Some(part.to_owned()),
-        Component::ParentDir => Some("..".into()),
-        _ => None,
-    };
-    path.components().filter_map(part).collect()
-}
-
-/// Whether another user could have put a link in its directory, or could exchange it.
-fn is_others(directory: &Metadata, link: &Metadata) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    // In a user namespace, what belongs to users outside, root among them, is shown as the overflow user's.
-    let outside =
-        fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
-    let is_trusted = |owner: u32| {
-        owner == 0
-            || owner == user
-            || Owner::caller().is_some_and(|caller| caller.user == owner)
-            || (outside && owner == OVERFLOW_USER)
-    };
-    // A user's own group usually has no other members.
-    let own_group = directory.uid() == user && directory.gid() == rustix::process::getegid().as_raw();
-    let others = if own_group { 0o002 } else { 0o022 };
-    let is_open = directory.mode() & others != 0 && directory.mode() & 0o1000 == 0;
-    is_open || !is_trusted(directory.uid()) || !is_trusted(link.uid())
 }

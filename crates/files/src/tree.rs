@@ -2,6 +2,7 @@
 //!
 //! Nothing is removed because of its name alone. This is the only place that empties directories.
 
+use crate::path::DIRECTORY;
 use crate::{Owner, temporary};
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, openat, openat2, renameat_with,
@@ -159,9 +160,6 @@ pub(crate) fn is_own(facts: &Metadata) -> bool {
     let user = rustix::process::geteuid().as_raw();
     facts.uid() == user || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
 }
-
-pub(crate) const DIRECTORY: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
     loop {
