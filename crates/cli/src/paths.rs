@@ -5,6 +5,7 @@ use crate::{exit::Exit, terminal::Failure};
 use fstone_files::{Owner, create_directories};
 use std::{
     env, fs, io,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -60,9 +61,21 @@ pub(crate) fn own_cache() -> PathBuf {
     if Owner::caller().is_some() { PathBuf::from("/var/cache/fstone") } else { default_cache() }
 }
 
-/// Makes a directory in [`own_cache`], with those above it. Root's are for everybody to read: guests are started from there.
+/// Makes a directory in [`own_cache`], with those above it. Root's are for everybody to read, whatever root's umask is: guests are
+/// started from there.
 pub(crate) fn create_in_own_cache(path: &Path) -> io::Result<()> {
-    if Owner::caller().is_some() { fs::create_dir_all(path) } else { create_directory(path) }
+    if Owner::caller().is_none() {
+        return create_directory(path);
+    }
+    let missing: Vec<&Path> = path.ancestors().take_while(|above| !above.is_dir()).collect();
+    for directory in missing.into_iter().rev() {
+        match fs::create_dir(directory) {
+            Ok(()) => fs::File::open(directory)?.set_permissions(fs::Permissions::from_mode(0o755))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && directory.is_dir() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The work directory when none is named.

@@ -11,18 +11,19 @@ use crate::{
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use fstone_analysis::text::{counted, listing};
-use fstone_files::read_text;
+use fstone_files::{Owner, read_text};
 use fstone_model::{Dataset, text};
 use fstone_report::publish::{Gallery, Kind, Page, Show};
 use rustix::{
-    fs::{FlockOperation, flock},
+    fs::{Dir, FlockOperation, flock},
     io::Errno,
+    process::geteuid,
 };
 use std::{
     collections::BTreeSet,
     fs::{self, File},
     io,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -155,15 +156,11 @@ impl<'a> Site<'a> {
     fn alone(directory: &'a Path) -> Result<(Self, File), Failure> {
         let named = directory.display();
         let is_new = !directory.exists();
-        paths::create_directory(directory)
-            .and_then(|()| match is_new {
-                // Its pages are for everybody, and a web server may be another user.
-                true => fs::set_permissions(directory, fs::Permissions::from_mode(0o755)),
-                false => Ok(()),
-            })
-            .with_context(|| format!("cannot make {named}"))
-            .or_exit(Exit::LabFailed)?;
+        paths::create_directory(directory).with_context(|| format!("cannot make {named}")).or_exit(Exit::LabFailed)?;
         let opened = File::open(directory).with_context(|| format!("cannot read {named}")).or_exit(Exit::LabFailed)?;
+        if is_new {
+            share(&opened).with_context(|| format!("cannot make {named}")).or_exit(Exit::LabFailed)?;
+        }
         match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok((Self::examine(directory)?, opened)),
             Err(Errno::WOULDBLOCK) => {
@@ -217,6 +214,18 @@ impl<'a> Site<'a> {
 
     fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
+    }
+}
+
+/// Opens a new directory to everybody: its pages are for them, and a web server may be another user. What took its place meanwhile
+/// stays as it is.
+fn share(directory: &File) -> io::Result<()> {
+    let owner = Owner::caller().map_or(geteuid().as_raw(), |caller| caller.user);
+    // "." and "..".
+    let is_empty = Dir::read_from(directory)?.flatten().count() <= 2;
+    match is_empty && directory.metadata()?.uid() == owner {
+        true => directory.set_permissions(fs::Permissions::from_mode(0o755)),
+        false => Ok(()),
     }
 }
 
