@@ -19,7 +19,6 @@ const FLUSH_MARGIN: f64 = 2.0;
 pub struct Ceiling {
     /// In the metric's unit: the highest rate, or the shortest time.
     pub value: f64,
-    /// Which way the metric is better.
     better: Better,
     margin: f64,
 }
@@ -34,7 +33,6 @@ impl Ceiling {
         if is_better { self } else { other }
     }
 
-    /// Whether all of these are better than the device can be.
     pub(crate) fn is_beaten(&self, mut values: impl Iterator<Item = f64>) -> bool {
         let beyond = |value: f64| match self.better {
             Better::Higher => value > self.margin * self.value,
@@ -50,7 +48,6 @@ pub(crate) struct Bounded {
     pub(crate) metric: &'static Metric,
     measured: fn(&Inventory) -> Option<f64>,
     margin: f64,
-    /// The words of a warning where it is.
     pub(crate) warning: &'static str,
     /// How the device was measured.
     pub(crate) device: &'static str,

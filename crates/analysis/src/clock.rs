@@ -3,15 +3,12 @@
 use crate::text::{line, listing};
 use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING};
 
-/// Whether all of a run is in virtual time.
-#[must_use]
 pub fn is_virtual(dataset: &Dataset) -> bool {
     let cells = &dataset.run.plan.cells;
     !cells.is_empty() && cells.iter().all(|cell| cell.kernel.is_exact())
 }
 
 /// Whether there is one trial of each row, in virtual time: its figures are exact for its seed, and nothing is left to test.
-#[must_use]
 pub fn is_one_seed(dataset: &Dataset) -> bool {
     let mut rows: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.cell).collect();
     let trials = rows.len();
@@ -21,7 +18,6 @@ pub fn is_one_seed(dataset: &Dataset) -> bool {
 }
 
 /// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call"; `None` for real time.
-#[must_use]
 pub fn heading(run: &Run) -> Option<String> {
     let exact: Vec<&Cell> = run.plan.cells.iter().filter(|cell| cell.kernel.is_exact()).collect();
     let mut models: Vec<String> = exact.iter().filter_map(|cell| cell.device.model()).map(line).collect();

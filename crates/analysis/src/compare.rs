@@ -16,14 +16,12 @@ use fstone_stats::{
 /// find, nobody reads that many letters, and the work grows with the square.
 pub const MAX_COMPARED_ROWS: usize = 40;
 
-/// The rows of a column, compared within each panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnComparison {
     /// One per panel of the structure; `None` with fewer than two rows that have figures, or too many.
     pub panels: Vec<Option<PanelComparison>>,
 }
 
-/// The rows of a panel, compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PanelComparison {
     /// The rows that have figures, best first (largest first where no direction is better).
@@ -35,14 +33,10 @@ pub struct PanelComparison {
 }
 
 impl PanelComparison {
-    /// The comparison of two rows, told against `baseline`.
-    #[must_use]
     pub fn pair(&self, baseline: usize, other: usize) -> Option<Pairwise> {
         self.comparison.pair(self.place(baseline)?, self.place(other)?)
     }
 
-    /// Whether the two rows were found to differ.
-    #[must_use]
     pub fn differ(&self, a: usize, b: usize) -> bool {
         self.pair(a, b).is_some_and(|pair| pair.differs)
     }
@@ -54,7 +48,6 @@ impl PanelComparison {
 
     /// The rows that are compared with each other, best first. If rows share no block, these are the rows of the largest group, and
     /// [`PanelComparison::apart`] has the rest.
-    #[must_use]
     pub fn together(&self) -> Vec<usize> {
         let with = |row: usize| -> Vec<usize> {
             let compared =
@@ -66,7 +59,6 @@ impl PanelComparison {
     }
 
     /// Rows that share no block with those of [`PanelComparison::together`].
-    #[must_use]
     pub fn apart(&self) -> Vec<usize> {
         if self.compared_pairs().count() == self.comparison.pairs.len() {
             return Vec::new();
@@ -75,14 +67,11 @@ impl PanelComparison {
         self.rows.iter().copied().filter(|row| !together.contains(row)).collect()
     }
 
-    /// Whether any two rows were found to differ.
-    #[must_use]
     pub fn any_differ(&self) -> bool {
         self.comparison.pairs.iter().any(|pair| pair.differs)
     }
 
     /// Whether there are too few trials for any two rows to differ, whatever the figures.
-    #[must_use]
     pub fn is_powerless(&self) -> bool {
         !self.comparison.can_ever_differ()
     }
@@ -94,7 +83,6 @@ impl PanelComparison {
 
 impl ColumnComparison {
     /// What must be said if pairs could not have differed: for the panel with the most such pairs.
-    #[must_use]
     pub fn power_note(&self) -> Option<PowerNote> {
         self.panels
             .iter()
@@ -133,17 +121,14 @@ pub(super) fn compare(
     kinds.iter().enumerate().map(compared).collect()
 }
 
-/// How the rows of a column are compared.
 #[derive(Clone, Copy)]
 struct How<'a> {
     scale: Scale,
     better: Better,
     looks: &'a Looks,
-    /// Whether trials ran in blocks.
     blocks: bool,
 }
 
-/// Fills in the rows' means and intervals, and compares the rows with each other.
 fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How<'_>) -> Option<PanelComparison> {
     let mut present: Vec<(usize, Sample)> =
         of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();

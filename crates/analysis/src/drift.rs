@@ -12,18 +12,14 @@ use fstone_stats::drift::{Drift, RunPoint, drift_of_run};
 /// Below this many figures a drift is more likely chance than clock.
 const MIN_FIGURES: usize = 8;
 
-/// A column that drifted over the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drifting {
-    /// Which column.
     pub column: usize,
-    /// How far, and how surely.
     pub drift: Drift,
 }
 
 impl Drifting {
     /// "rose by about 3.2 %", from the first trial to the last.
-    #[must_use]
     pub fn change(&self) -> String {
         let change = self.drift.relative_change.unwrap_or(0.0);
         let direction = if change < 0.0 { "fell" } else { "rose" };

@@ -4,36 +4,27 @@ use crate::{run::Analysis, text};
 use fstone_model::{Histogram, LoadReport, load::OperationReport};
 use std::borrow::Cow;
 
-/// The load steps of a run.
 #[derive(Debug)]
 pub struct Loads<'a> {
-    /// One per load step, in the order of the steps.
     pub steps: Vec<LoadStep<'a>>,
 }
 
-/// A load step and its reports.
 #[derive(Debug)]
 pub struct LoadStep<'a> {
-    /// The step's name.
     pub step: String,
     /// Names of the operations with any latency, in the order of the workload.
     pub operations: Vec<String>,
-    /// The rows that have reports.
     pub rows: Vec<LoadRow<'a>>,
 }
 
-/// The reports of a row's completed trials.
 #[derive(Debug)]
 pub struct LoadRow<'a> {
-    /// Which row.
     pub row: usize,
     /// In the order in which the trials ran; never empty.
     pub reports: Vec<&'a LoadReport>,
 }
 
 impl<'a> Loads<'a> {
-    /// The load steps of the analysed run.
-    #[must_use]
     pub fn of(analysis: &'a Analysis<'a>) -> Self {
         let mut steps: Vec<LoadStep<'a>> = Vec::new();
         for (index, row) in analysis.rows.iter().enumerate() {
@@ -68,8 +59,6 @@ impl<'a> LoadStep<'a> {
 }
 
 impl LoadRow<'_> {
-    /// The latency of an operation in each report that has it.
-    #[must_use]
     pub fn latencies(&self, operation: &str) -> Vec<Cow<'_, Histogram>> {
         self.reports.iter().filter_map(|report| latency(report, operation)).collect()
     }

@@ -7,10 +7,8 @@ use fstone_stats::{
     stopping::LOOKED,
 };
 
-/// When one looked.
 #[derive(Debug, Clone)]
 pub(crate) enum Looks {
-    /// At the end.
     AtTheEnd,
     /// After every trial, at the width of intervals.
     AtWidths,
@@ -26,7 +24,6 @@ pub(crate) enum Looks {
 /// Whether rows may be judged by the figures that there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judging {
-    /// They may.
     Now,
     /// So little is new since the last look that its result holds until the next one.
     AtTheNextLook,
@@ -47,7 +44,6 @@ impl Looks {
         }
     }
 
-    /// The level of rows whose trials were in these blocks.
     pub(crate) fn level(&self, blocks: &[Vec<usize>]) -> (Level, Judging) {
         match self {
             Self::AtTheEnd => (Level::FIXED, Judging::Now),

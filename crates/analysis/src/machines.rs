@@ -6,10 +6,8 @@ use crate::text::{counted, line, listing};
 use fstone_model::dataset::{Dataset, Run};
 use fstone_model::{Inventory, units};
 
-/// A machine, and the blocks that it made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine<'a> {
-    /// What it is called.
     pub name: String,
     /// The blocks, from 0, in their order.
     pub blocks: Vec<u32>,
@@ -19,7 +17,6 @@ pub struct Machine<'a> {
 
 impl Machine<'_> {
     /// "block 3", "blocks 1, 2 and 5".
-    #[must_use]
     pub fn blocks_in_words(&self) -> String {
         let numbers: Vec<String> = self.blocks.iter().map(|block| (block + 1).to_string()).collect();
         // No one counts further.
@@ -30,7 +27,6 @@ impl Machine<'_> {
     }
 
     /// "n1: Linux 6.1.0, 8 × EPYC, 64 GiB".
-    #[must_use]
     pub fn in_words(&self) -> String {
         let inventory = self.inventory;
         let kernel = inventory.kernel.split(' ').take(2).collect::<Vec<_>>().join(" ");
@@ -42,7 +38,6 @@ impl Machine<'_> {
 /// Memory sizes that differ by less than this share are the same: kernels reserve different amounts.
 const MEMORY_SLACK: f64 = 0.05;
 
-/// Whether two amounts of memory may be one machine's.
 pub(crate) fn is_memory_of_one(a: &Inventory, b: &Inventory) -> bool {
     (a.memory_bytes as f64 - b.memory_bytes as f64).abs() <= MEMORY_SLACK * a.memory_bytes as f64
 }
@@ -59,14 +54,12 @@ fn is_same(a: &Inventory, b: &Inventory) -> bool {
     of(a) == of(b) && is_memory_of_one(a, b)
 }
 
-/// The machine of a block.
 pub(crate) fn inventory_of(run: &Run, block: u32) -> &Inventory {
     run.origin(block).map_or(&run.inventory, |origin| &origin.inventory)
 }
 
 /// The machines that made a run's trials, in the order of their first blocks; one where the run's own made all of them. Another one
 /// of the same name is "n1 #2".
-#[must_use]
 pub fn machines(dataset: &Dataset) -> Vec<Machine<'_>> {
     let run = &dataset.run;
     let mut blocks: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.repetition).collect();
@@ -98,7 +91,6 @@ pub(crate) fn numbering(dataset: &Dataset) -> impl Fn(u32) -> usize + use<> {
 }
 
 /// Which machine made which blocks, in words; `None` where the run's own made all of them.
-#[must_use]
 pub fn machines_in_words(dataset: &Dataset) -> Option<String> {
     if dataset.run.blocks.is_empty() {
         return None;

@@ -16,25 +16,19 @@ use std::collections::HashMap;
 pub struct Footnote {
     /// Its number, from 1.
     pub number: usize,
-    /// "refused", "failed", …
     pub word: &'static str,
-    /// The step it happened in.
     pub step: String,
     /// The kernel's or the tool's own words; may be several lines. Words that differ in a number alone (a file's, a
     /// count) are the same reason; these are the first trial's.
     pub words: String,
     /// Whether some trial's words differ from these in a number.
     pub alike: bool,
-    /// The likely cure.
     pub cure: Option<String>,
-    /// The rows it happened in.
     pub rows: Vec<FootnoteRow>,
 }
 
-/// A row that a footnote is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FootnoteRow {
-    /// The row.
     pub row: usize,
     /// How many of its trials ended so.
     pub trials: usize,
@@ -44,7 +38,6 @@ pub struct FootnoteRow {
 
 impl Footnote {
     /// "refused at mount: ext4: Unknown parameter 'nomballoc'", on one line.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let mut sentence = self.word.to_owned();
         if !self.step.is_empty() {
@@ -61,7 +54,6 @@ impl Footnote {
     }
 
     /// The sentence, with whose trials it was where a row has others.
-    #[must_use]
     pub fn told(&self, rows: &[Row<'_>]) -> String {
         match self.share(rows) {
             Some(share) => format!("{share}: {}", self.sentence()),
@@ -71,7 +63,6 @@ impl Footnote {
 
     /// "2 of 3 trials of ext4" when some of a row's trials did complete or ended otherwise; else `None`. Then rows of which all
     /// trials ended so are named, too.
-    #[must_use]
     pub fn share(&self, rows: &[Row<'_>]) -> Option<String> {
         let told = |row: &FootnoteRow| match (rows[row.row].label.as_str(), row.trials, row.of) {
             (label, 1, 1) => format!("the trial of {label}"),
@@ -86,7 +77,6 @@ impl Footnote {
 /// Something a reader must know before believing the figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
-    /// What.
     pub text: String,
     /// The rows it is about; empty when it is about the run.
     pub rows: Vec<usize>,
@@ -96,7 +86,6 @@ pub struct Warning {
 
 impl Warning {
     /// What, for which rows if not for all, and in how many trials if in several.
-    #[must_use]
     pub fn told(&self, rows: &[Row<'_>]) -> String {
         let trials = if self.trials > 1 { format!(", {} trials", self.trials) } else { String::new() };
         format!("{}{}{trials}", self.text, touched(&self.rows, rows))
@@ -107,7 +96,6 @@ impl Warning {
 const NAMED_ROWS: usize = 3;
 
 /// " (ext4; xfs; 3 more)" for some of all rows, or nothing when it is about the run or every row.
-#[must_use]
 pub fn touched(some: &[usize], rows: &[Row<'_>]) -> String {
     if some.is_empty() || some.len() == rows.len() {
         return String::new();
@@ -207,7 +195,6 @@ pub(super) fn warnings(
     warnings
 }
 
-/// One warning for all columns that drifted.
 fn drift(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
     if drifts.is_empty() {
         return None;

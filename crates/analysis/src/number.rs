@@ -12,7 +12,6 @@ pub struct Scale {
     pub divisor: f64,
     /// The unit's symbol after the division; empty for counts.
     pub symbol: &'static str,
-    /// Digits after the point.
     pub decimals: usize,
 }
 
@@ -57,7 +56,6 @@ const fn steps(unit: Unit) -> Steps {
 impl Scale {
     /// The scale for values of this unit: its prefix from the median magnitude; its decimals so that the median
     /// half-width has two digits, or, without intervals, the median value three.
-    #[must_use]
     pub fn choose(unit: Unit, figures: &[Measured]) -> Self {
         let magnitudes = sorted(figures.iter().map(|(value, _)| value.abs()).filter(|value| *value > 0.0));
         let typical = magnitudes.get(magnitudes.len() / 2).copied();
@@ -79,14 +77,11 @@ impl Scale {
         Self { divisor, symbol, decimals }
     }
 
-    /// A scale for one value alone.
-    #[must_use]
     pub fn of_one(unit: Unit, value: f64) -> Self {
         Self::choose(unit, &[(value, None)])
     }
 
     /// The number without its unit, thousands separated: "10,383", "1.72".
-    #[must_use]
     pub fn number(&self, value: f64) -> String {
         // No count is more exactly none than another.
         let decimals = if value == 0.0 && self.symbol.is_empty() { 0 } else { self.decimals };
@@ -94,7 +89,6 @@ impl Scale {
     }
 
     /// The number with its unit: "10,383/s", "1.72 s", "1.03×".
-    #[must_use]
     pub fn with_unit(&self, value: f64) -> String {
         self.labelled(&self.number(value))
     }
@@ -134,7 +128,6 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// A number with thousands separated by commas and a true minus sign.
-#[must_use]
 pub fn grouped(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "–".to_owned();
@@ -159,14 +152,12 @@ pub fn grouped(value: f64, decimals: usize) -> String {
 }
 
 /// A figure published elsewhere: the digits it has, three decimals at most.
-#[must_use]
 pub fn published(value: f64) -> String {
     let text = grouped(value, 3);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A ratio: "1.31×", "12.4×", "0.052×".
-#[must_use]
 pub fn ratio(value: f64) -> String {
     let decimals = match value.abs() {
         v if v >= 100.0 => 0,
@@ -178,7 +169,6 @@ pub fn ratio(value: f64) -> String {
 }
 
 /// A p-value as people print it: "0.03", "0.004", "< 0.001".
-#[must_use]
 pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.001 => "< 0.001".to_owned(),
@@ -188,7 +178,6 @@ pub fn p_value(p: f64) -> String {
 }
 
 /// The shortest text that reads back as exactly this number, for CSV.
-#[must_use]
 pub fn exact(value: f64) -> String {
     if value == 0.0 || (1e-5..1e15).contains(&value.abs()) { format!("{value}") } else { format!("{value:e}") }
 }

@@ -25,8 +25,6 @@ pub struct Open {
 }
 
 impl Open {
-    /// Looks at a run that goes on, or has ended.
-    #[must_use]
     pub fn of(dataset: &Dataset) -> Self {
         let analysis = Analysis::of(dataset);
         let resolution = dataset.run.plan.budget.map_or(0.0, |budget| budget.resolution);

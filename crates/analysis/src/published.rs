@@ -8,14 +8,11 @@ use crate::{
 };
 use fstone_model::Dataset;
 
-/// What was published, beside what was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
-    /// Where and when, and on what machine.
     pub source: String,
     /// One list per row of the analysis, one entry per column.
     pub entries: Vec<Vec<PublishedEntry>>,
-    /// Columns that have any published figure or note.
     pub columns: Vec<usize>,
     /// One per column: the unit that suits what was published. It can be another than today's: minutes then,
     /// milliseconds now.
@@ -24,24 +21,19 @@ pub struct Published {
     pub missing: Vec<String>,
 }
 
-/// A published figure beside its row's own.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PublishedEntry {
     /// What was published; `None` where there is no figure.
     pub value: Option<f64>,
-    /// What stood in its place or beside it.
     pub note: Option<String>,
     /// The published figure over the published figure of the baseline row; `None` without both, and for the baseline.
     pub then: Option<f64>,
     /// Today's mean over today's mean of the same baseline row.
     pub now: Option<f64>,
-    /// Whether this is the row that the ratios refer to.
     pub is_reference: bool,
 }
 
 impl PublishedEntry {
-    /// Whether anything was published here.
-    #[must_use]
     pub const fn is_something(&self) -> bool {
         self.value.is_some() || self.note.is_some()
     }
@@ -85,7 +77,6 @@ impl Published {
     }
 
     /// The published figure, with the digits it was published with; with its unit where that is not the table's.
-    #[must_use]
     pub fn figure(&self, row: usize, column: usize, today: &Scale) -> Option<String> {
         let scale = &self.scales[column];
         let number = number::published(self.entries[row][column].value? / scale.divisor);
@@ -93,13 +84,11 @@ impl Published {
     }
 
     /// Today's mean, with its unit where the published figure has another.
-    #[must_use]
     pub fn today(&self, column: usize, today: &Scale, mean: f64) -> String {
         if self.scales[column].symbol == today.symbol { today.number(mean) } else { today.with_unit(mean) }
     }
 
     /// The unit for the column's head; nothing where every figure carries its own.
-    #[must_use]
     pub fn unit(&self, column: usize, view: &ColumnView) -> &'static str {
         if self.scales[column].symbol == view.scale.symbol { view.unit_line() } else { "" }
     }

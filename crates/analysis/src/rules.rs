@@ -24,37 +24,30 @@ const ROUNDING: f64 = 1e-6;
 /// More problems than this are a count.
 const MAX_TOLD: usize = 3;
 
-/// A rule, and whether the report keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Its number in the paper.
     pub number: u8,
     /// What it asks, as far as it was checked.
     pub asks: &'static str,
-    /// What was found.
     pub finding: Finding,
 }
 
-/// Whether a rule is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// It is, and by what.
     Holds(String),
-    /// It is not, and why.
     Broken(String),
     /// There is nothing in the report that it is about, and why.
     NotApplicable(String),
 }
 
 impl Rule {
-    /// Whether the report breaks it.
-    #[must_use]
     pub const fn is_broken(&self) -> bool {
         matches!(self.finding, Finding::Broken(_))
     }
 
     /// "holds", "does not hold" or "does not apply".
-    #[must_use]
     pub const fn verdict(&self) -> &'static str {
         match self.finding {
             Finding::Holds(_) => "holds",
@@ -63,8 +56,6 @@ impl Rule {
         }
     }
 
-    /// What was found, in words.
-    #[must_use]
     pub fn words(&self) -> &str {
         match &self.finding {
             Finding::Holds(words) | Finding::Broken(words) | Finding::NotApplicable(words) => words,
@@ -72,7 +63,6 @@ impl Rule {
     }
 }
 
-/// What is asked, and how it is checked.
 type Check = (&'static str, fn(&Analysis<'_>) -> Finding);
 
 /// In the order of the paper, whose first rule is number 1.
@@ -92,15 +82,11 @@ const CHECKS: [Check; 12] = [
 ];
 
 impl Analysis<'_> {
-    /// Holds the report against each rule.
-    #[must_use]
     pub fn rules(&self) -> Vec<Rule> {
         let of = |(number, (asks, check)): (u8, &Check)| Rule { number, asks, finding: check(self) };
         (1..).zip(&CHECKS).map(of).collect()
     }
 
-    /// The same in a sentence: how many hold, and which do not.
-    #[must_use]
     pub fn rules_in_words(&self) -> String {
         if self.completed() == 0 {
             return "No trial completed, so no rule of Hoefler & Belli (SC 2015) applies.".to_owned();
@@ -180,7 +166,6 @@ fn left_out(analysis: &Analysis<'_>) -> Finding {
     })
 }
 
-/// The comparisons that there are, with their columns.
 fn compared<'a>(analysis: &'a Analysis<'_>) -> impl Iterator<Item = (usize, &'a PanelComparison)> {
     let columns = analysis.comparisons.iter().enumerate();
     columns.flat_map(|(column, of)| of.panels.iter().flatten().map(move |panel| (column, panel)))

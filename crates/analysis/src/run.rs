@@ -20,31 +20,22 @@ use std::collections::HashMap;
 /// A run, worked out.
 #[derive(Debug)]
 pub struct Analysis<'a> {
-    /// What it is of.
     pub dataset: &'a Dataset,
-    /// What was varied, and what is compared with what.
     pub structure: Structure,
-    /// The columns of the table.
     pub columns: Vec<ColumnView>,
-    /// The cells.
     pub rows: Vec<Row<'a>>,
-    /// Why trials did not complete, numbered from 1 in the order of the rows.
     pub footnotes: Vec<Footnote>,
-    /// What a reader has to know before believing the figures.
     pub warnings: Vec<Warning>,
     /// How many completed trials were disturbed by other programs on the machine.
     pub(crate) disturbed: usize,
     /// One per column.
     pub comparisons: Vec<ColumnComparison>,
-    /// Columns that drifted over the run.
     pub drifts: Vec<Drifting>,
     /// Figures published elsewhere, to compare with these; `None` if the study has none.
     pub published: Option<Published>,
 }
 
 impl<'a> Analysis<'a> {
-    /// Works a run out.
-    #[must_use]
     pub fn of(dataset: &'a Dataset) -> Self {
         let plan = &dataset.run.plan;
         let mut by_cell: HashMap<u32, Vec<&Trial>> = HashMap::new();
@@ -94,33 +85,26 @@ impl<'a> Analysis<'a> {
         Self { dataset, structure, columns, rows, footnotes, warnings, disturbed, comparisons, drifts, published }
     }
 
-    /// The row that ratios of a panel's rows refer to.
-    #[must_use]
     pub fn baseline_of(&self, panel: usize) -> Option<usize> {
         self.structure.panels[panel].baseline
     }
 
     /// The first column that has a better direction; the first one when none has.
-    #[must_use]
     pub fn primary(&self) -> Option<usize> {
         let directed = self.columns.iter().position(|column| column.better != Better::Neither);
         directed.or_else(|| (!self.columns.is_empty()).then_some(0))
     }
 
-    /// How many trials completed.
-    #[must_use]
     pub fn completed(&self) -> usize {
         self.rows.iter().map(|row| row.completed).sum()
     }
 
     /// The rows panel by panel, so that those compared with each other stand together.
-    #[must_use]
     pub fn order(&self) -> Vec<usize> {
         self.structure.panels.iter().flat_map(|panel| panel.rows.iter().copied()).collect()
     }
 
     /// The names of the columns that say which row it is: what varies but the subject, then the subject.
-    #[must_use]
     pub fn label_heads(&self) -> Vec<&str> {
         let heads = self.structure.label_order();
         if heads.is_empty() {
@@ -129,8 +113,6 @@ impl<'a> Analysis<'a> {
         heads.into_iter().map(|index| self.structure.varied[index].name.as_str()).collect()
     }
 
-    /// What stands under [`Analysis::label_heads`] for a row.
-    #[must_use]
     pub fn labels(&self, row: usize) -> Vec<&str> {
         let order = self.structure.label_order();
         if order.is_empty() {
@@ -140,7 +122,6 @@ impl<'a> Analysis<'a> {
     }
 
     /// How many trials completed in each row, when that is the same for all that have any.
-    #[must_use]
     pub fn common_count(&self) -> Option<usize> {
         let mut counts = self.entries().filter(|entry| !entry.values.is_empty()).map(|entry| entry.values.len());
         let first = counts.next()?;
@@ -148,26 +129,20 @@ impl<'a> Analysis<'a> {
     }
 
     /// The ratios' baseline in words, if there is one: the subject's level, or the row's label.
-    #[must_use]
     pub fn baseline_name(&self) -> Option<&str> {
         let row = self.structure.panels.iter().find_map(|panel| panel.baseline)?;
         let row = &self.rows[row];
         Some(self.structure.subject.map_or(&row.label, |subject| &row.levels[subject]))
     }
 
-    /// Whether any entry has an interval from too few trials.
-    #[must_use]
     pub fn has_unreliable(&self) -> bool {
         self.entries().any(Entry::is_unreliable)
     }
 
-    /// Whether any entry has letters.
-    #[must_use]
     pub fn has_letters(&self) -> bool {
         self.entries().any(|entry| !entry.letters.is_empty())
     }
 
-    /// Every entry, row by row.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.rows.iter().flat_map(|row| &row.entries)
     }

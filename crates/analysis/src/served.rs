@@ -22,7 +22,6 @@ const OTHERS: f64 = 0.25;
 /// In the warning of a trial that overlapped with another run.
 const ANOTHER_RUN: &str = "another fstone run was in progress";
 
-/// What a reader must know about the programs beside a load, and where its bytes came from.
 pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
     let mut steps: Vec<&str> = Vec::new();
     for step in rows.iter().flat_map(|row| &row.trials).flat_map(|trial| &trial.steps) {
@@ -37,7 +36,6 @@ pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
     steps.into_iter().flat_map(of_step).collect()
 }
 
-/// Rows whose step read mostly from memory.
 fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
     let shares: Vec<(usize, f64)> = rows
         .iter()
@@ -56,7 +54,6 @@ fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
 
 /// The share of the bytes that a row's trials read in this step which the device did not read for it; `None` where one of the two is
 /// not known.
-#[must_use]
 pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
     let sum = |entry: &Entry| entry.values.iter().map(|value| value.value).sum::<f64>();
     let rate = entry(row, step, catalog::READ_THROUGHPUT.name);
@@ -67,7 +64,6 @@ pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
     (all_there && row.completed > 0 && read >= MIN_READ_BYTES).then(|| (1.0 - sum(&device) / read).max(0.0))
 }
 
-/// Rows whose step was better than the device can be.
 fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: &Bounded) -> Option<Warning> {
     let run = &dataset.run;
     let cell_of = |row: &Row<'_>| dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
@@ -112,7 +108,6 @@ fn is_shared(dataset: &Dataset, row: &Row<'_>, trial: &Trial, step: &str) -> Opt
     Some(busy - known > OTHERS)
 }
 
-/// How many completed trials were disturbed by other programs or another run.
 pub(super) fn disturbed(dataset: &Dataset, rows: &[Row<'_>]) -> usize {
     let of_row = |row: &Row<'_>| {
         let is_disturbed = |trial: &&&Trial| {
@@ -124,7 +119,6 @@ pub(super) fn disturbed(dataset: &Dataset, rows: &[Row<'_>]) -> usize {
     rows.iter().map(of_row).sum()
 }
 
-/// Trials of a load during which other programs took a large part of the machine.
 fn shared(dataset: &Dataset, rows: &[Row<'_>], step: &str) -> Option<Warning> {
     let (mut trials, mut disturbed, mut touched) = (0, 0, Vec::new());
     for (index, row) in rows.iter().enumerate() {

@@ -14,20 +14,14 @@ pub struct Structure {
     pub sweeps: Vec<Sweep>,
     /// Rows that differ in the subject alone are in one panel. In the order of the rows.
     pub panels: Vec<Panel>,
-    /// The panel of each of the plan's cells.
     pub(super) panel_of: Vec<usize>,
 }
 
-/// A factor that varies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Varied {
-    /// Its index in the plan's factors.
     pub factor: usize,
-    /// Its name.
     pub name: String,
-    /// Its levels' names.
     pub levels: Vec<String>,
-    /// Their numbers, for a numeric factor.
     pub numbers: Option<Vec<u64>>,
 }
 
@@ -38,7 +32,6 @@ pub struct Sweep {
     pub axis: usize,
     /// The levels that its rows share, as "256 MiB · 1 file"; empty when nothing else varies.
     pub title: String,
-    /// Its rows.
     pub rows: Vec<usize>,
 }
 
@@ -52,15 +45,12 @@ const MAX_SWEEPS: usize = 6;
 pub struct Panel {
     /// The levels that its rows share, as "16 threads" or "kernel 6.18 · 16 threads"; empty when nothing else varies.
     pub title: String,
-    /// Its rows.
     pub rows: Vec<usize>,
     /// The row that ratios refer to: the one with the plan's baseline's level of the subject.
     pub baseline: Option<usize>,
 }
 
 impl Structure {
-    /// The structure of a plan.
-    #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let varied: Vec<Varied> = plan
             .factors
@@ -171,7 +161,6 @@ impl Structure {
         self.others().map(|index| cell.levels.get(self.varied[index].factor).copied().unwrap_or(0)).collect()
     }
 
-    /// The varied factors that are not the subject.
     pub fn others(&self) -> impl Iterator<Item = usize> {
         (0..self.varied.len()).filter(|index| Some(*index) != self.subject)
     }
@@ -219,7 +208,6 @@ impl Structure {
     }
 }
 
-/// What the cells of a plan are carried out by, each once.
 pub fn executors(plan: &Plan) -> Vec<&'static str> {
     let mut executors = Vec::new();
     for executor in plan.cells.iter().map(|cell| cell.kernel.executor()) {
@@ -230,7 +218,6 @@ pub fn executors(plan: &Plan) -> Vec<&'static str> {
     executors
 }
 
-/// An executor in words.
 pub fn of_executor(executor: &str) -> &str {
     match executor {
         "uml" => "user-mode Linux",
@@ -242,7 +229,6 @@ pub fn of_executor(executor: &str) -> &str {
 
 impl Varied {
     /// A level as a person would say it: "16 threads", "1 thread", "kernel 6.18", "file-size 4 GiB".
-    #[must_use]
     pub fn phrase(&self, level: &str) -> String {
         let counted = self.name.strip_suffix('s').filter(|_| level.bytes().all(|b| b.is_ascii_digit()));
         match counted {

@@ -16,56 +16,39 @@ use std::collections::BTreeMap;
 /// A larger value, an infinite one or NaN is not a figure.
 const LARGEST: f64 = 1e100;
 
-/// A column of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnView {
-    /// What stands above it.
     pub header: String,
-    /// The step it is from.
     pub step: String,
-    /// The metric.
     pub metric: String,
-    /// The unit its values are stored in.
     pub unit: Unit,
-    /// The better direction.
     pub better: Better,
-    /// How its values are printed.
     pub scale: Scale,
     /// What the metric is and how it is made; empty for metrics that the catalog does not know.
     pub about: &'static str,
-    /// The best that the device under the run can do, if that was measured.
     pub ceiling: Option<Ceiling>,
 }
 
-/// A cell of the plan.
 #[derive(Debug)]
 pub struct Row<'a> {
-    /// Its index in the plan.
     pub cell: u32,
-    /// The cell's label.
     pub label: String,
     /// The names of its levels of those factors that vary, in [`Structure::varied`](crate::Structure::varied)'s order.
     pub levels: Vec<String>,
-    /// Which panel it is in.
     pub panel: usize,
-    /// Its trials, in the order they ran.
     pub trials: Vec<&'a Trial>,
-    /// How many of them completed.
     pub completed: usize,
     /// The word for the table when none completed ("refused"; "not run" without trials).
     pub word: Option<&'static str>,
     /// What its trials lost or damaged, in words that follow its name; `None` if nothing.
     pub harm: Option<String>,
-    /// Numbers of its footnotes.
     pub footnotes: Vec<usize>,
     /// One per column.
     pub entries: Vec<Entry>,
 }
 
-/// A figure of the table: a column of a row.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entry {
-    /// Every trial's value, in the order of the trials.
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
@@ -81,12 +64,10 @@ pub struct Entry {
     pub shift: Option<Shift>,
 }
 
-/// One trial's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialValue {
     /// Index of the trial in [`Row::trials`].
     pub trial: usize,
-    /// The value.
     pub value: f64,
     /// Whether it is far from the others. It is marked, but never left out.
     pub outlier: bool,
@@ -94,29 +75,24 @@ pub struct TrialValue {
 
 impl Entry {
     /// What it comes to; `None` without values.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         self.mean
     }
 
-    /// Takes over what the table's analysis says of it.
     pub(crate) fn take(&mut self, row: RowMean) {
         (self.mean, self.interval) = (Some(row.estimate), row.interval);
     }
 
-    /// Its values as a sample; `None` without any.
     pub(crate) fn sample(&self) -> Option<Sample> {
         Sample::new(self.values.iter().map(|value| value.value).collect()).ok()
     }
 
     /// Whether there are several figures, all of them 0.
-    #[must_use]
     pub fn counted_nothing(&self) -> bool {
         self.values.len() > 1 && self.values.iter().all(|value| value.value == 0.0)
     }
 
     /// The longer arm of the interval, so that mean ± this holds all of it.
-    #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         let (mean, interval) = (self.mean()?, self.interval?);
         Some((interval.high - mean).max(mean - interval.low))
@@ -124,7 +100,6 @@ impl Entry {
 
     /// The interval's ends as figures draw them: what cannot be negative is not drawn below zero, however wide few
     /// trials make the interval.
-    #[must_use]
     pub fn drawn_interval(&self) -> Option<(f64, f64)> {
         let interval = self.interval?;
         let positive = self.summary.is_some_and(|summary| summary.min >= 0.0);
@@ -137,22 +112,17 @@ impl Entry {
         self.values.iter().map(|value| value.value).chain(ends.into_iter().flatten())
     }
 
-    /// Whether its interval rests on so few trials that it must be marked.
-    #[must_use]
     pub fn is_unreliable(&self) -> bool {
         self.interval.is_some_and(|interval| !interval.is_reliable())
     }
 }
 
 impl ColumnView {
-    /// Whether an entry is better than the device can be by itself.
-    #[must_use]
     pub fn is_beyond_device(&self, entry: &Entry) -> bool {
         self.ceiling.is_some_and(|ceiling| ceiling.is_beaten(entry.values.iter().map(|value| value.value)))
     }
 
     /// "higher is better", "lower is better", or nothing.
-    #[must_use]
     pub const fn direction(&self) -> &'static str {
         match self.better {
             Better::Higher => "higher is better",
@@ -161,8 +131,6 @@ impl ColumnView {
         }
     }
 
-    /// An arrow towards the better direction, or nothing.
-    #[must_use]
     pub const fn arrow(&self) -> &'static str {
         match self.better {
             Better::Higher => "↑",
@@ -172,7 +140,6 @@ impl ColumnView {
     }
 
     /// The unit as it stands under the header: nothing when the header says it already.
-    #[must_use]
     pub fn unit_line(&self) -> &'static str {
         let header = self.header.to_lowercase();
         match self.scale.symbol {
@@ -182,8 +149,6 @@ impl ColumnView {
         }
     }
 
-    /// The header with the unit in brackets, for axes.
-    #[must_use]
     pub fn with_unit(&self) -> String {
         match self.unit_line() {
             "" => self.header.clone(),
@@ -237,7 +202,6 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
     Entry { values, summary: Some(sample.summary()), ..Entry::default() }
 }
 
-/// The unit and the better direction of a column.
 pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {
     let column = &dataset.run.plan.columns[index];
     let measured = || dataset.trials.iter().find_map(|trial| trial.figure(&column.step, &column.metric));

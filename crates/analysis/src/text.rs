@@ -9,14 +9,12 @@ use fstone_model::text::visible;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// One line: control characters become their Unicode pictures, runs of white space one space.
-#[must_use]
 pub fn line(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { visible(c) }).collect();
     visible.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Several lines: line feeds stay, tabs become four spaces, trailing white space goes.
-#[must_use]
 pub fn block(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for line in text.lines() {
@@ -32,13 +30,11 @@ pub fn block(text: &str) -> String {
 }
 
 /// Columns the text takes in a terminal.
-#[must_use]
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
 /// At most `limit` columns, with an ellipsis where something was left out.
-#[must_use]
 pub fn shorten(text: &str, limit: usize) -> String {
     if width(text) <= limit {
         return text.to_owned();
@@ -55,15 +51,12 @@ pub fn shorten(text: &str, limit: usize) -> String {
     format!("{}…", short.trim_end())
 }
 
-/// The text with a capital first letter.
-#[must_use]
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), letters.as_str()))
 }
 
 /// The header of a column or the name of a step as a title: capitalised, unless it begins with the name of a command.
-#[must_use]
 pub fn title(text: &str) -> String {
     // Commands keep their spelling.
     if ["fsck", "mkfs", "mount", "tar", "rm"].iter().any(|command| text.split(' ').next() == Some(command)) {
@@ -73,7 +66,6 @@ pub fn title(text: &str) -> String {
 }
 
 /// "a", "a and b", "a, b and c".
-#[must_use]
 pub fn listing<S: AsRef<str>>(items: &[S]) -> String {
     match items {
         [] => String::new(),
@@ -85,14 +77,11 @@ pub fn listing<S: AsRef<str>>(items: &[S]) -> String {
     }
 }
 
-/// "has" of one, "have" of several.
-#[must_use]
 pub fn has(count: usize) -> &'static str {
     if count == 1 { "has" } else { "have" }
 }
 
 /// "1 trial", "3 trials".
-#[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", grouped(count as f64, 0)) }
 }

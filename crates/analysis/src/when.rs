@@ -5,13 +5,11 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 /// "2026-11-21 21:15 UTC".
-#[must_use]
 pub fn minute(unix_ns: u64) -> String {
     stamp(unix_ns, "%Y-%m-%d %H:%M UTC")
 }
 
 /// "2026-11-21T21:15:38Z", for machines.
-#[must_use]
 pub fn iso(unix_ns: u64) -> String {
     stamp(unix_ns, "%Y-%m-%dT%H:%M:%SZ")
 }
@@ -22,7 +20,6 @@ fn stamp(unix_ns: u64, format: &str) -> String {
 }
 
 /// "2 min 5 s".
-#[must_use]
 pub fn duration(ns: u64) -> String {
     format_duration(Duration::from_nanos(ns))
 }

@@ -21,7 +21,6 @@ fn own_table() {
     unsafe { libc::syscall(libc::SYS_close_range, u32::MAX, u32::MAX, libc::CLOSE_RANGE_UNSHARE) };
 }
 
-/// A step of xorshift64.
 fn step(state: &mut u64) {
     *state ^= *state >> 12;
     *state ^= *state << 25;
@@ -145,7 +144,6 @@ pub(crate) fn arithmetic(threads: u64, time: Duration) -> Measured {
     })
 }
 
-/// What is done to every file of a directory, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Names {
     Create,

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use std::path::Path;
 
-/// What is looked at of its record.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Before {
     pub(crate) date: String,
@@ -40,14 +39,12 @@ impl Before {
         serde_json::from_str(&text).map_err(|error| format!("read {}: {error}", path.display()))
     }
 
-    /// What a figure had beside the same other side, whatever its goal was.
     pub(crate) fn verdict(&self, figure: &str, goal: &str) -> Option<Value> {
         let verdicts = &self.figures.iter().find(|one| one.name == figure)?.verdicts;
         let found = verdicts.iter().find(|one| subject(&one.goal) == subject(goal))?;
         Some((found.value, found.interval95))
     }
 
-    /// What a side had.
     pub(crate) fn side(&self, figure: &str, side: &str) -> Option<Value> {
         let sides = &self.figures.iter().find(|one| one.name == figure)?.sides;
         sides.iter().find(|one| one.name == side).map(|found| (found.mean, found.interval95))

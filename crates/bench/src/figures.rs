@@ -9,33 +9,35 @@ use fstone_model::workload::*;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is expected of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
     /// fstone's figure over another side's is at least this.
     AtLeast {
-        /// The other side.
         over: &'static str,
         ratio: f64,
     },
-    /// fstone's figure is at most this.
     AtMost(f64),
     /// fstone's figure is at most that of another of its sides and so much more.
-    AtMostBeyond { over: &'static str, by: f64 },
-    /// fstone's figure over that of another of its sides is at most this.
-    AtMostTimes { over: &'static str, ratio: f64 },
+    AtMostBeyond {
+        over: &'static str,
+        by: f64,
+    },
+    AtMostTimes {
+        over: &'static str,
+        ratio: f64,
+    },
     /// The interval of the ratio to the other side holds 1, or fstone's is better.
-    Like { over: &'static str },
+    Like {
+        over: &'static str,
+    },
 }
 
 /// Makes the sides of a figure, in places that live until all rounds are done.
 type MakeSides = fn(&Amounts, &mut Places) -> Result<Vec<Side<'static>>, Trouble>;
 
-/// A figure.
 pub(crate) struct Figure {
     /// A short name for `--only`.
     pub(crate) name: &'static str,
-    /// What it is, for the table.
     pub(crate) title: String,
     /// "operations/s", "ns/operation", …
     pub(crate) unit: &'static str,
@@ -45,17 +47,14 @@ pub(crate) struct Figure {
     pub(crate) sides: MakeSides,
 }
 
-/// Rounds of most figures.
 const ROUNDS: usize = 10;
 /// Of those whose measurements take long or scatter little: the fewest with an interval of 95 %.
 const FEW_ROUNDS: usize = 6;
 
-/// How much of everything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Amounts {
     pub(crate) smoke: bool,
     pub(crate) time: Duration,
-    /// Of the file that is read.
     pub(crate) file_bytes: u64,
     pub(crate) names: u64,
     pub(crate) many_names: u64,
@@ -122,7 +121,6 @@ const PSYNC: IoSettings = IoSettings { engine: IoEngineKind::Psync, ..NULL };
 const RING: IoSettings = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 32, ..NULL };
 const AIO: IoSettings = IoSettings { engine: IoEngineKind::Libaio, ..RING };
 
-/// All of them.
 pub(crate) fn all(amounts: &Amounts) -> Vec<Figure> {
     let at_least = |over, ratio| Goal::AtLeast { over, ratio };
     let mut figures = vec![
@@ -509,7 +507,6 @@ fn many_threads(amounts: &Amounts, places: &mut Places, what: &'static str) -> R
     Ok(vec![Side::new("fstone", move || inside::measure(what, threads, &directory))])
 }
 
-/// Size of each of many files.
 const KEPT_BYTES: u64 = 8 << 10;
 
 /// More files kept open than each thread could have descriptors of its own for.
@@ -549,10 +546,8 @@ fn may_keep(files: u64) -> u64 {
     }
 }
 
-/// Size of the one file on ext4.
 const EXT4_BYTES: u64 = 512 << 20;
 
-/// An ext4 with a file on it.
 fn mounted(amounts: &Amounts, places: &mut Places) -> Result<std::path::PathBuf, Trouble> {
     if amounts.smoke {
         return Err(Trouble::Absent("nothing is mounted in smoke mode".into()));
@@ -563,7 +558,6 @@ fn mounted(amounts: &Amounts, places: &mut Places) -> Result<std::path::PathBuf,
     Ok(directory)
 }
 
-/// fstone and fio on one file, by the kernel's AIO.
 fn aio(amounts: &Amounts, bytes: u64, directory: &Path, io: IoSettings) -> Result<Vec<Side<'static>>, Trouble> {
     let time = amounts.time;
     file_of(directory, "file0", bytes)?;
@@ -591,7 +585,6 @@ fn aio(amounts: &Amounts, bytes: u64, directory: &Path, io: IoSettings) -> Resul
     ])
 }
 
-/// fstone and fio on one file of a loop ext4, with O_DIRECT.
 fn ext4(amounts: &Amounts, places: &mut Places, what: &'static str, block: u64) -> Result<Vec<Side<'static>>, Trouble> {
     let directory = mounted(amounts, places)?;
     let bytes = EXT4_BYTES;

@@ -8,7 +8,6 @@ use fstone_model::{LoadReport, Workload};
 use std::path::Path;
 use std::time::Duration;
 
-/// A fileset of files of a size in the load's directory itself.
 pub(crate) fn fileset(files: u64, size: u64, existing: Existing) -> Fileset {
     Fileset {
         build_block_bytes: 1 << 20,
@@ -21,7 +20,6 @@ pub(crate) fn action(operation: Operation, choice: FileChoice) -> Action {
     Action { choice, ..Action::new("operation", operation, Some(0)) }
 }
 
-/// Blocks of this size at random places.
 pub(crate) fn random(block_bytes: u64) -> Transfer {
     Transfer {
         extent: Extent::Bytes(block_bytes),
@@ -31,7 +29,6 @@ pub(crate) fn random(block_bytes: u64) -> Transfer {
     }
 }
 
-/// One phase of one group that does one thing.
 pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: OpenPolicy, stop: Stop) -> Workload {
     let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
     let group = ThreadGroup { open, ..ThreadGroup::new("group", threads, actions) };
@@ -92,7 +89,6 @@ pub(crate) fn per_second(report: &LoadReport) -> f64 {
     report.invocations() as f64 * 1e9 / report.last_done_ns.max(1) as f64
 }
 
-/// Mean latency of a load's only operation, in nanoseconds.
 pub(crate) fn mean_latency_ns(report: &LoadReport) -> Measured {
     let mean = report.operations.first().and_then(|operation| operation.latency.mean_ns());
     mean.ok_or_else(|| Trouble::failed("no operation was performed"))
@@ -103,7 +99,6 @@ pub(crate) fn cpu_per_operation(report: &LoadReport) -> Measured {
     report.audit.null_ns_per_operation.ok_or_else(|| Trouble::failed("no operation was performed"))
 }
 
-/// A workload of random transfers on one file that exists, kept open.
 pub(crate) fn on_one_file(size: u64, operation: Operation, threads: u32, io: IoSettings, time: Duration) -> Workload {
     let files = fileset(1, size, Existing::Require);
     let action = action(operation, FileChoice::Uniform);

@@ -11,7 +11,6 @@ pub(crate) fn fio(directory: &Path, arguments: &[&str]) -> Measured {
     if rate > 0.0 { Ok(rate) } else { Err(Trouble::failed("fio reported no operations")) }
 }
 
-/// Runs fio with reads and gives their mean latency, in nanoseconds.
 pub(crate) fn fio_mean_latency_ns(directory: &Path, arguments: &[&str]) -> Measured {
     let mean = fio_job(directory, arguments)?["read"]["lat_ns"]["mean"].as_f64();
     mean.filter(|mean| *mean > 0.0).ok_or_else(|| Trouble::failed("fio reported no latency"))

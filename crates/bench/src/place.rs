@@ -11,7 +11,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// In memory.
     pub(crate) fn in_memory() -> Result<Self, Trouble> {
         Self::below(Path::new("/dev/shm"))
     }
@@ -52,7 +51,6 @@ pub(crate) struct LoopExt4 {
 }
 
 impl LoopExt4 {
-    /// Of so many bytes.
     pub(crate) fn new(bytes: u64) -> Result<Self, Trouble> {
         if !rustix::process::geteuid().is_root() {
             return Err(Trouble::Absent("only root can mount a loop device".into()));
@@ -88,12 +86,10 @@ impl Drop for LoopExt4 {
     }
 }
 
-/// Runs a command; its output, or why there is none.
 pub(crate) fn command(program: &str, arguments: &[&str]) -> Result<String, Trouble> {
     command_in(Path::new("."), program, arguments)
 }
 
-/// The same, in a directory.
 pub(crate) fn command_in(directory: &Path, program: &str, arguments: &[&str]) -> Result<String, Trouble> {
     let output = match Command::new(program).args(arguments).current_dir(directory).output() {
         Ok(output) => output,

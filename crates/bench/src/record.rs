@@ -7,7 +7,6 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// A figure's results.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Record {
     pub(crate) name: String,
@@ -20,7 +19,6 @@ pub(crate) struct Record {
     pub(crate) absent: Vec<String>,
 }
 
-/// One side's.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SideRecord {
     pub(crate) name: String,
@@ -30,7 +28,6 @@ pub(crate) struct SideRecord {
     pub(crate) interval95: Option<(f64, f64)>,
 }
 
-/// A goal, and what there is instead.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) goal: String,
@@ -40,7 +37,6 @@ pub(crate) struct Verdict {
     pub(crate) reached: bool,
 }
 
-/// Where it was measured.
 #[derive(Debug, Clone, Serialize)]
 struct Machine {
     cpu: String,
@@ -49,14 +45,12 @@ struct Machine {
     memory_kib: u64,
 }
 
-/// What it was measured with.
 #[derive(Debug, Clone, Serialize)]
 struct Made {
     /// The commit, with "and changes" where files differ from it; empty outside a repository.
     commit: String,
     /// The tools, as they name themselves; those that are missing are left out.
     tools: Vec<String>,
-    /// The command line.
     command: String,
 }
 
@@ -75,7 +69,6 @@ impl Record {
         self.sides.iter().find(|side| side.name == name)
     }
 
-    /// The results as lines of text.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self
             .sides

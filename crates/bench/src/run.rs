@@ -7,10 +7,8 @@ use crate::side::Trouble;
 use fstone_stats::compare::blocked_relative_shift;
 use fstone_stats::{Sample, interval95};
 
-/// The seed of the intervals' resampling.
 const SEED: u64 = 1;
 
-/// Measures what was asked for and keeps it.
 pub(crate) fn run(options: &Options) -> Result<(), String> {
     let amounts = Amounts::new(options);
     let exact = |figure: &Figure| options.only.as_ref().is_some_and(|only| figure.name == only.as_str());

@@ -5,7 +5,6 @@
 pub(crate) enum Trouble {
     /// Not here: it is left out, and the results say so.
     Absent(String),
-    /// It should have worked.
     Failed(String),
 }
 
@@ -22,7 +21,6 @@ pub(crate) type Measured = Result<f64, Trouble>;
 pub(crate) struct Side<'a> {
     /// "bare", "fstone", "fio", "sysbench", with what distinguishes two of them.
     pub(crate) name: String,
-    /// Does it once.
     pub(crate) measure: Box<dyn FnMut() -> Measured + 'a>,
 }
 

@@ -28,7 +28,6 @@ const START: &str = "Start here:\n  fstone check                        what thi
         fstone run small-file --dry-run     what would be done, command by command; touches nothing\n  fstone run small-file --quick       \
         do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual; not installed yet: fstone manual | man -l -";
 
-/// Version and commit.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
 
 /// "+" and the name of a feature that the binary has, "-" and the name of one that it lacks.
@@ -51,7 +50,6 @@ macro_rules! feature {
 
 feature!(mpi, "mpi");
 
-/// [`VERSION`] with how the binary was built.
 const LONG_VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     " (",

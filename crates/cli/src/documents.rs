@@ -123,7 +123,6 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
 /// Longest chain of links that is followed: the kernel's own limit.
 const LINKS: usize = 40;
 
-/// The descriptor of this process that a name leads to, if it leads to one.
 fn descriptor(path: &Path) -> Option<RawFd> {
     let own = fs::canonicalize("/proc/self/fd").ok()?;
     let mut path = path.to_owned();

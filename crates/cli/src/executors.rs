@@ -25,9 +25,7 @@ use fstone_model::{
 };
 use std::{path::Path, time::Duration};
 
-/// What a study becomes.
 pub(crate) enum Chosen {
-    /// This plan.
     Plan(Box<Plan>),
     /// The workload alone, on the filesystem that is there.
     Directory,
@@ -218,7 +216,6 @@ pub(crate) fn place_images(plan: &mut Plan) {
     }
 }
 
-/// How guests are made.
 pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<GuestOptions, Failure> {
     let options = GuestOptions::new(context.kernels.clone(), &paths::own_cache());
     Ok(GuestOptions {
@@ -301,7 +298,6 @@ pub(crate) fn make_exact(
     models(plan).map(drop)
 }
 
-/// The models that a plan's cells name, each once.
 fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {
     let mut models: Vec<(String, Model)> = Vec::new();
     for name in plan.cells.iter().filter_map(|cell| cell.device.model()) {

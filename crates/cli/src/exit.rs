@@ -7,7 +7,6 @@ use fstone_lab::{place::undo::CleanError, run::carry_out::LabError};
 use fstone_sandbox::kernel::StoreError;
 use std::io::{self, ErrorKind};
 
-/// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
@@ -16,7 +15,6 @@ pub(crate) enum Exit {
     /// `fstone compare` found a regression: a real difference for the worse beyond the threshold; or `fstone verify` a
     /// figure that does not follow from what was recorded; or `fstone durability` a loss.
     Regression = 1,
-    /// The command line, a study file or a profile is wrong.
     BadInput = 2,
     /// Refused for safety, or this machine lacks a permission or a tool that the command needs.
     CannotHere = 3,
@@ -26,7 +24,6 @@ pub(crate) enum Exit {
     LabFailed = 5,
     /// A filesystem that fstone has to write to is full.
     NoRoom = 6,
-    /// fstone panicked or aborted.
     Fault = 7,
     /// `fstone compare` found no regression and cannot say that there is none: the runs have no figure in common, too few
     /// trials for any difference to show, figures so noisy that one as large as the threshold would be missed, or less power than
@@ -41,7 +38,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// Every status.
     const ALL: [Self; 12] = [
         Self::Success,
         Self::Regression,
@@ -57,7 +53,6 @@ impl Exit {
         Self::ReaderGone,
     ];
 
-    /// What it says, for `fstone --help`.
     const fn meaning(self) -> &'static str {
         match self {
             Self::Success => "done; refused, failed or skipped rows are results",

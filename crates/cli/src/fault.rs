@@ -20,7 +20,6 @@ use std::{
 /// Whether any thread has panicked, the run's own or another.
 static HAPPENED: AtomicBool = AtomicBool::new(false);
 
-/// Logs that this process has begun.
 static WRITTEN: AtomicU32 = AtomicU32::new(1);
 
 /// From now on a panic is logged, and an abort (a stack or memory at its end) has the status of a fault. An abort can
@@ -70,7 +69,6 @@ fn log(panic: &PanicHookInfo<'_>) {
     tell(&format!("fstone: a fault in fstone itself: {words}{place}\n  {advice}"));
 }
 
-/// What a report of a fault has to say.
 fn entry(words: &str, place: &str) -> String {
     let command: Vec<String> = std::env::args_os().map(|word| format!("{word:?}")).collect();
     let thread = std::thread::current();

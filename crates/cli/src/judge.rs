@@ -4,10 +4,8 @@ use fstone_analysis::Open;
 use fstone_lab::run::budget::{Judge, Verdict};
 use fstone_model::{Dataset, Inventory, Plan, Trial, dataset::Run};
 
-/// Judges a run as its report does.
 pub(crate) struct RunJudge {
     dataset: Dataset,
-    /// What the last look found.
     found: Option<Verdict>,
 }
 
@@ -77,7 +75,6 @@ mod tests {
         }
     }
 
-    /// A study of these rows that is simulated: levels, and the scatter of each, beside what blocks share.
     struct Simulated {
         plan: Plan,
         levels: Vec<f64>,
@@ -103,7 +100,6 @@ mod tests {
             Self { plan, levels: levels.to_vec(), scatter, seed }
         }
 
-        /// Each trial takes a second.
         fn trial(&self, id: TrialId, position: u32) -> Trial {
             let shared = 0.1 * Random(self.seed ^ u64::from(id.repetition) << 32).normal();
             let own = Random(self.seed ^ u64::from(id.repetition) << 32 ^ u64::from(id.cell + 1) << 8).normal();
@@ -129,13 +125,11 @@ mod tests {
             }
         }
 
-        /// The run as it is when it has ended.
         fn ended(&self, trials: Vec<Trial>) -> Dataset {
             let run = RunJudge::new(&self.plan).dataset.run;
             Dataset { run: Run { finished_unix_ns: Some(1), ..run }, trials }
         }
 
-        /// What is run after these trials.
         fn go_on(&self, finished: &[Trial]) -> Vec<Trial> {
             self.go_on_judged_by(Box::new(RunJudge::new(&self.plan)), finished)
         }
@@ -151,7 +145,6 @@ mod tests {
             trials
         }
 
-        /// What is published at the end.
         fn published(&self, trials: Vec<Trial>) -> Open {
             Open::of(&self.ended(trials))
         }
@@ -219,7 +212,6 @@ mod tests {
         assert!(false_alarms(24, 4, 24) <= 4, "5 % promised, and five of 24 are beyond chance");
     }
 
-    /// A judge that notes whether any look decided anything.
     struct Watched<'a>(RunJudge, &'a Cell<bool>);
 
     impl Judge for Watched<'_> {

@@ -98,7 +98,6 @@ mod tests {
         assert!(sections("run").is_none());
     }
 
-    /// Keys that another table has as well are named, and not described again.
     #[test]
     fn repeated_keys_refer_to_the_first_table() {
         let text = of_study();

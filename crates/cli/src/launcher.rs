@@ -19,14 +19,12 @@ pub(crate) const NO_RANKS: Option<(&str, &str)> = if cfg!(feature = "mpi") {
     ))
 };
 
-/// A process that was started as one of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Launched {
     /// Its number, from 0.
     pub(crate) rank: u32,
     /// How many there are; more than one.
     pub(crate) ranks: u32,
-    /// Who started them.
     pub(crate) by: &'static str,
 }
 

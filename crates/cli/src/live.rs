@@ -12,20 +12,16 @@ use std::{
 /// How often a log gets a line about a load; on a terminal, the line is redrawn each time.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Keeps what is needed for it.
 pub(crate) struct Live(Mutex<State>);
 
 struct State {
     /// Says what is known; `None` if the budget's own judge does.
     judge: Option<RunJudge>,
-    /// The block that goes on.
     block: Option<u32>,
-    /// When a log last got a line about this step's load.
     logged: Option<Instant>,
 }
 
 impl Live {
-    /// For a run of this plan that has these trials already.
     pub(crate) fn new(plan: &Plan, finished: &[Trial]) -> Self {
         let mut judge = plan.budget.is_none().then(|| RunJudge::new(plan));
         if let Some(judge) = &mut judge {
@@ -54,7 +50,6 @@ impl Live {
         Some(log_line(progress, lately))
     }
 
-    /// A step begins.
     pub(crate) fn step_started(&self) {
         self.state().logged = None;
     }
@@ -67,7 +62,6 @@ impl Live {
         Some(format!("after block {}, not final: {}", before + 1, text::line(&found.words)))
     }
 
-    /// A trial is recorded.
     pub(crate) fn trial_finished(&self, trial: &Trial) {
         if let Some(judge) = &mut self.state().judge {
             judge.take(trial);

@@ -30,17 +30,14 @@ fn base(variable: &str, below_home: &str) -> PathBuf {
         .join("fstone")
 }
 
-/// The results file when none is named.
 pub(crate) fn default_store() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("fstone.db")
 }
 
-/// Kernels for guests when no directory is named.
 pub(crate) fn default_kernels() -> PathBuf {
     base("XDG_DATA_HOME", ".local/share").join("kernels")
 }
 
-/// Logs of fstone's own faults.
 pub(crate) fn default_logs() -> PathBuf {
     base("XDG_STATE_HOME", ".local/state")
 }
@@ -78,7 +75,6 @@ pub(crate) fn create_in_own_cache(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The work directory when none is named.
 pub(crate) fn default_work_directory() -> PathBuf {
     default_cache().join("work")
 }

@@ -19,7 +19,6 @@ use std::{
 /// How long a run is expected to take before it has started, and what comes after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
-    /// The run.
     pub(crate) study: Option<Duration>,
     /// Further studies of the same command; zero if there are none, `None` if unknown.
     pub(crate) later: Option<Duration>,
@@ -35,7 +34,6 @@ impl Expected {
     }
 }
 
-/// What the current trial is, for the lines about its steps.
 #[derive(Default)]
 struct Current {
     label: String,
@@ -43,7 +41,6 @@ struct Current {
     remaining: Option<Duration>,
 }
 
-/// Shows a run's events.
 pub(crate) struct RunProgress {
     bar: Option<Bar>,
     current: Mutex<Current>,
@@ -75,14 +72,12 @@ impl RunProgress {
         Self { watched: Watched::open(identity).ok(), ..self }
     }
 
-    /// Changes what `fstone serve` is told.
     fn now(&self, change: impl FnOnce(&mut Now)) {
         if let Some(watched) = &self.watched {
             change(&mut watched.now());
         }
     }
 
-    /// A line that stays.
     fn tell(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.above(line),
@@ -98,7 +93,6 @@ impl RunProgress {
         self.left_behind.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The second line, cut to what the terminal has.
     fn show_load(&self, figures: &str) {
         if let Some(bar) = &self.bar {
             bar.say_below(&shorten(figures, terminal::width().saturating_sub(4)));
@@ -243,7 +237,6 @@ fn whole_seconds(time: Duration) -> String {
     format!("{} s", time.as_secs())
 }
 
-/// Live figures of a load that runs by itself.
 pub(crate) struct LiveLoad {
     bar: Option<Bar>,
 }

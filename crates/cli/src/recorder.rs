@@ -8,7 +8,6 @@ use fstone_lab::{
 use fstone_model::{Trial, dataset::Run, result::TrialId};
 use fstone_store::Store;
 
-/// Records the trials of one run.
 pub(crate) struct StoreRecorder<'a> {
     store: &'a mut Store,
     run: Recorded<'a>,
@@ -19,17 +18,14 @@ pub(crate) struct StoreRecorder<'a> {
 enum Recorded<'a> {
     /// It is recorded when its first trial starts, so that a run that is refused before leaves nothing.
     NotYet(&'a Run),
-    /// Under this number.
     As(u64),
 }
 
 impl<'a> StoreRecorder<'a> {
-    /// For a new run.
     pub(crate) const fn of_new(store: &'a mut Store, run: &'a Run) -> Self {
         Self { store, run: Recorded::NotYet(run), warning: None }
     }
 
-    /// For a run that the store has.
     pub(crate) const fn of_known(store: &'a mut Store, run: u64, warning: Option<String>) -> Self {
         Self { store, run: Recorded::As(run), warning }
     }

@@ -24,10 +24,8 @@ const SEED: u64 = 1;
 /// Where Debian's `linux-source-*` packages put their archives.
 const SYSTEM_SOURCES: &str = "/usr/src";
 
-/// Whether archives that are not there yet are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// They are.
     Make,
     /// No: nothing is written, and the plan names where they would be.
     Name,

@@ -15,22 +15,18 @@ mod built_in {
     include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 }
 
-/// A study and where the files it names are looked up.
 pub(crate) struct Study {
     source: Source,
     files: Files,
 }
 
-/// Where a study's files are.
 enum Files {
     BuiltIn,
-    /// Beside it.
     Directory(PathBuf),
     /// Recorded with it, as (name, content).
     Recorded(Vec<(String, String)>),
 }
 
-/// Names of the built-in studies.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     built_in::FILES.iter().filter_map(|(name, _)| name.strip_suffix(".toml"))
 }
@@ -64,29 +60,24 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
 }
 
 impl Study {
-    /// The study that a run was made from, with its files as they were.
     pub(crate) fn recorded(plan: &Plan) -> Self {
         let source = Source::new(format!("{}.toml", plan.study), plan.source.as_str());
         Self { source, files: Files::Recorded(plan.attachments.clone()) }
     }
 
-    /// Whether this is the text of its file.
     pub(crate) fn has_text(&self, text: &str) -> bool {
         self.source.text() == text
     }
 
-    /// Whether it came with fstone.
     pub(crate) const fn is_built_in(&self) -> bool {
         matches!(self.files, Files::BuiltIn)
     }
 
-    /// A file that was recorded with the run that the study is from.
     pub(crate) fn recorded_file(&self, name: &str) -> Option<&str> {
         let Files::Recorded(files) = &self.files else { return None };
         files.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
-    /// Its plan, and what may not have been meant in it.
     pub(crate) fn compile(&self, overrides: &Overrides) -> Result<(Plan, Option<Diagnostics>), Diagnostics> {
         let types: Vec<_> = fstone_lab::filesystem::types().collect();
         study::compile_with_warnings(&self.source, &|name| self.load(name), &types, overrides)
@@ -113,12 +104,9 @@ impl Study {
     }
 }
 
-/// Why a study cannot be had.
 #[derive(Debug)]
 pub(crate) enum FindError {
-    /// There is no such built-in study.
     NotBuiltIn { name: String, known: String },
-    /// The file cannot be read.
     Read { path: PathBuf, cause: io::Error },
 }
 

@@ -12,7 +12,6 @@ use crate::{args::ColorWhen, exit::Exit};
 use fstone_formats::diagnostic::Diagnostics;
 use std::io::{BufRead, IsTerminal, Read, stderr, stdin, stdout};
 
-/// Whether to colour standard output.
 pub(crate) fn colored(when: ColorWhen) -> bool {
     match when {
         ColorWhen::Always => true,
@@ -21,17 +20,14 @@ pub(crate) fn colored(when: ColorWhen) -> bool {
     }
 }
 
-/// Whether to use colour on a stream by default.
 fn is_colorful(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether a person can be asked something.
 pub(crate) fn is_interactive() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
-/// Longest answer that is read.
 const ANSWER_BYTES: u64 = 1000;
 
 /// Asks a person, who agrees by typing "yes" and nothing else.
@@ -51,7 +47,6 @@ pub(crate) fn width() -> usize {
         .unwrap_or(80)
 }
 
-/// Prints what the parser of the command line has to say: help, the version, or what is wrong.
 pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
     let text = usage.render();
     let styled = |stream: &dyn Fn() -> bool| if stream() { text.ansi().to_string() } else { text.to_string() };
@@ -74,7 +69,6 @@ pub(crate) fn finish(result: CommandResult) -> Exit {
     }
 }
 
-/// Reports why something failed, and returns the status for it.
 pub(crate) fn tell_failure(Failure { exit, error }: &Failure) -> Exit {
     let exit = exit.by_cause(error);
     // Whoever read the output knows that it went away.
@@ -84,7 +78,6 @@ pub(crate) fn tell_failure(Failure { exit, error }: &Failure) -> Exit {
     exit
 }
 
-/// Prints an error with all its causes, one per line.
 fn print_failure(error: &anyhow::Error) {
     let mut causes = error.chain();
     let head = causes.next().expect("an error is the first of its chain");

@@ -22,7 +22,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest answer: a few lines.
 const LONGEST: usize = 16 << 10;
 
 /// How long to wait for an answer. A run that has not answered by then is shown without these figures.
@@ -55,7 +54,6 @@ impl Watched {
         Ok(Self { now, end, thread: Some(thread) })
     }
 
-    /// Changes what is told.
     pub(crate) fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }

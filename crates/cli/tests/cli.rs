@@ -27,7 +27,6 @@ fn help_teaches_and_names_the_exit_codes() {
     assert!(bench.succeed(&["manual"]).contains(".TH fstone"));
 }
 
-/// What can be known before the first trial is told before it, by a dry run too.
 #[test]
 fn what_cannot_be_run_is_not_planned() {
     let bench = Bench::new();
@@ -51,7 +50,6 @@ fn what_cannot_be_run_is_not_planned() {
     }
 }
 
-/// The order that a dry run shows is that of the run with its seed.
 #[test]
 fn a_dry_run_names_the_seed_that_repeats_its_order() {
     let bench = Bench::new();
@@ -379,7 +377,6 @@ fn the_page_opens_in_a_browser_without_errors() {
     assert!(!log.contains("CONSOLE"), "the console is empty: {log}");
 }
 
-/// Two runs of one row in a directory, which needs no root.
 fn two_runs(bench: &Bench, repeats: &str) {
     bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
     for _ in 0..2 {

@@ -29,7 +29,6 @@ impl Commands {
         self.held_back.push_back((id, request));
     }
 
-    /// The next command that the drive takes now, if it takes one.
     pub(crate) fn take(&mut self) -> Option<(u64, Request)> {
         let (_, first) = self.held_back.front()?;
         let alone = *first == Request::Flush && !self.flush_is_queued;
@@ -41,7 +40,6 @@ impl Commands {
         self.held_back.pop_front()
     }
 
-    /// One that is under way will be complete then.
     pub(crate) fn ends_at(&mut self, at_ns: u64) {
         self.ends.push(Reverse(at_ns));
     }
@@ -50,7 +48,6 @@ impl Commands {
         self.ends.peek().map(|Reverse(at_ns)| *at_ns)
     }
 
-    /// The one that ends next has ended.
     pub(crate) fn end(&mut self) {
         self.ends.pop();
         self.under_way -= 1;

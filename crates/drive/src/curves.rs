@@ -3,10 +3,8 @@
 use crate::{Drive, Model, Request, SECTOR_BYTES};
 use std::ops::Range;
 
-/// Sectors of the small requests.
 const SMALL: u64 = 4096 / SECTOR_BYTES;
 
-/// Sectors of the large ones.
 const LARGE: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// A good enough sequence of random numbers that is the same everywhere (SplitMix64).
@@ -54,7 +52,6 @@ fn small(random: &mut Random, sectors: u64) -> Range<u64> {
 }
 
 /// Reads of 4 KiB anywhere, so many at a time: how many a second, and the mean time of one in nanoseconds.
-#[must_use]
 pub fn random_reads(model: &Model, capacity_bytes: u64, depth: usize, count: usize) -> (f64, f64) {
     let mut drive = Drive::new(model, capacity_bytes);
     let mut random = Random(1);
@@ -64,7 +61,6 @@ pub fn random_reads(model: &Model, capacity_bytes: u64, depth: usize, count: usi
 }
 
 /// Writes of 4 KiB anywhere, each made durable by a flush: the mean time of both together in nanoseconds.
-#[must_use]
 pub fn durable_writes(model: &Model, capacity_bytes: u64, count: usize) -> f64 {
     let mut drive = Drive::new(model, capacity_bytes);
     let mut random = Random(2);
@@ -78,7 +74,6 @@ pub fn durable_writes(model: &Model, capacity_bytes: u64, count: usize) -> f64 {
 }
 
 /// Writes of 4 KiB anywhere with 32 at a time, after so many others: how many a second.
-#[must_use]
 pub fn random_writes(model: &Model, capacity_bytes: u64, before: usize, count: usize) -> f64 {
     let mut drive = Drive::new(model, capacity_bytes);
     let mut random = Random(3);
@@ -90,7 +85,6 @@ pub fn random_writes(model: &Model, capacity_bytes: u64, before: usize, count: u
 }
 
 /// One stream of reads or writes of 1 MiB from a place on, 0 to 1: bytes a second.
-#[must_use]
 pub fn sequential(model: &Model, capacity_bytes: u64, place: f64, writes: bool) -> f64 {
     const COUNT: u64 = 256;
     // The way there is not part of the rate, nor what a write cache takes at first.

@@ -35,8 +35,6 @@ enum Inside {
 }
 
 impl Drive {
-    /// A drive of this model and size, idle, with nothing in its caches.
-    #[must_use]
     pub fn new(model: &Model, capacity_bytes: u64) -> Self {
         Self(match model.kind() {
             Kind::Constant => Inside::Constant(Constant::new(model)),
@@ -45,8 +43,6 @@ impl Drive {
         })
     }
 
-    /// Whether it can forget sectors, and offers that to whoever uses it.
-    #[must_use]
     pub const fn unmaps(&self) -> bool {
         !matches!(self.0, Inside::Disk(_))
     }
@@ -70,7 +66,6 @@ impl Drive {
     }
 
     /// When something happens next, if nothing is asked until then: no completion comes before that.
-    #[must_use]
     pub fn next_event(&self) -> Option<u64> {
         match &self.0 {
             Inside::Constant(constant) => constant.done.next(),

@@ -4,25 +4,18 @@ use fstone_model::units::{parse_bytes, parse_duration};
 use std::fmt;
 use toml::{Table, Value};
 
-/// The models that are built in: name and text.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
 
-/// What a model is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A drive that always takes the same time.
     Constant,
-    /// Platters and heads.
     Disk,
-    /// Flash.
     Ssd,
 }
 
 impl Kind {
     const ALL: [Self; 3] = [Self::Constant, Self::Disk, Self::Ssd];
 
-    /// As a model's file says it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Constant => "constant",
@@ -31,7 +24,6 @@ impl Kind {
         }
     }
 
-    /// Every parameter of such a model.
     const fn parameters(self) -> &'static [Known] {
         match self {
             Self::Constant => CONSTANT,
@@ -41,7 +33,6 @@ impl Kind {
     }
 }
 
-/// How a parameter is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     /// "8.5 ms", in nanoseconds.
@@ -50,11 +41,9 @@ enum Unit {
     Bytes,
     /// "300 MB/s" as data sheets count, "110.51 MiB/s" as programs do; in bytes per second.
     Rate,
-    /// 7200.
     Number,
 }
 
-/// A parameter: its name, how it is written, what it may be, what it means.
 #[derive(Debug)]
 struct Known {
     name: &'static str,
@@ -116,22 +105,16 @@ const SSD: &[Known] = &[
     known("over-provisioning", Unit::Number, 0.01, 10.0, "spare flash as a share of the drive's size"),
 ];
 
-/// A parameter of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name.
     pub name: &'static str,
-    /// What it means.
     pub meaning: &'static str,
-    /// As it is written.
     pub written: String,
-    /// Where it is from.
     pub source: String,
     /// In nanoseconds, bytes, bytes per second, or as it is.
     value: f64,
 }
 
-/// A model of a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     name: String,
@@ -143,46 +126,22 @@ pub struct Model {
 /// Why a text is no model; completes "the model NAME: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// It is not TOML.
     #[error("{0}")]
     Toml(String),
-    /// Something is not there.
     #[error("it has no `{0}`")]
     Missing(String),
-    /// Something is there that nobody asks for.
     #[error("`{found}` is not a parameter of a {kind}: those are {known}")]
-    Unknown {
-        /// What there is.
-        found: String,
-        /// Of the model.
-        kind: &'static str,
-        /// What there could be.
-        known: String,
-    },
-    /// A parameter cannot be read.
+    Unknown { found: String, kind: &'static str, known: String },
     #[error("`{name}` must be written as {expected}, with its source: {name} = {{ is = …, from = \"…\" }}")]
     Form {
-        /// Of the parameter.
         name: String,
         /// "a time (\"8.5 ms\")".
         expected: &'static str,
     },
-    /// A parameter is out of range.
     #[error("`{name}` is {written}, and must be from {least} to {most}")]
-    OutOfRange {
-        /// Of the parameter.
-        name: String,
-        /// As it is written.
-        written: String,
-        /// The least it may be.
-        least: String,
-        /// The most it may be.
-        most: String,
-    },
-    /// Parameters that cannot be true together.
+    OutOfRange { name: String, written: String, least: String, most: String },
     #[error("{0}")]
     Contradiction(&'static str),
-    /// No model has this name.
     #[error("there is no such model; there are {0}, and a path to a .toml file is one, too")]
     NoSuchModel(String),
 }
@@ -240,12 +199,10 @@ fn rate_unit(unit: &str) -> Option<f64> {
 }
 
 impl Model {
-    /// The names of the models that are built in.
     pub fn built_in() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// A model that is built in.
     pub fn find(name: &str) -> Result<Self, ModelError> {
         let found = BUILT_IN.iter().find(|(known, _)| *known == name);
         let names = || ModelError::NoSuchModel(Self::built_in().collect::<Vec<_>>().join(", "));
@@ -253,7 +210,6 @@ impl Model {
         Self::parse(name, text)
     }
 
-    /// The model in a text.
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
         let mut table: Table = text.parse().map_err(|error: toml::de::Error| ModelError::Toml(error.to_string()))?;
         let mut word = |key: &str| match table.remove(key) {
@@ -309,7 +265,6 @@ impl Model {
             .then_some("the inner zone cannot be faster than the outer")
     }
 
-    /// The coefficient of the square root in the seek curve.
     fn seek_root(&self) -> f64 {
         let [track, average, full] = ["track-to-track-seek", "average-seek", "full-seek"].map(|name| self.number(name));
         (average - track - (full - track) / 3.0) / (8.0 / 15.0 - 1.0 / 3.0)
@@ -323,26 +278,18 @@ impl Model {
         (root, self.number("full-seek") - self.number("track-to-track-seek") - root)
     }
 
-    /// What it is called.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is, in a line.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// What it is of.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Everything that was given.
-    #[must_use]
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
     }
@@ -351,7 +298,6 @@ impl Model {
     ///
     /// # Panics
     /// When this kind of model has no such parameter.
-    #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         self.parameters.iter().find(|one| one.name == name).map(|one| one.value).expect("a parameter of this kind")
     }

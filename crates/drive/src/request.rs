@@ -7,12 +7,9 @@ use std::ops::Range;
 /// The unit of addresses.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// What a drive is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// These sectors, into memory.
     Read(Range<u64>),
-    /// These sectors, from memory.
     Write(Range<u64>),
     /// Everything that was acknowledged so far, onto the medium.
     Flush,
@@ -47,7 +44,6 @@ impl Done {
     }
 }
 
-/// The time that so many bytes take at a rate.
 pub(crate) fn transfer_ns(bytes: u64, bytes_per_second: f64) -> u64 {
     (bytes as f64 * 1e9 / bytes_per_second).round() as u64
 }

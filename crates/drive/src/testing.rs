@@ -14,7 +14,6 @@ pub(crate) fn at(drive: &mut Drive, id: u64) -> u64 {
     panic!("{id} was never complete")
 }
 
-/// A model with some parameters as given, in TOML.
 pub(crate) fn with(model: &Model, changed: &[(&str, &str)]) -> Model {
     let parameters: String = model
         .parameters()

@@ -2,7 +2,6 @@
 
 use rustix::io::Errno;
 
-/// Symbols of the errors that filesystems give.
 const SYMBOLS: &[(Errno, &str)] = &[
     (Errno::PERM, "EPERM"),
     (Errno::NOENT, "ENOENT"),

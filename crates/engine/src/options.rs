@@ -21,7 +21,6 @@ pub trait Observer: Sync {
     fn witness(&self) -> Option<&Witness> {
         None
     }
-    /// The other ranks, where this load is one of several.
     fn peers(&self) -> Option<&dyn Peers> {
         None
     }
@@ -31,13 +30,11 @@ pub trait Observer: Sync {
     fn progress(&self, _progress: &Progress) {}
 }
 
-/// Watches nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// What a load is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Progress {
     /// The phase's name; "setup" while filesets are built, "final sync" at the end of a measured interval, "sync" ahead of one that
@@ -49,25 +46,18 @@ pub struct Progress {
     pub expected: Option<Duration>,
     /// Operations completed in this phase; files made, in "setup".
     pub operations: u64,
-    /// Bytes read and written in this phase.
     pub bytes: u64,
     /// Time since the previous progress that the following are about.
     pub interval: Duration,
-    /// Operations completed in it.
     pub interval_operations: u64,
-    /// Bytes read in it.
     pub interval_read_bytes: u64,
-    /// Bytes written in it.
     pub interval_written_bytes: u64,
-    /// Periodic fsyncs of the groups' policies in it.
     pub interval_fsyncs: u64,
     /// Latency of the operations completed in it.
     pub latency: Histogram,
 }
 
 impl Progress {
-    /// What was done since the previous progress.
-    #[must_use]
     pub fn lately(&self) -> Lately {
         let bytes = self.interval_read_bytes + self.interval_written_bytes;
         Lately::of(self.interval, self.interval_operations, bytes, &self.latency)
@@ -87,10 +77,7 @@ pub enum Ownership {
     Own,
     /// As with [`Self::Marked`] or, to `overwrite`, [`Self::Overwrite`], but directories may be anywhere and links are followed, as with FFSB. But
     /// for the following two, all others stay below the load's directory.
-    Anywhere {
-        /// Whether what is in the way may go.
-        overwrite: bool,
-    },
+    Anywhere { overwrite: bool },
     /// Anybody's, as are files in them, and directories may be anywhere and links are followed, as with sysbench. No mark is looked for or left.
     /// The load has the very files that it names. Those to be reused stay as they are, whatever their size; those that it makes
     /// anew are replaced.
@@ -108,30 +95,24 @@ impl Ownership {
         matches!(self, Self::Anywhere { .. } | Self::AsWritten | Self::ByName)
     }
 
-    /// Whether files that are there may be anybody's.
     pub(crate) const fn is_of_anybody(self) -> bool {
         matches!(self, Self::AsWritten | Self::ByName)
     }
 
-    /// Whether what is in the way of the load may go.
     pub(crate) const fn overwrites(self) -> bool {
         matches!(self, Self::Overwrite | Self::Anywhere { overwrite: true })
     }
 }
 
-/// How a load is run.
 #[derive(Clone, Copy)]
 pub struct RunOptions<'a> {
-    /// The seed that every random stream is derived from.
     pub seed: u64,
     /// Set to true from outside, it ends the load within 20 ms and one operation of each thread,
     /// with [`crate::LoadError::Interrupted`], which has what was measured until then.
     pub cancel: &'a AtomicBool,
-    /// Is told what happens.
     pub observer: &'a dyn Observer,
     /// Whether to run the workload on the null I/O engine afterwards (at most a quarter of a second), for the
     /// audit of the engine's own cost.
     pub measure_null: bool,
-    /// Whose the directories of the filesets are.
     pub ownership: Ownership,
 }

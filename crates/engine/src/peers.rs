@@ -10,17 +10,12 @@ pub struct Parted;
 /// A phase that this rank has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhasePassed {
-    /// Which of the workload's phases.
     pub number: usize,
-    /// When its threads began.
     pub begin_ns: u64,
     /// When the last thread had closed its last file.
     pub end_ns: u64,
-    /// Operations completed.
     pub operations: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Where the phase wears out: how far it was.
     pub stonewall: Option<Wall>,
@@ -44,7 +39,6 @@ pub struct Wall {
 pub trait Peers: Sync {
     /// This rank, from 0.
     fn rank(&self) -> u32;
-    /// How many there are.
     fn size(&self) -> u32;
     /// Whose files each of the workload's phases works on, and who works on this rank's.
     fn whose(&self) -> &[Whose];
@@ -55,9 +49,7 @@ pub trait Peers: Sync {
     /// # Errors
     /// [`Parted`]
     fn begin(&self, phase: usize) -> Result<(), Parted>;
-    /// This rank's threads have begun.
     fn begun(&self);
-    /// This rank has ended a phase.
     fn ended(&self, passed: PhasePassed);
     /// Waits until all ranks are here.
     ///

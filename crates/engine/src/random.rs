@@ -9,7 +9,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// SplitMix64's output function: a bijection of 64 bits that scatters well.
 #[inline]
-#[must_use]
 pub(crate) const fn scatter(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,12 +17,10 @@ pub(crate) const fn scatter(value: u64) -> u64 {
 }
 
 /// A seed for the stream at `place`, a path of numbers such as (what for, phase, group, thread).
-#[must_use]
 pub(crate) fn derive(seed: u64, place: &[u64]) -> u64 {
     place.iter().fold(scatter(seed), |state, part| scatter(state ^ scatter(*part)))
 }
 
-/// A random stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
     generator: Xoshiro256PlusPlus,
@@ -35,7 +32,6 @@ impl Random {
         Self { generator: Xoshiro256PlusPlus::seed_from_u64(seed), spare_normal: None }
     }
 
-    /// 64 random bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {
         self.generator.next_u64()
@@ -94,7 +90,6 @@ impl Random {
         }
     }
 
-    /// Fills memory.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         self.generator.fill_bytes(bytes);
     }

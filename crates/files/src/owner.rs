@@ -8,19 +8,15 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, fchown};
 use std::path::Path;
 
-/// A user and a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
-    /// User id.
     pub user: u32,
-    /// Group id.
     pub group: u32,
 }
 
 impl Owner {
     /// The user who called `sudo`: `SUDO_UID` and `SUDO_GID`, when this process is root. `None` otherwise, and when
     /// they are not numbers.
-    #[must_use]
     pub fn caller() -> Option<Self> {
         let effective = rustix::process::geteuid().as_raw();
         let variable = |name| std::env::var(name).ok();

@@ -21,8 +21,6 @@ const LINKS: usize = 40;
 /// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
 const OVERFLOW_USER: u32 = 65534;
 
-/// The directory in which a path's last part is.
-#[must_use]
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -21,11 +21,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// How the names of these files begin and end.
 const BEGINNING: &str = ".fstone-";
 const END: &str = ".part";
 
-/// The rights to a new file: its owner's alone.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// A file beside its future name; it is gone unless it gets that name. Only its owner may read it.
@@ -68,8 +66,6 @@ impl Temporary {
         Ok(Self { file, directory, beside: directory_of(path).to_owned(), name })
     }
 
-    /// What is to be written.
-    #[must_use]
     pub const fn file(&self) -> &File {
         &self.file
     }
@@ -214,7 +210,6 @@ fn name(word: &str, inode: u64) -> String {
     format!("{BEGINNING}{word}-{inode}{END}")
 }
 
-/// Whether a name is one that [`name`] gives to the file with this number.
 fn is_named_by_us(found: &str, inode: u64) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     let word = found.strip_prefix(BEGINNING).and_then(|rest| rest.get(..32));
@@ -260,7 +255,6 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, lchown, symlink};
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Both kinds of files, whichever the filesystem has.
     fn both(path: &Path) -> [Temporary; 2] {
         let directory = open_directory_of(path).expect("there");
         let (file, name) = named(&directory).expect("made");

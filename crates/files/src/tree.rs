@@ -23,16 +23,12 @@ use std::time::UNIX_EPOCH;
 pub struct FileIdentity {
     /// Number of its filesystem's device: (major, minor). A reboot or another mount may change it.
     pub device: (u32, u32),
-    /// Its number on that filesystem.
     pub inode: u64,
-    /// When it was made, in nanoseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_unix_ns: Option<u64>,
 }
 
 impl FileIdentity {
-    /// Of the file with this metadata.
-    #[must_use]
     pub fn of(facts: &Metadata) -> Self {
         let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
         Self {
@@ -42,8 +38,6 @@ impl FileIdentity {
         }
     }
 
-    /// Whether the file with this metadata is the same one.
-    #[must_use]
     pub fn is(self, facts: &Metadata) -> bool {
         let found = Self::of(facts);
         self.inode == found.inode
@@ -122,8 +116,6 @@ impl OwnDirectory {
         Ok(Self { path: above.join(name), identity: FileIdentity::of(&facts), _handle: handle })
     }
 
-    /// Where it is.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -26,25 +26,19 @@ pub struct Source {
 }
 
 impl Source {
-    /// A text and the name (path) that messages use for it.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { inner: Arc::new((name.into(), text.into())) }
     }
 
-    /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.0
     }
 
-    /// Its text.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.inner.1
     }
 
     /// Line and column of a byte offset, both from 1; columns count characters. Offsets beyond the end mean the end.
-    #[must_use]
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let before = &self.text()[..floor_char_boundary(self.text(), offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -55,15 +49,12 @@ impl Source {
 /// A range of bytes of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// First byte.
     pub start: usize,
     /// First byte after it.
     pub end: usize,
 }
 
 impl Span {
-    /// From `start` to before `end`.
-    #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
@@ -75,7 +66,6 @@ impl From<Range<usize>> for Span {
     }
 }
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The file means nothing.
@@ -84,22 +74,16 @@ pub enum Severity {
     Warning,
 }
 
-/// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
     pub severity: Severity,
     /// What is wrong, in lower case, without a full stop: "unknown key `repeat`".
     pub message: String,
     /// The offending text; `None` when it is the file as a whole.
     pub span: Option<Span>,
-    /// What stands under the offending text: what was expected.
     pub label: Option<String>,
-    /// Other places that matter, each with its label.
     pub context: Vec<(Span, String)>,
-    /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do about it.
     pub helps: Vec<String>,
 }
 
@@ -108,12 +92,10 @@ impl Diagnostic {
         Self { severity, message, span, label: None, context: Vec::new(), notes: Vec::new(), helps: Vec::new() }
     }
 
-    /// An error at a place.
     pub fn error(span: impl Into<Span>, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, Some(span.into()), message.into())
     }
 
-    /// A warning at a place.
     pub fn warning(span: impl Into<Span>, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, Some(span.into()), message.into())
     }
@@ -123,28 +105,24 @@ impl Diagnostic {
         Self::new(Severity::Error, None, message.into())
     }
 
-    /// Says what was expected, under the offending text.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Shows another place that matters.
     #[must_use]
     pub fn context(mut self, span: impl Into<Span>, label: impl Into<String>) -> Self {
         self.context.push((span.into(), label.into()));
         self
     }
 
-    /// Adds a fact that explains it.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.helps.push(help.into());
@@ -152,7 +130,6 @@ impl Diagnostic {
     }
 
     /// Adds "did you mean …?" when one of the candidates is close to what was written.
-    #[must_use]
     pub fn did_you_mean<'a>(self, written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         match closest(written, candidates) {
             Some(candidate) => {
@@ -207,30 +184,22 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing found yet.
-    #[must_use]
     pub const fn new(source: Source) -> Self {
         Self { source, found: Vec::new() }
     }
 
-    /// The source.
-    #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Adds a finding of this source.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.found.push((self.source.clone(), diagnostic));
     }
 
-    /// Adds findings of other sources.
     pub fn append(&mut self, other: Diagnostics) {
         self.found.extend(other.found);
     }
 
-    /// Whether there was an error (not only warnings).
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.found.iter().any(|(_, diagnostic)| diagnostic.severity == Severity::Error)
     }
@@ -287,30 +256,23 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// One finding.
-    #[must_use]
     pub fn one(source: &Source, diagnostic: Diagnostic) -> Self {
         Self { found: vec![(source.clone(), diagnostic)] }
     }
 
-    /// Every finding, with the source it is in.
     pub fn iter(&self) -> impl Iterator<Item = (&Source, &Diagnostic)> {
         self.found.iter().map(|(source, diagnostic)| (source, diagnostic))
     }
 
-    /// How many of them are errors.
-    #[must_use]
     pub fn errors(&self) -> usize {
         self.found.iter().filter(|(_, diagnostic)| diagnostic.severity == Severity::Error).count()
     }
 
-    /// Adds another file's findings.
     pub fn append(&mut self, other: Self) {
         self.found.extend(other.found);
     }
 
     /// As text, with or without terminal colours; ends without a newline.
-    #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
         let mut blocks: Vec<String> = self

@@ -13,7 +13,6 @@ use fstone_model::{
 use proptest::prelude::*;
 use std::{fs, path::PathBuf, time::Duration};
 
-/// What the adapters know.
 fn types() -> Vec<FilesystemType> {
     fstone_lab::filesystem::types().collect()
 }
@@ -132,13 +131,11 @@ fn the_command_line_goes_before_the_study() {
     assert_eq!((load.time_limit(), load.threads()), (Some(Duration::from_secs(3)), 2));
 }
 
-/// A load with several groups.
 const PARTS: &str = "name = \"w\"\n[[fileset]]\nname = \"files\"\nfiles = 10\nsize = \"4 KiB\"\n[[phase]]\nname = \"p\"\n\
                      stop = { time = \"9 s\" }\ngroup = [\n\
                      { name = \"readers\", sequence = [{ read = { block = \"4 KiB\" } }] },\n\
                      { name = \"writers\", sequence = [{ write = { block = \"4 KiB\" } }] },\n]\n";
 
-/// A study of that load, with more keys of the load, factors, and tables.
 fn of_parts(load: &str, factors: &str, rest: &str) -> String {
     format!(
         "title = \"t\"\ndevice = {{ loop = {{ size = \"1 GiB\" }} }}\n[factor]\n{factors}\n[factor.filesystem]\n\
@@ -151,7 +148,6 @@ fn compile_parts(study: &str, overrides: &Overrides) -> Result<Plan, String> {
     study::compile(&Source::new("study.toml", study), &load, &types(), overrides).map_err(|wrong| wrong.to_string())
 }
 
-/// The threads of both groups in each cell.
 fn threads(plan: &Plan) -> Vec<(u32, u32)> {
     let threads = |cell: &fstone_model::Cell| {
         let StepAction::Load(load) = &cell.steps[2].action else { panic!("a load") };
@@ -160,7 +156,6 @@ fn threads(plan: &Plan) -> Vec<(u32, u32)> {
     plan.cells.iter().map(threads).collect()
 }
 
-/// A load with several groups says which is meant: the command line can name one.
 #[test]
 fn the_command_line_sets_numbers_of_a_part_of_a_load() {
     let said = |set: &[(&str, &str)]| {
@@ -187,7 +182,6 @@ fn the_command_line_sets_numbers_of_a_part_of_a_load() {
     }
 }
 
-/// So can a step, a factor and the quick form, in the same words.
 #[test]
 fn a_study_sets_numbers_of_a_part_of_a_load() {
     let quick = "[quick]\nwriters.threads = 9\n[quick.factor]\nreaders.threads = 3\n";
@@ -223,7 +217,6 @@ fn a_study_sets_numbers_of_a_part_of_a_load() {
     }
 }
 
-/// `mkfs` and `mount` have their names also where the study does not list them.
 #[test]
 fn steps_that_are_implied_keep_their_names() {
     let steps = |listed: &str, rest: &str| -> Result<Vec<String>, String> {
@@ -343,7 +336,6 @@ fn a_study_too_large_is_refused_unread() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A right study with a piece cut out, doubled or replaced: read, or refused with something said, never a panic.
     #[test]
     fn no_text_makes_it_panic(start in 0usize..RIGHT.len(), length in 0usize..60, insert in "[a-z\"\\[\\]{}=,.0-9 \\n\u{1b}é-]{0,20}") {
         let end = (start + length).min(RIGHT.len());

@@ -7,7 +7,6 @@ use fstone_formats::{
 use fstone_model::study::FilesystemType;
 use std::{fs, path::PathBuf};
 
-/// What the adapters know.
 fn types() -> Vec<FilesystemType> {
     fstone_lab::filesystem::types().collect()
 }

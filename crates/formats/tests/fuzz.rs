@@ -6,7 +6,6 @@ mod checks;
 
 use std::{fs, path::PathBuf};
 
-/// Texts made of each seed.
 const VARIANTS: usize = 150;
 
 /// Steele and others' SplitMix64: as good as needed here, and the same everywhere.
@@ -33,7 +32,6 @@ fn seeds(target: &str) -> Vec<String> {
     paths.into_iter().filter_map(|path| fs::read_to_string(path).ok()).collect()
 }
 
-/// A few lines left out, doubled, or taken from another seed, and a few characters changed.
 fn variant(random: &mut Random, seed: &str, other: &str) -> String {
     let mut lines: Vec<&str> = seed.lines().collect();
     let others: Vec<&str> = other.lines().collect();

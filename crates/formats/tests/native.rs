@@ -237,7 +237,6 @@ fn action(filesets: u32) -> BoxedStrategy<Action> {
         .boxed()
 }
 
-/// Has the action draw the sizes of its blocks, if it is one that can.
 fn draw_blocks(action: &mut Action, drawn: SizeDistribution) {
     let (_, largest) = drawn.block_bounds().expect("a range or a list");
     if let Operation::Create { block_bytes, .. } = &mut action.operation {
@@ -272,7 +271,6 @@ fn stop() -> BoxedStrategy<Stop> {
         .boxed()
 }
 
-/// An action by a handle.
 fn held() -> BoxedStrategy<Action> {
     let operation = prop_oneof![
         Just(Operation::Open),
@@ -757,7 +755,6 @@ fn numbers_of_a_load_are_changed() {
     assert!(Target::whole(Parameter::Files).apply(&mut workload, 0).is_err());
 }
 
-/// A group's own settings stand before the file's; what it does not say is the file's.
 #[test]
 fn groups_have_settings_of_their_own() {
     let reads = "open = \"keep-open\", sequence = [{ read = { size = 512, block = 512 } }]";
@@ -787,7 +784,6 @@ fn groups_have_settings_of_their_own() {
     assert!(native::parse(&Source::new("w.toml", text("{ engine = \"null\" }", "{}"))).is_ok());
 }
 
-/// A depth that a group cannot use is refused where it stands.
 #[test]
 fn a_queue_depth_has_to_change_something() {
     let depth = "io = { engine = \"io-uring\", queue-depth = 8 }";
@@ -902,7 +898,6 @@ fn a_tour_is_of_a_mix_of_single_blocks() {
     }
 }
 
-/// Each setting is read, printed and read again; one that cannot be done is refused with its place and a cure.
 #[test]
 fn io_settings_are_done_or_refused() {
     let text = |io: &str, operation: &str| {

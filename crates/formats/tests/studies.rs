@@ -13,7 +13,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the adapters know.
 fn types() -> Vec<FilesystemType> {
     fstone_lab::filesystem::types().collect()
 }
@@ -92,7 +91,6 @@ fn further_ones_compile() {
     assert!(read_only.cells.iter().all(|cell| cell.filesystem.tree.as_deref() == Some("/tree.tar.gz")));
 }
 
-/// The plan, short enough to be read: what differs between cells on one line each.
 fn outline(plan: &Plan) -> String {
     let mut text = format!(
         "{}: {}\nrepeats {:?}, {:?}, seed {}, baseline {:?}\n",
@@ -188,7 +186,6 @@ fn a_mixed_load_has_a_rate_for_each_group() {
     assert!(warnings.contains("`readers operations per second`, `deliverers operations per second`"), "{warnings}");
 }
 
-/// A study of `threads` × `block-size` levels and so many steps with the same load.
 fn wide(levels: usize, steps: usize) -> Result<Plan, fstone_formats::Diagnostics> {
     let listed = |text: &dyn Fn(usize) -> String| (1..=levels).map(text).collect::<Vec<_>>().join(", ");
     let step = |number: usize| {

@@ -3,7 +3,6 @@
 use fstone_model::{Trial, lately::Lately, result::TrialId};
 use std::time::Duration;
 
-/// What a load is doing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadProgress {
     /// The phase's name; "setup" while filesets are built, "final sync" at the end of a measured interval, "sync" ahead of one that
@@ -15,21 +14,16 @@ pub struct LoadProgress {
     pub expected: Option<Duration>,
     /// Operations completed in this phase; files made, in "setup".
     pub operations: u64,
-    /// Bytes read and written in this phase.
     pub bytes: u64,
     /// What it did since it was last told; `None` where nobody measures that.
     pub lately: Option<Lately>,
 }
 
-/// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event<'a> {
-    /// Something that a killed run had left was undone.
     CleanedUp {
-        /// What.
         what: &'a str,
     },
-    /// Something that a killed run had left could not be undone.
     NotCleanedUp {
         /// What, why, and the cure.
         error: &'a str,
@@ -41,47 +35,33 @@ pub enum Event<'a> {
     },
     /// A trial begins that only warms up: it is not recorded, and no end of it is told.
     WarmUpStarted {
-        /// Its cell's label.
         label: &'a str,
-        /// Trials of the warm-up before it.
         finished: u32,
-        /// Trials of the warm-up in all.
         total: u32,
     },
-    /// A trial begins.
     TrialStarted {
-        /// Which.
         id: TrialId,
-        /// Its cell's label.
         label: &'a str,
         /// Trials finished before it, those of an earlier run that is resumed included.
         finished: u32,
-        /// Trials there will be in all, as far as can be said now.
         total: u32,
         /// Time the rest of the run will take, this trial included, by the time that trials took until now.
         remaining: Option<Duration>,
     },
-    /// A step begins.
     StepStarted {
-        /// Its name.
         step: &'a str,
         /// Its number, from 1.
         number: usize,
-        /// How many steps its cell has.
         of: usize,
     },
-    /// A load goes on.
     Load(LoadProgress),
     /// A block is over, and somebody looked at what is known by now.
     Looked {
-        /// What was found.
         words: &'a str,
     },
-    /// A trial is recorded.
     TrialFinished(&'a Trial),
     /// The run ends, and leaves something behind that a process hangs in.
     LeftBehind {
-        /// What, why, and the cure.
         error: &'a str,
     },
 }
@@ -89,11 +69,9 @@ pub enum Event<'a> {
 /// Is told what happens. Called from the thread that carries out the run and from a load's observer, never at once from
 /// both.
 pub trait ProgressSink: Sync {
-    /// Something happened.
     fn event(&self, event: &Event<'_>);
 }
 
-/// Tells nobody.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

@@ -11,14 +11,10 @@ use crate::{
 use std::sync::Arc;
 
 impl Machine {
-    /// A machine on which everything succeeds and nothing happens, for tests.
-    #[must_use]
     pub fn fake() -> Self {
         Self::with_faults(&Arc::new(Faults::none()))
     }
 
-    /// A fake machine on which one call fails.
-    #[must_use]
     pub fn with_faults(faults: &Arc<Faults>) -> Self {
         Self {
             runner: Arc::new(FakeRunner::new().with_faults(Arc::clone(faults))),

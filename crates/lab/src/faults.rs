@@ -3,7 +3,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts calls and makes one of them fail.
 #[derive(Debug)]
 pub struct Faults {
     calls: AtomicU64,
@@ -17,31 +16,23 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Nothing fails.
-    #[must_use]
     pub const fn none() -> Self {
         Self { calls: AtomicU64::new(0), fail_at: u64::MAX }
     }
 
     /// The n-th call fails, counted from 0, and no other.
-    #[must_use]
     pub const fn at(n: u64) -> Self {
         Self { calls: AtomicU64::new(0), fail_at: n }
     }
 
-    /// Counts a call; whether it is the one to fail.
     pub fn strikes(&self) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed) == self.fail_at
     }
 
-    /// Calls so far.
-    #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Whether the fault has struck.
-    #[must_use]
     pub fn struck(&self) -> bool {
         self.calls() > self.fail_at
     }

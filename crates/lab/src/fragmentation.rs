@@ -19,44 +19,30 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What was counted in a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fragmentation {
     /// Regular files with data; a file with several names counts once.
     pub files: u64,
-    /// Their extents.
     pub extents: u64,
-    /// Those in more than one extent.
     pub fragmented_files: u64,
     /// Files and directories that could not be looked at, by error number.
     pub errors: Vec<FragmentationFailure>,
 }
 
-/// An error that some files or directories gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FragmentationFailure {
     /// What was tried: "open", "FIEMAP" or "readdir".
     pub call: &'static str,
-    /// The error number.
     pub errno: i32,
-    /// The first path that gave it.
     pub path: PathBuf,
-    /// How many did.
     pub count: u64,
 }
 
 /// Why nothing was counted; completes "failed to …".
 #[derive(Debug, thiserror::Error)]
 pub enum FragmentationError {
-    /// The tree is not there.
     #[error("look at {path}: {cause}")]
-    Root {
-        /// The tree.
-        path: PathBuf,
-        /// The errno.
-        cause: io::Error,
-    },
-    /// It was asked to stop.
+    Root { path: PathBuf, cause: io::Error },
     #[error("count extents: stopped on request")]
     Stopped,
 }
@@ -98,7 +84,6 @@ pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationErr
 
 impl Fragmentation {
     /// Extents per file and the share of fragmented files; nothing when there was no file.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         if self.files == 0 {
             return Vec::new();

@@ -14,15 +14,10 @@ use std::sync::Arc;
 /// What a trial is carried out with. Each border has a fake, so that all above them can be tested without rights.
 #[derive(Clone)]
 pub struct Machine {
-    /// Runs commands.
     pub runner: Arc<dyn CommandRunner>,
-    /// Mounts.
     pub mounter: Arc<dyn Mounter>,
-    /// Sets up devices.
     pub devices: Arc<dyn Devices>,
-    /// Runs loads.
     pub loader: Arc<dyn Loader>,
-    /// Asks commands and loads to stop.
     pub stop: Arc<Stop>,
     /// Whether it may make devices and mount (root).
     pub privileged: bool,
@@ -32,8 +27,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine this process runs on.
-    #[must_use]
     pub fn host() -> Self {
         let stop = Arc::new(Stop::default());
         Self {

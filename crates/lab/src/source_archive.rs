@@ -19,25 +19,12 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// Why there is no archive or tree; completes "failed to prepare the source tree: ".
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A file or directory.
     #[error("{}: {cause}", path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// tar could not be run.
+    File { path: PathBuf, cause: io::Error },
     #[error("running tar: {0}")]
     Run(RunError),
-    /// tar failed.
     #[error("tar ended with {status}: {words}")]
-    Tar {
-        /// Its exit status.
-        status: i32,
-        /// What it said.
-        words: String,
-    },
+    Tar { status: i32, words: String },
 }
 
 impl From<RunError> for ArchiveError {
@@ -47,7 +34,6 @@ impl From<RunError> for ArchiveError {
 }
 
 /// Where [`archive`] keeps the archive of a tree, made or not yet.
-#[must_use]
 pub fn archive_path(tree: SourceTree, directory: &Path) -> PathBuf {
     directory.join(format!("source-v{VERSION}-{}-{}.tar.gz", tree.files, tree.seed))
 }
@@ -110,7 +96,6 @@ pub fn unpacked(archive: &Path, directory: &Path, runner: &dyn CommandRunner) ->
 }
 
 /// The newest archive of a kernel's source in a directory, `linux-source-VERSION.tar.xz` as Debian's packages bring it.
-#[must_use]
 pub fn installed(directory: &Path) -> Option<PathBuf> {
     let version = |path: &PathBuf| {
         let name = path.file_name()?.to_str()?;

@@ -8,16 +8,13 @@ use std::{
     time::Duration,
 };
 
-/// Why it has to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopReason {
     /// The user wants the run to end (Ctrl-C, SIGTERM).
     Cancelled,
-    /// The step has used up its time.
     Limit(Duration),
     /// The filesystem that holds the work directory is nearly full.
     Space {
-        /// Bytes still free there.
         free_bytes: u64,
     },
 }
@@ -30,7 +27,6 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Asks everything that looks at this flag to stop.
     pub fn request(&self, reason: StopReason) {
         let mut held = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_none() {
@@ -39,20 +35,15 @@ impl Stop {
         self.flag.store(true, Ordering::Release);
     }
 
-    /// Whether to stop.
-    #[must_use]
     pub fn is_requested(&self) -> bool {
         self.flag.load(Ordering::Acquire)
     }
 
-    /// Why, when it was asked to.
-    #[must_use]
     pub fn reason(&self) -> Option<StopReason> {
         self.reason.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The bare flag, for code that knows no reasons.
-    #[must_use]
     pub const fn flag(&self) -> &AtomicBool {
         &self.flag
     }

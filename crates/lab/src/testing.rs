@@ -7,7 +7,6 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-/// Options that lead nowhere.
 pub fn options() -> LabOptions {
     LabOptions {
         work_directory: "/nowhere".into(),
@@ -23,12 +22,10 @@ pub fn options() -> LabOptions {
     }
 }
 
-/// An image of this size in the work directory.
 pub fn loop_device(size_bytes: u64) -> DeviceSpec {
     DeviceSpec::Loop { size_bytes, direct_io: false, sector_bytes: 512, directory: None, in_memory: false, model: None }
 }
 
-/// A step with two minutes' time.
 pub fn step(name: &str, action: StepAction) -> Step {
     Step { name: name.into(), action, limit: Duration::from_secs(120) }
 }
@@ -56,7 +53,6 @@ pub fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
     }
 }
 
-/// These cells, compared by the time of mkfs.
 pub fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
     Plan {
         study: "test".into(),

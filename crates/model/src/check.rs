@@ -20,9 +20,7 @@ use std::hash::Hash;
 #[error("{0}")]
 pub struct Invalid(String);
 
-/// The rules of a type, all of them.
 trait Check {
-    /// Says which rule is broken.
     fn check(&self) -> Result<(), Invalid>;
 }
 
@@ -93,7 +91,6 @@ impl Check for Plan {
     }
 }
 
-/// A filesystem of the study's own has what a trial needs of it.
 fn own_is_sound(cell: &Cell) -> Result<(), Invalid> {
     let scratch = matches!(cell.device, DeviceSpec::Scratch { .. });
     let Some(own) = &cell.filesystem.own else {
@@ -211,8 +208,6 @@ pub struct Roll {
 }
 
 impl Roll {
-    /// For a run of this plan.
-    #[must_use]
     pub fn new(plan: &Plan) -> Self {
         Self { cells: plan.cells.len(), seen: HashSet::new() }
     }

@@ -13,17 +13,12 @@ pub struct Run {
     /// time and host instead.
     #[serde(default)]
     pub identity: String,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// When it ended; `None` while it runs, or when it was killed.
     pub finished_unix_ns: Option<u64>,
-    /// The command line that started it.
     pub command: Vec<String>,
-    /// What was planned.
     pub plan: Plan,
-    /// The machine.
     pub inventory: Inventory,
-    /// The user's note about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
     /// The blocks that other machines made, in their order; those that are not here were made on [`Run::inventory`]'s.
@@ -47,11 +42,9 @@ pub struct BlockOrigin {
 pub struct Holder {
     /// Its machine, as a digest that reveals nothing else about it.
     pub machine: String,
-    /// The machine's name, for people.
     pub host: String,
     /// The boot of the machine, by the kernel's random number for it.
     pub boot: String,
-    /// The number of the process.
     pub process: u32,
     /// When the process started, in clock ticks after the boot.
     pub started_ticks: u64,
@@ -68,13 +61,11 @@ impl Run {
     pub const ANONYMOUS: &str = "anonymous-";
 
     /// Whether it is such a run. It has neither its command line nor, unless it came with fstone, its study file.
-    #[must_use]
     pub fn is_anonymous(&self) -> bool {
         self.identity.starts_with(Self::ANONYMOUS)
     }
 
     /// Its identity. A run from before there were UUIDs gets one that is the same in every copy.
-    #[must_use]
     pub fn identified(&self) -> String {
         if self.identity.is_empty() {
             format!("{}@{}", self.started_unix_ns, self.inventory.host)
@@ -84,20 +75,17 @@ impl Run {
     }
 
     /// Whether its identity is one line of bounded length.
-    #[must_use]
     pub fn has_plain_identity(&self) -> bool {
         is_plain(&self.identity)
     }
 
     /// Whether each block comes from one machine, and each machine's name is one line of bounded length.
-    #[must_use]
     pub fn has_plain_blocks(&self) -> bool {
         let mut seen = HashSet::new();
         self.blocks.iter().all(|origin| seen.insert(origin.block) && is_plain(&origin.machine))
     }
 
     /// Where a block was made; `None` for the run's own machine.
-    #[must_use]
     pub fn origin(&self, block: u32) -> Option<&BlockOrigin> {
         self.blocks.iter().find(|origin| origin.block == block)
     }
@@ -110,20 +98,16 @@ fn is_plain(name: &str) -> bool {
 /// A run and its finished trials, in the order they ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dataset {
-    /// The run.
     pub run: Run,
-    /// Its finished trials, by position.
     pub trials: Vec<Trial>,
 }
 
 impl Dataset {
-    /// The finished trials of a cell, in the order they ran.
     pub fn trials_of(&self, cell: u32) -> impl Iterator<Item = &Trial> {
         self.trials.iter().filter(move |trial| trial.id.cell == cell)
     }
 
     /// The values of a step's metric over the completed trials of a cell, in the order they ran.
-    #[must_use]
     pub fn values(&self, cell: u32, step: &str, metric: &str) -> Vec<f64> {
         self.trials_of(cell)
             .filter(|trial| trial.outcome.is_completed())

@@ -12,12 +12,9 @@ use serde::{Deserialize, Serialize};
 pub const PRECISION_BITS: u32 = 7;
 /// Values at or above 2^this fall into the last bucket.
 pub const LIMIT_BITS: u32 = 40;
-/// How many buckets there are.
 pub const BUCKETS: usize = ((LIMIT_BITS - PRECISION_BITS + 1) as usize) << PRECISION_BITS;
 
-/// The bucket that holds a value.
 #[inline]
-#[must_use]
 pub const fn bucket_of(value_ns: u64) -> usize {
     if value_ns < 1 << PRECISION_BITS {
         return value_ns as usize;
@@ -32,7 +29,6 @@ pub const fn bucket_of(value_ns: u64) -> usize {
 }
 
 /// The lowest value of a bucket and the lowest value of the next one.
-#[must_use]
 pub const fn bounds_of(bucket: usize) -> (u64, u64) {
     let linear = 1 << PRECISION_BITS;
     if bucket < linear {
@@ -67,40 +63,19 @@ struct Parts {
     buckets: Vec<(u32, u64)>,
 }
 
-/// Why these parts are not a valid histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HistogramError {
-    /// The buckets are not in order, one is unknown, or one is empty.
     #[error("a histogram's buckets are not in order, or one of them is unknown or empty")]
     Buckets,
-    /// The buckets hold another number of values.
     #[error("a histogram claims {count} values, and its buckets hold another number of them")]
-    Count {
-        /// The count that is claimed.
-        count: u64,
-    },
+    Count { count: u64 },
     /// The smallest value is not in the first bucket, the largest not in the last, or the smallest exceeds the largest.
     #[error(
         "a histogram's smallest value, {min_ns} ns, and its largest, {max_ns} ns, contradict each other or its buckets"
     )]
-    Bounds {
-        /// The smallest.
-        min_ns: u64,
-        /// The largest.
-        max_ns: u64,
-    },
-    /// This many values between these bounds cannot have this sum.
+    Bounds { min_ns: u64, max_ns: u64 },
     #[error("a histogram of {count} values from {min_ns} ns to {max_ns} ns cannot have the sum {sum_ns} ns")]
-    Sum {
-        /// Values.
-        count: u64,
-        /// Their sum.
-        sum_ns: u128,
-        /// The smallest.
-        min_ns: u64,
-        /// The largest.
-        max_ns: u64,
-    },
+    Sum { count: u64, sum_ns: u128, min_ns: u64, max_ns: u64 },
 }
 
 impl TryFrom<Parts> for Histogram {
@@ -135,38 +110,31 @@ impl TryFrom<Parts> for Histogram {
 }
 
 impl Histogram {
-    /// How many values were recorded.
-    #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
     /// Their exact sum.
-    #[must_use]
     pub const fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
     /// The exact smallest value; 0 when empty.
-    #[must_use]
     pub const fn min_ns(&self) -> u64 {
         self.min_ns
     }
 
     /// The exact largest value; 0 when empty.
-    #[must_use]
     pub const fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
     /// (bucket, count) for every bucket that is not empty, in order.
-    #[must_use]
     pub fn buckets(&self) -> &[(u32, u64)] {
         &self.buckets
     }
 
     /// From dense counts by bucket, as the engine records them.
-    #[must_use]
     pub fn from_counts(counts: &[u64], sum_ns: u128, min_ns: u64, max_ns: u64) -> Self {
         let buckets: Vec<(u32, u64)> = counts
             .iter()
@@ -183,7 +151,6 @@ impl Histogram {
 
     /// Merges several histograms. Counts are added in one dense array, so merging ten thousand of them, as in a large study or a load of many
     /// ranks, takes no longer than reading them.
-    #[must_use]
     pub fn merged<'a>(histograms: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut counts = vec![0u64; BUCKETS];
         let mut all = Self { min_ns: u64::MAX, ..Self::default() };
@@ -209,7 +176,6 @@ impl Histogram {
     }
 
     /// From single values; for tests and small sets.
-    #[must_use]
     pub fn from_values(values_ns: &[u64]) -> Self {
         let mut counts = vec![0; BUCKETS];
         for value in values_ns {
@@ -224,13 +190,11 @@ impl Histogram {
     }
 
     /// The mean; `None` when empty.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64)
     }
 
     /// The value below or at which `percent` % of the values lie (nearest rank), within 0.39 %; `None` when empty.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -251,7 +215,6 @@ impl Histogram {
     }
 
     /// Whether any value lies beyond the percentile. With fewer values the percentile is just the maximum.
-    #[must_use]
     pub fn has_percentile(&self, percent: f64) -> bool {
         // A hundredth of 100 is 1, and a little less in binary fractions.
         self.count as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-6

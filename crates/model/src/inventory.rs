@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// The name of the setting that records how long a system call takes in virtual time.
 pub const CHARGE_SETTING: &str = "charge of a system call";
 
-/// The setting under whose name it is recorded how much memory guests have.
 pub const GUEST_MEMORY_SETTING: &str = "guest memory";
 
 /// What the names of the settings begin with that are the models of drives, each with its parameters.
@@ -14,31 +13,23 @@ pub const MODEL_SETTING: &str = "modelled drive ";
 /// The machine, read once at the start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// When it was taken, nanoseconds since the Unix epoch.
     pub taken_unix_ns: u64,
-    /// Host name.
     pub host: String,
     /// `uname -srvm`.
     pub kernel: String,
-    /// The kernel's command line.
     pub kernel_command_line: String,
     /// The distribution's pretty name.
     pub distribution: String,
-    /// CPU model.
     pub cpu_model: String,
     /// CPUs online.
     pub cpus: u32,
-    /// Memory.
     pub memory_bytes: u64,
-    /// Whether a hypervisor was seen, and which.
     pub virtualization: Option<String>,
     /// The device under the work directory (or the named device) and its queue.
     pub device: Option<DeviceFacts>,
     /// (tool, version) of each mkfs, fsck and mount tool that the study uses.
     pub tools: Vec<(String, String)>,
-    /// fstone's version.
     pub fstone_version: String,
-    /// The commit fstone was built from.
     pub fstone_commit: String,
     /// Raw sequential read of the device before the run, bytes per second (what `hdparm -t` tells).
     pub raw_read_bytes_per_second: Option<f64>,
@@ -54,14 +45,11 @@ pub struct Inventory {
     pub settings: Vec<(String, String)>,
 }
 
-/// A block device and its queue settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// Its name, e.g. `vda`, or the name of the filesystem if there is no block device below it.
     pub name: String,
-    /// Model, if the device reports one.
     pub model: Option<String>,
-    /// Size.
     pub size_bytes: u64,
     /// The filesystem that holds the work directory.
     pub backing_filesystem: Option<String>,

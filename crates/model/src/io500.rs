@@ -6,9 +6,7 @@
 
 use crate::{Better, Figure, LoadReport, Unit, Workload};
 
-/// Phases whose result is a bandwidth.
 const BANDWIDTHS: [&str; 4] = ["ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read"];
-/// Phases whose result is a number of files per second.
 const RATES: [&str; 8] = [
     "mdtest-easy-write",
     "mdtest-hard-write",
@@ -19,7 +17,6 @@ const RATES: [&str; 8] = [
     "mdtest-hard-read",
     "mdtest-hard-delete",
 ];
-/// Suffix of a phase's name for its result.
 const THROUGHPUT: &str = "throughput";
 const RATE: &str = "rate";
 const SCORE: &str = "IO500 score";
@@ -27,7 +24,6 @@ const BANDWIDTH: &str = "IO500 bandwidth";
 const METADATA: &str = "IO500 metadata rate";
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// The name of a phase's result.
 fn result_name(phase: &str) -> String {
     let word = if BANDWIDTHS.contains(&phase) { THROUGHPUT } else { RATE };
     format!("{phase} {word}")
@@ -39,7 +35,6 @@ pub fn phases() -> impl Iterator<Item = &'static str> {
 }
 
 /// The unit of a figure of this name, if it is one of these. Higher is better for all of them.
-#[must_use]
 pub fn unit_of(name: &str) -> Option<Unit> {
     match name {
         SCORE => Some(Unit::Count),
@@ -54,7 +49,6 @@ fn unit_of_phase(phase: &str) -> Unit {
 }
 
 /// The names of the figures that a load will have; none unless it measures all of the phases.
-#[must_use]
 pub fn names(workload: &Workload) -> Vec<String> {
     if !phases().all(|name| workload.measured_phases().any(|phase| phase.name == name)) {
         return Vec::new();
@@ -64,7 +58,6 @@ pub fn names(workload: &Workload) -> Vec<String> {
 }
 
 /// The results of the phases, in bytes or files per second, and the scores. Without a result of every phase there is no score.
-#[must_use]
 pub fn figures(report: &LoadReport) -> Vec<Figure> {
     if !phases().all(|name| report.phases.iter().any(|phase| phase.name == name)) {
         return Vec::new();

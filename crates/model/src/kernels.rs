@@ -6,7 +6,6 @@ use crate::{
 };
 use std::str::FromStr;
 
-/// The factor that names kernels.
 pub const KERNEL_FACTOR: &str = "kernel";
 
 impl FromStr for KernelSpec {
@@ -32,7 +31,6 @@ impl Plan {
     /// If the study has the kernel as a factor, or if cells now differ in it, the levels of that factor are the new kernels; a
     /// cell that becomes a duplicate of another is left out. Published figures and the baseline stay with the cells they
     /// belong to, or with the first one if there are several.
-    #[must_use]
     pub fn under_kernels(&self, choose: impl Fn(&Cell) -> Vec<KernelSpec>) -> Self {
         let wanted: Vec<(&Cell, Vec<KernelSpec>)> = self.cells.iter().map(|cell| (cell, choose(cell))).collect();
         let mut names: Vec<String> = Vec::new();

@@ -7,21 +7,16 @@ use std::time::Duration;
 /// What a load did in the last short interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lately {
-    /// The time.
     pub interval: Duration,
-    /// Operations completed in it.
     pub operations: u64,
     /// Bytes read and written in it.
     pub bytes: u64,
     /// The median latency of the operations, if there were enough of them.
     pub p50_ns: Option<f64>,
-    /// The 99th percentile, likewise.
     pub p99_ns: Option<f64>,
 }
 
 impl Lately {
-    /// From what was counted, and the latency of each operation.
-    #[must_use]
     pub fn of(interval: Duration, operations: u64, bytes: u64, latency: &Histogram) -> Self {
         let percentile = |percent| latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent));
         Self { interval, operations, bytes, p50_ns: percentile(50.0), p99_ns: percentile(99.0) }

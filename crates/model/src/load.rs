@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct LoadReport {
-    /// The seed that every random stream was derived from.
     pub seed: u64,
     /// Time to build the filesets and make them durable.
     pub setup_ns: u64,
@@ -25,11 +24,8 @@ pub struct LoadReport {
     pub first_done_ns: u64,
     /// When the last thread finished, in running time.
     pub last_done_ns: u64,
-    /// User time of this process in the interval.
     pub process_user_ns: u64,
-    /// System time of this process in the interval.
     pub process_system_ns: u64,
-    /// Threads that ran.
     pub threads: u32,
     /// What each thread of each measured phase did, group by group; empty when it was not recorded.
     #[serde(default)]
@@ -42,11 +38,9 @@ pub struct LoadReport {
     /// Fsyncs of the groups' fsync policy: an entry for the periodic ones of a group, and another for the final ones,
     /// so that each has a latency of its own.
     pub group_fsyncs: Vec<GroupFsyncs>,
-    /// System calls by kind, with their latency.
     pub calls: Vec<CallReport>,
     /// Throughput and latency over time.
     pub series: Vec<SeriesPoint>,
-    /// Length of one point of `series`.
     pub series_interval_ns: u64,
     /// How often that length was doubled, and pairs of points merged, because the load ran for so long.
     #[serde(default)]
@@ -54,13 +48,9 @@ pub struct LoadReport {
     /// The same of each action of the groups that have a series of their own.
     #[serde(default)]
     pub own_series: Vec<OwnSeries>,
-    /// Every error that occurred.
     pub errors: Vec<ErrorReport>,
-    /// What the load found out about itself.
     pub audit: Audit,
-    /// The clock that latencies were taken with.
     pub clock: ClockReport,
-    /// What a reader must know before believing the figures.
     pub warnings: Vec<String>,
     /// For a load of several ranks: how they met, and what each contributed.
     #[serde(default)]
@@ -70,13 +60,11 @@ pub struct LoadReport {
 /// One thread, to show how evenly the work was spread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadReport {
-    /// Its group's name.
     pub group: String,
     /// Operations it completed, and periodic fsyncs where they count as operations.
     pub operations: u64,
     /// Sum of their latencies.
     pub busy_ns: u64,
-    /// Latency of each.
     #[serde(default)]
     pub latency: Histogram,
     /// From its group's start to the end of its last operation or of its final fsyncs; 0 if that was not recorded.
@@ -86,7 +74,6 @@ pub struct ThreadReport {
     /// otherwise.
     #[serde(default)]
     pub queue_depth: u32,
-    /// What the kernel counted for it while it was at work.
     #[serde(default)]
     pub usage: ThreadUsage,
     /// How its reads and its writes went over time: of the points of the series that it was at work in from begin to end.
@@ -94,24 +81,17 @@ pub struct ThreadReport {
     pub over_time: [OverTime; 2],
 }
 
-/// What the kernel counts for a thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadUsage {
-    /// User time.
     pub user_ns: u64,
-    /// System time.
     pub system_ns: u64,
-    /// Context switches.
     pub context_switches: u64,
     /// Page faults that read from a device.
     pub major_faults: u64,
-    /// Other page faults.
     pub minor_faults: u64,
 }
 
 impl ThreadUsage {
-    /// What was counted since an earlier moment.
-    #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
             user_ns: self.user_ns.saturating_sub(before.user_ns),
@@ -122,7 +102,6 @@ impl ThreadUsage {
         }
     }
 
-    /// Adds what was counted for another thread.
     pub fn add(&mut self, other: Self) {
         self.user_ns += other.user_ns;
         self.system_ns += other.system_ns;
@@ -141,16 +120,11 @@ pub struct OverTime {
     pub operations: Spread,
 }
 
-/// What samples have in common.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many there are.
     pub samples: u64,
-    /// The smallest.
     pub minimum: f64,
-    /// The largest.
     pub maximum: f64,
-    /// Their mean.
     pub mean: f64,
     /// Sum of the squares of their distances from the mean.
     pub squares: f64,
@@ -191,19 +165,14 @@ impl Spread {
         self.squares += other.squares;
     }
 
-    /// Their standard deviation.
-    #[must_use]
     pub fn deviation(&self) -> f64 {
         if self.samples > 1 { (self.squares / (self.samples - 1) as f64).sqrt() } else { 0.0 }
     }
 }
 
-/// One of several measured phases.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseReport {
-    /// Its name.
     pub name: String,
-    /// The names of its groups.
     pub groups: Vec<String>,
     /// Its part of the measured interval, with the sync behind it.
     pub elapsed_ns: u64,
@@ -212,12 +181,9 @@ pub struct PhaseReport {
     pub sync_ns: u64,
 }
 
-/// One action of a group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
-    /// The group's name.
     pub group: String,
-    /// The action's name.
     pub name: String,
     /// Times it was completed.
     pub invocations: u64,
@@ -225,18 +191,14 @@ pub struct OperationReport {
     pub transactions: u64,
     /// Data system calls.
     pub calls: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
-    /// Times it failed.
     pub errors: u64,
     /// Times that the chosen file had gone, or that there was none at the moment, and another choice was made.
     #[serde(default)]
     pub missed: u64,
     /// Share of operations that the mix asked for, 0 to 1; 0 when there is no mix.
     pub requested_share: f64,
-    /// Latency of the whole operation.
     pub latency: Histogram,
     /// When its group was at work, and when its phase closed files and synced after all groups, which takes no time of a group that
     /// changed nothing beside others that did; `None` in reports from before this was recorded.
@@ -254,50 +216,34 @@ pub struct Span {
 }
 
 impl Span {
-    /// From its begin to its end.
-    #[must_use]
     pub const fn length_ns(self) -> u64 {
         self.end_ns.saturating_sub(self.begin_ns)
     }
 }
 
-/// Fsyncs of a group's policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupFsyncs {
-    /// The group's name.
     pub group: String,
-    /// While it ran.
     pub periodic: u64,
-    /// When its threads ended.
     pub at_end: u64,
-    /// Latency of each fsync call.
     pub latency: Histogram,
 }
 
-/// One kind of system call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallReport {
-    /// The group's name.
     pub group: String,
     /// open, read, write, create, lseek, unlink, close, stat (the calls FFSB tells of) or fsync, which here includes
     /// fdatasync and msync.
     pub call: String,
-    /// Latency of each.
     pub latency: Histogram,
 }
 
-/// What happened in one interval of the series.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SeriesPoint {
-    /// Operations completed.
     pub operations: u64,
-    /// Transactions completed.
     pub transactions: u64,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
-    /// Latency of the operations completed.
     pub latency: Histogram,
 }
 
@@ -312,31 +258,24 @@ impl SeriesPoint {
     }
 }
 
-/// Throughput and latency of one action over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnSeries {
-    /// The group's name.
     pub group: String,
-    /// The action's name.
     pub name: String,
     /// Points as long as those of the load's series, and as many or fewer: none after its last operation.
     pub series: Vec<SeriesPoint>,
 }
 
-/// An error of some operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReport {
     /// The action's name, or "setup", or "final sync".
     pub operation: String,
-    /// The system call.
     pub call: String,
     /// The first path it happened on, relative to the load's directory; with " at byte N" where data was not as written.
     pub path: String,
-    /// The error number.
     pub errno: i32,
     /// Its symbol and text ("ENOSPC: No space left on device").
     pub text: String,
-    /// How often.
     pub count: u64,
 }
 
@@ -345,13 +284,10 @@ pub struct ErrorReport {
 pub struct Audit {
     /// Operations per second asked for and reached, when a rate was asked for.
     pub rate: Option<Expected>,
-    /// Distinct files touched, and how many the distribution implies.
     pub distinct_files: Option<Expected>,
-    /// Distinct blocks touched, and how many the distribution implies.
     pub distinct_blocks: Option<Expected>,
     /// Largest difference between the achieved and the requested share of an operation, in percentage points.
     pub mix_error_points: Option<f64>,
-    /// Bytes asked to be written, and written.
     pub written_bytes: Option<Expected>,
     /// Cost of the engine itself per operation, from the same workload on the null I/O engine.
     pub null_ns_per_operation: Option<f64>,
@@ -361,37 +297,28 @@ pub struct Audit {
     pub verified_bytes: u64,
 }
 
-/// An observation beside what it should be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// What was asked for, or what the distribution implies.
     pub expected: f64,
-    /// What was seen.
     pub observed: f64,
 }
 
-/// The clock that latencies were taken with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockReport {
     /// "tsc" or "clock_gettime".
     pub source: String,
-    /// Cost of reading it once.
     pub cost_ns: f64,
     /// Smallest step it was seen to make.
     pub resolution_ns: f64,
 }
 
 impl CallReport {
-    /// Whether it is one of the calls that make data durable.
-    #[must_use]
     pub fn makes_durable(&self) -> bool {
         ["fsync", "fdatasync", "msync"].contains(&self.call.as_str())
     }
 }
 
 impl LoadReport {
-    /// The error that ended the load, under this policy.
-    #[must_use]
     pub fn ended_by(&self, on_error: ErrorPolicy) -> Option<&ErrorReport> {
         self.errors.first().filter(|_| on_error == ErrorPolicy::Stop)
     }
@@ -404,32 +331,23 @@ impl LoadReport {
         self.calls.retain(CallReport::makes_durable);
     }
 
-    /// Operations completed.
-    #[must_use]
     pub fn invocations(&self) -> u64 {
         self.operations.iter().map(|operation| operation.invocations).sum()
     }
 
-    /// Transactions completed.
-    #[must_use]
     pub fn transactions(&self) -> u64 {
         self.operations.iter().map(|operation| operation.transactions).sum()
     }
 
-    /// Bytes read.
-    #[must_use]
     pub fn read_bytes(&self) -> u64 {
         self.operations.iter().map(|operation| operation.read_bytes).sum()
     }
 
-    /// Bytes written.
-    #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.operations.iter().map(|operation| operation.written_bytes).sum()
     }
 
     /// A count per second of the measured interval.
-    #[must_use]
     pub fn per_second(&self, count: u64) -> f64 {
         rate(count, self.elapsed_ns)
     }
@@ -454,7 +372,6 @@ impl LoadReport {
 }
 
 /// How much of the interval lies in at least one of these spans.
-#[must_use]
 pub fn covered_ns(mut spans: Vec<Span>) -> u64 {
     spans.sort_unstable();
     let (mut covered, mut until) = (0, 0);

@@ -2,7 +2,6 @@
 
 use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog};
 
-/// Behind a part's name.
 const RATE: &str = "operations per second";
 
 /// How a figure is computed from latencies; `None` without any.
@@ -10,7 +9,6 @@ type OfLatencies = fn(&Histogram) -> Option<f64>;
 
 /// The unit and the better direction of a figure of this name, wherever it comes from: those of the catalog, or those of a load's part
 /// by the end of its name.
-#[must_use]
 pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     if let Some(metric) = catalog::find(name) {
         return Some((metric.unit, metric.better));
@@ -92,7 +90,6 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
 
 /// The names of everything that a load will report about its parts: "create latency p99", "readers operations per second"; and the scores of one that has
 /// the phases of IO500.
-#[must_use]
 pub fn names(workload: &Workload) -> Vec<String> {
     let of = |part: Part| {
         let latencies = LATENCIES.map(|(words, _)| format!("{} {words}", part.name));
@@ -103,7 +100,6 @@ pub fn names(workload: &Workload) -> Vec<String> {
 
 /// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
 /// paced and unpaced groups. `None` for a load of a single group.
-#[must_use]
 pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
     let is_group = |part: &Part| part.group.is_some() && part.action.is_none();
     let rates: Vec<String> = parts(&actions(workload))
@@ -116,7 +112,6 @@ pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
 
 /// Whether some measured groups go at a given rate while others go as fast as they can, so that a rate over all of them
 /// says little of either.
-#[must_use]
 pub fn mixes_paced_and_free(workload: &Workload) -> bool {
     let paced = |wanted: bool| {
         let mut groups = workload.measured_phases().flat_map(|phase| &phase.groups);
@@ -125,8 +120,6 @@ pub fn mixes_paced_and_free(workload: &Workload) -> bool {
     paced(true) && paced(false)
 }
 
-/// What a load reports about its parts.
-#[must_use]
 pub fn figures(report: &LoadReport) -> Vec<Figure> {
     let actions: Vec<(&str, &str)> =
         report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
@@ -151,7 +144,6 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
 
 /// The latencies behind a figure "… latency p99" by the words before "latency": those of a part, or of all operations that read
 /// or write, or of all fsyncs where no part has that name. Empty where there are none.
-#[must_use]
 pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
     let operations = |wanted: &dyn Fn(&OperationReport) -> bool| {
         Histogram::merged(

@@ -3,16 +3,13 @@
 use crate::LoadReport;
 use crate::load::SeriesPoint;
 
-/// A point of a series and its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment<'r> {
     /// When it begins, in ns of running time, without unmeasured phases and syncs.
     pub begin_ns: u64,
-    /// How long it is.
     pub length_ns: u64,
     /// Whether it is as long as `series_interval_ns` and belongs to one phase alone.
     pub whole: bool,
-    /// What happened in it.
     pub point: &'r SeriesPoint,
 }
 
@@ -26,13 +23,11 @@ struct Stretch {
 impl LoadReport {
     /// All points of `series` with their place in time. Every phase begins a new point, so the last one of each phase is cut
     /// short. If the load's running time was not recorded, all points count as whole.
-    #[must_use]
     pub fn moments(&self) -> Vec<Moment<'_>> {
         self.moments_of(&self.series)
     }
 
     /// The same of points that are as long as those of `series`.
-    #[must_use]
     pub fn moments_of<'r>(&self, points: &'r [SeriesPoint]) -> Vec<Moment<'r>> {
         // Arithmetic saturates, because reports also come from files.
         let interval_ns = self.series_interval_ns.max(1);
@@ -68,7 +63,6 @@ impl LoadReport {
 
     /// The points that are as long as `series_interval_ns`, each with its start in ns of running time: those that rates can be taken
     /// from.
-    #[must_use]
     pub fn whole_points(&self) -> Vec<(u64, &SeriesPoint)> {
         let whole = self.moments().into_iter().filter(|moment| moment.whole);
         whole.map(|moment| (moment.begin_ns, moment.point)).collect()

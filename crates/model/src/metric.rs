@@ -30,7 +30,6 @@ pub enum Unit {
 
 impl Unit {
     /// The unit's symbol for a table head or an axis; empty for counts.
-    #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
             Self::Seconds => "s",
@@ -74,7 +73,6 @@ pub struct Metric {
 
 impl Metric {
     /// A figure of this metric.
-    #[must_use]
     pub fn figure(&self, value: f64) -> Figure {
         Figure { metric: self.name.to_owned(), value, unit: self.unit, better: self.better }
     }
@@ -177,7 +175,6 @@ pub mod catalog {
     }
 
     /// The metric of this name.
-    #[must_use]
     pub fn find(name: &str) -> Option<&'static Metric> {
         ALL.iter().find(|metric| metric.name == name)
     }

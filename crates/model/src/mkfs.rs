@@ -19,11 +19,9 @@ pub struct MkfsOptions {
 }
 
 impl MkfsOptions {
-    /// No options at all.
     pub const NONE: Self = Self { flags: &[], values: &[], settings: &[], whole_words: false };
 
     /// The first word that is not known to be safe.
-    #[must_use]
     pub fn unsafe_word<'w>(&self, words: &'w [String]) -> Option<&'w str> {
         let mut words = words.iter();
         while let Some(word) = words.next() {

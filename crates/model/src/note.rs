@@ -12,29 +12,19 @@ pub const NOTE_CHARACTERS: usize = 200;
 #[serde(try_from = "String", into = "String")]
 pub struct Note(String);
 
-/// Why a text is not a valid note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
     /// It is empty or only white space.
     #[error("a note cannot be empty")]
     Empty,
-    /// It is longer than [`NOTE_CHARACTERS`].
     #[error("a note has at most {NOTE_CHARACTERS} characters, and this one has {characters}")]
-    TooLong {
-        /// How long it is.
-        characters: usize,
-    },
+    TooLong { characters: usize },
     /// A line end, a tab, or another character that acts on a terminal or on the order of text.
     #[error("a note is one line without control characters, and this one has U+{:04X}", u32::from(*.character))]
-    Control {
-        /// The first of them.
-        character: char,
-    },
+    Control { character: char },
 }
 
 impl Note {
-    /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -23,21 +23,16 @@ pub enum Outcome {
 /// Why a trial did not complete, in the words of the program or kernel that refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The step it happened in, as the study names it.
     pub step: String,
-    /// The kernel's or the tool's own words where there are some.
     pub words: String,
-    /// The likely cure, when one is known ("apt-get install btrfs-progs").
     pub cure: Option<String>,
 }
 
 impl Reason {
-    /// A reason without a cure.
     pub fn new(step: impl Into<String>, words: impl Into<String>) -> Self {
         Self { step: step.into(), words: words.into(), cure: None }
     }
 
-    /// The same reason with the likely cure.
     #[must_use]
     pub fn with_cure(mut self, cure: impl Into<String>) -> Self {
         self.cure = Some(cure.into());
@@ -46,8 +41,6 @@ impl Reason {
 }
 
 impl Outcome {
-    /// The word that stands in a table cell.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -59,8 +52,6 @@ impl Outcome {
         }
     }
 
-    /// Why, unless it completed.
-    #[must_use]
     pub const fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Completed => None,
@@ -72,7 +63,6 @@ impl Outcome {
         }
     }
 
-    /// The same, to be changed.
     pub const fn reason_mut(&mut self) -> Option<&mut Reason> {
         match self {
             Self::Completed => None,
@@ -84,14 +74,11 @@ impl Outcome {
         }
     }
 
-    /// Whether the trial completed.
-    #[must_use]
     pub const fn is_completed(&self) -> bool {
         matches!(self, Self::Completed)
     }
 
     /// Whether another try of the same cell would end in the same way, so that further repeats are skipped.
-    #[must_use]
     pub const fn is_final_for_cell(&self) -> bool {
         matches!(self, Self::Refused(_) | Self::Skipped(_))
     }

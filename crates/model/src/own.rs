@@ -5,14 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The most mounts that one filesystem of a trial may have.
 pub const MAXIMUM_CLIENTS: u32 = 64;
 
 /// How a filesystem of the study's own is made and mounted. A command is a program and its arguments, and empty where there is
 /// none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnFilesystem {
-    /// Makes it.
     #[serde(default)]
     pub make: Vec<String>,
     /// Mounts it, once for each client.
@@ -33,18 +31,12 @@ pub struct OwnFilesystem {
     pub clients: u32,
 }
 
-/// Which of its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnCommand {
-    /// `make`.
     Make,
-    /// `mount`.
     Mount,
-    /// `unmount`.
     Unmount,
-    /// `check`.
     Check,
-    /// `remove`.
     Remove,
 }
 
@@ -53,7 +45,6 @@ impl OwnCommand {
     pub const ALL: [Self; 5] = [Self::Make, Self::Mount, Self::Unmount, Self::Check, Self::Remove];
 
     /// Its key in a study.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Make => "make",
@@ -66,7 +57,6 @@ impl OwnCommand {
 
     /// What the lab substitutes for names in braces. There is a mount point only if something is mounted, and undoing must not
     /// need a device that a killed run has lost.
-    #[must_use]
     pub const fn placeholders(self) -> &'static [&'static str] {
         match self {
             Self::Make | Self::Check => &["directory", "host", "device"],
@@ -79,7 +69,6 @@ impl OwnCommand {
 
 impl OwnFilesystem {
     /// One of its commands; empty when it has none.
-    #[must_use]
     pub fn command(&self, which: OwnCommand) -> &[String] {
         match which {
             OwnCommand::Make => &self.make,
@@ -90,23 +79,18 @@ impl OwnFilesystem {
         }
     }
 
-    /// All commands that it has.
     pub fn commands(&self) -> impl Iterator<Item = (OwnCommand, &[String])> {
         OwnCommand::ALL.into_iter().map(|which| (which, self.command(which))).filter(|(_, words)| !words.is_empty())
     }
 
-    /// All words of its commands.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.commands().flat_map(|(_, words)| words).map(String::as_str)
     }
 
-    /// The same, to be changed.
     pub fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
         [&mut self.make, &mut self.mount, &mut self.unmount, &mut self.check, &mut self.remove].into_iter().flatten()
     }
 
-    /// Whether it is made on a block device.
-    #[must_use]
     pub fn needs_device(&self) -> bool {
         self.words().any(|word| word.contains("{device}"))
     }

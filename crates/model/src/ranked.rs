@@ -15,9 +15,7 @@ pub const MOST_DRIFT_PPM: u64 = 500;
 /// The store also keeps it in a format without field names, so no field may be skipped when it is written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ranked {
-    /// How many ranks were started.
     pub ranks: u32,
-    /// On how many nodes.
     pub nodes: u32,
     /// Ranks whose load ended normally. The merged report covers all ranks that reported, whether or not they did.
     pub completed: u32,
@@ -31,20 +29,15 @@ pub struct Ranked {
     pub slowest: Option<u32>,
     /// Likewise; of an even number the slower of the two.
     pub median: Option<u32>,
-    /// Likewise.
     pub fastest: Option<u32>,
-    /// Every rank.
     pub per_rank: Vec<RankReport>,
-    /// Every node, by its name.
     pub per_node: Vec<NodeReport>,
 }
 
 /// A phase, as the ranks met in it. Times are of rank 0's clock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseMeeting {
-    /// Its name.
     pub name: String,
-    /// Whether its operations are in the figures.
     pub measured: bool,
     /// Ranks that ended it.
     pub ranks: u32,
@@ -64,14 +57,11 @@ pub struct PhaseMeeting {
 }
 
 impl PhaseMeeting {
-    /// Its length in seconds.
-    #[must_use]
     pub fn seconds(&self) -> f64 {
         Duration::from_nanos(self.length_ns).as_secs_f64()
     }
 
     /// The error of a skew, which is the difference of two ranks' times.
-    #[must_use]
     pub const fn skew_uncertainty_ns(&self) -> u64 {
         2 * self.uncertainty_ns
     }
@@ -82,28 +72,21 @@ impl PhaseMeeting {
 pub struct Stonewall {
     /// Operations of all ranks.
     pub operations: u64,
-    /// Of the rank that had done least.
     pub fewest: u64,
-    /// Of the rank that had done most.
     pub most: u64,
     /// From the start of the first rank to the end of the last rank's time.
     pub length_ns: u64,
 }
 
-/// What became of a rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum RankOutcome {
-    /// Its load came to its own end.
     #[default]
     Completed,
     /// It was told to end early, because of another rank or by a signal. What it did until then is in the figures.
     EndedEarly,
     /// Its load could not be run, or ended with an error of its own.
-    Failed {
-        /// Its own words.
-        words: String,
-    },
+    Failed { words: String },
     /// Its process ended or stopped giving signs of life.
     Died {
         /// What was last known of it.
@@ -122,8 +105,6 @@ pub enum RankOutcome {
 }
 
 impl RankOutcome {
-    /// The word for tables.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -135,8 +116,6 @@ impl RankOutcome {
         }
     }
 
-    /// Why, where there is something to say.
-    #[must_use]
     pub fn words(&self) -> Option<&str> {
         match self {
             Self::Completed | Self::EndedEarly => None,
@@ -147,7 +126,6 @@ impl RankOutcome {
     }
 
     /// Whether its load may still be at work, and use its files.
-    #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Died { .. } | Self::Hung { .. } | Self::Interrupted { .. })
     }
@@ -162,34 +140,24 @@ pub struct ClockComparison {
     pub uncertainty_ns: u64,
     /// How much the offset grew until after the last phase, in millionths of the time between; `None` if it was not compared again.
     pub drift_ppm: Option<f64>,
-    /// The error of the drift, in millionths.
     #[serde(default)]
     pub drift_uncertainty_ppm: Option<f64>,
 }
 
-/// One rank.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankReport {
-    /// Its number.
     pub rank: u32,
-    /// The node it ran on.
     pub host: String,
-    /// Its process there.
     pub process: u32,
-    /// Its seed.
     pub seed: u64,
-    /// What became of it.
     #[serde(flatten)]
     pub outcome: RankOutcome,
     /// Its clock; `None` for rank 0 and those that could not be asked.
     pub clock: Option<ClockComparison>,
     /// Operations of measured phases.
     pub operations: u64,
-    /// Errors of them.
     pub errors: u64,
-    /// Bytes read in them.
     pub read_bytes: u64,
-    /// Bytes written in them.
     pub written_bytes: u64,
     /// Its own measured time, with its final sync.
     pub elapsed_ns: u64,
@@ -199,45 +167,31 @@ pub struct RankReport {
     pub p50_ns: Option<f64>,
     /// 99 % of its operations took no longer; `None` where fewer than 100 were reported.
     pub p99_ns: Option<f64>,
-    /// Its longest operation.
     pub max_ns: u64,
-    /// What it did phase by phase.
     pub phases: Vec<RankPhase>,
     /// Warnings that other ranks do not share.
     pub warnings: Vec<String>,
 }
 
-/// What a rank did in a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankPhase {
-    /// The phase's name.
     pub name: String,
     /// When it began, since the start of the first rank.
     pub begin_ns: u64,
-    /// When it ended, since the start of the first rank.
     pub end_ns: u64,
-    /// Operations it completed.
     pub operations: u64,
-    /// Bytes it read.
     pub read_bytes: u64,
-    /// Bytes it wrote.
     pub written_bytes: u64,
     /// Operations it had begun when the phase's time was over, if the phase has wear-out and the rank was not done before.
     pub stonewall_operations: Option<u64>,
 }
 
-/// The ranks of one node together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeReport {
-    /// Its name.
     pub host: String,
-    /// Ranks on it.
     pub ranks: u32,
-    /// Their operations.
     pub operations: u64,
-    /// Bytes they read.
     pub read_bytes: u64,
-    /// Bytes they wrote.
     pub written_bytes: u64,
     /// Sum of their operations per second, each over its own time.
     pub per_second: f64,

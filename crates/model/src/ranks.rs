@@ -9,22 +9,17 @@ use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};
 use std::{path::PathBuf, time::Duration};
 
-/// The file with the report of all ranks, in the directory they were told.
 pub const REPORT_FILE: &str = "ranks.json";
-/// The file beside it with a line for each rank.
 pub const TABLE_FILE: &str = "ranks.csv";
 
 /// The shortest time after which a rank that is silent, or stands still, may be given up: each gives a sign of life about once a second.
 pub const LEAST_PATIENCE: Duration = Duration::from_secs(3);
 
-/// One load of many ranks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RanksReport {
-    /// The load's name.
     pub name: String,
     /// The seed that every rank's own is derived from.
     pub seed: u64,
-    /// The ranks and how they met.
     #[serde(flatten)]
     pub ranked: Ranked,
     /// When the ranks were at each action, of the phases in which each rank has one thread that performs them one after the other.
@@ -39,9 +34,7 @@ pub struct RanksReport {
 /// phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ActionSpan {
-    /// The phase's name.
     pub phase: String,
-    /// The action's name.
     pub action: String,
     /// Ranks that performed it and reported.
     pub ranks: u32,
@@ -51,25 +44,20 @@ pub struct ActionSpan {
 
 impl RanksReport {
     /// How the ranks met in the phase of this name; `None` if none ended it.
-    #[must_use]
     pub fn meeting(&self, phase: &str) -> Option<&PhaseMeeting> {
         self.ranked.phases.iter().find(|meeting| meeting.name == phase)
     }
 
-    /// What each rank that ended the phase of this name did in it.
     pub fn of_phase(&self, phase: &str) -> impl Iterator<Item = &RankPhase> {
         self.ranked.per_rank.iter().flat_map(|rank| &rank.phases).filter(move |of_rank| of_rank.name == phase)
     }
 
     /// When all ranks that ended a phase were at its action of this name; `None` if that is not known of all of them.
-    #[must_use]
     pub fn action_span(&self, meeting: &PhaseMeeting, action: &str) -> Option<Span> {
         let of_action = |span: &&ActionSpan| span.phase == meeting.name && span.action == action;
         self.action_spans.iter().find(of_action).filter(|span| span.ranks == meeting.ranks).map(|span| span.span)
     }
 
-    /// The merged report with all of this in it, as one report of a load.
-    #[must_use]
     pub fn into_load(self) -> LoadReport {
         LoadReport { ranks: Some(Box::new(self.ranked)), ..self.load }
     }
@@ -82,11 +70,9 @@ pub struct RankTask {
     pub workload: Workload,
     /// Where to work: rank r uses directory r modulo their number.
     pub directories: Vec<PathBuf>,
-    /// The seed from which the ranks derive theirs.
     pub seed: u64,
     /// Whether the engine's own cost is to be measured.
     pub measure_null: bool,
-    /// Where rank 0 leaves the report.
     pub results: PathBuf,
     /// A named pipe on which rank 0 reports progress, line by line; there may be no reader.
     pub news: PathBuf,
@@ -98,17 +84,13 @@ pub struct RankTask {
 pub enum RankNews {
     /// A measured interval begins.
     Begin,
-    /// It ends.
     End,
     /// The progress of its own load.
     Progress {
-        /// The phase.
         phase: String,
-        /// Time in it.
         elapsed: Duration,
         /// How long it is to take, when it is limited by time.
         expected: Option<Duration>,
-        /// Operations completed in it.
         operations: u64,
         /// Bytes read and written in it.
         bytes: u64,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 /// Which trial: a repetition of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrialId {
-    /// Index of the cell in the plan.
     pub cell: u32,
     /// Which repetition of the cell, from 0. Also the number of its block.
     pub repetition: u32,
@@ -16,29 +15,22 @@ pub struct TrialId {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct Trial {
-    /// Which trial of the plan.
     pub id: TrialId,
     /// Its place in the order in which trials really ran, from 0.
     pub position: u32,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// How long it took, set-up and tear-down included.
     pub duration_ns: u64,
-    /// The seed its random streams came from.
     pub seed: u64,
-    /// How it ended.
     pub outcome: Outcome,
     /// What each step gave, in order; steps after a failing one are absent.
     pub steps: Vec<StepResult>,
     /// The options in force, read back from the kernel and the superblock.
     pub effective: Effective,
-    /// Anything a reader has to know before believing the figures.
     pub warnings: Vec<String>,
 }
 
 impl Trial {
-    /// The figure of a step, if it was measured.
-    #[must_use]
     pub fn figure(&self, step: &str, metric: &str) -> Option<&Figure> {
         self.steps.iter().find(|result| result.step == step)?.figure(metric)
     }
@@ -53,39 +45,30 @@ pub struct Effective {
     pub superblock: Vec<(String, String)>,
 }
 
-/// What one step gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// The step's name in the plan.
     pub step: String,
     /// When it started, nanoseconds since the trial's start.
     pub started_ns: u64,
-    /// How long it took.
     pub duration_ns: u64,
     /// Commands and system calls it made, as a person would type them, with how they ended.
     pub commands: Vec<CommandRecord>,
-    /// Its figures.
     pub figures: Vec<Figure>,
     /// The load engine's whole report, for load steps.
     pub load: Option<Box<LoadReport>>,
 }
 
 impl StepResult {
-    /// The figure of this metric, if it was measured.
-    #[must_use]
     pub fn figure(&self, metric: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.metric == metric)
     }
 }
 
-/// A command that was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRecord {
-    /// Program and arguments.
     pub argv: Vec<String>,
     /// Exit status; 128 + n when signal n ended it; `None` when it was the kernel's mount interface.
     pub status: Option<i32>,
-    /// How long it ran.
     pub duration_ns: u64,
     /// The last lines of what it printed, standard error last; bounded.
     pub output_tail: String,

@@ -3,17 +3,12 @@
 /// The kind of a step, without its particulars: metrics list the kinds of steps that have them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// Makes the filesystem.
     Mkfs,
-    /// Mounts it.
     Mount,
-    /// Runs a load.
     Load,
-    /// Runs a command.
     Command,
     /// Unmounts, drops caches and mounts again.
     Remount,
-    /// Unmounts.
     Unmount,
     /// sync(2).
     Sync,
@@ -21,18 +16,15 @@ pub enum StepKind {
     DropCaches,
     /// FITRIM.
     Trim,
-    /// Checks the filesystem.
     Fsck,
     /// Counts extents per file.
     Fragmentation,
     /// Copies files of the host into the filesystem.
     CopyIn,
-    /// Tries power cuts.
     PowerCut,
 }
 
 impl StepKind {
-    /// All of them.
     pub const ALL: [Self; 13] = [
         Self::Mkfs,
         Self::Mount,
@@ -50,7 +42,6 @@ impl StepKind {
     ];
 
     /// Its name in study files, and the default name of such a step.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mkfs => "mkfs",

@@ -11,13 +11,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self")] // `check.rs` has the traits.
 pub struct Plan {
-    /// The study's short name ("small-file").
     pub study: String,
-    /// Its title.
     pub title: String,
     /// What it asks and what to look for; paragraphs of plain text.
     pub about: String,
-    /// The study file, as read.
     pub source: String,
     /// Every other file it named, as (name, content), so that a run can be repeated from its record alone.
     pub attachments: Vec<(String, String)>,
@@ -26,38 +23,28 @@ pub struct Plan {
     /// Blocks that run first and are not recorded, so that caches, clocks and memory reach a steady state.
     #[serde(default)]
     pub warm_up: u32,
-    /// How often each cell is tried.
     pub repeats: Repeats,
     /// The time that is dealt out instead of repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// In which order trials run.
     pub order: Order,
     /// The seed of the order and of every trial's random streams.
     pub seed: u64,
-    /// What is varied.
     pub factors: Vec<Factor>,
     /// Every combination of levels, in the order the study names them: the last factor varies fastest.
     pub cells: Vec<Cell>,
-    /// The columns of the table.
     pub columns: Vec<Column>,
-    /// The cell that ratios refer to.
     pub baseline: Option<u32>,
     /// The factor that rows are compared by, where it varies: filesystems unless given.
     #[serde(default)]
     pub compare: Option<String>,
-    /// How long the study's author expects the whole run to take.
     pub expected_duration: Option<Duration>,
-    /// Figures published elsewhere, to be printed beside.
     pub published: Option<Published>,
 }
 
-/// How often each cell is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// At least.
     pub min: u32,
-    /// At most.
     pub max: u32,
     /// Stop when the half-width of the 95 % interval is below this share of the value, 0 to 1.
     pub until: Option<f64>,
@@ -66,7 +53,6 @@ pub struct Repeats {
 /// Time to be dealt out to the rows that are still undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// How long the trials may take together.
     pub time: Duration,
     /// Differences up to this share do not matter: rows that are shown to be this close are decided. 0 to 1.
     pub resolution: f64,
@@ -74,7 +60,6 @@ pub struct Budget {
 
 impl Budget {
     /// What part of the time trials have taken at the end of each block, as (block, part), in the order of the blocks.
-    #[must_use]
     pub fn shares(&self, trials: &[Trial]) -> Vec<(u32, f64)> {
         // By number: a record from elsewhere may have any.
         let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
@@ -89,7 +74,6 @@ impl Budget {
     }
 }
 
-/// In which order trials run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -103,9 +87,7 @@ pub enum Order {
 /// What is varied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Factor {
-    /// "filesystem", "threads", …
     pub name: String,
-    /// Names of its levels.
     pub levels: Vec<String>,
     /// Their numeric values when the factor is numeric (bytes for sizes), for the axis of a plot.
     pub numbers: Option<Vec<NumericLevel>>,
@@ -117,17 +99,13 @@ pub type NumericLevel = u64;
 /// One combination of levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its index in the plan.
     pub index: u32,
     /// For each factor, the index of the level.
     pub levels: Vec<u32>,
     /// Level names joined with " · ".
     pub label: String,
-    /// What is made on the device.
     pub filesystem: FilesystemSpec,
-    /// On what.
     pub device: DeviceSpec,
-    /// Under which kernel.
     pub kernel: KernelSpec,
     /// Block-queue settings to set for the trial, as (name, value): ("scheduler", "none").
     pub queue: Vec<(String, String)>,
@@ -135,7 +113,6 @@ pub struct Cell {
     pub steps: Vec<Step>,
 }
 
-/// A filesystem to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemSpec {
     /// The level's name.
@@ -157,21 +134,17 @@ pub struct FilesystemSpec {
 /// A type of filesystem that a study may name. The adapters define them; the reader of studies is given the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilesystemType {
-    /// "ext4".
     pub name: &'static str,
     /// Whether its mkfs can put a tree into the filesystem it makes.
     pub holds_trees: bool,
-    /// The options of its mkfs that a study may use.
     pub mkfs: &'static MkfsOptions,
 }
 
-/// What a filesystem is made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceSpec {
     /// A sparse image file behind a loop device.
     Loop {
-        /// Its size.
         size_bytes: u64,
         /// Whether the loop device bypasses the page cache of the filesystem below.
         direct_io: bool,
@@ -179,21 +152,17 @@ pub enum DeviceSpec {
         sector_bytes: u32,
         /// Where the image is, when not in the work directory.
         directory: Option<String>,
-        /// Whether the image is in memory instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         in_memory: bool,
         /// The drive model that it has in virtual time: a name, or a file among the plan's attachments.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
-    /// A compressed-RAM disk.
     Zram {
-        /// Its size.
         size_bytes: u64,
     },
     /// A named block device; it will be formatted.
     Block {
-        /// Its path.
         path: String,
     },
     /// No device: a directory of a filesystem that is already there. Nothing is made, mounted or checked.
@@ -208,7 +177,6 @@ pub enum DeviceSpec {
     },
 }
 
-/// Under which kernel a cell runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KernelSpec {
@@ -217,21 +185,17 @@ pub enum KernelSpec {
     Host,
     /// User-mode Linux of this version or path.
     Uml(String),
-    /// QEMU with this kernel.
     Qemu(String),
     /// User-mode Linux whose time is simulated, of this version, name or path.
     Exact(String),
 }
 
 impl KernelSpec {
-    /// Whether its time is simulated.
-    #[must_use]
     pub const fn is_exact(&self) -> bool {
         matches!(self, Self::Exact(_))
     }
 
     /// As a study writes it: "host", "uml:6.1", "qemu:/path/vmlinuz".
-    #[must_use]
     pub fn written(&self) -> String {
         match self {
             Self::Host => "host".to_owned(),
@@ -242,7 +206,6 @@ impl KernelSpec {
     }
 
     /// The file that it is named by, where it is not named by a version.
-    #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Host => None,
@@ -254,7 +217,6 @@ impl KernelSpec {
 
     /// What carries trials out under it. Figures of different executors are never compared: a system call, a clock read
     /// and a disk request cost something else in each.
-    #[must_use]
     pub const fn executor(&self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -265,24 +227,19 @@ impl KernelSpec {
     }
 }
 
-/// One step of a cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Its name, unique in the cell ("load", "fsck", "tar").
     pub name: String,
-    /// What is done.
     pub action: StepAction,
     /// How long it may take before the trial counts as hung.
     pub limit: Duration,
 }
 
-/// What a step does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepAction {
-    /// Make the filesystem.
     Mkfs,
-    /// Mount it.
     Mount,
     /// Run a load in the mounted filesystem. Cells that do the same share it.
     Load(Arc<Workload>),
@@ -292,12 +249,10 @@ pub enum StepAction {
         argv: Vec<String>,
         /// Whether argv's only element goes to `sh -c`.
         shell: bool,
-        /// Exit statuses that count as success.
         success: Vec<i32>,
     },
     /// Unmount, drop caches and mount again.
     Remount,
-    /// Unmount.
     Unmount,
     /// sync(2).
     Sync,
@@ -307,7 +262,6 @@ pub enum StepAction {
     Trim,
     /// Check it, unmounting it first where it is mounted.
     Fsck {
-        /// What the check may change.
         mode: FsckMode,
     },
     /// Count extents per file (FIEMAP).
@@ -323,14 +277,11 @@ pub enum StepAction {
     PowerCut(PowerCut),
 }
 
-/// Power cuts to be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PowerCut {
-    /// Most states to look at.
     pub states: u32,
     /// Most bytes of data that the disk's log may hold.
     pub log_bytes: u64,
-    /// Whether the disk keeps its own promise.
     pub disk: DiskTruth,
     /// How many bytes the disk writes atomically: 512 or 4096. Plans that do not say are from the time when it was 512.
     #[serde(default = "smallest_sector")]
@@ -342,7 +293,6 @@ impl PowerCut {
     pub const USUAL_SECTOR: u32 = 4096;
 
     /// A number of bytes, if there are disks that write so many whole.
-    #[must_use]
     pub fn whole_sector(bytes: u64) -> Option<u32> {
         [512, Self::USUAL_SECTOR].into_iter().find(|sector| u64::from(*sector) == bytes)
     }
@@ -357,7 +307,6 @@ const fn smallest_sector() -> u32 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskTruth {
-    /// It does.
     #[default]
     Sound,
     /// Flushes make nothing durable.
@@ -369,8 +318,6 @@ pub enum DiskTruth {
 }
 
 impl StepAction {
-    /// What kind of thing it does.
-    #[must_use]
     pub const fn kind(&self) -> StepKind {
         match self {
             Self::Mkfs => StepKind::Mkfs,
@@ -393,7 +340,6 @@ impl StepAction {
 /// The name under which a trial's time outside its steps is recorded. No step of a study may have this name.
 pub const TRIAL_STEP: &str = "trial";
 
-/// What a filesystem check may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FsckMode {
@@ -404,14 +350,11 @@ pub enum FsckMode {
     Repair,
 }
 
-/// A column of the table: a metric of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// What stands above it, without the unit.
     pub header: String,
-    /// The step's name.
     pub step: String,
-    /// The metric's name.
     pub metric: String,
 }
 
@@ -420,11 +363,9 @@ pub struct Column {
 pub struct Published {
     /// Where and when, and on what machine; plain text.
     pub source: String,
-    /// The figures.
     pub figures: Vec<PublishedFigure>,
 }
 
-/// One published figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PublishedFigure {
     /// The cell's label.
@@ -438,8 +379,6 @@ pub struct PublishedFigure {
 }
 
 impl Plan {
-    /// Whether cells differ in this factor.
-    #[must_use]
     pub fn varies(&self, factor: usize) -> bool {
         let mut levels = self.cells.iter().map(|cell| cell.levels.get(factor));
         let first = levels.next();
@@ -456,7 +395,6 @@ impl Plan {
     /// The same study on an existing filesystem, for users who cannot make one: the filesystem factor
     /// is gone, cells that differed only in it are one, and steps that need a device of their own are left out.
     /// `name` is what stands in place of the filesystem's.
-    #[must_use]
     pub fn on_directory(&self, name: &str, path: Option<&str>) -> Self {
         let mut plan = self.clone();
         let dropped = plan.factors.iter().position(|factor| factor.name == FILESYSTEM_FACTOR);
@@ -500,18 +438,15 @@ impl Plan {
     }
 }
 
-/// The factor that names filesystems.
 pub const FILESYSTEM_FACTOR: &str = "filesystem";
 
 impl StepAction {
     /// Whether it is a load that opens its files with O_DIRECT.
-    #[must_use]
     pub fn is_direct(&self) -> bool {
         matches!(self, Self::Load(workload) if workload.io.direct)
     }
 
     /// Whether the step makes sense on a filesystem that fstone must not make, unmount or check.
-    #[must_use]
     pub const fn works_in_a_directory(&self) -> bool {
         match self {
             Self::Load(_)
@@ -533,7 +468,6 @@ impl StepAction {
 
 impl DeviceSpec {
     /// How a person would name it ("loop 4 GiB").
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Loop { size_bytes, direct_io, sector_bytes, in_memory, model, .. } => {
@@ -559,8 +493,6 @@ impl DeviceSpec {
         }
     }
 
-    /// The model of a drive that it is.
-    #[must_use]
     pub fn model(&self) -> Option<&str> {
         match self {
             Self::Loop { model, .. } => model.as_deref(),
@@ -568,8 +500,6 @@ impl DeviceSpec {
         }
     }
 
-    /// Its size, when the study says it.
-    #[must_use]
     pub const fn size_bytes(&self) -> Option<u64> {
         match self {
             Self::Loop { size_bytes, .. } | Self::Zram { size_bytes } => Some(*size_bytes),

@@ -5,7 +5,6 @@
 //! the machine said is recorded without control characters, and passes through here when it is shown.
 
 /// The character itself, or a visible replacement if it acts on a terminal or on the order of text.
-#[must_use]
 pub fn visible(c: char) -> char {
     match c {
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32).expect("control pictures are assigned"),
@@ -23,19 +22,16 @@ pub fn visible(c: char) -> char {
 }
 
 /// One line: line ends and tabs become spaces, other active characters become visible.
-#[must_use]
 pub fn line(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { visible(c) }).collect()
 }
 
 /// Several lines: line feeds and tabs stay, other active characters become visible.
-#[must_use]
 pub fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(|c| if matches!(c, '\n' | '\t') { c } else { visible(c) }).collect()
 }
 
 /// A word as sh(1) takes it, whatever is in it.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

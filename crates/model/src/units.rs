@@ -10,25 +10,12 @@ const BYTE_UNITS: &str = "B, KiB, MiB, GiB, TiB";
 /// Why a text is not a quantity; completes "… is not a size: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// No number at the start.
     #[error("it must start with a number, like {0}")]
     NoNumber(&'static str),
-    /// An unknown suffix.
     #[error("unknown unit {found:?}; use {}{known}", if known.contains(',') { "one of " } else { "" })]
-    UnknownUnit {
-        /// What was written.
-        found: String,
-        /// What could be.
-        known: &'static str,
-    },
-    /// What people write for bits.
+    UnknownUnit { found: String, known: &'static str },
     #[error("{bits:?} reads as bits; write {bytes}")]
-    Bits {
-        /// As written.
-        bits: &'static str,
-        /// The unit of bytes that may be meant.
-        bytes: &'static str,
-    },
+    Bits { bits: &'static str, bytes: &'static str },
     /// Larger than can be represented, negative, or not whole.
     #[error("it is out of range")]
     OutOfRange,
@@ -41,7 +28,6 @@ fn split(text: &str, example: &'static str) -> Result<(f64, String), UnitError> 
     Ok((number, text[end..].trim().to_ascii_lowercase()))
 }
 
-/// A size in bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     let trimmed = text.trim();
     if let Ok(exact) = trimmed.parse::<u64>() {
@@ -68,7 +54,6 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     Ok(bytes as u64)
 }
 
-/// A time.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(text, "\"5 s\"")?;
     let seconds = match unit.as_str() {
@@ -100,7 +85,6 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
 }
 
 /// "4 KiB", "1.5 GiB", "100 B".
-#[must_use]
 pub fn format_bytes(bytes: u64) -> String {
     const PREFIXES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes as f64;
@@ -113,7 +97,6 @@ pub fn format_bytes(bytes: u64) -> String {
 }
 
 /// "250 ms", "5 s", "2 min 5 s", "3 h 20 min".
-#[must_use]
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 1e-3 {

@@ -35,7 +35,6 @@ pub struct World {
 }
 
 /// The name and version of the MPI that is linked ("Open MPI v4.1.4 …"), in its own words; the first line of them.
-#[must_use]
 pub fn library() -> String {
     let words = mpi::environment::library_version().unwrap_or_default();
     words.lines().next().unwrap_or_default().trim_end_matches('\0').trim().to_owned()
@@ -43,7 +42,6 @@ pub fn library() -> String {
 
 impl World {
     /// Starts MPI. `None` when it was started before, or cannot be used beside threads that do not use it.
-    #[must_use]
     pub fn start() -> Option<Self> {
         let (universe, threading) = mpi::initialize_with_threading(Threading::Funneled)?;
         if threading < Threading::Funneled {
@@ -58,7 +56,6 @@ impl World {
         Some(Self { universe, communicator, rank, size, sent: VecDeque::new() })
     }
 
-    /// Forgets messages that have been sent.
     fn settle(&mut self) {
         self.sent.retain_mut(|sent| {
             let mut done: c_int = 0;

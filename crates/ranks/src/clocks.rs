@@ -14,7 +14,6 @@ pub(crate) const MOST_ROUNDS: u32 = 160;
 /// A ping that only wakes: it is answered, and nobody waits for the answer.
 pub(crate) const WAKE: u32 = u32::MAX;
 
-/// One comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offset {
     /// The other's clock less rank 0's.
@@ -26,20 +25,17 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// From one round trip.
     pub(crate) fn of(sent_ns: u64, theirs_ns: u64, received_ns: u64) -> Self {
         let half = received_ns.saturating_sub(sent_ns) / 2;
         let at_ns = sent_ns + half;
         Self { offset_ns: theirs_ns.wrapping_sub(at_ns).cast_signed(), uncertainty_ns: half.max(1), at_ns }
     }
 
-    /// The surer of the two.
     pub(crate) fn surer(self, other: Option<Self>) -> Self {
         other.filter(|other| other.uncertainty_ns <= self.uncertainty_ns).unwrap_or(self)
     }
 }
 
-/// A rank's clock, as far as it was compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Compared {
     pub(crate) before: Option<Offset>,
@@ -47,7 +43,6 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// Rank 0's own.
     pub(crate) const SAME: Self =
         Self { before: Some(Offset { offset_ns: 0, uncertainty_ns: 0, at_ns: 0 }), after: None };
 
@@ -112,7 +107,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the offset, the drift and the times under way: what is computed is within what is claimed.
         #[test]
         fn a_clock_is_known_within_its_uncertainty(
             offset in -1_000_000_000_000i64..1_000_000_000_000,

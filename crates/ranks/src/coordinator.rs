@@ -16,7 +16,6 @@ use std::time::Duration;
 
 /// How long after the last rank has arrived a phase begins: time for all ranks to hear of it and to go to sleep until then.
 const LEAD_NS: u64 = 25_000_000;
-/// And for each rank.
 const LEAD_OF_RANK_NS: u64 = 50_000;
 /// How long ranks have to report after a signal: launchers kill about a second after it.
 const HASTE: Duration = Duration::from_millis(600);
@@ -27,7 +26,6 @@ const WINDOW: usize = 4;
 /// After so long without a sign of life, rank 0 looks whether a process of this machine still exists.
 const LOOK_NS: u64 = 2_500_000_000;
 
-/// A rank, as rank 0 knows it.
 #[derive(Debug, Default)]
 struct Rank {
     hello: Option<Hello>,
@@ -35,12 +33,9 @@ struct Rank {
     state: State,
     arrived: Option<(u64, Call)>,
     passed: Vec<Passed>,
-    /// Whether its load has ended, and how.
     done: Option<RankOutcome>,
-    /// Whether its load ended without a report.
     silent: bool,
     compared: Compared,
-    /// Its outcome, if its process no longer answers.
     lost: Option<RankOutcome>,
     reported: bool,
     figures: RankReport,
@@ -65,7 +60,6 @@ enum Stage {
     Concluded,
 }
 
-/// Rank 0's part.
 pub(crate) struct Coordinator {
     settings: Settings,
     ranks: Vec<Rank>,
@@ -103,12 +97,10 @@ impl Coordinator {
         }
     }
 
-    /// What is to be sent.
     pub(crate) fn outgoing(&mut self) -> impl Iterator<Item = (u32, Message)> + '_ {
         self.out.drain(..)
     }
 
-    /// Whether a ping is being timed.
     pub(crate) fn is_timing(&self) -> bool {
         matches!(self.stage, Stage::Comparing { .. })
     }
@@ -118,12 +110,10 @@ impl Coordinator {
         self.report.take()
     }
 
-    /// Whether all ranks have ended by themselves.
     pub(crate) fn is_clean(&self) -> bool {
         self.ranks.iter().all(|rank| rank.lost.is_none() && rank.done.is_some())
     }
 
-    /// Whether a signal told this load to end.
     pub(crate) fn was_signalled(&self) -> bool {
         self.hasty
     }
@@ -142,7 +132,6 @@ impl Coordinator {
         self.tell_all(&Message::Bye { clean, status: if self.hasty { status } else { 0 } });
     }
 
-    /// A message of a rank.
     pub(crate) fn handle(&mut self, from: u32, message: Message, now_ns: u64) {
         let Some(rank) = self.ranks.get_mut(from as usize) else { return };
         rank.heard_ns = now_ns;
@@ -176,7 +165,6 @@ impl Coordinator {
         }
     }
 
-    /// "rank 3 on node7".
     fn name(&self, rank: usize) -> String {
         match &self.ranks[rank].hello {
             Some(hello) => format!("rank {rank} on {}", hello.host),
@@ -184,7 +172,6 @@ impl Coordinator {
         }
     }
 
-    /// When all ranks have arrived, checks that they run the same load.
     fn gathered(&mut self, now_ns: u64) {
         if self.stage != Stage::Gathering || !self.ranks.iter().all(|rank| rank.hello.is_some()) {
             return;
@@ -202,7 +189,6 @@ impl Coordinator {
         self.compare(1, false, now_ns);
     }
 
-    /// Begins with this rank's clock, or goes on when all were compared.
     fn compare(&mut self, from: usize, again: bool, now_ns: u64) {
         let next = (from..self.ranks.len()).find(|rank| self.ranks[*rank].lost.is_none());
         let Some(rank) = next else {
@@ -261,7 +247,6 @@ impl Coordinator {
         }
     }
 
-    /// Lets all ranks continue when all have arrived.
     fn met(&mut self, now_ns: u64) {
         if self.stage != Stage::Running {
             return;
@@ -342,7 +327,6 @@ impl Coordinator {
         }
     }
 
-    /// The load of all ranks ends early.
     pub(crate) fn end(&mut self, why: String, hasty: bool, now_ns: u64) {
         if hasty && !self.hasty {
             self.hasty = true;
@@ -363,7 +347,6 @@ impl Coordinator {
         self.all_done(now_ns);
     }
 
-    /// Acts on the time.
     pub(crate) fn tick(&mut self, now_ns: u64) {
         if self.stage == Stage::Concluded {
             return;
@@ -412,7 +395,6 @@ impl Coordinator {
         }
     }
 
-    /// A rank cannot be waited for.
     fn lose(&mut self, number: usize, outcome: RankOutcome, now_ns: u64) {
         let why = format!("{} {}: {}", self.name(number), outcome.word(), outcome.words().unwrap_or_default());
         self.ranks[number].lost = Some(outcome);
@@ -436,7 +418,6 @@ impl Coordinator {
         }
     }
 
-    /// Whether the process of a rank on rank 0's own machine does not exist any more.
     fn is_gone(&self, number: usize) -> bool {
         self.near(number).is_some_and(|hello| {
             let found = facts::of_process(hello.process);
@@ -444,13 +425,11 @@ impl Coordinator {
         })
     }
 
-    /// Who a rank is, if it is on rank 0's own machine.
     fn near(&self, number: usize) -> Option<&Hello> {
         let boot = self.ranks[0].hello.as_ref().map(|hello| &hello.boot);
         self.ranks[number].hello.as_ref().filter(|hello| Some(&hello.boot) == boot)
     }
 
-    /// What is known of a rank that gives no sign of life.
     fn last_words(&self, number: usize, silent_ns: u64) -> RankOutcome {
         let rank = &self.ranks[number];
         let found = self.near(number).map(|hello| facts::of_process(hello.process));
@@ -483,7 +462,6 @@ impl Coordinator {
         format!("nothing was completed for {:.1} s at {}{threads}", state.still_ms as f64 / 1e3, self.at(number))
     }
 
-    /// Asks for reports, a few at a time.
     fn collect(&mut self, now_ns: u64) {
         self.stage = Stage::Collecting;
         self.merger = Some(self.merger());

@@ -9,17 +9,13 @@ use std::fs;
 /// Who a rank is. A simulation has facts of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The node's name.
     pub host: String,
     /// Which start of which kernel this is.
     pub boot: String,
-    /// The process.
     pub process: u32,
 }
 
 impl Facts {
-    /// Those of this process.
-    #[must_use]
     pub fn of_this_process() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How a load of many ranks is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What must be the same for all ranks: the workload, the arguments, the build.
@@ -17,18 +16,14 @@ pub struct Settings {
     pub silence: Duration,
     /// A rank whose load completes nothing for so long is considered hung.
     pub stillness: Duration,
-    /// Who this rank is.
     pub facts: Facts,
-    /// The workload, as it was written.
     pub workload: Workload,
     /// Set to true from outside, it ends the load of all ranks.
     pub cancel: Arc<AtomicBool>,
 }
 
-/// A load that a rank has carried out.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// What it measured.
     pub report: LoadReport,
     /// What this rank could not do after its load, such as removing files, as a message for people. It becomes the rank's outcome, and ends no
     /// other rank.

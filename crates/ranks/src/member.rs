@@ -12,14 +12,10 @@ use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What the thread of the load hands to the thread that communicates.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// For rank 0.
     Tell(Message),
-    /// For any rank.
     Give { to: u32, meeting: u64, bytes: Vec<u8> },
-    /// The load has ended.
     Done(Result<Box<Loaded>, String>),
 }
 
@@ -47,16 +43,13 @@ pub struct Member {
     rank: u32,
     size: u32,
     seed: u64,
-    /// Whose files each phase works on.
     whose: Vec<Whose>,
-    /// The names of its phases.
     phases: Vec<String>,
     requests: Sender<Request>,
     meeting: AtomicU64,
     inbox: Mutex<Inbox>,
     arrived: Condvar,
     parted: AtomicBool,
-    /// Whether the thread of the load has precedence at the moment.
     first: AtomicBool,
     doing: Mutex<Doing>,
 }
@@ -100,8 +93,6 @@ impl Member {
         }
     }
 
-    /// The seed of this rank's own random streams.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         seed_of(self.seed, self.rank)
     }
@@ -132,7 +123,6 @@ impl Member {
         if still < LONG { state } else { State { threads: facts::threads(), ..state } }
     }
 
-    /// Whether its load waits for other ranks.
     pub(crate) fn waits(&self) -> bool {
         locked(&self.doing).waiting
     }
@@ -147,14 +137,12 @@ impl Member {
         self.arrived.notify_all();
     }
 
-    /// The load of all ranks ends.
     pub(crate) fn part(&self, why: String) {
         self.parted.store(true, Ordering::Relaxed);
         locked(&self.inbox).over.get_or_insert(why);
         self.arrived.notify_all();
     }
 
-    /// Waits for something, or until the load of all ranks ends.
     fn wait<T>(&self, mut arrived: impl FnMut(&mut Inbox) -> Option<T>) -> Result<T, Parted> {
         locked(&self.doing).waiting = true;
         let mut inbox = locked(&self.inbox);
@@ -185,7 +173,6 @@ impl Member {
     }
 }
 
-/// Sleeps until the clock shows this.
 fn sleep_until(clock_ns: u64) {
     // Without this the kernel may wake it up to 50 µs later. A refusal costs no more than that.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));

@@ -32,7 +32,6 @@ struct Stretch {
 type Points = BTreeMap<(usize, u64), SeriesPoint>;
 
 impl Stretch {
-    /// A phase, of the ranks that count.
     fn of(number: u32, passed: &[Vec<Passed>], counts: &[bool]) -> Self {
         let of = || {
             let counted = passed.iter().zip(counts).filter(|(_, counts)| **counts).flat_map(|(passed, _)| passed);
@@ -50,12 +49,10 @@ pub(crate) struct Merger {
     name: String,
     phases: Vec<Phase>,
     seed: u64,
-    /// Which of the workload's phases are measured.
     measured: Vec<u32>,
     /// Which measured phase each of the report's operations is of.
     of_operation: Vec<usize>,
     passed: Vec<Vec<Passed>>,
-    /// Which ranks have reported.
     reported: Vec<bool>,
     /// When the first rank began each of the workload's phases.
     first_begins: Vec<u64>,
@@ -123,7 +120,6 @@ impl Merger {
         }
     }
 
-    /// How much later than the first a rank began a measured phase.
     fn late_ns(&self, rank: u32, phase: usize) -> u64 {
         let number = self.measured.get(phase).copied();
         let passed = self.passed.get(rank as usize).into_iter().flatten();
@@ -131,7 +127,6 @@ impl Merger {
         begin.map_or(0, |begin| begin.saturating_sub(self.stretches[phase].first_ns))
     }
 
-    /// Adds what a rank reported; gives its own figures.
     pub(crate) fn add(&mut self, rank: u32, report: &LoadReport) -> RankReport {
         self.merged += 1;
         if let Some(reported) = self.reported.get_mut(rank as usize) {
@@ -514,7 +509,6 @@ impl Merger {
     }
 }
 
-/// The place of the point that a moment is nearest to.
 fn nearest(moment_ns: u64, point_ns: u64) -> u64 {
     (moment_ns + point_ns / 2) / point_ns
 }

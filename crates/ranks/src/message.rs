@@ -3,7 +3,6 @@
 use fstone_model::{LoadReport, workload::Whose};
 use serde::{Deserialize, Serialize};
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// To rank 0: a rank is there.
@@ -41,19 +40,14 @@ pub(crate) enum Message {
     Give { meeting: u64, bytes: Vec<u8> },
 }
 
-/// What a rank is told of all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Common {
-    /// The seed for what all have in common.
     pub(crate) seed: u64,
-    /// Whose files each phase of this rank works on.
     pub(crate) whose: Vec<Whose>,
 }
 
-/// Who a rank is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// The node's name.
     pub(crate) host: String,
     /// Which start of which kernel this is: ranks with the same one see the same processes.
     pub(crate) boot: String,
@@ -62,12 +56,11 @@ pub(crate) struct Hello {
     pub(crate) subject: String,
 }
 
-/// What a rank wants where all meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Call {
-    /// To begin a phase.
-    Begin { phase: u32 },
-    /// To know that all are here.
+    Begin {
+        phase: u32,
+    },
     Meet,
     /// The largest of all counts.
     Most(Vec<u64>),
@@ -75,7 +68,6 @@ pub(crate) enum Call {
     Share(Option<Vec<u8>>),
 }
 
-/// What it gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
     /// Begin when your clock shows this.
@@ -87,16 +79,13 @@ pub(crate) enum Answer {
     Shared(Vec<u8>),
 }
 
-/// What a rank is at.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct State {
     /// "setup", "final sync", or the phase's name.
     pub(crate) at: String,
-    /// Operations in it so far.
     pub(crate) operations: u64,
     /// For how long nothing was completed, in ms; 0 while it waits for others.
     pub(crate) still_ms: u64,
-    /// Where its threads are, where it is still.
     pub(crate) threads: Vec<String>,
 }
 
@@ -112,12 +101,10 @@ pub(crate) struct Passed {
     pub(crate) stonewall: Option<PassedWall>,
 }
 
-/// How far a phase that wears out was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PassedWall {
     /// Operations begun.
     pub(crate) operations: u64,
-    /// When.
     pub(crate) at_ns: u64,
     /// Whether the phase's time was over.
     pub(crate) met: bool,

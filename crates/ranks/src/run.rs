@@ -27,10 +27,8 @@ const AWAKE_NS: u64 = 500_000;
 /// The time between two signs of life, and what each rank adds to it.
 const SIGN_NS: u64 = 1_000_000_000;
 const SIGN_OF_RANK_NS: u64 = 500_000;
-/// How long a last message may take.
 const LAST: Duration = Duration::from_millis(500);
 
-/// How a rank ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// Whether all ranks ended by themselves. Otherwise all processes were told to end.
@@ -153,7 +151,6 @@ pub fn give_up<T: Transport>(transport: T, status: u8) {
     transport.abort(status.max(1));
 }
 
-/// Ends the transport; gives the exit status.
 fn end<T: Transport>(mut transport: T, rank: u32, clean: bool, status: u8) -> u8 {
     let started = std::time::Instant::now();
     while !transport.idle() && started.elapsed() < LAST {
@@ -173,17 +170,14 @@ fn end<T: Transport>(mut transport: T, rank: u32, clean: bool, status: u8) -> u8
 
 struct Node {
     rank: u32,
-    /// What it sent to itself.
     local: VecDeque<Message>,
     requests: Receiver<Request>,
     member: Option<Arc<Member>>,
     report: Option<Box<LoadReport>>,
     done: bool,
-    /// Whether an operation that fails ends the load.
     on_error: ErrorPolicy,
     coordinator: Option<Coordinator>,
     awake_until_ns: u64,
-    /// When it last heard from rank 0.
     heard_ns: u64,
     /// Whether it was clean, and the exit status of the ranks.
     bye: Option<(bool, u8)>,
@@ -198,7 +192,6 @@ impl Node {
         }
     }
 
-    /// While the load is at work, nothing is urgent.
     fn longest_nap(&self) -> Duration {
         match &self.member {
             Some(member) if !self.done => {
@@ -212,7 +205,6 @@ impl Node {
         }
     }
 
-    /// Takes all messages that have come; whether there were any.
     fn take_messages<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -314,7 +306,6 @@ impl Node {
         }
     }
 
-    /// Rank 0's part; gives the result once there is one.
     fn coordinate<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -331,7 +322,6 @@ impl Node {
         concluded
     }
 
-    /// Sends the messages of rank 0.
     fn send_all<T: Transport>(&mut self, transport: &mut T) {
         loop {
             let Some(coordinator) = &mut self.coordinator else { return };

@@ -5,10 +5,8 @@ use crate::Transport;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Who sent it, and what.
 type Letter = (u32, Vec<u8>);
 
-/// A rank of a simulation.
 #[derive(Debug)]
 pub struct Simulated {
     rank: u32,
@@ -16,8 +14,6 @@ pub struct Simulated {
     inbox: Receiver<Letter>,
 }
 
-/// So many ranks.
-#[must_use]
 pub fn world(size: u32) -> Vec<Simulated> {
     let (peers, inboxes): (Vec<_>, Vec<_>) = (0..size).map(|_| channel()).unzip();
     let peers: Arc<[_]> = peers.into();

@@ -9,7 +9,6 @@ use fstone_model::ranks::ActionSpan;
 use fstone_model::workload::{Actions, Phase, Step};
 use std::ops::Range;
 
-/// The spans of all ranks that have reported so far.
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
     /// The phases of that kind: its name, its place among the measured phases, and its operations in a report.
@@ -144,7 +143,6 @@ mod tests {
         assert_eq!(found, [[0, 10], [10, 995], [995, 1000]]);
     }
 
-    /// A deadline ended it before it closed.
     #[test]
     fn what_no_rank_performed_has_no_time() {
         let phase = program(&[("open", 1), ("write", 3), ("close", 1)]);

@@ -6,11 +6,8 @@
 pub trait Transport {
     /// This process, from 0.
     fn rank(&self) -> u32;
-    /// How many processes there are.
     fn size(&self) -> u32;
-    /// Sends a message to another process.
     fn send(&mut self, to: u32, message: Vec<u8>);
-    /// A message that has arrived, and who sent it.
     fn receive(&mut self) -> Option<(u32, Vec<u8>)>;
     /// Whether everything that was sent is on its way, so that this process could end.
     fn idle(&mut self) -> bool;

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What rank 0 was told.
 #[derive(Default)]
 struct Told {
     kept: Vec<RanksReport>,
@@ -33,11 +32,9 @@ impl Conclusion for Told {
     }
 }
 
-/// What goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     Nothing,
-    /// The load of this rank fails at once.
     Fails(u32),
     /// Nothing is heard of this rank any more, once it is in the phase "long".
     FallsSilent(u32),
@@ -45,15 +42,12 @@ enum Trouble {
     IsSignalled(u32),
     /// The load of this rank does nothing any more, once it is there.
     Hangs(u32),
-    /// The same, while it still makes its files.
     IsSignalledInSetup(u32),
     /// This rank takes its time over its directories and its final sync.
     IsSlow(u32),
     /// The filesystem of this rank goes away, once it is there: this process has it mounted.
     LosesItsMount(u32, i32),
-    /// This rank removes the files of rank 1, once it is there.
     RemovesFiles(u32),
-    /// This rank cannot do what comes after its load.
     CannotTidyUp(u32),
 }
 
@@ -63,7 +57,6 @@ struct Watched<'a> {
     silent: Arc<AtomicBool>,
     cancel: Arc<AtomicBool>,
     directory: PathBuf,
-    /// What happened, and on which rank.
     noted: Arc<Mutex<Vec<(u32, &'static str)>>>,
 }
 
@@ -172,7 +165,6 @@ fn settings(workload: &Workload, silence: Duration) -> Settings {
     }
 }
 
-/// Runs a load on so many ranks.
 fn run_on(
     ranks: u32,
     workload: &Workload,
@@ -319,7 +311,6 @@ fn what_was_created_is_what_others_stat_and_remove() {
     }
 }
 
-/// Meters run from rank 0's begin to its end: nothing of what is measured is outside, and nothing of what is not is inside.
 #[test]
 fn the_interval_of_one_rank_is_that_of_all() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -339,7 +330,6 @@ fn the_interval_of_one_rank_is_that_of_all() {
     assert_eq!(of_one, ["made", "begin", "synced", "end"]);
 }
 
-/// Whoever still makes files ends as the others do, and in time for a launcher that soon kills.
 #[test]
 fn a_signal_in_set_up_ends_all_of_them_early() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -368,7 +358,6 @@ fn a_quota_is_kept_by_a_phase_that_wears_out() {
     assert_eq!(report.ranked.per_rank.iter().map(|rank| rank.operations).collect::<Vec<_>>(), [10, 10]);
 }
 
-/// Names with the number of the rank in them, in directories that rank 0 makes; or in directories that have the number as well.
 #[test]
 fn ranks_have_their_names_in_common_directories() {
     for tree in ["t.", "t.{rank}."] {
@@ -421,7 +410,6 @@ fn ranks_have_their_names_in_common_directories() {
     }
 }
 
-/// Each rank lists the directories that are everybody's, and no file is looked at by two of them.
 #[test]
 fn a_walk_looks_at_each_file_once() {
     for sharing in [Sharing::Private, Sharing::Names] {
@@ -547,7 +535,6 @@ fn a_seed_repeats_and_ranks_have_different_ones() {
     assert_eq!(before, [0, 1, 2].map(sizes));
 }
 
-/// The others' figures are kept, and nobody waits longer than was said.
 #[test]
 fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -633,7 +620,6 @@ fn an_error_ends_all_at_once_whatever_the_ranks_would_tell_each_other() {
     }
 }
 
-/// What a rank cannot do after its load is its outcome, and all have completed theirs.
 #[test]
 fn a_rank_that_cannot_tidy_up_ends_no_other() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -699,7 +685,6 @@ fn a_rank_whose_mount_goes_away_is_told_of_and_nobody_waits() {
     drop(mount);
 }
 
-/// A filesystem of this process's, unmounted when it is dropped.
 struct Bindfs(std::process::Child, std::path::PathBuf);
 
 impl Bindfs {
@@ -748,7 +733,6 @@ fn a_shift_by_nodes_has_each_rank_work_on_files_of_another_node() {
     assert_eq!(stated, [created[2], created[3], created[0], created[1]], "{created:?}");
 }
 
-/// Each looks at all files of the next, and nobody at its own.
 #[test]
 fn files_that_another_rank_touches_are_not_missed() {
     let place = tempfile::tempdir().expect("a temporary directory");

@@ -11,7 +11,6 @@ use fstone_model::{Better, Dataset, Note, Trial, Unit, metric::Figure, result::S
 /// Columns: run, study, cell, row, one `factor: NAME` per factor, repetition, position, started, duration_s, seed,
 /// outcome, reason, step, metric, value, unit, better, note (of the run). A trial without figures has one row with the five before
 /// that empty.
-#[must_use]
 pub fn csv(dataset: &Dataset) -> String {
     let plan = &dataset.run.plan;
     let mut output = String::new();
@@ -58,7 +57,6 @@ pub fn csv(dataset: &Dataset) -> String {
     output
 }
 
-/// What its user says about the run.
 fn note(dataset: &Dataset) -> String {
     text(dataset.run.note.as_ref().map_or("", Note::as_str))
 }
@@ -73,7 +71,6 @@ fn figures_of(trial: &Trial) -> Vec<Option<(&StepResult, &Figure)>> {
     rows
 }
 
-/// What stands before every figure of a trial.
 fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
     let plan = &dataset.run.plan;
     let cell = plan.cells.iter().find(|cell| cell.index == trial.id.cell);
@@ -105,7 +102,6 @@ fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
 /// Columns: run, study, cell, row, one `factor: NAME` per factor, outcome, trials, completed, reasons; then for every
 /// column of the table, each name with its unit in front: n, mean, median, low and high (the mean's interval),
 /// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline). The last is note (of the run).
-#[must_use]
 pub fn csv_summary(dataset: &Dataset) -> String {
     let analysis = Analysis::of(dataset);
     let plan = &dataset.run.plan;

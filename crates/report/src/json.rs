@@ -14,38 +14,30 @@ use fstone_stats::{
 };
 use serde::Serialize;
 
-/// The shape's version.
 pub const VERSION: u32 = 1;
 
-/// The whole report.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     /// Always "fstone-report".
     pub format: &'static str,
-    /// [`VERSION`].
     pub version: u32,
-    /// The run.
     pub run: RunPart<'a>,
     /// The answer in words, all of it.
     pub sentences: Vec<String>,
-    /// The columns of the table.
     pub columns: Vec<ColumnPart<'a>>,
     /// The rows of the table: the cells, in the plan's order.
     pub rows: Vec<RowPart<'a>>,
     /// Why trials did not complete, numbered from 1.
     pub footnotes: Vec<FootnotePart<'a>>,
-    /// What a reader has to know before believing the figures.
     pub warnings: Vec<WarningPart<'a>>,
     /// The rules of Hoefler & Belli (SC 2015), and whether the report keeps them.
     pub rules: Vec<RulePart>,
-    /// Pairs of rows that were compared.
     pub comparisons: Vec<PairPart<'a>>,
     /// Where the published figures are from, when they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_source: Option<&'a str>,
 }
 
-/// A rule.
 #[derive(Debug, Serialize)]
 pub struct RulePart {
     /// Its number in the paper.
@@ -54,69 +46,48 @@ pub struct RulePart {
     pub asks: &'static str,
     /// "holds", "does not hold" or "does not apply".
     pub verdict: &'static str,
-    /// Why.
     pub because: String,
 }
 
-/// The run.
 #[derive(Debug, Serialize)]
 pub struct RunPart<'a> {
-    /// Its number in its store.
     pub id: u64,
-    /// The study's short name.
     pub study: &'a str,
-    /// Its title.
     pub title: &'a str,
-    /// Whether `[quick]` was applied.
     pub quick: bool,
-    /// The seed of order and random streams.
     pub seed: u64,
-    /// Start, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// End; null while it runs or when it was killed.
     pub finished_unix_ns: Option<u64>,
-    /// The command line that started it.
     pub command: &'a [String],
-    /// What its user says about it.
     pub note: Option<&'a str>,
     /// The cell that ratios refer to.
     pub baseline: Option<u32>,
     /// (factor, levels).
     pub factors: Vec<(&'a str, &'a [String])>,
-    /// The machine.
     pub inventory: &'a fstone_model::Inventory,
     /// The blocks that other machines made, with these machines; absent where none did.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub blocks: &'a [fstone_model::dataset::BlockOrigin],
 }
 
-/// A column.
 #[derive(Debug, Serialize)]
 pub struct ColumnPart<'a> {
-    /// What stands above it.
     pub header: &'a str,
-    /// The step.
     pub step: &'a str,
-    /// The metric.
     pub metric: &'a str,
-    /// The unit of its values.
     pub unit: Unit,
-    /// The better direction.
     pub better: Better,
 }
 
-/// A row.
 #[derive(Debug, Serialize)]
 pub struct RowPart<'a> {
     /// The cell's index in the plan.
     pub cell: u32,
-    /// Its label.
     pub label: &'a str,
     /// "completed" if any trial did, else how they ended, or "not run".
     pub outcome: &'a str,
-    /// How many trials completed.
     pub completed: usize,
-    /// Numbers of its footnotes.
     pub footnotes: &'a [usize],
     /// One per column.
     pub figures: Vec<FigurePart<'a>>,
@@ -124,7 +95,6 @@ pub struct RowPart<'a> {
     pub trials: Vec<TrialPart<'a>>,
 }
 
-/// A figure of the table.
 #[derive(Debug, Serialize)]
 pub struct FigurePart<'a> {
     /// How many trials it rests on.
@@ -133,9 +103,7 @@ pub struct FigurePart<'a> {
     pub values: Vec<f64>,
     /// Positions in `values` of those far from the others. None is left out because of it.
     pub outliers: Vec<usize>,
-    /// Their mean.
     pub mean: Option<f64>,
-    /// Their median.
     pub median: Option<f64>,
     /// The published interval of the mean; null where nothing is known of the scatter.
     pub interval: Option<Interval>,
@@ -152,10 +120,8 @@ pub struct FigurePart<'a> {
     pub published: Option<PublishedPart<'a>>,
 }
 
-/// A figure published elsewhere.
 #[derive(Debug, Serialize)]
 pub struct PublishedPart<'a> {
-    /// The figure.
     pub value: Option<f64>,
     /// What stood in its place or beside it.
     pub note: Option<&'a str>,
@@ -165,68 +131,50 @@ pub struct PublishedPart<'a> {
     pub ratio_now: Option<f64>,
 }
 
-/// A trial.
 #[derive(Debug, Serialize)]
 pub struct TrialPart<'a> {
     /// Which repetition of the cell, from 0.
     pub repetition: u32,
     /// Its place in the order in which trials ran, from 0.
     pub position: u32,
-    /// Start, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// How long it took.
     pub duration_ns: u64,
-    /// Its seed.
     pub seed: u64,
-    /// How it ended, and why.
     #[serde(flatten)]
     pub outcome: &'a Outcome,
-    /// Every figure of every step.
     pub figures: Vec<TrialFigure<'a>>,
-    /// What it warned of.
     pub warnings: &'a [String],
 }
 
-/// A figure of a trial.
 #[derive(Debug, Serialize)]
 pub struct TrialFigure<'a> {
-    /// The step.
     pub step: &'a str,
-    /// The metric, value, unit and direction.
     #[serde(flatten)]
     pub figure: &'a fstone_model::Figure,
 }
 
-/// A footnote.
 #[derive(Debug, Serialize)]
 pub struct FootnotePart<'a> {
-    /// Its number.
     pub number: usize,
     /// "refused", "failed", …
     pub outcome: &'a str,
-    /// The step.
     pub step: &'a str,
     /// The kernel's or tool's own words.
     pub words: &'a str,
-    /// The likely cure.
     pub cure: Option<&'a str>,
     /// (cell, trials that ended so).
     pub cells: Vec<(u32, usize)>,
 }
 
-/// A warning.
 #[derive(Debug, Serialize)]
 pub struct WarningPart<'a> {
-    /// What.
     pub text: &'a str,
     /// The cells it is about; empty when it is about the run.
     pub cells: Vec<u32>,
 }
 
-/// Two rows of a column, compared.
 #[derive(Debug, Serialize)]
 pub struct PairPart<'a> {
-    /// The column's header.
     pub column: &'a str,
     /// Which test, its p-value and the one adjusted over the table, the shift and Cliff's δ. `baseline` and `other`
     /// are cells.
@@ -235,7 +183,6 @@ pub struct PairPart<'a> {
 }
 
 /// A run as JSON, indented. Ends with a line feed.
-#[must_use]
 pub fn json(dataset: &Dataset, options: &Options) -> String {
     let analysis = Analysis::of(dataset);
     let mut text =
@@ -244,8 +191,6 @@ pub fn json(dataset: &Dataset, options: &Options) -> String {
     text
 }
 
-/// A run as the document that [`json`] prints.
-#[must_use]
 pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'a> {
     let published = analysis.published.as_ref().filter(|_| options.published);
     let run = &analysis.dataset.run;

@@ -106,7 +106,6 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     })
 }
 
-/// What the arrows mean.
 fn directions(analysis: &Analysis<'_>) -> Option<String> {
     let told: Vec<&str> = [("↑", "↑ higher is better"), ("↓", "↓ lower is better")]
         .into_iter()
@@ -116,7 +115,6 @@ fn directions(analysis: &Analysis<'_>) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
 }
 
-/// What daggers and letters mean, where there are any.
 pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     if analysis.has_unreliable() {
@@ -140,7 +138,6 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     lines
 }
 
-/// What ratios refer to.
 pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
     analysis.baseline_name().map(|baseline| format!("× is the ratio of means to the baseline, {baseline}."))
 }
@@ -154,12 +151,10 @@ pub(crate) const HARMED: &str = "‡";
 /// Follows a figure that is better than the device can be.
 pub(crate) const BEYOND: &str = "▲";
 
-/// What stands behind a figure and its interval.
 pub(crate) fn mark(column: &ColumnView, entry: &Entry) -> String {
     let rough = if entry.is_unreliable() { UNRELIABLE } else { "" };
     let beyond = if column.is_beyond_device(entry) { BEYOND } else { "" };
     format!("{rough}{beyond}")
 }
 
-/// In place of a figure that is not there.
 pub(crate) const NOTHING: &str = "–";

@@ -5,7 +5,6 @@ use fstone_model::{Figure, Histogram, LoadReport, Unit, io500, lately::Lately, u
 use std::{fmt::Write as _, time::Duration};
 
 /// A load's result as a page of text, 80 columns wide.
-#[must_use]
 pub fn load_summary(name: &str, report: &LoadReport) -> String {
     let mut out = String::new();
     let rate = |count| Scale::of_one(Unit::PerSecond, report.per_second(count)).with_unit(report.per_second(count));
@@ -88,14 +87,11 @@ fn depths(report: &LoadReport) -> Vec<(&str, u32, u32)> {
     depths
 }
 
-/// One line about a load that is under way.
-#[must_use]
 pub fn live_line(phase: &str, elapsed: Duration, lately: &Lately) -> String {
     format!("{} {} s · {}", text::line(phase), elapsed.as_secs(), live_figures(lately))
 }
 
 /// What a load did a moment ago: "12,345/s · 48.2 MiB/s · p50 80 µs, p99 1.2 ms".
-#[must_use]
 pub fn live_figures(lately: &Lately) -> String {
     let seconds = lately.interval.as_secs_f64();
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };

@@ -11,7 +11,6 @@ use crate::{
 use fstone_model::Dataset;
 
 /// A run as Markdown. Ends with a line feed.
-#[must_use]
 pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     let analysis = Analysis::of(dataset);
     let run = &dataset.run;

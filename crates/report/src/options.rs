@@ -2,11 +2,9 @@
 
 use crate::analysis::Length;
 
-/// What a report shows beyond the run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
     /// Print figures published elsewhere beside today's, where the study names some.
     pub published: bool,
-    /// How much of the answer is printed.
     pub answer: Length,
 }

@@ -12,8 +12,6 @@ fn time(ns: u64) -> String {
     units::format_duration(Duration::from_nanos(ns))
 }
 
-/// The result of a load of many ranks as a page of text.
-#[must_use]
 pub fn ranks_summary(report: &RanksReport) -> String {
     let mut out = String::new();
     let of = if report.ranked.completed == report.ranked.ranks {
@@ -49,7 +47,6 @@ pub fn ranks_summary(report: &RanksReport) -> String {
     out
 }
 
-/// How the ranks met, phase by phase.
 fn meetings(out: &mut String, report: &RanksReport) {
     if report.ranked.phases.is_empty() {
         return;
@@ -111,7 +108,6 @@ fn meetings(out: &mut String, report: &RanksReport) {
     let _ = writeln!(out, "  skews ± {skews}: clocks compared within {}; {drift}", time(compared));
 }
 
-/// Slowest, median and fastest rank, and nodes.
 fn spread(out: &mut String, report: &RanksReport) {
     let of = |number: Option<u32>| report.ranked.per_rank.iter().find(|rank| Some(rank.rank) == number);
     let rate = |value: f64| Scale::of_one(Unit::PerSecond, value).with_unit(value);
@@ -150,7 +146,6 @@ fn spread(out: &mut String, report: &RanksReport) {
 }
 
 /// A row for each phase of each rank, and one for a rank that ended none; RFC 4180 with a header line.
-#[must_use]
 pub fn ranks_csv(report: &RanksReport) -> String {
     let mut out = String::from(
         "rank,host,process,outcome,phase,begin_ns,end_ns,operations,read_bytes,written_bytes,stonewall_operations,clock_offset_ns,\
@@ -188,7 +183,6 @@ pub fn ranks_csv(report: &RanksReport) -> String {
 }
 
 /// Whether all ranks completed without an error.
-#[must_use]
 pub fn ranks_all_well(report: &RanksReport) -> bool {
     report.load.errors.is_empty() && report.ranked.per_rank.iter().all(|rank| rank.outcome == RankOutcome::Completed)
 }

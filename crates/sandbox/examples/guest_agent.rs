@@ -78,12 +78,10 @@ fn show(what: &impl std::fmt::Debug) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A guest's directory is its user's own.
 fn private_directory() -> std::io::Result<tempfile::TempDir> {
     tempfile::Builder::new().permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
 }
 
-/// Does a job that has to succeed.
 fn job(guest: &mut Guest, kind: &str, body: &str) -> Result<String, Box<dyn Error>> {
     match guest.run(kind, body.as_bytes(), Duration::from_secs(120), &mut |event| eprintln!("{event:?}")) {
         JobEnd::Done(result) => Ok(String::from_utf8(result)?),
@@ -148,7 +146,6 @@ fn boot(count: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The channel's speed, there and back.
 fn echo(bytes: usize) -> Result<(), Box<dyn Error>> {
     let directory = private_directory()?;
     let mut guest = UmlSpec::new(kernel()?, std::env::current_exe()?, directory.path()).boot()?;
@@ -162,7 +159,6 @@ fn echo(bytes: usize) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// mkfs of the host, as the user one is, on an image.
 fn mkfs(kind: &str, image: &Path) -> Result<(), Box<dyn Error>> {
     let options: &[&str] = match kind {
         "ext2" | "ext3" | "ext4" => &["-q", "-F"],

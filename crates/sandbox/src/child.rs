@@ -14,22 +14,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildSpec {
     /// The binary that is the agent, usually the running one; it calls [`crate::agent::main`].
     pub agent: PathBuf,
-    /// How patient to be.
     pub watch: Watch,
 }
 
 impl ChildSpec {
-    /// The usual patience.
     pub fn new(agent: impl Into<PathBuf>) -> Self {
         Self { agent: agent.into(), watch: Watch::CHILD }
     }
 
-    /// Starts it and waits for its hello.
     pub fn start(&self) -> Result<Guest, BootError> {
         let since = Instant::now();
         let (ours, its) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)

@@ -12,7 +12,6 @@ use support::Simulation;
 
 const REPEATS: [usize; 5] = [3, 5, 10, 20, 30];
 
-/// A way that figures come about, with the mean they should have.
 struct Source {
     name: &'static str,
     mean: f64,
@@ -87,7 +86,6 @@ fn coverage_table(title: &str, simulations: usize, method: Method) {
     println!();
 }
 
-/// What one sequential run ended with.
 struct Stopped {
     sample: Sample,
     reached: bool,

@@ -48,7 +48,6 @@ fn levels(rows: usize, most: usize) -> Vec<(usize, Option<Level>)> {
     (2..=most).map(look).collect()
 }
 
-/// How a run ended.
 struct End {
     blocks: usize,
     comparison: Comparison,

@@ -73,7 +73,6 @@ fn table(s: &mut Simulation, source: &Source, (rows, blocks): (usize, usize), fa
     figures.into_iter().map(|values| Sample::new(values).unwrap()).collect()
 }
 
-/// What one line of the output is about.
 struct Case<'a> {
     simulation: &'a str,
     figures: &'a str,

@@ -33,7 +33,6 @@ fn drift_tables(tables: usize) {
     println!();
 }
 
-/// Cells of different magnitude and scatter, in randomised blocks.
 fn drifts(s: &mut Simulation, rows: usize, repeats: usize, rise: f64) -> bool {
     let mut points = Vec::new();
     for block in 0..repeats {

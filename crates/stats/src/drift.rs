@@ -26,7 +26,6 @@ const EXACT_PAIRS: usize = 2000;
 /// A longer cell is thinned evenly to this many for the slope, whose pairs grow with the square.
 const MAX_SLOPE_FIGURES: usize = 1000;
 
-/// One trial's figure at its place in the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunPoint {
     /// When: the trial's number in run order, or seconds since the start. Finite.
@@ -37,10 +36,8 @@ pub struct RunPoint {
     pub value: f64,
 }
 
-/// Whether and how far figures drifted over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
-    /// How many figures were used.
     pub n: usize,
     /// Kendall's τ-b between figure and order, over the pairs of one cell: −1 always falling, 1
     /// always rising.
@@ -57,14 +54,12 @@ pub struct Drift {
 
 impl Drift {
     /// Whether the order shows, at the 5 % level.
-    #[must_use]
     pub fn is_significant(&self) -> bool {
         self.p <= 0.05
     }
 }
 
 /// Drift over the trials of one cell; `None` for a single figure.
-#[must_use]
 pub fn drift_of_sample(sample: &Sample) -> Option<Drift> {
     let place = |(position, &value): (usize, &f64)| (position as f64, value);
     drift(&[sample.values().iter().enumerate().map(place).collect()])
@@ -72,7 +67,6 @@ pub fn drift_of_sample(sample: &Sample) -> Option<Drift> {
 
 /// Drift over a whole run; `None` when no cell has two trials. The order of `points` does not
 /// matter.
-#[must_use]
 pub fn drift_of_run(points: &[RunPoint]) -> Option<Drift> {
     let mut cells: BTreeMap<usize, Vec<(f64, f64)>> = BTreeMap::new();
     for point in points {

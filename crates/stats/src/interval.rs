@@ -34,17 +34,13 @@ pub const RESAMPLES: usize = 2000;
 /// (at n = 4 the standard deviation it rests on is itself known to about ± 40 %).
 pub const RELIABLE_FROM: usize = 5;
 
-/// The number a sample is boiled down to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// The arithmetic mean.
     Mean,
-    /// The median.
     Median,
 }
 
-/// How an interval was made; reports print it in their method section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
@@ -76,7 +72,6 @@ pub struct Interval {
     /// The confidence it claims, between 0 and 1. Exact rank intervals of few figures claim less
     /// than was asked for, because no more is to be had (3 against 3: 0.9).
     pub confidence: f64,
-    /// How it was made.
     pub method: IntervalMethod,
     /// How many figures its width rests on: the smaller group's, when there are two; in a table whose rows share what is known of
     /// their scatter, the degrees of freedom and one.
@@ -88,25 +83,19 @@ impl Interval {
         Self { low: value, high: value, confidence, method: IntervalMethod::Constant, n }
     }
 
-    /// Half the distance between the ends.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// Whether `value` lies inside or on an end.
-    #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
     /// Whether it rests on enough figures ([`RELIABLE_FROM`]) to be shown without a mark.
-    #[must_use]
     pub fn is_reliable(&self) -> bool {
         self.n >= RELIABLE_FROM
     }
 
-    /// The same interval of −x.
     pub(crate) fn negated(self) -> Self {
         Self { low: -self.high, high: -self.low, ..self }
     }
@@ -123,7 +112,6 @@ impl Interval {
 /// [`is_reliable`](Interval::is_reliable). For a cell whose repeats a
 /// [stopping rule](crate::stopping) decided, [`row_means`](crate::compare::row_means) at the level
 /// [`LOOKED`](crate::stopping::LOOKED) gives what is published.
-#[must_use]
 pub fn interval95(sample: &Sample, seed: u64) -> Option<Interval> {
     interval(sample, 0.95, seed)
 }
@@ -132,7 +120,6 @@ pub fn interval95(sample: &Sample, seed: u64) -> Option<Interval> {
 ///
 /// # Panics
 /// When `confidence` is not strictly between 0 and 1.
-#[must_use]
 pub fn interval(sample: &Sample, confidence: f64, seed: u64) -> Option<Interval> {
     let bootstrap = bca(sample, Statistic::Mean, confidence, RESAMPLES, seed)?;
     if bootstrap.method == IntervalMethod::Constant {
@@ -164,7 +151,6 @@ pub fn interval(sample: &Sample, confidence: f64, seed: u64) -> Option<Interval>
 ///
 /// # Panics
 /// When `confidence` is not strictly between 0 and 1, or with fewer than 100 resamples.
-#[must_use]
 pub fn bca(sample: &Sample, statistic: Statistic, confidence: f64, resamples: usize, seed: u64) -> Option<Interval> {
     assert!(0.0 < confidence && confidence < 1.0, "a confidence of {confidence} means nothing");
     assert!(resamples >= 100, "{resamples} resamples have no tails to read an interval from");

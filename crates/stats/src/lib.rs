@@ -24,13 +24,10 @@
 /// intervals, [`CONFIDENCE`].
 pub const ALPHA: f64 = 0.05;
 
-/// The confidence of published intervals.
 pub const CONFIDENCE: f64 = 1.0 - ALPHA;
 
-/// [`CONFIDENCE`] as text.
 pub const CONFIDENCE_TEXT: &str = "95 %";
 
-/// [`ALPHA`] as text.
 pub const ALPHA_TEXT: &str = "5 %";
 
 pub mod compare;

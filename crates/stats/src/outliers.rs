@@ -16,18 +16,14 @@ const SMALL_SAMPLE_THRESHOLDS: [f64; 5] = [7.0, 4.6, 4.8, 3.9, 4.0];
 /// would make an outlier of the third.
 pub const MIN_FIGURES: usize = 5;
 
-/// The largest of the thresholds of few figures.
-#[must_use]
 pub fn small_sample_threshold() -> f64 {
     SMALL_SAMPLE_THRESHOLDS.into_iter().fold(THRESHOLD, f64::max)
 }
 
-/// A figure far from the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outlier {
     /// Its place in run order, from 0.
     pub index: usize,
-    /// The figure.
     pub value: f64,
     /// Its modified z-score: how many (robust) standard deviations from the median, with sign.
     pub score: f64,
@@ -38,7 +34,6 @@ pub struct Outlier {
 /// Iglewicz & Hoaglin, "How to Detect and Handle Outliers" (1993): 0.6745 (x − median) / MAD. When
 /// more than half of the figures are equal the MAD is 0; then the mean absolute deviation from the
 /// median takes its place, (x − median) / (1.2533 · mean deviation), as IBM SPSS does.
-#[must_use]
 pub fn outliers(sample: &Sample) -> Vec<Outlier> {
     let n = sample.n();
     if n < MIN_FIGURES || sample.is_constant() {

@@ -7,7 +7,6 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded source of indices and shuffles.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
@@ -26,7 +25,6 @@ impl Random {
         (wide >> 64) as usize
     }
 
-    /// A fair coin.
     pub(crate) fn coin(&mut self) -> bool {
         self.0.next_u64() >> 63 == 1
     }

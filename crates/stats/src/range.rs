@@ -31,7 +31,6 @@ impl StudentizedRange {
     ///
     /// # Panics
     /// With fewer than two, which have no range.
-    #[must_use]
     pub fn new(means: usize) -> Self {
         assert!(means >= 2, "{means} means have no range");
         let cdf = |index: usize| normal_cdf((index as f64 - ((Z_MAX + W_MAX) * PER_UNIT) as f64) / PER_UNIT as f64);
@@ -73,7 +72,6 @@ impl StudentizedRange {
     }
 
     /// P(range / s ≥ q), for an s with `freedom` > 0 degrees of freedom, which may be a fraction or infinite.
-    #[must_use]
     pub fn upper(&self, q: f64, freedom: f64) -> f64 {
         if q <= 0.0 {
             return 1.0;
@@ -107,7 +105,6 @@ impl StudentizedRange {
     ///
     /// # Panics
     /// When `alpha` is not strictly between 0 and 1.
-    #[must_use]
     pub fn critical(&self, alpha: f64, freedom: f64) -> f64 {
         assert!(0.0 < alpha && alpha < 1.0, "an alpha of {alpha} means nothing");
         // In ln q the tail is nearly straight. Illinois (Dowell & Jarratt, BIT 11, 1971) keeps the root between its ends.

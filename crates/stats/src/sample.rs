@@ -5,15 +5,12 @@ use serde::{Deserialize, Serialize};
 /// Why a list of figures is not a sample; completes "failed to make a sample: …".
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SampleError {
-    /// No figure was given.
     #[error("there is no figure in it; a cell without a completed trial has an outcome, not a sample")]
     Empty,
-    /// A figure is NaN or infinite.
     #[error("figure number {index} is {value}, which is not a finite number")]
     NotFinite {
         /// Position in run order, from 0.
         index: usize,
-        /// The figure itself.
         value: f64,
     },
 }
@@ -47,70 +44,52 @@ impl Sample {
     }
 
     /// The figures in run order.
-    #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// The figures from the smallest to the largest.
-    #[must_use]
     pub fn sorted(&self) -> &[f64] {
         &self.sorted
     }
 
     /// How many figures there are; at least 1.
-    #[must_use]
     pub fn n(&self) -> usize {
         self.values.len()
     }
 
-    /// The arithmetic mean.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         mean(&self.values)
     }
 
-    /// The middle figure, or the mean of the two middle ones.
-    #[must_use]
     pub fn median(&self) -> f64 {
         median_of_sorted(&self.sorted)
     }
 
-    /// The smallest figure.
-    #[must_use]
     pub fn min(&self) -> f64 {
         self.sorted[0]
     }
 
-    /// The largest figure.
-    #[must_use]
     pub fn max(&self) -> f64 {
         self.sorted[self.sorted.len() - 1]
     }
 
     /// The standard deviation with divisor n − 1; 0 for a single figure.
-    #[must_use]
     pub fn stddev(&self) -> f64 {
         variance(&self.values).sqrt()
     }
 
     /// The median absolute deviation from the median, unscaled
     /// (multiply by 1.4826 to compare it with a standard deviation).
-    #[must_use]
     pub fn mad(&self) -> f64 {
         let center = self.median();
         let mut deviations: Vec<f64> = self.values.iter().map(|v| (v - center).abs()).collect();
         median_in_place(&mut deviations)
     }
 
-    /// Whether every figure is the same.
-    #[must_use]
     pub fn is_constant(&self) -> bool {
         self.min() == self.max()
     }
 
-    /// The usual figures of a sample, at once.
-    #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {
             n: self.n(),
@@ -141,15 +120,10 @@ impl From<Sample> for Vec<f64> {
 /// What a table prints about a sample. All but `n` are in the metric's own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// How many figures.
     pub n: usize,
-    /// The arithmetic mean.
     pub mean: f64,
-    /// The median.
     pub median: f64,
-    /// The smallest figure.
     pub min: f64,
-    /// The largest figure.
     pub max: f64,
     /// The standard deviation with divisor n − 1; 0 when n = 1.
     pub stddev: f64,

@@ -46,7 +46,6 @@ fn spent(share: f64) -> f64 {
     ((std::f64::consts::E - 1.0) * share.clamp(0.0, 1.0)).ln_1p()
 }
 
-/// The looks at a run so far.
 #[derive(Debug, Clone)]
 pub struct Looks {
     range: StudentizedRange,
@@ -65,7 +64,6 @@ impl Looks {
     ///
     /// # Panics
     /// With fewer than two rows, which have no pair.
-    #[must_use]
     pub fn new(rows: usize) -> Self {
         let pairs = rows * (rows - 1) / 2;
         Self {
@@ -140,24 +138,19 @@ impl Looks {
     }
 }
 
-/// How far a table's question is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Answered {
     /// Pairs that are called different, or shown to differ by less than the resolution.
     pub decided: usize,
-    /// All pairs that are compared.
     pub pairs: usize,
 }
 
 impl Answered {
-    /// Whether nothing is open.
-    #[must_use]
     pub const fn all(self) -> bool {
         self.decided == self.pairs
     }
 
     /// By a comparison at the level of a look. `resolution`: differences of at most this share do not matter (0.05 is 5 %).
-    #[must_use]
     pub fn of(comparison: &Comparison, resolution: f64) -> Self {
         let pairs = || comparison.pairs.iter().filter(|pair| pair.is_compared());
         Self { decided: pairs().filter(|pair| is_decided(pair, resolution)).count(), pairs: pairs().count() }
@@ -167,7 +160,6 @@ impl Answered {
 /// A pair that is neither told apart nor shown to be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OpenPair {
-    /// Its rows.
     pub rows: (usize, usize),
     /// Half of the interval of their ratio, as a share; `None` where there is no ratio.
     pub half_width: Option<f64>,
@@ -179,7 +171,6 @@ pub struct OpenPair {
 impl OpenPair {
     /// The open pairs of a comparison at the level of a look. `resolution` as in [`Answered::of`]; `blocks` are the trials of each
     /// row.
-    #[must_use]
     pub fn of(comparison: &Comparison, resolution: f64, blocks: &[usize]) -> Vec<Self> {
         let open = comparison.pairs.iter().filter(|pair| pair.is_compared() && !is_decided(pair, resolution));
         open.map(|pair| {
@@ -213,7 +204,6 @@ fn is_decided(pair: &Pairwise, resolution: f64) -> bool {
 /// The level at which a table of `rows` rows is published at which one looked when `shares` of all were done, in ascending order, and
 /// whether the last of these was a look: figures that have come since the last look are not to be judged before the next. `ended`: there
 /// will be no further look, so that this one may spend what is left. `None` when there was no look.
-#[must_use]
 pub fn level_after(rows: usize, shares: impl IntoIterator<Item = f64>, ended: bool) -> Option<(Level, bool)> {
     let mut looks = Looks::new(rows);
     let end = ended.then_some(1.0);

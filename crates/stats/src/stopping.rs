@@ -28,17 +28,10 @@ pub const LOOKED: Level = Level { alpha: ALPHA, nominal: 1.0 - LOOK_CONFIDENCE }
 /// Why a stopping rule makes no sense; completes "failed to read the repeats: …".
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum StoppingRuleError {
-    /// No trial at all.
     #[error("min is 0; a cell needs at least one trial")]
     NoTrial,
-    /// `max` is below `min`.
     #[error("max is {max}, which is less than min, {min}")]
-    MaxBelowMin {
-        /// The fewest trials.
-        min: usize,
-        /// The most trials.
-        max: usize,
-    },
+    MaxBelowMin { min: usize, max: usize },
     /// The target is not a positive finite share.
     #[error("the interval is to reach {0}, which is not a positive share such as 0.02")]
     BadTarget(f64),
@@ -80,20 +73,15 @@ impl StoppingRule {
         Ok(Self { min: repeats, max: repeats, relative_half_width: None })
     }
 
-    /// The fewest trials.
-    #[must_use]
     pub fn min(&self) -> usize {
         self.min
     }
 
-    /// The most trials.
-    #[must_use]
     pub fn max(&self) -> usize {
         self.max
     }
 
     /// The target as a share of the mean; `None` for a fixed number.
-    #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
         self.relative_half_width
     }
@@ -103,7 +91,6 @@ impl StoppingRule {
 /// `None`: not known (fewer than two figures, or a mean of 0).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub enum Decision {
-    /// Another trial.
     Continue {
         /// How many trials this cell will have in all, by what was seen so far; from `n + 1` to
         /// `max`.
@@ -112,20 +99,13 @@ pub enum Decision {
         relative_half_width: Option<f64>,
     },
     /// The target is reached, or the fixed number is.
-    Enough {
-        /// The widest of the cell's intervals.
-        relative_half_width: Option<f64>,
-    },
+    Enough { relative_half_width: Option<f64> },
     /// `max` trials were made and the target is not reached: the report says how wide it still is.
-    Limit {
-        /// The widest of the cell's intervals.
-        relative_half_width: Option<f64>,
-    },
+    Limit { relative_half_width: Option<f64> },
 }
 
 /// Decides from the samples of one cell: one for each metric that the study shows, of which the
 /// widest counts. No sample means that no trial was completed yet.
-#[must_use]
 pub fn decide(rule: &StoppingRule, samples: &[&Sample], seed: u64) -> Decision {
     let n = samples.iter().map(|sample| sample.n()).min().unwrap_or(0);
     let relative_half_width = widest(samples.iter().map(|sample| relative_width(sample, seed)));

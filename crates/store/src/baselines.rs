@@ -8,14 +8,10 @@ use rusqlite::{OptionalExtension, params};
 /// Longest name of a baseline, in bytes: enough for a branch, a kernel and a date.
 pub const BASELINE_NAME_BYTES: usize = 200;
 
-/// A name for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
-    /// Its name.
     pub name: String,
-    /// The run's number.
     pub run: u64,
-    /// When it was given, nanoseconds since the Unix epoch.
     pub saved_unix_ns: u64,
 }
 

@@ -4,7 +4,6 @@ use crate::bundle::{BundleError, ExportError, ImportError};
 use crate::error::{OpenError, ReadError, RecordError};
 
 /// Whether an error is one of this crate, whose text completes "failed to".
-#[must_use]
 pub fn is_error(error: &(dyn std::error::Error + 'static)) -> bool {
     error.is::<OpenError>()
         || error.is::<RecordError>()
@@ -15,7 +14,6 @@ pub fn is_error(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// What the system said, where an error of this crate comes from the system.
-#[must_use]
 pub fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
     if let Some(error) = error.downcast_ref::<OpenError>() {
         return match error {

@@ -34,12 +34,10 @@ pub(crate) fn json<T: Serialize + DeserializeOwned + PartialEq>(
     }
 }
 
-/// The value of a JSON text.
 pub(crate) fn from_json<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, ReadError> {
     serde_json::from_str(text).map_err(|error| ReadError::Damaged { what, why: error.to_string() })
 }
 
-/// zstd of a JSON text.
 pub(crate) fn compress(json: &str) -> Result<Vec<u8>, RecordError> {
     zstd::encode_all(json.as_bytes(), COMPRESSION_LEVEL)
         .map_err(|error| RecordError::NotJson { what: "a load report", why: error.to_string() })
@@ -77,7 +75,6 @@ pub(crate) fn word<T: Serialize>(value: T) -> String {
     }
 }
 
-/// The enum that has this word.
 pub(crate) fn from_word<T: DeserializeOwned>(what: &'static str, word: &str) -> Result<T, ReadError> {
     serde_json::from_value(serde_json::Value::String(word.to_owned()))
         .map_err(|error| ReadError::Damaged { what, why: error.to_string() })

@@ -26,7 +26,6 @@ const LAYOUT: u8 = 4;
 /// Decoding fewer trials than this takes less time than starting a thread for them.
 const TRIALS_PER_THREAD: usize = 32;
 
-/// What is known of a trial beside its row in `trials`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Parts {
     pub(crate) steps: Vec<StepResult>,
@@ -34,7 +33,6 @@ pub(crate) struct Parts {
     pub(crate) warnings: Vec<String>,
 }
 
-/// The excerpt of a trial.
 pub(crate) fn encode(trial: &Trial) -> Vec<u8> {
     let without_load = |step: &StepResult| StepResult {
         step: step.step.clone(),

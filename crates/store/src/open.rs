@@ -114,14 +114,11 @@ impl Store {
         }
     }
 
-    /// The store's file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether other users had rights to it until it was opened.
-    #[must_use]
     pub const fn was_readable_by_others(&self) -> bool {
         self.was_readable
     }
@@ -146,7 +143,6 @@ fn take_from_others(store: &Path) -> bool {
     files.filter(|path| make_private(path).unwrap_or(false)).count() > 0
 }
 
-/// What SQLite keeps beside a store.
 fn all_beside(store: &Path) -> [PathBuf; 3] {
     ["-wal", "-shm", "-journal"].map(|suffix| beside(store, suffix))
 }
@@ -179,7 +175,6 @@ fn set_journal(connection: &Connection, wanted: &str) -> rusqlite::Result<()> {
 
 /// Whether other machines may have this file open too, as far as the kind of its filesystem tells. What is mounted by a
 /// process (FUSE) may be anything, and counts as shared.
-#[must_use]
 pub fn is_shared_between_hosts(path: &Path) -> bool {
     // A filesystem of an unknown kind is assumed to be local, as SQLite itself does.
     rustix::fs::statfs(path).is_ok_and(|filesystem| SHARED.contains(&(filesystem.f_type as u32)))

@@ -4,7 +4,6 @@ use crate::ReadError;
 use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
 
-/// What belongs to each trial, by cell and repetition.
 pub(crate) type ByTrial<T> = BTreeMap<(u32, u32), T>;
 
 pub(crate) fn rows<T>(

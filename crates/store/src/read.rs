@@ -12,22 +12,14 @@ use fstone_model::result::{Effective, Trial, TrialId};
 use rusqlite::{Connection, OptionalExtension, Row};
 use sha2::{Digest, Sha256};
 
-/// One run, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its number.
     pub id: u64,
-    /// The study's short name.
     pub study: String,
-    /// The study's title.
     pub title: String,
-    /// Whether it was a quick one.
     pub quick: bool,
-    /// The machine's name.
     pub host: String,
-    /// The machine's kernel.
     pub kernel: String,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// When it ended; `None` while it runs, or when it was killed.
     pub finished_unix_ns: Option<u64>,
@@ -37,24 +29,18 @@ pub struct RunSummary {
     pub imported_unix_ns: Option<u64>,
     /// The process that carries it out, or did last; `None` for imported runs.
     pub holder: Option<Holder>,
-    /// Trials that have finished.
     pub trials: u64,
     /// Cells times the least number of repeats.
     pub planned_minimum: u64,
-    /// What its user says about it.
     pub note: Option<Note>,
     /// How many trials ended how, most frequent first: ("completed", 14), ("refused", 1).
     pub outcomes: Vec<(String, u64)>,
 }
 
-/// A start of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
-    /// Which trial.
     pub id: TrialId,
-    /// Its place in the order.
     pub position: u32,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
 }
 
@@ -231,7 +217,6 @@ impl Store {
     }
 }
 
-/// Where the blocks of a run were run that other machines contributed.
 fn blocks(connection: &Connection, run: i64) -> Result<Vec<BlockOrigin>, ReadError> {
     let sql = "SELECT block, machine, inventory FROM blocks WHERE run = ? ORDER BY block";
     rows(connection, sql, run, |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?)))?
@@ -253,7 +238,6 @@ fn optional_unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<u6
     if row.get_ref(column)? == rusqlite::types::ValueRef::Null { Ok(None) } else { unsigned(row, column).map(Some) }
 }
 
-/// What the tables say of each trial's parts.
 fn parts(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Parts>, ReadError> {
     let mut parts = ByTrial::<Parts>::new();
     for (key, steps) in steps(connection, run, loads)? {

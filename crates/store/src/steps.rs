@@ -17,7 +17,6 @@ use std::{num::NonZero, thread};
 /// Decoding fewer reports than this takes less time than starting a thread for them.
 const REPORTS_PER_THREAD: usize = 32;
 
-/// How much of the load engine's reports is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loads {
     Whole,
@@ -29,7 +28,6 @@ pub(crate) enum Loads {
 }
 
 impl Loads {
-    /// Takes out of a report what is not asked for.
     fn shorten(self, report: &mut LoadReport) {
         if self != Self::Whole {
             report.shorten();
@@ -40,7 +38,6 @@ impl Loads {
     }
 }
 
-/// A load report as it is kept.
 struct Packed {
     cell: u32,
     repetition: u32,
@@ -49,7 +46,6 @@ struct Packed {
     report: Vec<u8>,
 }
 
-/// The steps of every trial of a run, in order.
 pub(crate) fn steps(connection: &Connection, run: i64, loads: Loads) -> Result<ByTrial<Vec<StepResult>>, ReadError> {
     let packed = match loads {
         Loads::LeftOut => Vec::new(),

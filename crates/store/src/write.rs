@@ -120,7 +120,6 @@ impl Store {
         self.record_trials(run, std::slice::from_ref(trial))
     }
 
-    /// Records several trials in one transaction.
     pub(crate) fn record_trials(&mut self, run: u64, trials: &[Trial]) -> Result<(), RecordError> {
         let encoded = trials.iter().map(|trial| EncodedTrial::new(run, trial)).collect::<Result<Vec<_>, _>>()?;
         self.write(|connection| encoded.iter().try_for_each(|trial| trial.insert(connection)))
@@ -194,7 +193,6 @@ fn is_held_by(connection: &Connection, run: u64, holder: Option<&Holder>) -> Res
     Ok(held.as_ref() == holder)
 }
 
-/// Records where a block was made.
 pub(crate) fn insert_block(connection: &Connection, run: i64, origin: &BlockOrigin) -> Result<(), RecordError> {
     let inventory = json("the inventory of a block", &origin.inventory)?;
     insert(

@@ -14,18 +14,14 @@ pub struct Across {
     pub columns: Vec<AcrossColumn>,
 }
 
-/// A column of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcrossColumn {
-    /// What stands above it.
     pub header: String,
-    /// The better direction.
     pub better: Better,
     /// The rows, but for the baselines.
     pub rows: Vec<AcrossRow>,
 }
 
-/// A row against its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AcrossRow {
     /// The row's label.
@@ -39,11 +35,9 @@ pub struct AcrossRow {
 /// A row's figure over that of its baseline, both of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// The ratio.
     pub ratio: f64,
     /// Its interval (low, high), over all pairs of the run's column; `None` where the rows were not compared.
     pub interval: Option<(f64, f64)>,
-    /// Whether the run tells the two apart.
     pub differs: bool,
     /// Whether it rests on so few trials that it has to be marked.
     pub is_rough: bool,
@@ -51,7 +45,6 @@ pub struct Ratio {
 
 impl Across {
     /// Groups runs whose rows of the same name did the same work by the same clock and executor. Machines and devices may differ.
-    #[must_use]
     pub fn of(analyses: &[&Analysis<'_>]) -> Vec<Self> {
         let alike = |a: usize, b: usize| {
             let apart = mismatches(analyses[a].dataset, analyses[b].dataset);

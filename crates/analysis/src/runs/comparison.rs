@@ -27,7 +27,6 @@ use fstone_stats::{
 };
 use std::collections::HashMap;
 
-/// What to compare, and what counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareOptions {
     /// A real difference whose estimate is at most this share of the baseline is reported, but is not a regression. 0.05 is 5 %.
@@ -46,97 +45,67 @@ impl Default for CompareOptions {
     }
 }
 
-/// Two runs, compared.
 #[derive(Debug)]
 pub struct RunComparison<'a> {
-    /// The run that differences are told against.
     pub baseline: &'a Analysis<'a>,
-    /// The other one.
     pub other: &'a Analysis<'a>,
     /// What the baseline is called: "run 3", "main (run 3)".
     pub baseline_name: String,
-    /// What the other one is called.
     pub other_name: String,
-    /// [`CompareOptions::threshold`].
     pub threshold: f64,
-    /// [`CompareOptions::required_power`].
     pub required_power: Option<f64>,
-    /// [`CompareOptions::allow_blind`].
     pub allow_blind: bool,
-    /// The columns that both have.
     pub columns: Vec<ComparedColumn>,
-    /// Rows that completed before or after, but not alike.
     pub outcomes: Vec<OutcomeChange>,
     /// Rows, and columns among those asked for, that only one of the runs has.
     pub unmatched: Vec<Unmatched>,
-    /// Other differences.
     pub changes: Vec<Change>,
 }
 
-/// A row or a column that only one of the runs has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmatched {
-    /// Whether it is a column.
     pub is_column: bool,
     /// The row's label, or the column's header.
     pub name: String,
-    /// Whether it is the baseline that has it.
     pub in_baseline: bool,
 }
 
-/// A column of both runs.
 #[derive(Debug)]
 pub struct ComparedColumn {
     /// What stands above it in the baseline.
     pub header: String,
-    /// The step's name.
     pub step: String,
-    /// The metric's name.
     pub metric: String,
-    /// The unit of its values.
     pub unit: Unit,
-    /// The better direction.
     pub better: Better,
-    /// How the values of both runs are printed.
     pub scale: Scale,
     /// One per row that both runs have, in the baseline's order.
     pub figures: Vec<ComparedFigure>,
 }
 
-/// A figure of both runs.
 #[derive(Debug)]
 pub struct ComparedFigure {
-    /// The row's label.
     pub label: String,
-    /// The row's cell in the baseline.
     pub baseline_cell: u32,
-    /// The row's cell in the other run.
     pub other_cell: u32,
-    /// The baseline's.
     pub baseline: Entry,
-    /// The other run's.
     pub other: Entry,
     /// The test and the shift; `None` when one of them has no figure.
     pub pair: Option<Pair>,
-    /// What it comes to.
     pub verdict: Verdict,
 }
 
 impl ComparedFigure {
     /// What stands for the baseline's trials beside the change; without a comparison, their median.
-    #[must_use]
     pub fn before(&self) -> Option<f64> {
         self.pair.map(|pair| pair.before).or_else(|| self.baseline.summary.map(|summary| summary.median))
     }
 
-    /// The same of the other run.
-    #[must_use]
     pub fn after(&self) -> Option<f64> {
         self.pair.map(|pair| pair.after).or_else(|| self.other.summary.map(|summary| summary.median))
     }
 }
 
-/// What a figure's comparison comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Really worse, beyond the threshold.
@@ -147,17 +116,14 @@ pub enum Verdict {
     Difference,
     /// Really different, but not beyond the threshold.
     Slight,
-    /// No difference was found.
     NotFound,
     /// There are too few trials for any difference to be found.
     TooFew,
-    /// One of the runs has no figure.
     NoFigure,
 }
 
 impl<'a> RunComparison<'a> {
     /// Compares two runs. The names are those used in text ("run 3").
-    #[must_use]
     pub fn of(baseline: (&'a Analysis<'a>, &str), other: (&'a Analysis<'a>, &str), options: &CompareOptions) -> Self {
         let ((baseline, baseline_name), (other, other_name)) = (baseline, other);
         let rows: Vec<(usize, usize)> = (0..baseline.rows.len())
@@ -200,32 +166,25 @@ impl<'a> RunComparison<'a> {
         }
     }
 
-    /// Every figure with its column.
     pub fn figures(&self) -> impl Iterator<Item = (&ComparedColumn, &ComparedFigure)> {
         self.columns.iter().flat_map(|column| column.figures.iter().map(move |figure| (column, figure)))
     }
 
-    /// How many figures have this verdict.
-    #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.figures().filter(|(_, figure)| figure.verdict == verdict).count()
     }
 
     /// Whether anything became worse beyond the threshold, or does not complete any more.
-    #[must_use]
     pub fn has_regression(&self) -> bool {
         self.count(Verdict::Regression) > 0 || self.outcomes.iter().any(|change| change.turn == Turn::Worse)
     }
 
-    /// How many figures both runs have.
-    #[must_use]
     pub fn compared(&self) -> usize {
         self.figures().filter(|(_, figure)| figure.pair.is_some()).count()
     }
 
     /// The figures in which a difference was not found and, if it is not larger than `share`, could have been missed:
     /// those with a better direction. What was found needs no power.
-    #[must_use]
     pub fn could_miss(&self, share: f64) -> Vec<(&ComparedColumn, &ComparedFigure)> {
         let could_miss = |(column, figure): &(&ComparedColumn, &ComparedFigure)| match figure.verdict {
             Verdict::NotFound | Verdict::TooFew => {
@@ -240,7 +199,6 @@ impl<'a> RunComparison<'a> {
 
     /// The figures with a better direction in which no difference was found, and one as large as the threshold would more likely have
     /// been missed than found.
-    #[must_use]
     pub fn blind(&self) -> Vec<(&ComparedColumn, &ComparedFigure)> {
         // Any difference exceeds a threshold of 0, and there is always one that is too small to be found.
         let share = if self.threshold > 0.0 { self.threshold } else { CompareOptions::default().threshold };
@@ -258,7 +216,6 @@ impl<'a> RunComparison<'a> {
     /// Whether the comparison cannot say what was asked of it: nothing was compared at all, no pair has the trials that any
     /// difference could show in, some figure is blind and that is not allowed, or a power was required and some of the baseline's
     /// figures fall short of it or have no counterpart.
-    #[must_use]
     pub fn is_undecided(&self) -> bool {
         let short = |share| !self.could_miss(share).is_empty() || self.unmatched.iter().any(|only| only.in_baseline);
         let blind = !self.allow_blind && !self.blind().is_empty();
@@ -266,13 +223,11 @@ impl<'a> RunComparison<'a> {
     }
 
     /// Whether no difference could have been found, however large: there is no pair, or every one has too few trials.
-    #[must_use]
     pub fn nothing_could_differ(&self) -> bool {
         self.count(Verdict::TooFew) == self.compared()
     }
 
     /// The fewest trials of each row in both runs with which every pair could differ; `None` when each could already.
-    #[must_use]
     pub fn trials_needed(&self) -> Option<usize> {
         (self.count(Verdict::TooFew) > 0).then(|| repeats_needed(self.compared(), ALPHA))
     }
@@ -368,7 +323,6 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
     }
 }
 
-/// How far a figure's trials scatter.
 struct Scatter {
     /// The standard deviation over both runs: of the logarithms, or as a share of the baseline's median.
     share: f64,

@@ -24,63 +24,37 @@ pub const FEWEST_RUNS: usize = 10;
 /// One figure of one row over many runs.
 #[derive(Debug)]
 pub struct History {
-    /// The study's short name.
     pub study: String,
-    /// The row's label.
     pub label: String,
-    /// The column's header.
     pub header: String,
-    /// The better direction.
     pub better: Better,
-    /// How values are printed.
     pub scale: Scale,
     /// The runs that have the figure, the oldest first.
     pub points: Vec<Point>,
-    /// Where the level changed, in the order of the points.
     pub changes: Vec<ChangePoint>,
     /// Runs that are not among the points, and why not.
     pub left_out: Vec<(u64, String)>,
 }
 
-/// One run.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// Its number.
     pub run: u64,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// The kernel.
     pub kernel: String,
-    /// Names it was given as a baseline.
     pub names: Vec<String>,
-    /// What its user says about it.
     pub note: Option<String>,
-    /// The figure: every trial, mean, median, interval.
     pub entry: Entry,
 }
 
 /// Why there is no history; completes "cannot show the history: …".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    /// No run of the study.
     #[error("there is no run of it")]
     NoRun,
-    /// The last run has no such row.
     #[error("the last run has no row {label:?}; it has {known}")]
-    NoRow {
-        /// What was asked for.
-        label: String,
-        /// The rows there are.
-        known: String,
-    },
-    /// The last run has no such column.
+    NoRow { label: String, known: String },
     #[error("the last run has no column {header:?}; it has {known}")]
-    NoColumn {
-        /// What was asked for.
-        header: String,
-        /// The columns there are.
-        known: String,
-    },
+    NoColumn { header: String, known: String },
 }
 
 impl History {
@@ -148,8 +122,6 @@ impl History {
         Ok(history)
     }
 
-    /// What there is to say, in words.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let runs = counted(self.points.len(), "run");
         let (label, header) = (&self.label, &self.header);
@@ -199,7 +171,6 @@ impl History {
     }
 
     /// Why runs were left out, each reason with its runs: "another machine: runs 1, 2 and 5".
-    #[must_use]
     pub fn left_out(&self) -> Vec<String> {
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
         for (run, why) in &self.left_out {
@@ -217,13 +188,11 @@ impl History {
 
 impl Point {
     /// The median of its trials; `None` without any.
-    #[must_use]
     pub fn median(&self) -> Option<f64> {
         self.entry.summary.map(|summary| summary.median)
     }
 }
 
-/// The figure of a run, or why it is not one of the history's.
 fn point(dataset: &Dataset, last: &Dataset, label: &str, step: &str, metric: &str) -> Result<Entry, String> {
     if let Some(mismatch) = mismatches(last, dataset).first() {
         return Err(match mismatch.setting {

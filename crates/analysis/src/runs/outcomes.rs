@@ -3,7 +3,6 @@
 use crate::{notes::Footnote, run::Analysis, text::counted};
 use fstone_model::Outcome;
 
-/// Whether a change of outcome is for the worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Trials failed, hung, crashed or were refused where none did before.
@@ -14,23 +13,18 @@ pub enum Turn {
     Unknown,
 }
 
-/// A row whose trials ended otherwise than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeChange {
-    /// The row's label.
     pub label: String,
     /// How the baseline's trials ended: "all 5 trials completed".
     pub baseline: String,
     /// How the other run's did: "2 of 5 trials failed at fsck: …".
     pub other: String,
-    /// For better or worse.
     pub turn: Turn,
 }
 
-/// How a row's trials ended.
 struct Ending {
     words: String,
-    /// Trials that were tried and did not complete.
     bad: usize,
     completed: usize,
 }

@@ -27,7 +27,6 @@ pub struct Pair {
     pub trials_for_threshold: Option<usize>,
     /// What stands for the baseline's trials: their median, or in virtual time the mean over the seeds that both runs have.
     pub before: f64,
-    /// The same of the other run.
     pub after: f64,
     /// After less before, in the metric's unit.
     pub shift: Shift,
@@ -39,7 +38,6 @@ pub struct Pair {
 
 impl Pair {
     /// Whether a difference was found: the corrected test and the interval agree on it.
-    #[must_use]
     pub fn differs(&self) -> bool {
         self.adjusted_p <= ALPHA && !self.shift.interval.contains(0.0)
     }

@@ -53,7 +53,6 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
     })
 }
 
-/// The values of a figure, each with its seed.
 fn by_seed((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(u64, f64)> {
     let row = &analysis.rows[row];
     let entry: &Entry = &row.entries[column];

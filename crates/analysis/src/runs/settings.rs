@@ -18,7 +18,6 @@ use std::time::Duration;
 /// Something that has to be alike for figures to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
-    /// The study.
     Study,
     /// What is done in rows of the same name.
     Load,
@@ -26,17 +25,12 @@ pub enum Setting {
     Clock,
     /// Host or guest: where kernels run.
     Executor,
-    /// How much memory guests have.
     Memory,
-    /// What filesystems are made on.
     Device,
-    /// The machine.
     Machine,
 }
 
 impl Setting {
-    /// The word for it on the command line.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Study => "study",
@@ -49,8 +43,6 @@ impl Setting {
         }
     }
 
-    /// Why figures across a difference in it mean something else.
-    #[must_use]
     pub const fn why(self) -> &'static str {
         match self {
             Self::Study => "two studies answer different questions",
@@ -64,14 +56,10 @@ impl Setting {
     }
 }
 
-/// Something that has to be alike and is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What.
     pub setting: Setting,
-    /// How it was in the baseline.
     pub baseline: String,
-    /// How it was in the other run.
     pub other: String,
 }
 
@@ -86,11 +74,8 @@ impl std::fmt::Display for Mismatch {
 /// Something else that was different: possibly what the comparison is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What ("kernel").
     pub what: String,
-    /// How it was in the baseline.
     pub baseline: String,
-    /// How it was in the other run.
     pub other: String,
 }
 
@@ -98,7 +83,6 @@ pub struct Change {
 const RAW_READ_SLACK: f64 = 0.2;
 
 /// What must be the same for a meaningful comparison but is not; at most one of each kind.
-#[must_use]
 pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     let (a, b) = (&baseline.run, &other.run);
     let mut found = Vec::new();
@@ -150,8 +134,6 @@ pub fn mismatches(baseline: &Dataset, other: &Dataset) -> Vec<Mismatch> {
     found
 }
 
-/// What was different between two runs but does not rule out a comparison.
-#[must_use]
 pub fn changes(baseline: &Dataset, other: &Dataset) -> Vec<Change> {
     let (a, b) = (&baseline.run.inventory, &other.run.inventory);
     let mut found = Vec::new();
@@ -230,7 +212,6 @@ fn work(cell: &Cell) -> Vec<(String, StepAction)> {
         .collect()
 }
 
-/// What differs in the work of two cells, in a few words.
 fn told_work(a: &Cell, b: &Cell) -> (String, String) {
     let names = |cell: &Cell| cell.steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>();
     if names(a) != names(b) {

@@ -15,8 +15,6 @@ use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 /// More regressions than this are only counted; the table has them all.
 const MAX_TOLD: usize = 4;
 
-/// Below every comparison: what its figures are, and what it cannot tell.
-#[must_use]
 pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
     if is_seed_by_seed(comparison.figures().map(|(_, figure)| figure)) { EXACT_CAVEAT } else { CAVEAT }
 }
@@ -26,7 +24,6 @@ fn is_seed_by_seed<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) ->
 }
 
 /// What stands beside the changes of these figures: an interval of confidence, or, in virtual time, all that the seeds showed.
-#[must_use]
 pub fn interval_name<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> String {
     if is_seed_by_seed(figures) { "range over seeds".to_owned() } else { format!("{CONFIDENCE_TEXT} interval") }
 }
@@ -39,8 +36,6 @@ const CAVEAT: &str = "Before and after are medians of trials, and changes are be
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
 impl Verdict {
-    /// The word in a table.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Regression => "regression",
@@ -55,14 +50,10 @@ impl Verdict {
 }
 
 impl RunComparison<'_> {
-    /// The answer in words: how many regressions and improvements there are, and which.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         sentences(self)
     }
 
-    /// What their users say about the runs, a line each.
-    #[must_use]
     pub fn note_lines(&self) -> Vec<String> {
         let runs = [("Before", &self.baseline_name, self.baseline), ("After", &self.other_name, self.other)];
         let told = runs.into_iter().filter_map(|(when, name, analysis)| {
@@ -72,22 +63,16 @@ impl RunComparison<'_> {
         told.collect()
     }
 
-    /// The rows that ended otherwise than before, a line each.
-    #[must_use]
     pub fn outcome_lines(&self) -> Vec<String> {
         let told = self.outcomes.iter();
         told.map(|change| format!("{}: {}; before: {}", change.label, change.other, change.baseline)).collect()
     }
 
-    /// Other differences, a line each.
-    #[must_use]
     pub fn change_lines(&self) -> Vec<String> {
         let told = self.changes.iter();
         told.map(|change| format!("{}: {} → {}", change.what, change.baseline, change.other)).collect()
     }
 
-    /// What only one of the runs has, a line each.
-    #[must_use]
     pub fn unmatched_lines(&self) -> Vec<String> {
         let told = self.unmatched.iter();
         told.map(|only| {
@@ -99,14 +84,12 @@ impl RunComparison<'_> {
 }
 
 /// "5 %", "2.5 %".
-#[must_use]
 pub fn percent(share: f64) -> String {
     let text = grouped(share * 100.0, 2);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// The estimate of a change with its interval: ("−7.1 %", "−9.0 to −5.2").
-#[must_use]
 pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
     let signed = |value: f64, text: String| if value > 0.0 { format!("+{text}") } else { text };
     if let Some(relative) = pair.relative {
@@ -130,7 +113,6 @@ fn decimals(shift: Shift) -> usize {
 }
 
 /// "9,012 → 8,281/s, 6–9 % lower (p = 0.004)", for a sentence.
-#[must_use]
 pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     let Some(pair) = figure.pair else { return "no figure".to_owned() };
     let told = match pair.relative {
@@ -157,7 +139,6 @@ fn from_to(column: &ComparedColumn, pair: &Pair) -> String {
 }
 
 /// The p-value of a pair for a table; "exact" where nothing is left to chance.
-#[must_use]
 pub fn probability(pair: &Pair) -> String {
     if pair.seeds.is_some() { "exact".to_owned() } else { p_value(pair.adjusted_p) }
 }

@@ -7,7 +7,6 @@ use crate::{
 };
 
 impl Teller<'_> {
-    /// What did not complete; one sentence.
     pub(super) fn gaps(&self) -> Option<String> {
         let analysis = self.analysis;
         let empty: Vec<usize> = (0..analysis.rows.len()).filter(|row| analysis.rows[*row].word.is_some()).collect();

@@ -23,25 +23,21 @@ use teller::{Rank, Sentence, Teller};
 /// The longest answer, unless all of it is asked for.
 pub const MOST_WORDS: usize = 90;
 
-/// How much of the answer is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Length {
     /// What matters most, in at most [`MOST_WORDS`] words.
     #[default]
     Short,
-    /// Everything.
     Long,
 }
 
 impl Analysis<'_> {
     /// [`Analysis::answer`] in short.
-    #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         self.answer(Length::Short)
     }
 
     /// The answer, worded only as strongly as the statistics allow.
-    #[must_use]
     pub fn answer(&self, length: Length) -> Vec<String> {
         let mut sentences = self.all_sentences();
         if length == Length::Short {

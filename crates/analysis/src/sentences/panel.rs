@@ -190,7 +190,6 @@ impl Teller<'_> {
         format!("{first}{}.", second.unwrap_or_default())
     }
 
-    /// Every other row against the baseline.
     fn against_baseline(&self, panel: &PanelComparison) -> Option<String> {
         let baseline = self.analysis.baseline_of(0).filter(|row| panel.rows.contains(row))?;
         let told = |row: &usize| {
@@ -263,7 +262,6 @@ impl Teller<'_> {
 /// More effects of an option than these are in the table.
 const MAX_EFFECTS: usize = 5;
 
-/// What mkfs and mount are given, option by option.
 fn options(filesystem: &FilesystemSpec) -> Vec<String> {
     let mount = filesystem.mount.split(',').filter(|option| !option.is_empty()).map(str::to_owned);
     mount.chain(mkfs_options(&filesystem.mkfs)).collect()

@@ -68,7 +68,6 @@ impl Teller<'_> {
         }
     }
 
-    /// The panels in which there is something to compare.
     fn compared(&self) -> Vec<(usize, &PanelComparison)> {
         let panels = 0..self.analysis.structure.panels.len();
         panels.filter_map(|index| Some((index, self.panel(index)?))).collect()
@@ -81,7 +80,6 @@ impl Teller<'_> {
         })
     }
 
-    /// Who leads where, in a sentence.
     fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
             let leaders = self.leaders(compared, &|panel| Some(self.name(panel.together()[0])));
@@ -198,7 +196,6 @@ impl Teller<'_> {
         }
     }
 
-    /// Each level of the subject against the baseline's, over all panels.
     fn against_in_panels(&self, compared: &[(usize, &PanelComparison)]) -> Option<String> {
         let structure = &self.analysis.structure;
         let subject = structure.subject?;

@@ -18,7 +18,6 @@ pub(super) enum Rank {
     Detail,
 }
 
-/// A sentence of the answer.
 pub(super) struct Sentence(pub(super) Rank, pub(super) String);
 
 /// Writes the sentences about one column.
@@ -32,7 +31,6 @@ impl<'a> Teller<'a> {
         &self.analysis.columns[self.column].header
     }
 
-    /// The better end of the column.
     pub(super) fn best_word(&self) -> &'static str {
         if self.analysis.columns[self.column].better == Better::Lower { "lowest" } else { "highest" }
     }

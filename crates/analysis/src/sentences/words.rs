@@ -16,7 +16,6 @@ pub(super) fn quoted(name: &str) -> String {
 const DOUBLE: f64 = 1.0;
 
 /// "6–9 % higher", "31–35 % lower", "2.1–2.4 times as high".
-#[must_use]
 pub fn amount(shift: Shift) -> String {
     if shift.estimate >= DOUBLE {
         return format!("{} times as high", multiple(shift));
@@ -78,7 +77,6 @@ fn decimals(width: f64) -> usize {
 }
 
 /// A mean and its interval in words, for titles and screen readers.
-#[must_use]
 pub fn in_words(scale: &Scale, entry: &Entry) -> String {
     let Some(mean) = entry.mean() else { return "no figure".to_owned() };
     let trials = counted(entry.values.len(), "trial");

@@ -40,7 +40,6 @@ pub(crate) enum KernelAction {
 /// A value of `--kernel`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NamedKernel {
-    /// An existing kernel.
     There(KernelSpec),
     /// One to be built from these sources before the study begins.
     Tree(String),
@@ -57,7 +56,6 @@ impl NamedKernel {
         }
     }
 
-    /// As it is written after `--kernel`.
     pub(crate) fn written(&self) -> String {
         match self {
             Self::There(kernel) => kernel.written(),

@@ -6,7 +6,6 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-/// A time that ranks can keep.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     if time < LEAST_PATIENCE {

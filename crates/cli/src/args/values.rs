@@ -31,7 +31,6 @@ pub(super) fn parse_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("it must be a whole number, from 0 to {}", u64::MAX))
 }
 
-/// The number of a run.
 pub(super) fn parse_run(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "it must be the number of a run, as `fstone list runs` lists them".into())
 }

@@ -6,7 +6,6 @@ use fstone_model::units::{self, format_bytes};
 use fstone_sandbox::vhost::Speed;
 use std::{path::Path, time::Duration};
 
-/// Words as they are put together.
 struct Words(Vec<String>);
 
 impl Words {
@@ -31,7 +30,6 @@ fn path(path: &Path) -> String {
 }
 
 impl Global {
-    /// Where everything is, as far as it was named.
     pub(crate) fn words(&self) -> Vec<String> {
         let Self { store, work_directory, kernels, color: _ } = self;
         let mut words = Words(Vec::new());

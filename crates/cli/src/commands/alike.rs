@@ -59,10 +59,8 @@ pub(super) fn differences(there: &Plan, here: &Plan) -> Vec<String> {
     told
 }
 
-/// A part of a cell, and whether two cells have the same one.
 type Part = (&'static str, fn(&Cell, &Cell) -> bool);
 
-/// What is compared row by row.
 const PARTS: [Part; 3] = [
     ("other mkfs or mount options", |a, b| {
         // Where a tree lies on the host does not count.
@@ -76,7 +74,6 @@ const PARTS: [Part; 3] = [
     ("other steps", |a, b| a.steps == b.steps),
 ];
 
-/// What there is of something in a plan, each once.
 fn each(plan: &Plan, part: impl Fn(&Cell) -> String) -> String {
     let mut found: Vec<String> = Vec::new();
     for cell in &plan.cells {

@@ -29,7 +29,6 @@ const SHARE: u32 = 20;
 /// How long to wait before a failed last write is tried again.
 const RETRIES: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
 
-/// How the names of such files end.
 pub(super) const SUFFIX: &str = ".begun";
 
 /// As much of a machine's name is in names of files, which have 255 bytes. Of two that begin alike the inside tells which it is.
@@ -44,7 +43,6 @@ fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
-/// The trials of the blocks that a machine makes.
 pub(super) struct Begun<'a> {
     run: &'a Run,
     directory: &'a Path,
@@ -115,7 +113,6 @@ impl<'a> Begun<'a> {
         }
     }
 
-    /// How the names of a block's files begin, whichever machine began it.
     fn begin(&self, block: u32) -> String {
         format!("block-{}-of-{}-on-", block + 1, file_name(self.run))
     }
@@ -125,7 +122,6 @@ impl<'a> Begun<'a> {
         self.directory.join(format!("{}{machine}{SUFFIX}", self.begin(block)))
     }
 
-    /// What all machines began of a block, in this directory.
     fn parts(&self, block: u32) -> Vec<PathBuf> {
         let begin = self.begin(block);
         let entries = fs::read_dir(self.directory).into_iter().flatten().flatten();
@@ -133,7 +129,6 @@ impl<'a> Begun<'a> {
         entries.filter(|entry| entry.file_name().to_str().is_some_and(is_part)).map(|entry| entry.path()).collect()
     }
 
-    /// All trials there are.
     pub(super) fn trials(&self) -> &[Trial] {
         &self.trials
     }

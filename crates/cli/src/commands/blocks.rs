@@ -31,7 +31,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What Slurm calls the node that a task runs on.
 const NODE: &str = "SLURMD_NODENAME";
 
 pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandResult {
@@ -133,7 +132,6 @@ fn refuse_existing(context: &Context, arguments: &BlocksArguments, run: &Run) ->
     Err(Failure::new(Exit::BadInput, words))
 }
 
-/// The wanted blocks without those that are there.
 fn rest(wanted: &[u32], there: &[u32]) -> Vec<u32> {
     wanted.iter().filter(|block| !there.contains(block)).copied().collect()
 }
@@ -164,7 +162,6 @@ fn beside(output: &Path, blocks: &str) -> PathBuf {
     numbers.map(named).find(|path| path.symlink_metadata().is_err()).unwrap_or_else(|| output.to_owned())
 }
 
-/// The name of this node, where a cluster has given it one.
 fn node() -> Option<String> {
     std::env::var(NODE).ok().filter(|name| !name.is_empty())
 }
@@ -225,7 +222,6 @@ fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failu
     })
 }
 
-/// The run with the whole blocks among these trials, and no others.
 fn whole(run: Run, trials: Vec<Trial>, machine: &str, inventory: &fstone_model::Inventory) -> Result<Dataset, Failure> {
     let mut made = Dataset { run, trials };
     let broken: HashSet<u32> = incomplete(&made)?.into_iter().map(|(block, _)| block).collect();

@@ -79,7 +79,6 @@ pub(crate) fn import(context: &Context, arguments: &ImportArguments) -> CommandR
     Ok(Exit::Success)
 }
 
-/// Merges blocks into a run that is here.
 fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandResult {
     let mut store = open_for_writing(context)?;
     let runs = store.runs().or_exit(Exit::LabFailed)?;
@@ -108,7 +107,6 @@ fn import_blocks(context: &Context, run: u64, staged: &[MergePart]) -> CommandRe
     Ok(Exit::Success)
 }
 
-/// The store, which has to be there.
 fn open_for_writing(context: &Context) -> Result<Store, Failure> {
     drop(open(context)?);
     context.open_store()
@@ -191,10 +189,8 @@ pub(crate) fn verify(context: &Context, arguments: &VerifyArguments) -> CommandR
     Ok(if verified.wrong.is_empty() { Exit::Success } else { Exit::Regression })
 }
 
-/// Findings beyond this many are counted.
 const MAX_TOLD: usize = 20;
 
-/// What working everything out again came to.
 #[derive(Default)]
 struct Verified {
     /// Figures that follow from a load report.

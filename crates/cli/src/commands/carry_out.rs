@@ -68,7 +68,6 @@ fn refuse_ranks(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// The lab's default settings, with these guests.
 pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabOptions, Failure> {
     context.check_named_work_directory()?;
     // With sudo, what is above the work directory belongs to the caller; the work directory itself is root's.
@@ -123,23 +122,18 @@ pub(super) fn join(
     }
 }
 
-/// A run, new or resumed, that is ready to be carried out.
 pub(super) struct Work<'a> {
     pub(super) context: &'a Context,
     pub(super) arguments: &'a RunArguments,
     pub(super) options: &'a LabOptions,
     pub(super) cancel: &'a AtomicBool,
-    /// The run's identity.
     pub(super) identity: &'a str,
 }
 
-/// What a run came to.
 pub(super) struct Done {
     /// Its number; `None` when nothing was recorded.
     pub(super) run: Option<u64>,
-    /// The status of the trials.
     pub(super) work: Exit,
-    /// The status of the report's page.
     pub(super) page: Exit,
 }
 
@@ -150,17 +144,14 @@ impl Done {
     }
 }
 
-/// How a run was carried out.
 pub(super) struct Carried {
     /// Its number; `None` when it did not come to its first trial.
     run: Option<u64>,
-    /// Whether nothing is left behind.
     all_undone: bool,
     end: Result<RunEnd, Failure>,
 }
 
 impl Work<'_> {
-    /// Carries out what a plan still lacks.
     pub(super) fn carry_out(
         &self,
         plan: &Plan,
@@ -194,7 +185,6 @@ impl Work<'_> {
         Carried { run: recorder.run(), all_undone: left_behind.is_empty(), end: end.or_exit(Exit::LabFailed) }
     }
 
-    /// Records how a run ended, and shows it.
     pub(super) fn conclude(&self, store: &mut Store, carried: Carried) -> Result<Done, Failure> {
         let end = carried.end?;
         let Some(id) = carried.run else {
@@ -290,7 +280,6 @@ pub(super) fn take_inventory(context: &Context, arguments: &RunArguments, plan: 
     Ok(inventory)
 }
 
-/// Prints the table and writes the page, and the index of all pages beside it.
 pub(super) fn show(
     context: &Context,
     arguments: &RunArguments,

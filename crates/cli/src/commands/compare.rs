@@ -89,7 +89,6 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
     })
 }
 
-/// A run and what it is called.
 pub(crate) struct Named {
     pub(crate) dataset: Dataset,
     pub(crate) name: String,

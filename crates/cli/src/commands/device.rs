@@ -15,7 +15,6 @@ use std::{fmt::Write, path::Path};
 /// The streams of the curves are some 1.3 GB long.
 const SMALLEST: u64 = 4 << 30;
 
-/// Columns of the longest bar.
 const BAR: f64 = 40.0;
 
 pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult {
@@ -64,7 +63,6 @@ pub(crate) fn find(name: &str) -> anyhow::Result<Model> {
     Ok(Model::find(name)?)
 }
 
-/// What a drive of the model does when it is asked.
 fn plots(model: &Model, size: u64) -> String {
     let mebibytes = |rate: f64| rate / f64::from(1 << 20);
     let mut text = format!("A drive of {}, asked in virtual time:\n", format_bytes(size));
@@ -96,7 +94,6 @@ fn plots(model: &Model, size: u64) -> String {
     text
 }
 
-/// Bars beside their labels and values.
 fn plot(title: &str, points: &[(String, f64)]) -> String {
     let most = points.iter().map(|(_, value)| *value).fold(f64::MIN_POSITIVE, f64::max);
     let mut text = format!("{title}\n");

@@ -130,7 +130,6 @@ fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When) 
     }
 }
 
-/// When the load was over that began at this moment, and how long it took.
 fn when(begun: Instant, report: &LoadReport) -> When {
     let zoned = jiff::Zoned::now();
     let elapsed_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);

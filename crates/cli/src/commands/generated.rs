@@ -11,20 +11,17 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use std::{fs, io, path::Path};
 
-/// The study file's JSON schema.
 pub(crate) fn schema() -> CommandResult {
     let schema = serde_json::to_string_pretty(&fstone_formats::study::schema()).or_exit(Exit::LabFailed)?;
     terminal::print_document(&(schema + "\n"));
     Ok(Exit::Success)
 }
 
-/// The keys of a file format.
 pub(crate) fn keys(text: &str) -> CommandResult {
     terminal::print_document(text);
     Ok(Exit::Success)
 }
 
-/// Completions for a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> CommandResult {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "fstone", &mut text);
@@ -32,7 +29,6 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> CommandResult {
     Ok(Exit::Success)
 }
 
-/// The manual: the page of the program itself, or all pages into a directory.
 pub(crate) fn manual(directory: Option<&Path>) -> CommandResult {
     let command = Arguments::command();
     let Some(directory) = directory else {

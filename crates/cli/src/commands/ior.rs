@@ -46,12 +46,10 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
     })
 }
 
-/// The files that this rank removes, and the tables.
 struct Course {
     command_line: String,
     ior: Ior,
     plan: Plan,
-    /// Set by rank 0 in `prepare`.
     place: OnceLock<Place>,
 }
 

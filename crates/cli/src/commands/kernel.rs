@@ -53,7 +53,6 @@ pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Resu
     built.with_context(|| format!("failed to build a kernel from {source}")).or_exit(Exit::CannotHere)
 }
 
-/// Makes the directory of kernels. With `sudo`, this process continues as the caller.
 fn own_directory(context: &Context) -> Result<(), Failure> {
     context.check_named_kernels()?;
     caller::go_on_as(&context.kernels)?;
@@ -105,7 +104,6 @@ impl Told {
         }
     }
 
-    /// A line that stays.
     fn say(&self, words: &str) {
         match &self.bar {
             Some(bar) => bar.above(words),

@@ -83,7 +83,6 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     }
 }
 
-/// This process is one of many, which run one load.
 #[cfg(feature = "mpi")]
 fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
     if arguments.device.is_some() || arguments.verify {
@@ -104,7 +103,6 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
     })
 }
 
-/// This process is one of the ranks that carry out a step of a study.
 #[cfg(feature = "mpi")]
 fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
     let task = read_text(&arguments.spec).map_err(anyhow::Error::from);
@@ -163,7 +161,6 @@ fn told(found: &Verification) -> bool {
     found.is_clean()
 }
 
-/// A load that has ended, by itself or because somebody interrupted it.
 pub(crate) struct EndedLoad {
     pub(crate) report: LoadReport,
     interrupted: bool,
@@ -236,7 +233,6 @@ fn observed(
     EndedLoad::of(result)
 }
 
-/// A load that could not be run.
 pub(crate) fn failure(error: LoadError) -> Failure {
     let exit = match error {
         LoadError::Interrupted(_) => Exit::Interrupted,

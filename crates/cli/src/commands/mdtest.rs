@@ -61,7 +61,6 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
     })
 }
 
-/// The directory of `-d`.
 fn directory_of(mdtest: &Mdtest) -> &Path {
     Path::new(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY))
 }
@@ -120,7 +119,6 @@ fn now() -> String {
     when::iso(now_unix_ns())
 }
 
-/// The trees that this rank makes and removes, and the table.
 struct Course {
     command_line: String,
     mdtest: Mdtest,
@@ -161,7 +159,6 @@ impl Course {
         all
     }
 
-    /// Removes the directories of the iterations, which hold the trees of all ranks.
     fn remove_test_directories(&self, directory: &Path) -> Result<(), String> {
         let mut all = Ok(());
         for iteration in 0..self.mdtest.iterations {

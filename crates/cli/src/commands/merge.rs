@@ -101,7 +101,6 @@ pub(super) fn finish_if_complete(store: &mut Store, run: u64) -> Result<Vec<u32>
     Ok(lacking)
 }
 
-/// The blocks of which a run lacks trials, as far as can be said now.
 pub(super) fn to_come(dataset: &Dataset) -> Result<Vec<u32>, Failure> {
     Ok(Schedule::new(&dataset.run.plan, &dataset.trials).or_exit(Exit::LabFailed)?.blocks_to_come())
 }

@@ -62,10 +62,8 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// What every command has.
 pub(crate) struct Context {
     pub(crate) store: PathBuf,
-    /// Whether the user said where it is.
     store_is_named: bool,
     pub(crate) work_directory: PathBuf,
     work_directory_is_named: bool,
@@ -103,7 +101,6 @@ impl Context {
         }
     }
 
-    /// The command line that gives a run with these options, here.
     pub(crate) fn command_line(&self, arguments: &RunArguments) -> Vec<String> {
         let program = std::env::args_os().next().unwrap_or_else(|| "fstone".into());
         let mut words = vec![program.to_string_lossy().into_owned()];
@@ -112,14 +109,12 @@ impl Context {
         words
     }
 
-    /// A command with the same store and directories, as it is typed.
     pub(crate) fn typed(&self, command: &[String]) -> String {
         let program = std::iter::once("fstone".to_owned());
         let words: Vec<String> = program.chain(self.named.iter().cloned()).chain(command.iter().cloned()).collect();
         fstone_lab::command::typed(&words)
     }
 
-    /// Whether standard output gets colour.
     pub(crate) fn colored(&self) -> bool {
         terminal::colored(self.color)
     }
@@ -151,7 +146,6 @@ impl Context {
         if self.store_is_named { paths::require_directory_of(&self.store, " with --store") } else { Ok(()) }
     }
 
-    /// Refuses a work directory that the user named in a directory that is not there.
     pub(crate) fn check_named_work_directory(&self) -> Result<(), Failure> {
         if !self.work_directory_is_named {
             return Ok(());
@@ -159,7 +153,6 @@ impl Context {
         paths::require_directory_of(&self.work_directory, " with --work-directory")
     }
 
-    /// Refuses a directory of kernels that the user named in a directory that is not there.
     pub(crate) fn check_named_kernels(&self) -> Result<(), Failure> {
         if self.kernels_are_named { paths::require_directory_of(&self.kernels, " with --kernels") } else { Ok(()) }
     }
@@ -185,16 +178,12 @@ pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::cancel().context("cannot handle signals").or_exit(Exit::LabFailed)
 }
 
-/// Whether a run has ended, and what is known about the process that is or was working on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunState<'a> {
-    /// It has all its trials.
     Finished,
-    /// This process is at work on it.
     InProgress(&'a Holder),
     /// This one may be, where it cannot be seen from here.
     Elsewhere(&'a Holder),
-    /// Nobody is at work on it.
     Unfinished,
 }
 
@@ -208,7 +197,6 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// For lists.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -233,12 +221,10 @@ pub(crate) fn repeats(repeats: Repeats) -> String {
     if repeats.min == repeats.max { repeats.min.to_string() } else { format!("{} to {}", repeats.min, repeats.max) }
 }
 
-/// Nanoseconds since the Unix epoch.
 pub(crate) fn now_unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// A seed nobody chose.
 pub(crate) fn fresh_seed() -> u64 {
     // Kept below 2^48 so that it can be read, typed and stored by any tool without loss.
     let mut bytes = [0; 8];

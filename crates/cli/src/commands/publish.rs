@@ -30,7 +30,6 @@ use std::{
 /// The file that lists which files of a directory `fstone publish` made.
 const MARK: &str = ".fstone-publish";
 
-/// How it begins.
 const MARKED: &str = "Made by fstone publish, which replaces and removes these files:";
 
 pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> CommandResult {
@@ -86,7 +85,6 @@ fn each_once(context: &Context, places: Vec<Place>) -> Result<(Vec<Place>, Vec<D
     Ok((kept, runs))
 }
 
-/// What is shown beyond the list.
 pub(crate) fn show(show: &[Shows]) -> Show {
     let kind = |shows: &Shows| match shows {
         Shows::Hosts => Kind::Hosts,
@@ -100,7 +98,6 @@ pub(crate) fn show(show: &[Shows]) -> Show {
     Show { kinds: show.iter().map(kind).collect(), is_ours: studies::is_ours }
 }
 
-/// What was left out, in words.
 pub(crate) fn left_out(show: &[Shows]) -> String {
     let words = |shows: &Shows| match shows {
         Shows::Hosts => "names of machines",
@@ -115,7 +112,6 @@ pub(crate) fn left_out(show: &[Shows]) -> String {
     if out.is_empty() { "Nothing was left out".to_owned() } else { format!("Left out: {}", listing(&out)) }
 }
 
-/// A directory of pages.
 struct Site<'a> {
     directory: &'a Path,
     /// The files in it that `fstone publish` made.
@@ -186,7 +182,6 @@ impl<'a> Site<'a> {
         Err(Failure::new(Exit::CannotHere, words))
     }
 
-    /// Refuses if a file of somebody else has the name of a page.
     fn refuse_foreign(&self, names: &BTreeSet<&str>) -> Result<(), Failure> {
         for name in names {
             let Ok(found) = self.path(name).symlink_metadata() else { continue };
@@ -201,7 +196,6 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Lists which files here are pages; before they are written, and again when the others are gone.
     fn mark<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let names: BTreeSet<&str> = names.collect();
         let lines = names.into_iter().fold(format!("{MARKED}\n"), |lines, name| format!("{lines}{name}\n"));

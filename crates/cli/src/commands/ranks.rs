@@ -26,10 +26,8 @@ use std::{
     time::Duration,
 };
 
-/// How many of the paths that are left behind are named.
 const LEFT_NAMED: usize = 3;
 
-/// What all ranks have from the command line.
 pub(crate) struct Load {
     pub(crate) workload: Workload,
     /// Where to work: rank r in the one at r modulo their number.
@@ -37,28 +35,22 @@ pub(crate) struct Load {
     pub(crate) seed: u64,
     pub(crate) ownership: Ownership,
     pub(crate) told: Told,
-    /// The directory for files about all ranks.
     pub(crate) results: Option<PathBuf>,
     pub(crate) silence: Duration,
     pub(crate) stillness: Duration,
-    /// Whether rank 0 measures the engine's own cost.
     pub(crate) measure_null: bool,
     /// How many ranks the launcher was asked for.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI there is one"))]
     pub(crate) expected: Option<u32>,
 }
 
-/// How rank 0 reports the result, besides its files.
 #[derive(Clone)]
 #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins with one rank get here"))]
 pub(crate) enum Told {
-    /// As a page of text.
     Summary,
-    /// As JSON.
     Json,
     /// As news through this pipe while the load runs.
     News(PathBuf),
-    /// As the command prints it.
     Course(Arc<dyn Course>),
 }
 
@@ -98,7 +90,6 @@ pub(crate) trait Course: Send + Sync {
     }
     /// What the load was to remove at its end; some of it may never have been made.
     fn left(&self, report: &RanksReport) -> Vec<PathBuf>;
-    /// Whether rank 0 shows live figures.
     fn live(&self) -> bool;
     /// More files for the directory of results: name and content.
     fn beside(&self, _report: &RanksReport) -> Vec<(&'static str, String)> {
@@ -106,7 +97,6 @@ pub(crate) trait Course: Send + Sync {
     }
 }
 
-/// A load that a rank has run.
 pub(crate) struct Ran<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) directory: &'a Path,
@@ -273,7 +263,6 @@ fn carry_out(
     Ok(Loaded { report, unfinished })
 }
 
-/// The engine's progress, for people and as a sign of life.
 struct Ranked<'a> {
     live: LiveLoad,
     news: Option<News>,
@@ -281,7 +270,6 @@ struct Ranked<'a> {
     course: Option<&'a dyn Course>,
 }
 
-/// A pipe that may have a reader.
 struct News(File);
 
 impl News {
@@ -333,7 +321,6 @@ impl Observer for Ranked<'_> {
     }
 }
 
-/// What rank 0 does with the result.
 struct Results {
     directory: Option<PathBuf>,
     shown: Told,
@@ -382,7 +369,6 @@ pub(super) fn any_lost(report: &RanksReport) -> bool {
     report.ranked.per_rank.iter().any(|rank| rank.outcome.is_lost())
 }
 
-/// Whether nothing but a signal ended the load.
 fn only_interrupted(report: &RanksReport) -> bool {
     report.ranked.per_rank.iter().all(|rank| match rank.outcome {
         RankOutcome::Completed | RankOutcome::EndedEarly | RankOutcome::Interrupted { .. } => true,

@@ -58,14 +58,12 @@ fn reaches(plan: &Plan) -> Vec<String> {
     found
 }
 
-/// The same for a person, when there is something.
 pub(super) fn listed(plan: &Plan) -> Option<String> {
     let reaches: Vec<String> = reaches(plan).iter().map(|one| format!("  {}", text::line(one))).collect();
     (!reaches.is_empty())
         .then(|| format!("the bundle's study runs programs or reads files of this machine:\n{}", reaches.join("\n")))
 }
 
-/// The devices and directories that a plan names itself, each once.
 pub(super) fn named_places(plan: &Plan) -> Vec<&str> {
     let named = plan.cells.iter().filter_map(|cell| match &cell.device {
         DeviceSpec::Block { path }

@@ -83,7 +83,6 @@ fn find(context: &Context, arguments: &ReportArguments) -> Result<Dataset, Failu
     dataset.or_exit(Exit::LabFailed)
 }
 
-/// Where pages go that nobody wants elsewhere.
 pub(crate) fn usual_directory(context: &Context) -> PathBuf {
     context.store.parent().unwrap_or(Path::new(".")).join("reports")
 }
@@ -98,7 +97,6 @@ pub(crate) fn page_name(study: &str, run: u64, identity: &str) -> String {
     format!("{}{}", study.chars().map(plain).collect::<String>(), page_ending(run, identity))
 }
 
-/// How the name of a run's page ends, which is the same in the page as in an address.
 fn page_ending(run: u64, identity: &str) -> String {
     let identity: String = identity.chars().filter(char::is_ascii_alphanumeric).take(IDENTITY_CHARACTERS).collect();
     format!("-{run}-{identity}.html")
@@ -133,7 +131,6 @@ pub(crate) fn write_index(store: &Store, directory: &Path, deleted: &[RunSummary
     documents::write(&index, fstone_report::html::index(&entries))
 }
 
-/// Whether a file is a run's page that fstone wrote.
 pub(crate) fn is_page(path: &Path) -> bool {
     let head = fstone_files::regular(path).ok().flatten().and_then(|path| {
         let mut head = Vec::new();

@@ -18,7 +18,6 @@ use crate::{
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
 
-/// Goes on with an unfinished run of a study.
 pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
     let cancel = cancel_on_signals()?;
     let mut store = context.open_store()?;

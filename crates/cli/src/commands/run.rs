@@ -165,7 +165,6 @@ fn one_after_the_other(ends: impl Iterator<Item = CommandResult>, tell: impl Fn(
     failed.unwrap_or(exit)
 }
 
-/// Refuses an unusable store or directory for reports before anything is done.
 pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Result<(), Failure> {
     context.check_named_store()?;
     context.check_named_work_directory()?;
@@ -178,10 +177,8 @@ pub(super) fn check_places(context: &Context, arguments: &RunArguments) -> Resul
     Ok(())
 }
 
-/// One of the runs that a command line comes to.
 struct Part {
     arguments: RunArguments,
-    /// The command line that gives this run alone.
     command: Vec<String>,
 }
 
@@ -211,7 +208,6 @@ impl Part {
     }
 }
 
-/// What the user typed.
 pub(super) fn own_command() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
@@ -230,7 +226,6 @@ impl Agenda {
         Self { expected, expected_until_now: Duration::ZERO, started: Instant::now() }
     }
 
-    /// What to expect of the next study and of those after it.
     fn next_study(&self) -> Expected {
         self.expected_after(self.started.elapsed())
     }
@@ -251,7 +246,6 @@ impl Agenda {
     }
 }
 
-/// The plan of a study as this command line changes it.
 pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -> Result<Plan, Failure> {
     let device = arguments.device.as_deref().map(str::parse::<DeviceChoice>).transpose();
     let device = device.map_err(|words| Failure::new(Exit::BadInput, format!("--device: {words}")))?;
@@ -307,14 +301,12 @@ fn refuse_own_in_guests(plan: &Plan) -> Result<(), Failure> {
     Err(Failure::new(Exit::BadInput, words))
 }
 
-/// The plan on the filesystem that is already there.
 fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Plan, Failure> {
     let directory = path.map_or_else(|| context.work_directory.clone(), PathBuf::from);
     let name = inventory::filesystem_of(&directory).unwrap_or_else(|| "a filesystem".into());
     Ok(plan.on_directory(&format!("{name}, as it is"), path))
 }
 
-/// How often each cell is tried.
 pub(super) fn tries(plan: &Plan) -> String {
     match plan.budget {
         Some(budget) => format!(
@@ -327,7 +319,6 @@ pub(super) fn tries(plan: &Plan) -> String {
     }
 }
 
-/// Carries out a plan that `command` leads to.
 pub(super) fn carry_out(
     context: &Context,
     arguments: &RunArguments,

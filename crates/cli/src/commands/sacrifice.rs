@@ -20,7 +20,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Longest answer that is read.
 const ANSWER_BYTES: u64 = 256;
 
 /// Refuses plans that name a disk which may not be formatted, before anything is made or recorded; and where a person

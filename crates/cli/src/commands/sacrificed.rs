@@ -27,7 +27,6 @@ pub(super) struct Sacrificed {
 }
 
 impl Sacrificed {
-    /// Examines a device as before it is formatted, and makes it the load's file.
     pub(super) fn claim(
         device: &Path,
         allowed: &[PathBuf],

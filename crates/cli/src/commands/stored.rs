@@ -11,7 +11,6 @@ use fstone_model::{Dataset, dataset::Run};
 use fstone_store::{ReadError, Store};
 use std::path::{Path, PathBuf};
 
-/// The store, which has to be there.
 pub(crate) fn open(context: &Context) -> Result<Store, Failure> {
     context.read_store()?.ok_or_else(|| {
         Failure::new(
@@ -37,11 +36,8 @@ pub(crate) fn figures(store: &Store, run: u64) -> Result<Dataset, Failure> {
     read_or_exit(store.figures(run))
 }
 
-/// Where a run is that the user named.
 pub(crate) enum Place {
-    /// In the store, under this number.
     Store(u64),
-    /// In this bundle.
     Bundle(PathBuf),
 }
 
@@ -59,7 +55,6 @@ impl Place {
         }
     }
 
-    /// The run without its load reports.
     pub(crate) fn figures(&self, context: &Context) -> Result<Dataset, Failure> {
         match self {
             Self::Store(run) => figures(&open(context)?, *run),
@@ -71,7 +66,6 @@ impl Place {
         }
     }
 
-    /// The run with everything that was recorded of it.
     pub(crate) fn whole(&self, context: &Context) -> Result<Dataset, Failure> {
         match self {
             Self::Store(run) => read_or_exit(open(context)?.dataset(*run)),
@@ -80,7 +74,6 @@ impl Place {
     }
 }
 
-/// A number that no run has.
 pub(crate) fn no_such_run(run: u64) -> Failure {
     Failure::new(Exit::BadInput, format!("there is no run {run}; `fstone list runs` lists them"))
 }

@@ -66,7 +66,6 @@ pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> Com
     }
 }
 
-/// Prints a line per `--report-interval`.
 struct IntervalLines<'a> {
     fileio: &'a Fileio,
 }

@@ -48,7 +48,6 @@ fn resumable<'a>(runs: &'a [RunSummary], name: &str, store: &Path) -> Result<&'a
     }
 }
 
-/// The run of a study that `--resume` continues; `study` as the user wrote it.
 pub(super) fn last_unfinished(store: &Store, study: &str, path: &Path) -> Result<RunSummary, Failure> {
     let runs = store.runs().or_exit(Exit::LabFailed)?;
     let name = Path::new(study).file_stem().map_or_else(|| study.into(), |stem| stem.to_string_lossy());

@@ -11,12 +11,10 @@ use std::{
 pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
-    /// How many of a number of things are done.
     pub(crate) fn counting() -> Option<Self> {
         Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
     }
 
-    /// The same with a second line, for [`Bar::say_below`].
     pub(crate) fn counting_above_a_line() -> Option<Self> {
         Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}\n  {prefix}")
     }
@@ -28,7 +26,6 @@ impl Bar {
         Some(bar)
     }
 
-    /// Something that goes on.
     pub(crate) fn spinning() -> Option<Self> {
         Self::with_template("{spinner} {wide_msg}")
     }
@@ -42,23 +39,19 @@ impl Bar {
         Some(Self(bar))
     }
 
-    /// So many of so many are done.
     pub(crate) fn set(&self, done: u32, total: u32) {
         self.0.set_length(u64::from(total));
         self.0.set_position(u64::from(done));
     }
 
-    /// What is being done.
     pub(crate) fn say(&self, doing: &str) {
         self.0.set_message(text::line(doing));
     }
 
-    /// What the second line says.
     pub(crate) fn say_below(&self, what: &str) {
         self.0.set_prefix(text::line(what));
     }
 
-    /// Shows that it goes on.
     pub(crate) fn tick(&self) {
         self.0.tick();
     }
@@ -68,7 +61,6 @@ impl Bar {
         self.0.println(text::line(line));
     }
 
-    /// Takes it away, so that what is printed next stands alone.
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }

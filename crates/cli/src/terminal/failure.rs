@@ -3,17 +3,14 @@
 use crate::exit::Exit;
 use std::io;
 
-/// A command that could not do its work.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     pub(crate) error: anyhow::Error,
 }
 
-/// The result of every command.
 pub(crate) type CommandResult = Result<Exit, Failure>;
 
-/// Says which exit code an error means.
 pub(crate) trait OrExit<T> {
     fn or_exit(self, exit: Exit) -> Result<T, Failure>;
 }
@@ -30,7 +27,6 @@ impl Failure {
     }
 }
 
-/// Output that did not arrive.
 pub(super) fn cannot_print(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context("cannot write to standard output")
 }

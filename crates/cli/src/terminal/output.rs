@@ -15,7 +15,6 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What became of standard output.
 static OUTPUT: Mutex<Output> = Mutex::new(Output::Whole);
 
 /// Whether everything that was printed arrived. What is printed after the first error is lost as well: a reader is not to get
@@ -24,7 +23,6 @@ enum Output {
     Whole,
     /// With its error, which nobody has been told yet.
     Lost(io::Error),
-    /// With an error that was told.
     Told,
 }
 
@@ -49,7 +47,6 @@ impl Output {
     }
 }
 
-/// fstone's own styles, and those of its help.
 const STYLES: [&str; 7] =
     ["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[4m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
 
@@ -79,7 +76,6 @@ pub(crate) fn write_out(bytes: &[u8]) {
     OUTPUT.lock().unwrap_or_else(PoisonError::into_inner).write(&mut stdout().lock(), bytes);
 }
 
-/// Whether a file is what standard output goes to.
 pub(crate) fn is_stdout(file: &Metadata) -> bool {
     let stdout = rustix::fs::fstat(stdout());
     stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (file.dev(), file.ino()))
@@ -105,7 +101,6 @@ pub(super) fn tell_styled(message: &str) {
     let _ = write_err(&styled(message));
 }
 
-/// A question on standard error, which somebody has to see.
 pub(crate) fn ask(question: &str) -> io::Result<()> {
     write_err(&text::lines(question))
 }
@@ -135,7 +130,6 @@ fn styled(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Writes nothing for once, and then everything.
     struct Hiccup(Vec<u8>, bool);
 
     impl Write for Hiccup {

@@ -13,7 +13,6 @@ use std::{
     time::Duration,
 };
 
-/// Statuses and meanings in docs/exit-codes.md.
 fn documented() -> Vec<(i32, String)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
     let page = fs::read_to_string(page).expect("the page is there");
@@ -37,10 +36,8 @@ fn help_and_the_page_list_the_same_statuses() {
     assert_eq!(told, documented());
 }
 
-/// A way to reach a status.
 type Way = (i32, fn(&Bench) -> i32);
 
-/// One for each, without root.
 const WAYS: [Way; 12] = [
     (0, |bench| bench.run(&["list"]).0),
     (1, wrong_figure),
@@ -63,7 +60,6 @@ const WAYS: [Way; 12] = [
     }),
 ];
 
-/// A figure that was changed by hand.
 fn wrong_figure(bench: &Bench) -> i32 {
     bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "200ms", "--repeats", "1"]);
     let sql = "UPDATE figures SET value = value * 1.01 \
@@ -74,7 +70,6 @@ fn wrong_figure(bench: &Bench) -> i32 {
     bench.run(&["verify", &run]).0
 }
 
-/// Two runs with too few trials to show anything.
 fn undecided(bench: &Bench) -> i32 {
     let run = || {
         bench.succeed(&["run", "./one.toml"]);
@@ -84,7 +79,6 @@ fn undecided(bench: &Bench) -> i32 {
     bench.run(&["compare", &before, &after, "--require-power", "5%"]).0
 }
 
-/// A store with a row that completed in run 1 and does not in run 2.
 fn regressed() -> Bench {
     let bench = Bench::new();
     let flag = bench.path("broken");
@@ -160,7 +154,6 @@ fn only_a_baselines_name_is_the_users_mistake() {
     assert_eq!(bench.run(&["compare", "--save-baseline", "a\nb", "1"]).0, 2);
 }
 
-/// Starts the server, and waits for its address.
 fn serving(command: &mut Command) -> Child {
     let mut server = command.spawn().expect("it starts");
     let mut told = String::new();

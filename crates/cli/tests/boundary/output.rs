@@ -9,7 +9,6 @@ use std::{
     process::Command,
 };
 
-/// Two runs, and every command that writes a document where it is told to.
 fn bench_with_documents() -> (Bench, Vec<Vec<&'static str>>) {
     let bench = Bench::new();
     command_study(&bench, "one.toml", "work", "true");

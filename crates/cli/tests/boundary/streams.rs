@@ -65,7 +65,6 @@ fn output_that_does_not_arrive_is_an_error_after_the_work() {
     assert!(!image.exists(), "it was not cleaned");
 }
 
-/// Runs it with a standard output that nobody reads.
 fn unread(bench: &Bench, arguments: &[&str]) -> (i32, String) {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

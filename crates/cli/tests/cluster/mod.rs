@@ -16,7 +16,6 @@ use std::{
 
 const TWO: &str = "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }";
 
-/// What a process says on standard error, line by line.
 struct Said {
     lines: Receiver<String>,
     all: Vec<String>,

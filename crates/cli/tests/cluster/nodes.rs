@@ -13,7 +13,6 @@ use std::{
 /// How long anything may take that has to happen: a controller asks its nodes seldom.
 pub(crate) const LIMIT: Duration = Duration::from_secs(200);
 
-/// What a cluster consists of.
 const PROGRAMS: [&str; 7] = ["slurmctld", "slurmd", "sbatch", "munged", "setpriv", "unshare", "nsenter"];
 
 pub(crate) struct Cluster {
@@ -77,7 +76,6 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// A program in the cluster.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         let directory = self.directory.parent().expect("the bench's").display();
@@ -96,7 +94,6 @@ impl Cluster {
         command
     }
 
-    /// fstone in the cluster, as a bench calls it.
     pub(crate) fn fstone(&self, bench: &Bench, arguments: &[&str]) -> Command {
         let mut command = self.command(assert_cmd::cargo::cargo_bin!("fstone").to_str().expect("UTF-8"));
         command

@@ -28,7 +28,6 @@ fn asked(bench: &Bench, what: &str) -> usize {
 
 const RUN: [&str; 7] = ["run", "./tiny.toml", "--device", "directory", "--repeats", "1", "--slurm"];
 
-/// What a node does.
 const TASK: &str = "SLURM_ARRAY_TASK_ID=1 SLURMD_NODENAME=n1 TMPDIR=$(dirname \"$0\") sh task.sh >&2";
 
 fn study(bench: &Bench) {
@@ -89,7 +88,6 @@ fn named_task(state: &str) -> String {
     )
 }
 
-/// In sbatch: keeps what the job is to be called.
 const KEEP_NAME: &str =
     "for word; do case $word in --job-name=*) echo \"${word#*=}\" >\"$(dirname \"$0\")/name\";; esac; done";
 
@@ -162,7 +160,6 @@ fn killed(bench: &Bench, task: &str, directory: &[&str]) -> String {
     path
 }
 
-/// Has squeue answer this, wherever the run's directory is.
 fn answer(bench: &Bench, look: &str) {
     fs::write(bench.path("programs/squeue"), format!("#!/bin/sh\n{look}\n")).expect("ours");
 }

@@ -5,7 +5,6 @@ use super::{document, examples};
 use crate::support::Bench;
 use std::{env, fs, os::unix::fs::symlink, path::Path, process::Command};
 
-/// What becomes of a line.
 enum Way {
     /// Typed, with these words added for the sake of time; the status and what is said.
     Typed(&'static [&'static str], i32, &'static str),
@@ -46,7 +45,6 @@ const LINES: [(&str, Way); 15] = [
     ),
 ];
 
-/// The lines in shell fences, without what is said about them.
 fn all_lines(text: &str) -> impl Iterator<Item = &str> {
     let fences = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     fences.flat_map(str::lines).map(|line| line.split("  #").next().unwrap_or_default().trim())
@@ -56,18 +54,15 @@ fn is_program(word: &str) -> bool {
     word == "fstone" || word.ends_with("/fstone")
 }
 
-/// Those that name fstone as a program.
 fn lines(text: &str) -> Vec<String> {
     all_lines(text).filter(|line| line.split(' ').any(is_program)).map(str::to_owned).collect()
 }
 
-/// The page's line that has these words, as it stands there.
 pub(crate) fn line_of(words: &str) -> String {
     let of_page = lines(&document("docs/clusters.md"));
     of_page.into_iter().find(|line| line.contains(words)).expect("the page has it")
 }
 
-/// Its arguments of fstone.
 pub(crate) fn arguments_of(words: &str) -> Vec<String> {
     let line = line_of(words);
     line.split(' ').skip_while(|word| !is_program(word)).skip(1).map(str::to_owned).collect()
@@ -94,7 +89,6 @@ fn packages_and_targets_of_the_page_on_clusters_are_those_of_the_tests() {
     }
 }
 
-/// A directory with what the page's lines work on.
 fn prepare(bench: &Bench, text: &str) {
     for directory in ["shared", "scratch"] {
         fs::create_dir(bench.path(directory)).expect("ours");

@@ -122,7 +122,6 @@ fn every_command_of_the_readme_does_what_it_says() {
     bench.assert_clean();
 }
 
-/// The commands of fstone in a document, without what is said about them.
 fn commands(document_name: &str) -> Vec<String> {
     let text = document(document_name);
     let commands = text.lines().filter_map(|line| {

@@ -8,7 +8,6 @@ use std::{
     process::{Command, Output},
 };
 
-/// A copy of the scripts, with a program in place of fstone that notes what it is asked for.
 fn bench_with(fstone: &str) -> Bench {
     let bench = Bench::new();
     fs::create_dir(bench.path("scripts")).expect("ours");

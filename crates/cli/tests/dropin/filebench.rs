@@ -2,7 +2,6 @@
 
 use crate::support::Bench;
 
-/// A mail server on few files, for an instant.
 fn mail(place: &str, run: &str) -> String {
     format!(
         "set $dir={place}\ndefine fileset name=spool,path=$dir,size=4k,entries=50,dirwidth=10,prealloc=80\n\

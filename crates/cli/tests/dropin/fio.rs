@@ -4,7 +4,6 @@ use crate::support::{Bench, tool};
 use serde_json::Value;
 use std::{fs, path::Path, process::Command};
 
-/// The results of a job file, as JSON.
 fn results(bench: &Bench, file: &str) -> Value {
     let json = bench.succeed(&["fio", file, "--output-format=json+"]);
     serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
@@ -161,7 +160,6 @@ fn mistakes_have_places_and_cures() {
     assert_eq!((code, out.contains("--output-format")), (0, true), "{err}");
 }
 
-/// The blocks of a file that were written, by number.
 fn written(bench: &Bench, job: &str) -> Vec<usize> {
     bench.write("job.fio", &format!("[job]\nbs=4k\nsize=64k\nfilename=blocks\nbuffer_pattern=\"x\"0x79\n{job}\n"));
     results(bench, "job.fio");
@@ -277,7 +275,6 @@ fn fsyncs_are_counted_by_writes() {
     assert_eq!(counts(&results(&bench, "both.fio"))[0][4], 12);
 }
 
-/// Jobs behind a stonewall and a delay: each has samples, times and counts of its own.
 #[test]
 fn figures_are_of_each_job_while_it_is_at_work() {
     let bench = Bench::new();
@@ -300,7 +297,6 @@ fn figures_are_of_each_job_while_it_is_at_work() {
     assert_eq!(times, ["500", "1000"], "{log}");
 }
 
-/// What a job has not written is not read back, whyever it stopped.
 #[test]
 fn only_what_was_written_is_read_back() {
     let verified = "verify=crc32c\nsize=4m\nbs=4k\n";

@@ -95,7 +95,6 @@ fn what_a_drop_in_only_reads_stays() {
     }
 }
 
-/// Waits until a command has been at work for a while, which its reads and writes show.
 fn await_work(child: &mut Child) {
     let path = format!("/proc/{}/io", child.id());
     let calls = || -> u64 {

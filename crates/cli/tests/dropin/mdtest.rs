@@ -131,7 +131,6 @@ fn what_an_ended_run_left_can_be_cleared() {
     assert!(!bench.path("d/test-dir.0-0").exists(), "it is cleared");
 }
 
-/// What is somebody's stays, and that not all was removed is no success.
 #[test]
 fn a_removal_that_fails_is_told_with_its_reason_and_a_status() {
     let bench = Bench::new();
@@ -150,7 +149,6 @@ fn a_removal_that_fails_is_told_with_its_reason_and_a_status() {
     }
 }
 
-/// The calls of each kind in the order in which they first come, and how many there are.
 #[test]
 fn the_calls_are_mdtests() {
     if !tool("strace") {

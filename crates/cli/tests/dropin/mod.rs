@@ -10,13 +10,11 @@ mod readers;
 use crate::support::{Bench, is_root, tool};
 use std::{fs, path::Path, process::Command};
 
-/// A profile of FFSB 6.0 on `location`, with these lines in its parts.
 fn profile(location: &Path, global: &str, filesystem: &str, threadgroup: &str) -> String {
     let location = location.to_str().expect("UTF-8");
     format!("{global}\n[filesystem]\nlocation = {location}\n{filesystem}\n[end]\n[threadgroup]\n{threadgroup}\n[end]\n")
 }
 
-/// Transactions of an operation, from the table that FFSB prints.
 fn transactions(printed: &str, operation: &str) -> u64 {
     let row = printed.lines().find(|line| line.trim_start().starts_with(&format!("{operation} :")));
     let row = row.unwrap_or_else(|| panic!("{operation} in {printed}"));
@@ -213,7 +211,6 @@ fn a_rate_holds_events_back_and_a_command_that_fails_says_so() {
     assert!(seconds >= 0.3, "31 events at 100 per second take 0.3 s: {out}");
 }
 
-/// The system calls that a command makes of these kinds, by strace.
 fn calls(bench: &Bench, arguments: &[&str]) -> Vec<(String, u64)> {
     let fstone = bench.command(arguments);
     let mut strace = Command::new("strace");

@@ -97,7 +97,6 @@ fn a_task_that_is_killed_loses_one_trial() {
     bench.assert_clean();
 }
 
-/// The words of the command that a message names in backquotes, without the program.
 fn named(said: &str) -> Vec<String> {
     let (_, rest) = said.split_once("`fstone ").unwrap_or_else(|| panic!("no command: {said}"));
     rest.split('`').next().expect("it ends").split(' ').map(str::to_owned).collect()

@@ -15,7 +15,6 @@ use std::{
 
 const EXT4: &str = r#""ext4" = { type = "ext4" }"#;
 
-/// A bench with a run of the tiny study in a directory, and the run in a bundle.
 fn exported() -> Bench {
     let bench = Bench::new();
     bench.tiny_study(EXT4);
@@ -156,7 +155,6 @@ fn a_bundle_boots_no_kernel_and_reads_no_tree_unasked() {
     }
 }
 
-/// A bundle whose study runs a program, on this device, of this filesystem.
 fn with_a_command(device: &str, filesystem: impl Fn(&Bench) -> String) -> Bench {
     let bench = Bench::new();
     bench.tiny_study(&filesystem(&bench));

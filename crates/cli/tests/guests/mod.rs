@@ -170,7 +170,6 @@ fn kernels_are_named_by_path_and_listed() {
     assert!(out.contains("/usr/bin/linux.uml"), "{out}");
 }
 
-/// The store of kernels with one whose time can be simulated; says why not.
 fn exact_kernels() -> Option<String> {
     let kernels = std::env::var("FSTONE_TEST_KERNELS").ok()?;
     let list = Bench::new().run_with(&["kernel", "list"], &[("FSTONE_KERNELS", &kernels)]).1;
@@ -226,7 +225,6 @@ fn trials_in_virtual_time_have_the_same_figures_again() {
     assert!(machine["kernel"].is_string() && machine["raw_read_bytes_per_second"].is_null(), "{machine}");
 }
 
-/// One after the other or three at once: figures, order and positions are the same, and nothing is left.
 #[test]
 fn trials_in_virtual_time_are_the_same_alone_and_side_by_side() {
     let Some(kernels) = exact_kernels() else { return };

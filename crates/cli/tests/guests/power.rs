@@ -48,7 +48,6 @@ fn study(bench: &Bench, filesystems: &str, cut: &str) {
     bench.write("power.toml", &text);
 }
 
-/// Runs the study. The logs that it keeps are the test's, not the user's.
 fn carry_out(bench: &Bench) -> String {
     carry_out_with(bench, &["--executor", "uml"], &[])
 }
@@ -61,7 +60,6 @@ fn carry_out_with(bench: &Bench, arguments: &[&str], environment: &[(&str, &str)
     out
 }
 
-/// In virtual time.
 fn carry_out_exactly(bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
     let arguments = [&["--exact", "--model", "nvme-ssd", "--seed", "7"], arguments].concat();
     carry_out_with(bench, &arguments, &[("FSTONE_KERNELS", kernels)]);
@@ -85,7 +83,6 @@ fn log_and_state<'w>(warnings: &[&'w str]) -> (&'w str, &'w str) {
     (log, after("crash state ").split(':').next().expect("a state"))
 }
 
-/// What breaks of what a disk has to keep.
 fn harm(trial: &Value) -> f64 {
     let missing = |metric| 100.0 - figure(trial, metric);
     figure(trial, "promises lost") + missing("states mounted") + missing("states clean")
@@ -148,7 +145,6 @@ fn what_a_command_removes_between_two_loads_is_not_told_as_lost() {
     assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
 }
 
-/// A check that can no longer be run after some states ends the trial, and what was lost in these is told.
 #[test]
 fn losses_before_a_state_that_cannot_be_checked_are_told() {
     if !has_uml() {
@@ -177,7 +173,6 @@ fn losses_before_a_state_that_cannot_be_checked_are_told() {
     bench.succeed(&["crash-state", log, ended, "--image", "ended.img"]);
 }
 
-/// The step's own limit ends it between two states.
 #[test]
 fn what_was_found_within_the_limit_of_the_step_is_told() {
     if !has_uml() {
@@ -259,7 +254,6 @@ fn a_disk_that_breaks_its_promise_is_caught() {
     }
 }
 
-/// The same states, losses and times to recover, whatever runs beside, and the same requests.
 #[test]
 fn power_cuts_in_virtual_time_are_the_same_to_the_last_bit() {
     let Some(kernels) = exact_kernels() else { return };

@@ -5,7 +5,6 @@ use fstone_model::{Note, result::CommandRecord};
 use fstone_store::{Store, bundle};
 use std::{collections::BTreeMap, fs, os::unix::fs::symlink, path::Path, process::Command};
 
-/// Two rows that a directory has, too.
 const STUDY: &str = r#"
 title = "Tiny"
 device = { directory = "." }
@@ -117,7 +116,6 @@ fn a_study_that_came_with_fstone_is_shown_and_ones_own_is_not() {
     assert!(files(&bench.path("all")).into_values().any(|page| String::from_utf8_lossy(&page).contains("for Eve")));
 }
 
-/// Everything in the bundle's archive.
 fn unpacked(bundle: &Path) -> String {
     let output = Command::new("tar").arg("--zstd").arg("-xOf").arg(bundle).output().expect("tar starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -21,7 +21,6 @@ const REPEATS: u32 = 3;
 /// Within which the kills fall, from the start of a run: about as long as one takes.
 const SPAN: Duration = Duration::from_secs(8);
 
-/// Images and a named disk, and a setting of their queues.
 fn on_devices(disk: &str) -> String {
     format!(
         r#"
@@ -94,7 +93,6 @@ weight = 1
 write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 "#;
 
-/// The last run, when there is one.
 fn last_run(bench: &Bench) -> Option<Dataset> {
     let store = match Store::open_read_only(&bench.store()) {
         Ok(store) => store,
@@ -106,7 +104,6 @@ fn last_run(bench: &Bench) -> Option<Dataset> {
     Some(store.dataset(last).expect("readable"))
 }
 
-/// Every trial that a run of this plan has to have, in order.
 fn planned(dataset: &Dataset) -> Vec<TrialId> {
     let plan = &dataset.run.plan;
     (0..REPEATS)
@@ -200,7 +197,6 @@ fn succeed(bench: &Bench, arguments: &[&str], disk: Option<&Disk>) -> usize {
     0
 }
 
-/// After a run that ended by itself, nothing is left of those that were killed before it.
 fn assert_nothing_left(bench: &Bench, disk: Option<&Disk>) {
     assert_eq!(processes(bench), [""; 0]);
     bench.assert_clean();

@@ -12,7 +12,6 @@ mod together;
 use crate::support::is_root;
 use std::path::Path;
 
-/// Whether loop devices may be made; says why not.
 fn may_use_devices() -> bool {
     let may = is_root() && Path::new("/dev/loop-control").exists();
     if !may {

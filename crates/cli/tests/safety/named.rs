@@ -73,7 +73,6 @@ fn a_disk_is_formatted_only_when_it_was_named_twice_and_its_number_typed_back() 
     assert!(code == 3 && err.contains("holds ext4 labelled \"home\""), "{code}: {err}");
 }
 
-/// A load's workload file of one file of 32 MiB, doing this to it.
 fn load_of_one_file(bench: &Bench, action: &str) {
     let text = format!(
         "name = \"raw\"\nio = {{ engine = \"io-uring\", direct = true, queue-depth = 4 }}\n[[fileset]]\nname = \"f\"\nfiles = 1\n\

@@ -8,7 +8,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Whether root may mount, and the programs are there; says why not.
 fn can(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| !tool(program));
     if let Some(program) = missing {
@@ -23,7 +22,6 @@ fn can(programs: &[&str]) -> bool {
     }
 }
 
-/// A study with one filesystem of its own, which these lines say, and a command.
 fn study(own: &str, command: &str) -> String {
     format!(
         "title = \"Own\"\nrepeats = 1\nseed = 1\n[filesystem.own]\n{own}\n[factor.filesystem]\n\"own\" = {{ type = \"own\" }}\n\
@@ -41,7 +39,6 @@ fn outcome(bench: &Bench) -> (String, String) {
     (trial["outcome"].to_string(), format!("{report}"))
 }
 
-/// Nothing of a run is mounted, runs, or is in its work directory.
 fn assert_nothing_is_left(bench: &Bench) {
     let place = bench.work().display().to_string();
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
@@ -56,7 +53,6 @@ fn assert_nothing_is_left(bench: &Bench) {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// The command line of a process that names a place.
 fn process_with(place: &str) -> Option<String> {
     let entries = fs::read_dir("/proc").expect("readable").flatten();
     let mut lines = entries.filter_map(|entry| {

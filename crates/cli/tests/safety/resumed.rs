@@ -122,7 +122,6 @@ fn a_start_that_is_refused_leaves_no_run() {
     assert!(bench.succeed(&["list", "runs"]).contains("finished"));
 }
 
-/// A container of this machine, and what its processes are known by.
 fn container() -> Option<(Child, Holder)> {
     let says_its_number = ["--fork", "--pid", "--kill-child", "sh", "-c", "readlink /proc/self/ns/pid; exec sleep 600"];
     let mut container = Command::new("unshare").args(says_its_number).stdout(Stdio::piped()).spawn().ok()?;

@@ -43,7 +43,6 @@ fn two_runs_and_a_reader_share_a_store() {
     assert_eq!(counts, [3, 3]);
 }
 
-/// Different stores and work directories, one machine: each knows of the other, and one that waits is alone.
 #[test]
 fn two_runs_at_once_warn_of_each_other_and_one_can_wait() {
     let bench = Bench::new();
@@ -174,7 +173,6 @@ fn a_full_store_ends_the_run_and_keeps_what_is_recorded() {
     assert_eq!(code, 0, "{err}");
 }
 
-/// As `sudo` tells who called it.
 const SUDO: [(&str, &str); 2] = [("SUDO_UID", "12345"), ("SUDO_GID", "54321")];
 const CALLER: (u32, u32) = (12345, 54321);
 
@@ -326,7 +324,6 @@ fn a_store_that_others_could_read_is_made_private_and_that_is_said_once() {
     assert_eq!(fs::metadata(bench.store()).expect("there").mode() & 0o777, 0o600);
 }
 
-/// Every kind of text that a command reads by the name that its user gives.
 #[test]
 fn a_text_without_end_is_refused_and_the_limit_is_said() {
     let bench = Bench::new();

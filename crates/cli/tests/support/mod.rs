@@ -9,17 +9,14 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Whether this process may make filesystems.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Whether a program is installed.
 pub(crate) fn tool(name: &str) -> bool {
     ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|directory| Path::new(directory).join(name).exists())
 }
 
-/// Whether there is a kernel to boot; says why not.
 pub(crate) fn has_uml() -> bool {
     let there = tool("linux.uml");
     if !there {
@@ -28,19 +25,16 @@ pub(crate) fn has_uml() -> bool {
     there
 }
 
-/// Sends Ctrl-C's signal to a process.
 pub(crate) fn interrupt(child: &Child) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is running");
 }
 
-/// Every trial of a JSON report.
 pub(crate) fn trials(report: &serde_json::Value) -> Vec<serde_json::Value> {
     let rows = report["rows"].as_array().expect("rows");
     rows.iter().flat_map(|row| row["trials"].as_array().cloned().unwrap_or_default()).collect()
 }
 
-/// A place to run the binary in.
 pub(crate) struct Bench {
     directory: tempfile::TempDir,
     /// The binary, and what runs it as somebody else.
@@ -120,7 +114,6 @@ impl Bench {
         format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default())
     }
 
-    /// A study of half a second on 64 MiB, with these filesystems.
     pub(crate) fn tiny_study(&self, filesystems: &str) {
         self.write(
             "tiny.toml",
@@ -162,7 +155,6 @@ impl Bench {
             .collect()
     }
 
-    /// A line of a shell, in the directory and environment of the binary.
     pub(crate) fn shell(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -227,7 +219,6 @@ impl Bench {
         finish(&mut command)
     }
 
-    /// The last run as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.succeed(&["report", "--format", "json"])).expect("JSON")
     }

@@ -8,7 +8,6 @@ use std::{
     process::Command,
 };
 
-/// The texts in quotes between two marks of a file.
 fn quoted<'a>(text: &'a str, from: &str, to: &str) -> Vec<&'a str> {
     let part = text.split(from).nth(1).and_then(|rest| rest.split(to).next()).expect("deny.toml has this part");
     part.split('"').skip(1).step_by(2).collect()

@@ -116,7 +116,6 @@ fn only_what_tests_have_is_left_out() {
 /// What is known of a filesystem is known by its adapter: elsewhere its name would be a list to keep up.
 #[test]
 fn filesystems_are_named_by_their_adapters_alone() {
-    /// Files that may name some, and why.
     const MAY_NAME: [(&str, &str); 3] = [
         ("crates/engine/src/run/durable.rs", "sees no adapter; a load may run where none made the filesystem"),
         ("crates/bench/src/place.rs", "mounts one of its own, and is no part of the product"),

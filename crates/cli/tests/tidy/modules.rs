@@ -14,7 +14,6 @@ use std::{
 /// `["compare", "html"]` for `compare/html.rs`; empty for the root.
 pub(crate) type ModulePath = Vec<String>;
 
-/// The modules of a crate, by their paths.
 pub(crate) struct Crate {
     pub(crate) modules: BTreeMap<ModulePath, Module>,
 }
@@ -23,11 +22,9 @@ pub(crate) struct Module {
     file: String,
     /// Names that `use` brings in: name → where it is from, as written, and whether it is passed on.
     imports: Vec<Import>,
-    /// Paths as they stand in the code.
     paths: BTreeSet<Vec<String>>,
     /// Words in the code outside `use`.
     words: BTreeSet<String>,
-    /// What it defines.
     items: BTreeSet<String>,
 }
 
@@ -48,13 +45,11 @@ fn module_path(file: &Path) -> ModulePath {
 }
 
 impl Crate {
-    /// Of files that a test makes up: their paths and their text.
     pub(crate) fn planted(files: &[(&str, &str)]) -> Self {
         let modules = files.iter().map(|(path, text)| (module_path(Path::new(path)), Module::of(path, text)));
         Self { modules: modules.collect() }
     }
 
-    /// Reads the files below a crate's `src`.
     pub(crate) fn read(source: &Path) -> Self {
         let mut files: Vec<PathBuf> = Vec::new();
         super::rust_files(source, &mut files);
@@ -134,7 +129,6 @@ impl Crate {
     }
 }
 
-/// The words before the name of what is defined.
 const DEFINES: [&str; 9] = ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules"];
 
 pub(crate) type Edges<'a> = BTreeMap<&'a ModulePath, BTreeMap<ModulePath, String>>;

@@ -40,7 +40,6 @@ fn links(text: &str) -> Vec<String> {
     found
 }
 
-/// The names that GitHub gives to headings.
 fn anchors(text: &str) -> HashSet<String> {
     let headings = prose(text).filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     let letters = |heading: &str| {
@@ -50,7 +49,6 @@ fn anchors(text: &str) -> HashSet<String> {
     headings.map(letters).collect()
 }
 
-/// Links of a page that lead nowhere.
 fn dead(page: &Path, text: &str) -> Vec<String> {
     let is_dead = |link: &String| {
         let (file, anchor) = link.split_once('#').unwrap_or((link.as_str(), ""));
@@ -93,7 +91,6 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Messages and comments send their readers to pages that exist.
 #[test]
 fn pages_that_sources_name_exist() {
     let root = super::root();

@@ -59,7 +59,6 @@ fn upward(files: &Crate, order: &[String]) -> Vec<String> {
     wrong
 }
 
-/// The ways that end at the first file of a room.
 fn ways_to_rooms<'a>(
     from: &'a ModulePath,
     edges: &'a Edges<'a>,

@@ -38,7 +38,6 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("sandbox/src/vhost/mod.rs", "the guest's image, which the lab made"),
 ];
 
-/// How something is opened for writing, or gets a name.
 const WRITES: &[&str] = &[
     "File::create",
     "OpenOptions",
@@ -63,10 +62,8 @@ const WRITES: &[&str] = &[
     "mknodat(",
 ];
 
-/// How a directory is removed with what is in it.
 const EMPTIES: &[&str] = &["remove_dir_all", "REMOVEDIR"];
 
-/// Those who may, and why.
 const MAY_EMPTY: &[(&str, &str)] = &[
     ("files/src/tree.rs", "it is the place: by an identity, by descriptors, and across no mount"),
     ("engine/src/", "directories of a load's fileset, by the load's own rules"),

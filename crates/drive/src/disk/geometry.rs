@@ -6,7 +6,6 @@ use crate::request::SECTOR_BYTES;
 /// A wait of nearly a whole revolution is a track switch that was on time but for rounding.
 const ROUNDING_NS: u64 = 1_000;
 
-/// A place that heads can be at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     cylinder: u64,
@@ -110,7 +109,6 @@ impl Geometry {
         (skew + number * self.revolution_ns / per_track) % self.revolution_ns
     }
 
-    /// From one place to another.
     pub(super) fn seek_ns(&self, from: Place, to: Place) -> u64 {
         let distance = from.cylinder.abs_diff(to.cylinder);
         if distance == 0 {
@@ -120,7 +118,6 @@ impl Geometry {
         (self.track_seek_ns + self.curve.0 * share.sqrt() + self.curve.1 * share).round() as u64
     }
 
-    /// When the heads, free from `now_ns` on, can begin with a sector.
     pub(super) fn arrival_ns(&self, now_ns: u64, from: Place, sector: u64, settle_ns: u64) -> u64 {
         let (place, number, per_track) = self.locate(sector);
         let there = now_ns + self.seek_ns(from, place) + settle_ns;

@@ -21,13 +21,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use writes::Writes;
 
-/// Sectors that are written to the platters in one go.
 const DESTAGED_AT_ONCE: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// Extents of the write cache that the drive chooses from.
 const CANDIDATES: usize = 32;
 
-/// A request that takes the heads.
 #[derive(Debug, Clone)]
 struct Waiting {
     id: u64,
@@ -38,7 +36,6 @@ struct Waiting {
     writes: bool,
 }
 
-/// What the heads are at.
 #[derive(Debug)]
 enum Work {
     Request(u64),
@@ -79,7 +76,6 @@ pub struct Disk {
     /// The sector that follows what the heads passed last, and whether they wrote that.
     next_sector: u64,
     have_written: bool,
-    /// Whether the last that the heads did was an extent of the write cache.
     destaged_last: bool,
     /// What the heads are at, and until when.
     current: Option<(u64, Work)>,
@@ -144,7 +140,6 @@ impl Disk {
         self.take(now_ns);
     }
 
-    /// Takes what the host has sent, as far as it may.
     fn take(&mut self, now_ns: u64) {
         while let Some((id, request)) = self.commands.take() {
             self.begin(now_ns, id, &request);
@@ -185,7 +180,6 @@ impl Disk {
         }
     }
 
-    /// A command will be complete then.
     fn end(&mut self, at_ns: u64, id: u64) {
         self.done.push(at_ns, id);
         self.commands.ends_at(at_ns);
@@ -195,7 +189,6 @@ impl Disk {
         self.heads_event().into_iter().chain(self.room_ns).chain(self.done.next()).min()
     }
 
-    /// When the heads have done what they are at, or idle ones have something to do.
     fn heads_event(&self) -> Option<u64> {
         self.current.as_ref().map(|(end, _)| *end).or(self.wake_ns)
     }
@@ -205,7 +198,6 @@ impl Disk {
         self.done.pop(now_ns)
     }
 
-    /// Ends what ended by now, and begins what follows it.
     fn catch_up(&mut self, now_ns: u64) {
         loop {
             let heads = self.heads_event();
@@ -276,7 +268,6 @@ impl Disk {
         rest.iter().all(|part| part.is_empty() || self.writes.holds(part))
     }
 
-    /// What the heads have read ahead by now.
     fn read_on(&mut self, now_ns: u64) {
         let Some(ahead) = &mut self.ahead else { return };
         let segment = &mut self.segments[ahead.segment];
@@ -294,7 +285,6 @@ impl Disk {
         (self.place, self.next_sector) = (place, end);
     }
 
-    /// The heads have just passed `end` at this time, and go on from there while they can.
     fn follow(&mut self, segment: usize, end: u64, at_ns: u64) {
         let limit = (end + self.read_ahead).min(self.sectors);
         self.ahead = Some(Ahead { segment, limit, next_ns: at_ns });
@@ -344,7 +334,6 @@ impl Disk {
         }
     }
 
-    /// Takes writes into the cache, in their order, as long as there is room.
     fn unblock(&mut self, now_ns: u64) {
         self.room_ns = None;
         while let Some(first) = self.blocked.front() {
@@ -388,7 +377,6 @@ impl Disk {
         (begin_ns - now_ns) as i64 - (now_ns.saturating_sub(since_ns) as f64 * self.ageing).round() as i64
     }
 
-    /// Gives idle heads something to do.
     fn start(&mut self, now_ns: u64) {
         if self.current.is_some() {
             return;
@@ -419,7 +407,6 @@ impl Disk {
         }
     }
 
-    /// Whether an extent of the write cache goes before the commands that wait for the heads.
     fn is_turn_of_the_cache(&self) -> bool {
         let is_waited_for = !(self.blocked.is_empty() && self.flushes.is_empty());
         self.queue.is_empty() || (is_waited_for && !self.destaged_last)
@@ -446,7 +433,6 @@ impl Disk {
         stands.min().map(|(_, index, begin_ns)| (index, begin_ns))
     }
 
-    /// When the heads can begin with sectors.
     fn begin_ns(&self, ready_ns: u64, sectors: &Range<u64>, writes: bool) -> u64 {
         // Heads that write on where they are have settled.
         let settle =
@@ -464,13 +450,11 @@ impl Disk {
         self.unblock(now_ns);
     }
 
-    /// The heads will be there, behind a sector that they have written or read.
     fn at(&mut self, place: Place, next_sector: u64, have_written: bool) {
         (self.place, self.next_sector, self.have_written) = (place, next_sector, have_written);
         self.destaged_last = false;
     }
 
-    /// The heads begin with a request at this time.
     fn serve(&mut self, at_ns: u64, request: &Waiting) {
         let (end, end_ns, place) = self.geometry.run(request.sectors.start, request.sectors.end, at_ns, u64::MAX);
         self.at(place, end, request.writes);
@@ -482,7 +466,6 @@ impl Disk {
         }
     }
 
-    /// The heads come by a request as they read ahead, or have just done so.
     fn serve_from_stream(&mut self, now_ns: u64, request: &Waiting) {
         let Some(ahead) = self.ahead else { return };
         let from = self.segments[ahead.segment].sectors.end;

@@ -99,7 +99,6 @@ fn a_flush_takes_what_the_write_before_it_takes() {
     }
 }
 
-/// However little is left to write.
 #[test]
 fn a_flush_takes_a_command_at_least() {
     for model in disks() {
@@ -324,7 +323,6 @@ fn a_stream_leaves_no_more_in_the_cache_than_it_holds() {
     }
 }
 
-/// What keeps asking: one request at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Actor {
     RandomReader,
@@ -332,7 +330,6 @@ enum Actor {
     StreamReader,
     RandomWriter,
     StreamWriter,
-    /// A write anywhere and a flush in turn.
     Syncer,
 }
 
@@ -383,7 +380,6 @@ fn mix(model: &Model, actors: &[Actor], until_ns: u64) -> Vec<(u64, u64)> {
     state
 }
 
-/// The longest wait of those of a kind.
 fn longest(actors: &[Actor], of: Actor, got: &[(u64, u64)]) -> u64 {
     actors.iter().zip(got).filter(|(actor, _)| **actor == of).map(|(_, (longest, _))| *longest).max().unwrap_or(0)
 }

@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What of the cache belongs together.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     end: u64,
-    /// The number of the oldest write in it.
     oldest: u64,
     /// When its data has come over the interface.
     there_ns: u64,
@@ -32,7 +30,6 @@ impl Writes {
         self.sectors
     }
 
-    /// The number of the last write.
     pub(super) const fn newest(&self) -> u64 {
         self.newest
     }
@@ -54,7 +51,6 @@ impl Writes {
         at >= sectors.end
     }
 
-    /// When data that is on its way now comes next.
     pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
         self.pieces.values().map(|piece| piece.there_ns).filter(|there_ns| *there_ns > now_ns).min()
     }
@@ -100,7 +96,6 @@ impl Writes {
         runs
     }
 
-    /// Takes a run out.
     pub(super) fn take(&mut self, sectors: &Range<u64>) {
         while let Some((&start, &piece)) = self.pieces.range(sectors.start..sectors.end).next() {
             self.pieces.remove(&start);

@@ -28,7 +28,6 @@ impl Buffer {
         self.pieces.insert(sectors.start, (sectors.end, OPEN));
     }
 
-    /// The page that gathered leaves the buffer then.
     pub(super) fn programmed(&mut self, at_ns: u64) {
         for start in self.open.drain(..) {
             if let Some((_, until_ns)) = self.pieces.get_mut(&start).filter(|(_, until_ns)| *until_ns == OPEN) {
@@ -37,7 +36,6 @@ impl Buffer {
         }
     }
 
-    /// Whether all of these sectors are there at a time.
     pub(super) fn holds(&self, now_ns: u64, sectors: &Range<u64>) -> bool {
         let before = self.pieces.range(..=sectors.start).next_back().map_or(sectors.start, |(start, _)| *start);
         let mut at = sectors.start;

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     Read,
-    /// Of a page out of the write buffer.
     Program,
     /// What makes room: a page that is moved, a block that is erased.
     Collect,
@@ -68,7 +67,6 @@ impl Die {
         sensed_ns
     }
 
-    /// What it holds of a page is old.
     pub(super) fn forget(&mut self, page: u64) {
         self.held.take_if(|(held, _)| *held == page);
     }

@@ -27,7 +27,6 @@ use lane::Lane;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Sequential streams that are recognised.
 const STREAMS: usize = 16;
 
 #[derive(Debug)]
@@ -56,7 +55,6 @@ pub(crate) struct Ssd {
     /// To the host and from it: the same one for both, unless each direction has its own.
     lanes: [Lane; 2],
     full_duplex: bool,
-    /// Where the streams of writes are.
     streams: VecDeque<u64>,
     /// Bytes of the page that gathers, and those of them that were written at random.
     open_bytes: u64,
@@ -132,7 +130,6 @@ impl Ssd {
         self.done.pop(now_ns)
     }
 
-    /// Ends what ended by now, and takes what the host held back until then.
     fn catch_up(&mut self, now_ns: u64) {
         while let Some(at_ns) = self.commands.next_end().filter(|at_ns| *at_ns <= now_ns) {
             self.commands.end();
@@ -140,7 +137,6 @@ impl Ssd {
         }
     }
 
-    /// Takes what the host has sent, as far as it may.
     fn take(&mut self, now_ns: u64) {
         while let Some((id, request)) = self.commands.take() {
             let at_ns = self.end_of(now_ns, &request);
@@ -149,7 +145,6 @@ impl Ssd {
         }
     }
 
-    /// When a command that begins now will be complete.
     fn end_of(&mut self, now_ns: u64, request: &Request) -> u64 {
         self.now_ns = now_ns;
         let ready = now_ns + self.command_ns;
@@ -209,7 +204,6 @@ impl Ssd {
         last
     }
 
-    /// When a die holds a page.
     fn sense(&mut self, die: usize, page: u64, ready_ns: u64) -> u64 {
         let mut put_off = Vec::new();
         let sensed_ns =
@@ -225,7 +219,6 @@ impl Ssd {
         sensed_ns
     }
 
-    /// Whether a write goes on where another ended.
     fn continues(&mut self, sectors: &Range<u64>) -> bool {
         let continued = self.streams.iter().position(|end| *end == sectors.start);
         if let Some(index) = continued {
@@ -267,7 +260,6 @@ impl Ssd {
         now
     }
 
-    /// When there is room in the buffer for so much more.
     fn room_ns(&mut self, from_ns: u64, bytes: u64) -> u64 {
         let mut now = from_ns.max(self.room_ns);
         while let Some((&(at_ns, _), &programmed)) = self.programming.first_key_value() {
@@ -282,7 +274,6 @@ impl Ssd {
         now
     }
 
-    /// Programs the page that gathers, and has its die make room for the next.
     fn program(&mut self, now_ns: u64) {
         let (bytes, random) = (self.open_bytes, self.open_random);
         (self.open_bytes, self.open_random) = (0, 0);

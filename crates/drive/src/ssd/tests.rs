@@ -180,7 +180,6 @@ fn writes_in_sequence_and_at_random_in_the_steady_state() {
     }
 }
 
-/// A write that comes later does not go before one that waits for room: all of them wait alike.
 #[test]
 fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     for model in ssds() {
@@ -321,7 +320,6 @@ fn a_flush_programs_a_page_unless_the_buffer_lasts() {
     }
 }
 
-/// The next begins when one before it is complete.
 #[test]
 fn a_drive_takes_so_many_commands_at_a_time() {
     for model in ssds() {

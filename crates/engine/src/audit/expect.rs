@@ -16,15 +16,12 @@ const MIX_POINTS: f64 = 0.5;
 /// Share of the mean latency above which the engine's own cost is worth a warning.
 const OVERHEAD: f64 = 0.05;
 
-/// An action of a measured phase, and its result.
 type Performed<'a> = (&'a Phase, &'a ThreadGroup, &'a Action, &'a OperationReport);
 
-/// The same as [`actions`], by the filesets that they work on.
 fn by_fileset<'a>(summary: &Summary<'a>) -> ByFileset<Performed<'a>> {
     ByFileset::of(actions(summary).into_iter().map(|performed| (performed.2, performed)))
 }
 
-/// The measured groups' actions with their results, in the order of the report.
 fn actions<'a>(summary: &Summary<'a>) -> Vec<Performed<'a>> {
     let groups =
         summary.workload.measured_phases().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
@@ -35,7 +32,6 @@ fn actions<'a>(summary: &Summary<'a>) -> Vec<Performed<'a>> {
         .collect()
 }
 
-/// The audit, and a warning for every part that failed.
 pub(crate) fn judge(summary: &Summary<'_>) -> (Audit, Vec<String>) {
     let mut warnings = Vec::new();
     let mean = time_of_one(summary);
@@ -125,7 +121,6 @@ fn written(summary: &Summary<'_>) -> Option<Expected> {
     (expected > 0.0).then_some(Expected { expected, observed })
 }
 
-/// Adds up what is expected and seen of several filesets.
 #[derive(Default)]
 struct Sum {
     any: bool,
@@ -276,7 +271,6 @@ fn on_tour(group: &ThreadGroup, action: &Action) -> bool {
         && group.actions.all().into_iter().filter(of_fileset).all(|other| grid(other) == first)
 }
 
-/// What the actions of a tour have moved together, of the groups that were asked for.
 #[derive(Default)]
 struct Tours<'g> {
     of: Option<&'g ThreadGroup>,

@@ -7,7 +7,6 @@ use fstone_model::workload::{Arrivals, Phase, Stop, ThreadGroup};
 /// A rate this far below what was asked for is worth a warning.
 const SHORTFALL: f64 = 0.02;
 
-/// A measured group and what it did.
 struct Did<'a> {
     phase: &'a Phase,
     group: &'a ThreadGroup,
@@ -20,7 +19,6 @@ struct Did<'a> {
 }
 
 impl Did<'_> {
-    /// Seconds in which its operations could begin.
     fn seconds(&self) -> f64 {
         (self.phase_seconds - self.group.start_delay.as_secs_f64()).max(0.0)
     }
@@ -36,7 +34,6 @@ impl Did<'_> {
     }
 }
 
-/// The groups of the measured phases that ran, in the order of the report.
 fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
     let all = summary.workload.measured_phases().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
     let mut operations = summary.operations;
@@ -54,7 +51,6 @@ fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
         .collect()
 }
 
-/// Warns of groups that did not reach their rate in operations.
 pub(super) fn rates(summary: &Summary<'_>, warnings: &mut Vec<String>) {
     for did in groups(summary) {
         let Some(rate) = did.group.rate_per_second.filter(|_| did.lasts()) else { continue };
@@ -93,7 +89,6 @@ pub(super) fn rate(summary: &Summary<'_>) -> Option<Expected> {
     Some(Expected { expected: wanted / total, observed: reached as f64 / total })
 }
 
-/// Warns of groups that did not reach their rate in bytes.
 pub(super) fn bandwidth(summary: &Summary<'_>, warnings: &mut Vec<String>) {
     for did in groups(summary) {
         let Some(wanted) = did.group.bytes_per_second.filter(|_| did.lasts()) else { continue };
@@ -124,7 +119,6 @@ mod tests {
 
     const TEN_SECONDS: u64 = 10_000_000_000;
 
-    /// A group that stats, at a rate or without one.
     fn group(name: &str, rate: Option<f64>) -> ThreadGroup {
         let action = Action::new("stat", Operation::Stat, Some(0));
         let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
@@ -136,7 +130,6 @@ mod tests {
         Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
     }
 
-    /// What is told of phases whose groups completed so many operations each.
     fn judged(phases: Vec<Phase>, completed: &[u64], ran: &[Ran]) -> (Option<Expected>, Vec<String>) {
         let workload = Workload {
             name: "test".into(),
@@ -168,7 +161,6 @@ mod tests {
         (rate(&summary), warnings)
     }
 
-    /// Ten seconds of groups that have a rate, or none, and complete so many operations.
     fn told(groups: &[(Option<f64>, u64)], change: impl Fn(&mut Phase)) -> (Option<Expected>, Vec<String>) {
         let named = |(number, (rate, _)): (usize, &(Option<f64>, u64))| group(&format!("group{number}"), *rate);
         let mut phase = phase(groups.iter().enumerate().map(named).collect());

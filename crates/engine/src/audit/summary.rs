@@ -8,16 +8,13 @@ use fstone_model::load::OperationReport;
 /// Standard deviations that chance is granted.
 pub(super) const DEVIATIONS: f64 = 5.0;
 
-/// How a measured group ran.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ran {
     /// From its phase's begin until the last of its threads had no operation to begin any more.
     pub(crate) worked_ns: u64,
-    /// Fsyncs of its policy while it ran.
     pub(crate) periodic_fsyncs: u64,
 }
 
-/// What was done, as far as the audit asks.
 pub(crate) struct Summary<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) files: &'a [Files],
@@ -25,9 +22,7 @@ pub(crate) struct Summary<'a> {
     /// Whether ranks hand each other their files, so that none sees all that is done to its own.
     pub(crate) handed: bool,
     pub(crate) operations: &'a [OperationReport],
-    /// The groups of the measured phases that ran, in the workload's order.
     pub(crate) groups: &'a [Ran],
-    /// How long each measured phase ran, of those that did.
     pub(crate) phases_ns: &'a [u64],
     pub(crate) verified_bytes: u64,
     pub(crate) null_ns_per_operation: Option<f64>,

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// touches so little of them that the count would say nothing.
 const MOST_BLOCKS: u64 = 1 << 28;
 
-/// The blocks of all filesets.
 #[derive(Debug)]
 pub(crate) struct Touched {
     sets: Vec<Option<Blocks>>,
@@ -23,23 +22,19 @@ pub(crate) struct Blocks {
     shift: Option<u32>,
     per_file: u64,
     files: u64,
-    /// A bit for each.
     seen: Box<[AtomicU64]>,
 }
 
 impl Touched {
-    /// Watches the filesets whose blocks can be told apart, in the measured phases.
     pub(crate) fn new(workload: &Workload, files: &[Files]) -> Self {
         let actions = ByFileset::of_phases(workload.measured_phases());
         Self { sets: files.iter().enumerate().map(|(index, files)| Blocks::new(&actions, index, files)).collect() }
     }
 
-    /// Watches nothing.
     pub(crate) fn nothing(filesets: usize) -> Self {
         Self { sets: (0..filesets).map(|_| None).collect() }
     }
 
-    /// The blocks of a fileset, if they are watched.
     pub(crate) fn of(&self, fileset: usize) -> Option<&Blocks> {
         self.sets[fileset].as_ref()
     }
@@ -51,13 +46,11 @@ impl Touched {
         }
     }
 
-    /// Blocks that there are and blocks touched, of a fileset that was watched.
     pub(crate) fn count(&self, fileset: usize) -> Option<BlockCount> {
         self.sets[fileset].as_ref().map(Blocks::count)
     }
 }
 
-/// Blocks of a fileset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockCount {
     pub(crate) total: u64,
@@ -95,7 +88,6 @@ impl Blocks {
         Some(Self { block_bytes, shift, per_file, files: files.table.live(), seen })
     }
 
-    /// Notes the block that begins at this offset.
     #[inline(always)]
     pub(crate) fn touch(&self, file: u32, offset: u64) {
         let inside = match self.shift {

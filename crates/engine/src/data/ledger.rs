@@ -12,7 +12,6 @@ const PARTS: u64 = 64;
 /// File and offset of a run's first byte.
 type Start = (u64, u64);
 
-/// Bytes of a file up to `end` that are in one state.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     end: u64,
@@ -37,12 +36,10 @@ impl Ledger {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file was made anew, with nothing in it.
     pub(crate) fn created(&self, file: u64) {
         assign(&mut self.part(file), file, 0, u64::MAX, Expected::Nothing);
     }
 
-    /// A write is complete.
     pub(crate) fn wrote(&self, file: u64, offset: u64, length: u64, generation: u64) {
         assign(&mut self.part(file), file, offset, offset + length, Expected::Generation(generation));
     }
@@ -151,7 +148,6 @@ mod tests {
     }
 
     proptest! {
-        /// Runs say the same as an array of what was written to each place.
         #[test]
         fn runs_are_what_was_assigned_last(writes in prop::collection::vec((0u64..2, 0u64..40, 1u64..20), 0..60)) {
             let mut runs = BTreeMap::new();

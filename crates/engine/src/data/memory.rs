@@ -3,7 +3,6 @@
 /// Alignment that every device and filesystem accepts: a page.
 pub(crate) const ALIGNMENT: usize = 4096;
 
-/// A buffer whose start is a multiple of [`ALIGNMENT`].
 #[derive(Debug, Default)]
 pub(crate) struct Aligned {
     /// With room for the alignment; never resized, so it stays where it is.

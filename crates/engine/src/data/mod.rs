@@ -22,18 +22,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Granularity of distinctness, compressibility and duplication: the block of nearly all filesystems.
 const UNIT: usize = 4096;
-/// Bytes that make a unit distinct.
 const MARK: usize = 16;
 /// Length of a piece unless blocks are larger.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes without repetition.
 const WINDOW_BYTES: usize = 1 << 20;
 /// Contents that duplicate blocks have: few, so that nearly every one of them is redundant.
 const DUPLICATES: usize = 8;
 /// Positions in a piece are multiples of this, which every device accepts for direct I/O.
 const POSITION_STEP: usize = 512;
 
-/// The pieces, and what they look like.
 #[derive(Debug)]
 pub(crate) struct Depot {
     pattern: DataPattern,
@@ -42,9 +39,7 @@ pub(crate) struct Depot {
     duplicates: Vec<u8>,
     seed: u64,
     sources: AtomicU64,
-    /// The generation of the next stamp.
     generation: AtomicU64,
-    /// What was written last, where data is stamped.
     ledger: Option<Ledger>,
 }
 
@@ -55,7 +50,6 @@ fn first_generation() -> u64 {
 }
 
 impl Depot {
-    /// For writes of at most `largest_block` bytes.
     pub(crate) fn new(pattern: DataPattern, largest_block: usize, seed: u64) -> Self {
         let seed = derive(seed, &[DATA_STREAM]);
         let mut random = Random::new(seed);
@@ -80,7 +74,6 @@ impl Depot {
         Self { ledger: None, ..self }
     }
 
-    /// The generation of the next write.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
     }
@@ -121,7 +114,6 @@ impl Depot {
         WINDOW_BYTES.div_ceil(self.piece_bytes) - 1
     }
 
-    /// Another piece in exchange for a used one, or a thread's first.
     fn exchange(&self, used: Option<Aligned>) -> Aligned {
         let reserve = self.reserve();
         let first = used.is_none();
@@ -136,7 +128,6 @@ impl Depot {
     }
 }
 
-/// Which stream of the run's seed data come from.
 const DATA_STREAM: u64 = 0x6461_7461;
 const MARK_STREAM: u64 = 0x6d61_726b;
 
@@ -161,16 +152,13 @@ fn repeat(bytes: &mut [u8], few: &[u8]) {
     }
 }
 
-/// Where a block is going, for its stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Destination {
     /// Which file: fileset and number.
     pub(crate) file: u64,
-    /// Where in it.
     pub(crate) offset: u64,
 }
 
-/// A thread's source of data.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     depot: &'a Depot,
@@ -219,7 +207,6 @@ impl Source<'_> {
         }
     }
 
-    /// The bytes made ready last.
     #[inline]
     pub(crate) fn block(&self) -> &[u8] {
         match (self.ready, &self.piece) {
@@ -229,13 +216,11 @@ impl Source<'_> {
         }
     }
 
-    /// Both in one.
     pub(crate) fn next(&mut self, length: usize, destination: Destination) -> &[u8] {
         self.prepare(length, destination);
         self.block()
     }
 
-    /// Makes room for `length` bytes and gives their start in the piece.
     #[inline]
     fn advance(&mut self, length: usize) -> usize {
         let wanted = length.next_multiple_of(POSITION_STEP);
@@ -305,12 +290,10 @@ impl Source<'_> {
     }
 }
 
-/// Where the bytes made ready last are.
 #[derive(Debug, Clone, Copy)]
 enum Ready {
     /// Start and length in the piece.
     Piece(usize, usize),
-    /// Length of what was put together.
     Assembled(usize),
 }
 
@@ -337,7 +320,6 @@ mod tests {
 
     const NOWHERE: Destination = Destination { file: 0, offset: 0 };
 
-    /// What several threads write, one block after the other.
     fn written(pattern: DataPattern, block: usize, total: usize) -> Vec<u8> {
         let depot = Depot::new(pattern, block, 11);
         let mut data = Vec::with_capacity(total);
@@ -359,7 +341,6 @@ mod tests {
         1.0 - compressed as f64 / data.len() as f64
     }
 
-    /// Share of blocks that equal another.
     fn repeated(data: &[u8]) -> f64 {
         let mut counts: HashMap<&[u8], u64> = HashMap::new();
         for block in data.chunks(UNIT) {

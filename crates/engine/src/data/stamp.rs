@@ -8,20 +8,16 @@ pub(crate) const UNIT: usize = 512;
 const WORD: usize = 8;
 const HEADER_WORDS: usize = 4;
 
-/// What a unit should hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// A stamp of any generation: it was written by an earlier load.
     Stamped,
     /// The same or nothing: a write to it failed.
     Anything,
-    /// Nothing: it was never written.
     Nothing,
-    /// This generation.
     Generation(u64),
 }
 
-/// Why a unit is not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mismatch {
     /// It is all zeros: never written, or lost.
@@ -30,16 +26,13 @@ pub(crate) enum Mismatch {
     Lost,
     /// It belongs to another file or offset.
     Misplaced,
-    /// Its checksum or its bytes are wrong.
     Corrupt,
     /// It was written to this place, but not last.
     Outdated,
-    /// There should be nothing.
     Unwritten,
 }
 
 impl Mismatch {
-    /// What a person is told.
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Zeros | Self::Lost => "zeros where data should be",

@@ -13,7 +13,6 @@ use std::time::Duration;
 /// second does not overflow the 32 bits of a histogram's counts.
 pub(super) const MAX_POINT: Duration = Duration::from_secs(60);
 
-/// Where the thread is in the series.
 pub(super) struct Point {
     pub(super) index: u64,
     /// When it is over, or when what is counted is to be handed over because a counter could overflow.
@@ -41,7 +40,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Counts a completed operation.
     #[inline(always)]
     pub(super) fn completed(&mut self, index: usize, done: Done, latency_ns: u64) {
         let tally = &mut self.tally.actions[index];
@@ -64,7 +62,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Counts bytes towards the stops of group and phase.
     pub(super) fn moved(&self, bytes: u64) {
         self.group.limits.moved(bytes);
         self.load.phase.limits.moved(bytes);
@@ -121,7 +118,6 @@ impl<E: Io> Worker<'_, E> {
         self.sum.point_over(seconds, whole, idle, moves);
     }
 
-    /// Hands over the point that ended and begins the one that `end` is in.
     #[cold]
     pub(super) fn turn(&mut self, point: &mut Point, end: u64) {
         self.hand_over(point);

@@ -6,7 +6,6 @@ use crate::plan::{GroupPlan, PeriodicFsyncs, Selector};
 use crate::worker::Worker;
 use std::sync::atomic::Ordering;
 
-/// What a thread is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Action(usize),
@@ -17,23 +16,18 @@ pub(super) enum Next {
     End,
 }
 
-/// How far a thread has come in choosing what to do.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// Place in a sequence.
     sequence: usize,
-    /// An action that has to wait for fsyncs.
     waiting: Option<usize>,
     /// Of a ratio: what was chosen and does not count yet, and how many count at once. Where transfers are queued they
     /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
     uncounted: [u64; 2],
     counts_at_once: u64,
-    /// Place in a program.
     pub(super) course: Course,
 }
 
 impl Choice {
-    /// Begins a sequence anew.
     pub(super) fn restart(&mut self) {
         self.sequence = 0;
     }
@@ -42,17 +36,14 @@ impl Choice {
         Self { counts_at_once: u64::from(at_once), ..Self::default() }
     }
 
-    /// At this place in a sequence.
     pub(super) fn at(self, sequence: usize) -> Self {
         Self { sequence, ..self }
     }
 
-    /// Its place in a sequence.
     pub(super) fn place(&self) -> usize {
         self.sequence
     }
 
-    /// At the begin of what a group does.
     pub(super) fn of(group: &GroupPlan) -> Self {
         match &group.selector {
             Selector::Program(program) => Self { course: Course::of(program, group.actions.len()), ..Self::default() },
@@ -62,7 +53,6 @@ impl Choice {
 }
 
 impl<E: Io> Worker<'_, E> {
-    /// Whether the quotas allow one more operation.
     #[inline(always)]
     pub(super) fn granted(&self, granted: &mut (u64, u64)) -> bool {
         if granted.0 == 0 {

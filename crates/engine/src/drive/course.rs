@@ -4,7 +4,6 @@ use crate::measure::Done;
 use crate::plan::Program;
 use fstone_model::workload::PaceUnit;
 
-/// Operations, transfers and bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Count {
     pub(super) operations: u64,
@@ -21,10 +20,8 @@ impl Count {
     }
 }
 
-/// How far a thread has come in its program.
 #[derive(Debug, Default)]
 pub(super) struct Course {
-    /// The next instruction.
     pub(super) at: usize,
     /// How often the present action is still to be performed.
     pub(super) left: u64,
@@ -47,7 +44,6 @@ impl Course {
         }
     }
 
-    /// Notes an operation that was completed.
     #[inline]
     pub(super) fn completed(&mut self, program: &Program, index: usize, done: Done) {
         if program.counts {

@@ -15,10 +15,8 @@ const STEADY: u32 = 3;
 /// Requests that a share may be off by, because it is no whole number of them.
 const ROUNDING: f64 = 1e-6;
 
-/// What the queue counts of a window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
-    /// A request that took longer misses the target.
     pub(super) target_ns: u64,
     pub(super) requests: u64,
     pub(super) late: u64,
@@ -29,11 +27,9 @@ impl Window {
     pub(super) const NONE: Self = Self { target_ns: u64::MAX, requests: 0, late: 0 };
 }
 
-/// What is known of the depths from 1 to `most`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Depths {
     most: u32,
-    /// The one that is tried.
     tried: u32,
     /// The largest that may keep the target: all above are known not to, or are to be tried. 0 if none is known to.
     keeps: u32,
@@ -70,14 +66,12 @@ impl Depths {
         self.misses == self.keeps + 1
     }
 
-    /// One that missed the target may keep it by now.
     fn forgive(&mut self) {
         self.misses = (self.misses + 1).min(self.most + 1);
         self.tried = self.keeps.midpoint(self.misses).max(1);
     }
 }
 
-/// A thread's search.
 #[derive(Debug)]
 pub(super) struct Search {
     depths: Depths,
@@ -86,7 +80,6 @@ pub(super) struct Search {
     /// Length of a window, in ticks, and when the present one ends.
     length: u64,
     end: u64,
-    /// Windows in a row with nothing to change.
     steady: u32,
     /// How often depths of the phase had changed when the present window began, and when this thread last had nothing to change.
     changes: u64,
@@ -150,7 +143,6 @@ impl Search {
         self.end = now.saturating_add(self.length);
     }
 
-    /// What it has come to.
     pub(super) fn found(&self) -> Found {
         let Depths { tried, keeps, misses, tested, .. } = self.depths;
         let lacks = match (keeps, misses) {
@@ -167,7 +159,6 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Depths that are tried until the search is over, where those up to `good` keep the target.
     fn tried(most: u32, good: u32) -> (Vec<u32>, u32) {
         let mut depths = Depths::new(most);
         let mut tried = Vec::new();
@@ -236,7 +227,6 @@ mod tests {
         assert_eq!(found(0, 1, false), (1, "not eve"));
     }
 
-    /// The target is kept by fewer and fewer requests, and by more again.
     #[test]
     fn a_search_that_follows_goes_with_what_changes() {
         let mut search = search(1.0, true);
@@ -254,7 +244,6 @@ mod tests {
         assert!((29..=31).contains(&go(30, 200)));
     }
 
-    /// A depth that only follows from another one that missed the target is not told as one that keeps it.
     #[test]
     fn what_was_never_tried_is_not_found() {
         for follow in [false, true] {
@@ -273,7 +262,6 @@ mod tests {
         }
     }
 
-    /// Two threads on a device that keeps the target for so many requests of both.
     #[test]
     fn threads_that_know_their_depths_go_on_until_all_do() {
         let searches = Searches::new(2);

@@ -10,7 +10,6 @@ use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
 
-/// An fsync that is due after an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DueFsync {
     fileset: usize,
@@ -29,7 +28,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// The fsync of the file just worked on that is due now.
     pub(super) fn fsync_due_after(&mut self, wrote: bool) -> Option<DueFsync> {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };
         let policy = self.group.spec.fsync;
@@ -46,7 +44,6 @@ impl<E: Io> Worker<'_, E> {
         Some(DueFsync { fileset, file, data: !whole })
     }
 
-    /// Counts an fsync as an operation, where the policy says so.
     fn count_fsync(&self) {
         if self.group.spec.fsync.counted {
             self.group.limits.count(1);
@@ -75,7 +72,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// A queued fsync is done, in this time.
     pub(super) fn fsynced(&mut self, flight: &Flight, outcome: Result<u64, Fault>) {
         match outcome {
             Ok(latency_ns) => {
@@ -122,7 +118,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Fsyncs every file of the group's filesets when a thread ends.
     pub(super) fn fsync_every_file(&mut self) {
         for fileset in &self.group.filesets {
             let files = &self.load.files[*fileset];

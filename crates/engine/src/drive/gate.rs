@@ -50,7 +50,6 @@ impl<E> Gate<E> {
         fine && state.open == Some(true)
     }
 
-    /// Waits until so many threads are ready, or one cannot be.
     pub(crate) fn await_ready(&self, threads: u32) -> Result<(), E> {
         let mut state = self.state();
         while state.ready < threads && state.failed.is_none() {
@@ -65,25 +64,21 @@ impl<E> Gate<E> {
         self.opened.notify_all();
     }
 
-    /// A thread is done.
     pub(crate) fn done(&self) {
         self.state().done += 1;
         self.changed.notify_one();
     }
 
-    /// Waits until threads that are done may end.
     pub(crate) fn await_release(&self) {
         let state = self.state();
         drop(self.released.wait_while(state, |state| !state.released).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Lets threads end.
     pub(crate) fn release(&self) {
         self.state().released = true;
         self.released.notify_all();
     }
 
-    /// How many threads are done.
     pub(crate) fn so_many_done(&self) -> u32 {
         self.state().done
     }

@@ -13,13 +13,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// After so many choices that found nothing, a thread sleeps before the next.
 const SPINS: u32 = 64;
-/// How long it sleeps.
 const NAP: Duration = Duration::from_micros(100);
 
-/// Choices that found nothing since the last operation.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
-    /// How many operations there had been.
     performed: u64,
     times: u32,
     since: u64,

@@ -15,7 +15,6 @@ const LOOK: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_micros(100);
 
 impl<E: Io> Worker<'_, E> {
-    /// The next action, after all steps before it.
     #[inline(never)]
     pub(super) fn next_of_program(&mut self, course: &mut Course) -> Next {
         let group = self.group;

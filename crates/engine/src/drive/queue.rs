@@ -29,24 +29,18 @@ use std::time::Duration;
 /// Longest wait for a completion under a target rate: how long it may take to notice that the load is to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// The queue of a thread.
 struct Queue {
     free: Vec<u32>,
-    /// How many of them are used.
     depth: u32,
     /// By slot: the action, when it began (was meant to, under a target rate), and the transfer.
     slots: Vec<Option<(usize, u64, Flight)>>,
     done: Vec<Completion>,
-    /// Requests that are pushed and not submitted.
     pushed: u32,
-    /// As soon as there are so many of them, they are submitted.
     submit_at: u32,
-    /// Fsyncs of the group's policy that wait for a slot.
     fsyncs: Vec<DueFsync>,
     /// Whether a pass is over: the page cache is dropped before another request begins.
     drop_cache: bool,
     last_end: u64,
-    /// What a search for the depth counts.
     window: Window,
 }
 
@@ -60,18 +54,14 @@ enum Alone {
     Fsync((u64, bool), Option<u64>),
 }
 
-/// What became of beginning an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Began {
     Yes,
-    /// There is nothing to work on for the moment.
     Missed,
-    /// There are to be no more.
     Over,
 }
 
 impl Queue {
-    /// An empty one, with slots for `most` requests.
     fn new(most: u32, depth: u32, batches: Batches, now: u64) -> Self {
         let mut queue = Self {
             free: Vec::with_capacity(most as usize),
@@ -104,7 +94,6 @@ impl Queue {
 type Result<T> = std::result::Result<T, Fault>;
 
 impl<E: Io> Worker<'_, E> {
-    /// Whether this thread keeps several transfers in flight.
     pub(super) fn queues(&self) -> bool {
         E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
     }
@@ -277,7 +266,6 @@ impl<E: Io> Worker<'_, E> {
         !(search.ends() && searches.are_over())
     }
 
-    /// Begins an operation in a free slot.
     #[inline(always)]
     fn begin(&mut self, index: usize, begun: u64, queue: &mut Queue, point: &mut Point) -> Began {
         let Some(slot) = queue.free.pop() else { return Began::Yes };
@@ -341,7 +329,6 @@ impl<E: Io> Worker<'_, E> {
         self.wait_exactly(moment, now)
     }
 
-    /// Submits what is pushed.
     fn submit(&mut self, queue: &mut Queue) {
         queue.pushed = 0;
         if let Err(errno) = self.io.submit() {
@@ -358,7 +345,6 @@ impl<E: Io> Worker<'_, E> {
         queue.use_slots(queue.depth);
     }
 
-    /// Pushes fsyncs of the policy that are due, as far as there are slots.
     fn begin_fsyncs(&mut self, queue: &mut Queue) {
         while let Some(due) = queue.fsyncs.pop_if(|_| !queue.free.is_empty()) {
             let Some(slot) = queue.free.pop() else { return };
@@ -372,7 +358,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Counts an operation that was not queued and ended just now.
     #[inline(never)]
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();

@@ -9,20 +9,15 @@ use crate::worker::{ThreadStanding, Worker};
 use fstone_model::load::ThreadReport;
 use std::sync::atomic::Ordering;
 
-/// How a thread ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
     /// When it had no operation to begin any more.
     pub(crate) worked_until: u64,
     /// When its last operation was done, or its last fsync at the end.
     pub(crate) at: u64,
-    /// CPU time it took.
     pub(crate) cpu_ns: u64,
-    /// What it did.
     pub(crate) report: ThreadReport,
-    /// The queue depth that it found or was given.
     pub(crate) found: Option<Found>,
-    /// Where it stands, for a thread that continues.
     pub(crate) standing: ThreadStanding,
 }
 
@@ -68,7 +63,6 @@ impl<E: Io> Worker<'_, E> {
         Ended { worked_until, at: last_end, cpu_ns, report, found, standing }
     }
 
-    /// Through one of the loops.
     fn through(&mut self, point: &mut Point, choice: &mut Choice) -> (u64, Option<Found>) {
         match (self.queues(), self.is_plain_reads()) {
             (false, false) => (self.drive_alone::<false>(point, choice), None),

@@ -13,10 +13,8 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How a name leads elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Elsewhere {
-    /// It is a symbolic link.
     Link,
     /// Its file has other names, which may be anywhere.
     OtherNames,
@@ -25,7 +23,6 @@ pub(super) enum Elsewhere {
 /// A directory that is held open: what is done in it is done there, whatever has taken its name since.
 #[derive(Clone, Copy)]
 pub(super) struct Held<'a> {
-    /// The directory.
     pub(super) directory: BorrowedFd<'a>,
     /// Its name, for messages.
     pub(super) path: &'a Path,

@@ -18,23 +18,17 @@ use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Which stream of the run's seed sizes come from.
 const SIZE_STREAM: u64 = 0x7369_7a65;
 /// After so many bytes written, a fileset that grows to a utilisation looks at the filesystem again.
 const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
-/// And after so many files.
 const UTILIZATION_STEP_FILES: u64 = 256;
-/// Size of writes when the workload does not say.
 const DEFAULT_BLOCK_BYTES: u64 = 64 << 10;
-/// Largest write.
 pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
 
-/// What a stamp calls a file.
 pub(crate) fn stamp_name(fileset: u32, file: u32) -> u64 {
     (u64::from(fileset) << 32) | u64::from(file)
 }
 
-/// Names that a fileset starts with.
 pub(crate) fn names(amount: Amount) -> u64 {
     match amount {
         Amount::Files(count) => count,
@@ -42,17 +36,13 @@ pub(crate) fn names(amount: Amount) -> u64 {
     }
 }
 
-/// A fileset's own directory.
 pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
     if spec.directory.is_empty() { directory.to_owned() } else { directory.join(&spec.directory) }
 }
 
-/// What building a fileset came to.
 #[derive(Debug, Default)]
 pub(crate) struct Built {
-    /// Bytes that were written to its files.
     pub(crate) written_bytes: u64,
-    /// What the user should know.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -82,7 +72,6 @@ pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
     }
 }
 
-/// Brings a fileset into being as its specification says.
 pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<Built, LoadError> {
     let mut builder = Builder::new(files, site);
     builder.build(files)?;
@@ -196,7 +185,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The fileset's own directory, which is open.
     fn held<'f>(&'f self, files: &'f Files) -> Held<'f> {
         Held { directory: files.directory(), path: &self.root }
     }
@@ -234,7 +222,6 @@ impl<'a> Builder<'a> {
         self.failure((call, self.root.join(path.shown()), errno))
     }
 
-    /// Opens a directory of the fileset, and makes what is missing of it.
     fn open_directory(&self, name: &str) -> Result<OwnedFd, LoadError> {
         let path = self.site.directory.join(name);
         let (base, below) = match self.site.options.ownership {
@@ -269,7 +256,6 @@ impl<'a> Builder<'a> {
         Random::new(derive(self.site.options.seed, &[SIZE_STREAM, u64::from(self.site.index)]))
     }
 
-    /// Files that exist at the start.
     pub(super) fn present(spec: &Fileset, names: u64) -> u64 {
         ((names as f64 * spec.preallocated.clamp(0.0, 1.0)).round() as u64).min(names)
     }
@@ -370,7 +356,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The directories that hold files.
     fn make_directories(&self, files: &Files) -> Result<(), LoadError> {
         let started = Instant::now();
         for directory in files.layout.all_directories() {
@@ -386,7 +371,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The leaf directories that exist at the start, each made by `make`.
     fn leaves(&self, files: &Files, make: impl Fn(&PathBuffer) -> Result<(), LoadError>) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
         for _ in 0..Self::present(&files.spec, files.spec.leaf_directories) {
@@ -399,7 +383,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Makes a file, or writes what is missing of one.
     fn make(
         &mut self,
         files: &Files,
@@ -527,7 +510,6 @@ impl<'a> Builder<'a> {
         Ok(full)
     }
 
-    /// Takes over what has to be there.
     fn require(&mut self, files: &Files) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
         let count = match files.spec.amount {
@@ -568,7 +550,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Takes a block device for the fileset's one file.
     fn device(&self, files: &mut Files) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
         files.layout.file(&mut path, 0, false);
@@ -617,7 +598,6 @@ fn too_many(fileset: &str) -> LoadError {
     LoadError::Unsupported { what: format!("has more than 2^32 files in fileset {fileset:?}") }
 }
 
-/// Share of the fileset's filesystem that is used.
 pub(crate) fn utilization(files: &Files) -> Result<f64, Errno> {
     let statistics = match &files.directory {
         Some(directory) => rustix::fs::fstatvfs(directory)?,

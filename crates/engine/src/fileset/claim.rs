@@ -12,22 +12,16 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Error, Read, Write};
 
-/// The mark's name.
 pub(crate) const MARK: &str = ".fstone";
-/// What it begins with.
 const HEADER: &str =
     "This directory is fstone's: loads make, overwrite and remove what is called as below, with a number behind it.\n";
 /// More than any mark has.
 const LARGEST: u64 = 1 << 20;
-/// What filesystems make themselves.
 const MADE_BY_MKFS: [&str; 2] = ["lost+found", ".nilfs"];
 
-/// Why a directory cannot be had.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// This is in it.
     InTheWay(Vec<String>),
-    /// It cannot be read or marked.
     Failed(Failure),
 }
 
@@ -37,7 +31,6 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// Takes a directory for the files of a layout.
 pub(super) fn claim(held: Held<'_>, layout: &Layout, ownership: Ownership) -> Result<(), Refusal> {
     if ownership == Ownership::Own || ownership.is_of_anybody() {
         return Ok(());

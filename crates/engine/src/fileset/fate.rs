@@ -8,14 +8,12 @@ use crate::options::Ownership;
 use fstone_model::workload::Existing;
 use rustix::fs::{FileType, Stat};
 
-/// What becomes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It is used as it is with so many bytes, even if it is shorter than one that the load would make.
     Stays(u64),
     /// What is missing of it is written, from so many bytes on.
     Lengthened(u64),
-    /// It is made anew.
     Goes,
     /// It is not used, for this reason, and the load is refused.
     InTheWay(&'static str),
@@ -52,10 +50,8 @@ impl Fate {
     }
 }
 
-/// A file that a load names.
 #[derive(Clone, Copy)]
 pub(super) struct Planned {
     pub(super) size: u64,
-    /// What becomes of what has its name, if anything has.
     pub(super) fate: Option<Fate>,
 }

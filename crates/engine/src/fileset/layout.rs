@@ -12,7 +12,6 @@ pub(crate) struct Layout {
     directories: Directories,
     /// Directories that hold files.
     holders: u64,
-    /// Whether there are empty directories beside the files.
     has_leaves: bool,
 }
 
@@ -36,7 +35,6 @@ impl Layout {
         }
     }
 
-    /// Directories that hold files.
     pub(crate) fn holders(&self) -> u64 {
         self.holders
     }
@@ -109,7 +107,6 @@ impl Layout {
         above[..levels].iter().rev().for_each(|number| push(*number));
     }
 
-    /// The path of a file.
     #[inline]
     pub(crate) fn file(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
         path.clear();
@@ -134,7 +131,6 @@ impl Layout {
         }
     }
 
-    /// The path of a directory that an operation makes.
     pub(crate) fn made_directory(&self, path: &mut PathBuffer, number: u64) {
         path.clear().text(&self.directory_prefix).number(number);
     }
@@ -186,7 +182,6 @@ impl Layout {
         }
     }
 
-    /// What its files and directories are called, for the mark of a directory.
     pub(crate) fn claim(&self) -> String {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         let exactly = if self.file_prefix.is_exact() { "exactly " } else { "" };

@@ -42,13 +42,10 @@ pub(crate) struct Files {
     directory: Option<OwnedFd>,
     /// Where FFSB's metadata operation works, once it is there.
     metadata: Option<OwnedFd>,
-    /// The block device that is its one file, if it is one.
     pub(crate) device: Option<OwnedFd>,
-    /// Directories that operations made and did not yet remove.
     pub(crate) made_directories: Mutex<Numbered>,
     /// The leaf directories, in place of these; none in a fileset without.
     pub(crate) leaves: FileTable,
-    /// The same under the metadata directory.
     pub(crate) metadata_directories: Mutex<Numbered>,
     links: AtomicU64,
     /// Which file, and which free name, comes next by [`fstone_model::workload::FileChoice::Rotation`].
@@ -70,7 +67,6 @@ pub(crate) struct Numbered {
 }
 
 impl Numbered {
-    /// A number never used before.
     pub(crate) fn fresh(&mut self) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -117,7 +113,6 @@ impl Files {
         self.metadata.as_ref().map_or(CWD, OwnedFd::as_fd)
     }
 
-    /// A number for a link never made before.
     pub(crate) fn fresh_link(&self) -> u64 {
         self.links.fetch_add(1, Ordering::Relaxed)
     }

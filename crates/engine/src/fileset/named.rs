@@ -52,7 +52,6 @@ impl Builder<'_> {
         Ok(planned)
     }
 
-    /// Whether anything in the fileset's directory has a name of its own.
     fn has_names(&self, files: &Files, directory: BorrowedFd<'_>) -> Result<bool, LoadError> {
         for entry in (Held { directory, path: &self.root }).entries().map_err(|failure| self.failure(failure))? {
             let (name, kind) = entry.map_err(|failure| self.failure(failure))?;
@@ -87,7 +86,6 @@ impl Builder<'_> {
         }
     }
 
-    /// Removes the files that a load names and makes anew.
     pub(super) fn remove_named(&self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
         for (file, _) in planned.iter().enumerate().filter(|(_, planned)| planned.fate == Some(Fate::Goes)) {
@@ -100,7 +98,6 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Warns of files that stay and are shorter than the load would have made them.
     pub(super) fn warn_of_short(&mut self, files: &Files, planned: &[Planned]) {
         let mut path = PathBuffer::default();
         let (mut first, mut more) = (None, 0u64);

@@ -4,14 +4,11 @@
 
 use std::ffi::CStr;
 
-/// What a number needs at most.
 const DIGITS: usize = 20;
 /// Length of a prefix that is copied as a whole: copying a fixed length needs no call. Nearly all prefixes are shorter.
 const SHORT: usize = 16;
-/// What a name needs at most, with the zero behind it.
 const NAME: usize = SHORT + DIGITS + 1;
 
-/// The numbers from 00 to 99, one behind the other.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -54,7 +51,6 @@ impl Prefix {
 pub(crate) struct PathBuffer {
     /// The path, its zero, and room for at least a [`NAME`] more.
     bytes: Vec<u8>,
-    /// Where the zero is.
     end: usize,
 }
 
@@ -83,7 +79,6 @@ impl PathBuffer {
         self
     }
 
-    /// Appends a number in decimal.
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
         let end = self.end + digits(number);
         write(&mut self.bytes[self.end..end], number);
@@ -93,7 +88,6 @@ impl PathBuffer {
         self
     }
 
-    /// Appends a prefix and a number.
     #[inline]
     pub(super) fn name(&mut self, prefix: &Prefix, number: u64) -> &mut Self {
         let place = self.bytes[self.end..].first_chunk_mut::<NAME>();
@@ -111,7 +105,6 @@ impl PathBuffer {
         self
     }
 
-    /// Keeps room for `more` bytes and a name behind them.
     #[inline]
     fn make_room(&mut self, more: usize) {
         let wanted = self.end + more + NAME;
@@ -120,7 +113,6 @@ impl PathBuffer {
         }
     }
 
-    /// The path, for the kernel.
     #[inline]
     pub(crate) fn as_c(&self) -> &CStr {
         // SAFETY: the byte at `end` is zero and none before it: whatever writes to the path puts a zero behind it, texts and
@@ -171,7 +163,6 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is put together, of short and long parts, is one C string.
         #[test]
         fn a_path_is_its_parts(parts in prop::collection::vec(("[a-z\0/]{0,40}", any::<u64>(), any::<bool>()), 0..40)) {
             let mut path = PathBuffer::default();

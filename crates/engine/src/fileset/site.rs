@@ -7,19 +7,12 @@ use std::path::Path;
 /// A fileset's load, as building sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Site<'a> {
-    /// The load's directory.
     pub(crate) directory: &'a Path,
-    /// Where data comes from.
     pub(crate) depot: &'a Depot,
-    /// Seed, cancellation and observer.
     pub(crate) options: &'a RunOptions<'a>,
-    /// The fileset's index, for its random stream and stamps.
     pub(crate) index: u32,
-    /// Whether there is a filesystem at all.
     pub(crate) real: bool,
-    /// Whether an operation needs the metadata directory.
     pub(crate) metadata: bool,
-    /// Whether the load changes anything about the fileset.
     pub(crate) changes: bool,
     /// Whether it is made for its own sake, and not for a load.
     pub(crate) prepares: bool,

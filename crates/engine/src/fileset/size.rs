@@ -5,11 +5,9 @@ use crate::error::LoadError;
 use crate::random::Random;
 use fstone_model::workload::SizeDistribution;
 
-/// A distribution of sizes, ready to be drawn from.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
     kind: Kind,
-    /// Sizes are rounded up to a multiple of this.
     multiple: u64,
 }
 
@@ -77,7 +75,6 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// A size.
     pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         let size = match &self.kind {
             Kind::Fixed(size) => *size,
@@ -110,7 +107,6 @@ impl Sizes {
         }
     }
 
-    /// Whether a file of this size can have been drawn from the distribution.
     pub(crate) fn allows(&self, size: u64) -> bool {
         let up = |bytes: u64| bytes.next_multiple_of(self.multiple);
         match &self.kind {
@@ -132,7 +128,6 @@ impl Sizes {
     }
 }
 
-/// To whole bytes, within what a file can have.
 fn round(bytes: f64) -> u64 {
     (bytes.round().max(0.0) as u64).min(MAX_FILE_BYTES / 2)
 }

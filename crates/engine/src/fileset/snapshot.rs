@@ -7,7 +7,6 @@ use super::{FileTable, Files, Numbered};
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Files with consecutive numbers that are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     first: u64,
@@ -30,7 +29,6 @@ fn runs(table: &FileTable) -> Vec<Run> {
     runs
 }
 
-/// Numbers, one after the other.
 struct Numbers<'a>(std::slice::ChunksExact<'a, u8>);
 
 impl Numbers<'_> {
@@ -38,7 +36,6 @@ impl Numbers<'_> {
         self.0.next().map(|bytes| u64::from_le_bytes(bytes.try_into().expect("chunks of eight bytes")))
     }
 
-    /// A count of what follows, each of so many numbers.
     fn count(&mut self, each: usize) -> Option<usize> {
         let count = usize::try_from(self.next()?).ok()?;
         (count.checked_mul(each)? <= self.0.len()).then_some(count)
@@ -69,7 +66,6 @@ fn counters(files: &Files) -> [&AtomicU64; 6] {
 }
 
 impl Files {
-    /// What there is of it.
     pub(crate) fn snapshot(&self) -> Vec<u8> {
         let mut numbers = Vec::new();
         for table in [&self.table, &self.leaves] {

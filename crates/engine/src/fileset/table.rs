@@ -25,41 +25,32 @@ const SIZE_SHIFT: u32 = 16;
 
 /// Largest file size that is kept: 256 TiB less one byte.
 pub(crate) const MAX_FILE_BYTES: u64 = u64::MAX >> SIZE_SHIFT;
-/// Most files of one fileset.
 const MAX_FILES: u64 = u32::MAX as u64;
 /// Room for files of filesets that start with none.
 const MINIMUM_ROOM: u64 = 1024;
 
-/// How a thread holds a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Not at all: nothing in this phase needs a file of the set for itself alone.
     Free,
-    /// With others.
     Shared,
-    /// Alone.
     Alone,
 }
 
 impl Hold {
-    /// The stricter of the two.
     pub(crate) fn max_with(self, other: Self) -> Self {
         if self == Self::Alone || other == Self::Alone { Self::Alone } else { Self::Shared }
     }
 }
 
-/// What came of drawing or taking a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Draw {
-    /// This one, now held.
     File(u32),
     /// It is busy or just gone: draw again.
     Again,
-    /// There are no files.
     None,
 }
 
-/// The table.
 #[derive(Debug)]
 pub(crate) struct FileTable {
     words: Growing<AtomicU64>,
@@ -69,7 +60,6 @@ pub(crate) struct FileTable {
     /// Names ever in use: 0..names.
     names: AtomicU64,
     structure: Mutex<()>,
-    /// Whether a single thread works with the table.
     alone: AtomicBool,
 }
 
@@ -88,12 +78,10 @@ impl FileTable {
         }
     }
 
-    /// Says whether a single thread will work with the table from now on.
     pub(crate) fn set_alone(&self, alone: bool) {
         self.alone.store(alone, Ordering::Relaxed);
     }
 
-    /// Live files.
     #[inline]
     pub(crate) fn live(&self) -> u64 {
         self.live.load(Ordering::Acquire)
@@ -153,7 +141,6 @@ impl FileTable {
         Some(file)
     }
 
-    /// This file, held as `hold`.
     #[inline(always)]
     pub(crate) fn take(&self, file: u32, hold: Hold) -> Draw {
         let word = self.word(file);
@@ -208,12 +195,10 @@ impl FileTable {
         Some((file, passed))
     }
 
-    /// Whether the file lives, held by anyone or not.
     pub(crate) fn is_live(&self, file: u32) -> bool {
         u64::from(file) < self.names() && self.word(file).load(Ordering::Relaxed) & LIVE != 0
     }
 
-    /// Lets go of a file that was held as `hold`.
     #[inline]
     pub(crate) fn release(&self, file: u32, hold: Hold) {
         match hold {
@@ -286,7 +271,6 @@ impl FileTable {
         (!self.alone.load(Ordering::Relaxed)).then(|| self.structure.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Size as far as it is known.
     #[inline]
     pub(crate) fn size(&self, file: u32) -> u64 {
         self.word(file).load(Ordering::Relaxed) >> SIZE_SHIFT
@@ -297,7 +281,6 @@ impl FileTable {
         self.word(file).fetch_add(by_bytes << SIZE_SHIFT, Ordering::Relaxed) >> SIZE_SHIFT
     }
 
-    /// Makes the size at least this.
     pub(crate) fn raise_size(&self, file: u32, size_bytes: u64) {
         let word = self.word(file);
         let mut current = word.load(Ordering::Relaxed);
@@ -317,7 +300,6 @@ impl FileTable {
         word.store(flags | (size_bytes << SIZE_SHIFT), Ordering::Relaxed);
     }
 
-    /// Whether the file goes by its second name.
     #[inline]
     pub(crate) fn renamed(&self, file: u32) -> bool {
         self.word(file).load(Ordering::Relaxed) & RENAMED != 0
@@ -343,12 +325,10 @@ impl FileTable {
         }
     }
 
-    /// Whether a measured operation worked on the file.
     pub(crate) fn was_touched(&self, file: u32) -> bool {
         self.word(file).load(Ordering::Relaxed) & TOUCHED != 0
     }
 
-    /// How many files were touched.
     pub(crate) fn touched(&self) -> u64 {
         (0..self.names()).filter(|file| self.words.at(*file).load(Ordering::Relaxed) & TOUCHED != 0).count() as u64
     }
@@ -358,7 +338,6 @@ impl FileTable {
         (0..self.names() as u32).filter(|file| self.word(*file).load(Ordering::Relaxed) & LIVE != 0)
     }
 
-    /// Sum of the live files' sizes.
     pub(crate) fn total_bytes(&self) -> u64 {
         self.live_files().map(|file| self.size(file)).sum()
     }

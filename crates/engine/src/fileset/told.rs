@@ -7,10 +7,8 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often progress is told.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Who is told, and when that was last.
 pub(super) struct Told<'a> {
     options: &'a RunOptions<'a>,
     last: Cell<Instant>,
@@ -24,7 +22,6 @@ impl<'a> Told<'a> {
         Self { options, last: Cell::new(now), started: now, directories: Cell::new(0) }
     }
 
-    /// Directories made or removed.
     pub(super) fn directories(&self) -> u64 {
         self.directories.get()
     }
@@ -43,7 +40,6 @@ impl<'a> Told<'a> {
         self.breathe(files, bytes)
     }
 
-    /// Tells progress, and heeds what ends the load.
     pub(super) fn breathe(&self, files: u64, bytes: u64) -> Result<(), LoadError> {
         self.goes_on()?;
         let done = files + self.directories.get();

@@ -46,13 +46,11 @@ struct Event {
     result2: i64,
 }
 
-/// A context of a thread.
 #[derive(Debug)]
 pub(crate) struct Aio {
     context: c_ulong,
     slots: Slots,
     flags: TransferFlags,
-    /// Pushed and not yet handed over.
     pushed: Vec<ControlBlock>,
     /// Room for pointers to them.
     pointers: Vec<*mut ControlBlock>,
@@ -162,7 +160,6 @@ impl Aio {
         }
     }
 
-    /// One transfer, waited for.
     fn transfer(&mut self, direction: Direction, fd: Fd, memory: *mut u8, length: usize, offset: u64) -> Result<usize> {
         self.pushed.push(self.control_block(ALONE, direction, fd, memory, length, offset));
         loop {

@@ -14,10 +14,8 @@ pub(crate) type Result<T> = std::result::Result<T, Errno>;
 /// Where a part of a file begins, and how long it is; 0 for as far as the file goes.
 pub(crate) type Part = (u64, u64);
 
-/// The extended attribute that is set and read.
 const ATTRIBUTE: &CStr = c"user.fstone";
 
-/// An open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fd {
     pub(crate) number: i32,
@@ -74,10 +72,8 @@ fn open_without_links(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags, mod
     }
 }
 
-/// Set once the kernel has said that it has no openat2.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
-/// The number of an open file's inode.
 pub(crate) fn inode(fd: Fd) -> Result<u64> {
     Ok(fs::fstat(fd.borrow())?.st_ino)
 }
@@ -151,12 +147,10 @@ pub(crate) fn stat(directory: BorrowedFd<'_>, path: &CStr) -> Result<fs::Stat> {
     fs::statat(directory, path, AtFlags::empty())
 }
 
-/// stat that does not follow a symbolic link.
 pub(crate) fn lstat(directory: BorrowedFd<'_>, path: &CStr) -> Result<fs::Stat> {
     fs::statat(directory, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// The size of a file or a block device.
 pub(crate) fn size(fd: Fd) -> Result<u64> {
     let stat = fs::fstat(fd.borrow())?;
     match fs::FileType::from_raw_mode(stat.st_mode) {

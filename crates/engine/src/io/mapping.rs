@@ -63,7 +63,6 @@ impl Mapping {
         self.length
     }
 
-    /// Copies out of the mapping.
     pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let Some((from, length)) = self.at(offset, buffer.len()) else { return Ok(buffer.len()) };
         self.guarded(|| {
@@ -74,7 +73,6 @@ impl Mapping {
         Ok(length)
     }
 
-    /// Copies into the mapping.
     pub(crate) fn write(&self, data: &[u8], offset: u64) -> Result<usize> {
         let Some((to, length)) = self.at(offset, data.len()) else { return Ok(data.len()) };
         self.guarded(|| {

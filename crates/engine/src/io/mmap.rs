@@ -13,18 +13,15 @@ use std::ffi::CStr;
 /// Mappings that a process may have where the kernel does not say (its own default).
 const USUAL_MAPPINGS: usize = 65_530;
 
-/// An open file's mapping, made at the first access.
 #[derive(Debug, Default)]
 struct Mapped {
     mapping: Option<Mapping>,
     writable: bool,
     /// Which of the files that had this number it is of.
     generation: u32,
-    /// What the kernel is told of its mapping.
     advice: Option<Advice>,
 }
 
-/// Copies to and from mappings.
 #[derive(Debug)]
 pub(crate) struct Mmap {
     /// By descriptor.
@@ -69,7 +66,6 @@ impl Mmap {
         self.file(fd).mapping.take().map_or(Ok(()), Mapping::unmap)
     }
 
-    /// Gives up what was mapped first where there would be too many.
     fn make_room(&mut self) -> Result<()> {
         while self.mapped.len() >= self.most {
             let Some(number) = self.mapped.pop_front() else { break };
@@ -202,7 +198,6 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsRawFd;
 
-    /// More files than there may be mappings.
     #[test]
     fn the_oldest_mapping_makes_room() {
         let files: Vec<std::fs::File> = (0..5u8)

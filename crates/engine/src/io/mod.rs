@@ -41,37 +41,27 @@ use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-/// What an engine can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capabilities {
-    /// Its name in messages.
     pub(crate) name: &'static str,
     /// Whether anything reaches a filesystem at all.
     pub(crate) real: bool,
-    /// Whether it can have more than one request in flight.
     pub(crate) queues: bool,
-    /// Whether it works on files opened with O_DIRECT.
     pub(crate) direct: bool,
     /// Whether data files must be open for reading even to be written.
     pub(crate) reads_to_write: bool,
 }
 
-/// What an engine needs to be set up for a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
-    /// Requests in flight.
     pub(crate) depth: u32,
-    /// Largest transfer.
     pub(crate) block_bytes: usize,
     /// Threads of the phase: what a process may have is divided among them.
     pub(crate) threads: u32,
     /// Whether writes are to be durable when they return. Files are opened with the flag of this name.
     pub(crate) sync: OpenSync,
-    /// Whether completions are polled for.
     pub(crate) polled: bool,
-    /// Flags of preadv2 and pwritev2 for every read and every write.
     pub(crate) flags: TransferFlags,
-    /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
 }
 
@@ -115,7 +105,6 @@ impl TransferFlags {
     }
 }
 
-/// Which way a queued request moves data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Read,
@@ -139,16 +128,12 @@ pub(crate) struct SetupError {
 
 /// An I/O engine, one per thread.
 pub(crate) trait Io: Sized {
-    /// What it can do.
     const CAPABILITIES: Capabilities;
 
-    /// Sets it up.
     fn new(setup: Setup) -> std::result::Result<Self, SetupError>;
 
-    /// pread.
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// pwrite.
     fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize>;
 
     /// The buffer of a queue's slot. Only on engines that queue.

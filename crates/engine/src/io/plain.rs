@@ -3,7 +3,6 @@
 //! [`Io`](super::Io) has no bodies for them: an engine lists the calls that it leaves to the kernel, and one that wraps another passes each
 //! on. What is forgotten does not compile.
 
-/// Implements these methods of [`Io`](super::Io).
 macro_rules! plain {
     (@open) => {
         #[inline]

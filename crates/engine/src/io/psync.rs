@@ -3,7 +3,6 @@
 use super::plain::plain;
 use super::{Capabilities, Fd, Io, Result, Setup, SetupError, TransferFlags, kernel};
 
-/// One call after the other.
 #[derive(Debug)]
 pub(crate) struct Psync {
     flags: TransferFlags,

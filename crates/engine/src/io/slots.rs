@@ -14,7 +14,6 @@ impl Slots {
         Self { memory: Aligned::new(block_bytes * depth as usize), block_bytes }
     }
 
-    /// All of them, one behind the other.
     pub(super) fn all(&mut self) -> &mut [u8] {
         self.memory.bytes_mut()
     }

@@ -19,7 +19,6 @@ const ALONE: u64 = u64::MAX;
 /// How long a thread sleeps between looks on kernels where waiting cannot be limited.
 const UNTIMED_WAIT: Duration = Duration::from_micros(50);
 
-/// A ring of a thread.
 pub(crate) struct Uring {
     ring: IoUring,
     slots: Slots,
@@ -104,7 +103,6 @@ impl Uring {
         }
     }
 
-    /// Submits, and waits for so many completions, but no longer than the time.
     fn enter(&mut self, least: usize, wait: Option<Duration>) -> std::io::Result<usize> {
         if least == 0 {
             let submission = self.ring.submission();
@@ -126,7 +124,6 @@ impl Uring {
         submitted
     }
 
-    /// One transfer, waited for.
     fn transfer(&mut self, direction: Direction, fd: Fd, memory: *mut u8, length: usize, offset: u64) -> Result<usize> {
         let entry = self.entry(direction, fd, memory, length, offset, false).user_data(ALONE);
         // SAFETY: the memory is borrowed by our caller for the whole call, and we do not return before the transfer

@@ -25,13 +25,11 @@ pub(crate) struct Witnessed<E> {
     /// Which files this thread has worked on, by descriptor. Asking the kernel each time would be two system calls more for
     /// every write that is synced, and a guest's system calls are slow.
     files: HashMap<i32, (u32, FileId)>,
-    /// The writes and fsyncs that are queued, by slot.
     queued: Vec<Option<Queued>>,
     /// Whether writes are durable when they return.
     synchronous: bool,
 }
 
-/// A request that has begun.
 #[derive(Clone, Copy)]
 enum Queued {
     Write(Writing),
@@ -43,13 +41,11 @@ enum Queued {
     },
 }
 
-/// A write that has begun.
 #[derive(Clone, Copy)]
 struct Writing {
     begun: u64,
     file: FileId,
     offset: u64,
-    /// Of which file and generation its stamp says it is.
     says: Option<(u64, u64)>,
 }
 
@@ -82,7 +78,6 @@ impl<E: Io> Witnessed<E> {
         Ok(file)
     }
 
-    /// Which file has a name that no call was made with before.
     fn find(&self, directory: BorrowedFd<'_>, path: &CStr, name: &Arc<str>) {
         if self.witness.knows(name) {
             return;
@@ -94,7 +89,6 @@ impl<E: Io> Witnessed<E> {
         }
     }
 
-    /// Opens a file, and says whether this made it.
     fn open_or_make(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<(Fd, bool)> {
         if flags.contains(OFlags::CREATE) {
             match self.inner.open(directory, path, flags | OFlags::EXCL) {
@@ -105,7 +99,6 @@ impl<E: Io> Witnessed<E> {
         Ok((self.inner.open(directory, path, flags)?, false))
     }
 
-    /// A write was acknowledged, so many bytes of it.
     fn wrote(&self, Writing { begun, file, offset, says }: Writing, got: usize) {
         if got == 0 {
             return;
@@ -322,7 +315,6 @@ mod tests {
     use super::*;
     use std::os::fd::AsFd;
 
-    /// What one thread remembers of a descriptor that another closed is nothing about the file that has its number now.
     #[test]
     fn a_number_that_comes_again_is_another_file() {
         let place = tempfile::tempdir().unwrap();

@@ -53,7 +53,6 @@ impl Clock {
         clock
     }
 
-    /// Ticks since some moment of the past.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
         #[cfg(test)]
@@ -63,7 +62,6 @@ impl Clock {
         if self.counter { read_counter() } else { clock_ns(ClockId::Monotonic) }
     }
 
-    /// Sleeps for at least this time.
     pub(crate) fn sleep(&self, time: Duration) {
         #[cfg(test)]
         if simulated::advance(self, time) {
@@ -72,13 +70,11 @@ impl Clock {
         std::thread::sleep(time);
     }
 
-    /// What a number of ticks lasts.
     #[inline]
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.scale)) >> 32) as u64
     }
 
-    /// How many ticks a time has.
     pub(crate) fn ticks(&self, time: Duration) -> u64 {
         u64::try_from((time.as_nanos() << 32) / u128::from(self.scale)).unwrap_or(u64::MAX)
     }
@@ -105,14 +101,12 @@ pub(crate) mod simulated {
     use std::cell::Cell;
     use std::time::Duration;
 
-    /// What a reading takes.
     pub(crate) const READING: Duration = Duration::from_nanos(50);
 
     thread_local! {
         static NOW: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    /// Time is simulated in this thread from now on.
     pub(crate) fn begin() {
         NOW.set(Some(1 << 40));
     }
@@ -129,7 +123,6 @@ pub(crate) mod simulated {
         later.is_some()
     }
 
-    /// The present, without a reading.
     pub(crate) fn now() -> u64 {
         NOW.get().unwrap_or_default()
     }
@@ -149,7 +142,6 @@ pub(crate) fn monotonic_ns() -> u64 {
     clock_ns(ClockId::Monotonic)
 }
 
-/// CPU time of the calling thread.
 pub(crate) fn thread_cpu_ns() -> u64 {
     clock_ns(ClockId::ThreadCPUTime)
 }
@@ -183,7 +175,6 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-/// What the kernel has counted for the calling thread.
 pub(crate) fn thread_usage() -> ThreadUsage {
     let usage = usage(libc::RUSAGE_THREAD);
     let count = |number: libc::c_long| u64::try_from(number).unwrap_or_default();

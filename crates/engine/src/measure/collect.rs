@@ -59,7 +59,6 @@ struct Action {
     errors: u64,
     missed: u64,
     latency: Dense,
-    /// Where its group has series of its own.
     series: Option<Series>,
 }
 
@@ -71,7 +70,6 @@ struct Group {
     end_fsyncs: (u64, Dense),
 }
 
-/// One point: its counts, and its latencies dense or packed.
 #[derive(Debug, Default)]
 struct Point {
     counts: SeriesPoint,
@@ -86,7 +84,6 @@ impl Point {
     }
 }
 
-/// Throughput and latency over time.
 #[derive(Debug, Default)]
 struct Series {
     points: Vec<Point>,
@@ -123,7 +120,6 @@ impl Series {
         self.points = halved;
     }
 
-    /// Its points, at this resolution.
     fn finish(mut self, doublings: u32) -> Vec<SeriesPoint> {
         while self.doublings < doublings {
             self.halve();
@@ -136,7 +132,6 @@ impl Series {
     }
 }
 
-/// What all threads have handed over so far, as the live display wants it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Totals {
     pub(crate) operations: u64,
@@ -152,7 +147,6 @@ struct Inside {
     series: Series,
     errors: Vec<ErrorReport>,
     totals: Totals,
-    /// Latencies since the last look of the live display.
     recent: Dense,
 }
 
@@ -286,7 +280,6 @@ impl Collector {
         self.arrived().full.push((group, index, full));
     }
 
-    /// Adds up what has been handed over.
     pub(crate) fn add_up(&self) {
         let mut full = std::mem::take(&mut self.arrived().full);
         if full.is_empty() {
@@ -300,7 +293,6 @@ impl Collector {
         self.arrived().empty.extend(full.into_iter().map(|(_, _, tally)| tally));
     }
 
-    /// Notes an error.
     pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno) {
         let mut inside = self.inside();
         let number = errno.raw_os_error();
@@ -330,7 +322,6 @@ impl Collector {
         Totals { latency: recent.histogram(), ..inside.totals.clone() }
     }
 
-    /// The results, `groups` naming each group, its actions, the share its mix asks of each, and when it was at work.
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
         self.add_up();
         let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -381,7 +372,6 @@ impl Collector {
     }
 }
 
-/// How results call a group and its actions, and when it was at work.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupNames {
     pub(crate) group: String,
@@ -391,7 +381,6 @@ pub(crate) struct GroupNames {
     pub(crate) at_work: [Span; 2],
 }
 
-/// The results of a collector.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) operations: Vec<OperationReport>,

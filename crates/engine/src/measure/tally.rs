@@ -48,7 +48,6 @@ impl Latencies {
         }
     }
 
-    /// Whether nothing was recorded since the last [`Self::drain`].
     pub(super) fn is_empty(&self) -> bool {
         self.min_ns > self.max_ns
     }
@@ -75,7 +74,6 @@ fn zeros() -> Box<[u32]> {
 /// Points without operations that are sampled at once: a day of half seconds.
 const MOST_IDLE: u64 = 172_800;
 
-/// What one operation did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) read_bytes: u64,
@@ -85,13 +83,11 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// One read of so many bytes, whole.
     pub(crate) const fn one_read(bytes: usize) -> Self {
         Self { read_bytes: bytes as u64, written_bytes: 0, calls: 1 }
     }
 }
 
-/// Counts of one action of a group.
 //
 // In another order than in [`Done`]: side by side they would be added two at a time, and loading as a pair what was
 // just stored one by one holds the processor up for longer than all the additions take.
@@ -112,19 +108,16 @@ pub(crate) struct ActionTally {
 }
 
 impl ActionTally {
-    /// Says what an operation will usually do.
     pub(crate) fn expect(&mut self, done: Done, transactions: u64) {
         self.settle();
         self.usual = (done, transactions);
     }
 
-    /// Whether an operation did what was expected.
     #[inline(always)]
     pub(crate) fn is_usual(&self, done: Done) -> bool {
         done.calls > 0 && self.usual.0 == done
     }
 
-    /// Counts an operation that did what was expected.
     #[inline(always)]
     pub(crate) fn completed_as_usual(&mut self, latency_ns: u64) {
         self.usually += 1;
@@ -152,7 +145,6 @@ impl ActionTally {
     }
 }
 
-/// The kinds of system calls whose latency is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Call {
@@ -185,7 +177,6 @@ pub(crate) enum Call {
     Munmap,
     /// Choosing a file: no system call, but it can fail when there is none.
     Choose,
-    /// Comparing data that was read with its stamps.
     Verify,
 }
 
@@ -223,7 +214,6 @@ impl Call {
         Self::Verify,
     ];
 
-    /// Whether the call names its file by a descriptor.
     pub(crate) fn is_by_descriptor(self) -> bool {
         match self {
             Self::Read
@@ -262,7 +252,6 @@ impl Call {
         Self::ALL.into_iter()
     }
 
-    /// The name in results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -298,7 +287,6 @@ impl Call {
     }
 }
 
-/// Everything one thread counts.
 #[derive(Debug)]
 pub(crate) struct ThreadTally {
     pub(crate) actions: Vec<ActionTally>,
@@ -307,14 +295,12 @@ pub(crate) struct ThreadTally {
     pub(crate) group_fsyncs: GroupFsyncTally,
 }
 
-/// Fsyncs of the group's policy.
 #[derive(Debug, Default)]
 pub(crate) struct GroupFsyncTally {
     pub(crate) periodic: Fsyncs,
     pub(crate) at_end: Fsyncs,
 }
 
-/// Fsyncs of one kind.
 #[derive(Debug, Default)]
 pub(crate) struct Fsyncs {
     pub(crate) count: u64,

@@ -5,7 +5,6 @@ use crate::measure::Call;
 use crate::worker::{Attempt, Worker};
 use rustix::fs::OFlags;
 
-/// Sets the size.
 pub(super) fn truncate<E: Io>(worker: &mut Worker<'_, E>, index: usize, size_bytes: u64) -> Attempt<()> {
     worker.with_open_file(index, OFlags::WRONLY, |worker, picked, fd| {
         worker.call(Call::Truncate, |worker| worker.io.truncate(fd, size_bytes))?;

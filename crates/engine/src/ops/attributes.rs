@@ -6,10 +6,8 @@ use crate::worker::{Attempt, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Room for the value that is got.
 const VALUE_BYTES: usize = 64 << 10;
 
-/// stat.
 #[inline]
 pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
@@ -53,7 +51,6 @@ pub(super) fn utimens<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
     })
 }
 
-/// Sets an extended attribute.
 pub(super) fn setxattr<E: Io>(worker: &mut Worker<'_, E>, index: usize, value_bytes: u32) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let destination = worker.destination(picked, 0);

@@ -101,7 +101,6 @@ fn write_indirectly<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, have: us
     worker.close_after(fd, attempt)
 }
 
-/// Notes the block for the audit of distinct ones.
 #[inline(always)]
 pub(super) fn touch<E: Io>(worker: &Worker<'_, E>, picked: &Picked, offset: u64) {
     if worker.load.measured {

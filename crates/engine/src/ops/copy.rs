@@ -7,7 +7,6 @@ use crate::worker::{Attempt, Incomplete, Picked, Worker};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Copies a file by copy_file_range.
 pub(super) fn copy_file_range<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     into_new_file(worker, index, |worker, from, to, size, copied| {
         while *copied < size {

@@ -21,7 +21,6 @@ fn fileset<'a, E: Io>(worker: &mut Worker<'a, E>, index: usize) -> &'a Files {
     worker.files(fileset)
 }
 
-/// Makes a directory in the fileset's own.
 pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     if files.spec.leaf_directories > 0 {
@@ -34,7 +33,6 @@ pub(super) fn mkdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
     Ok(())
 }
 
-/// Removes one that [`mkdir`] made.
 pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     if files.spec.leaf_directories > 0 {
@@ -55,7 +53,6 @@ pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
     Ok(())
 }
 
-/// Makes the next leaf directory that is not there.
 fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
     let from = files.next_leaf_name.fetch_add(1, Ordering::Relaxed);
     let Some((leaf, passed)) = files.leaves.begin_create_from(from) else { return Err(Incomplete::Exhausted) };
@@ -87,7 +84,6 @@ fn take_leaf<E: Io>(worker: &Worker<'_, E>, files: &Files, index: usize) -> Atte
     Ok(leaf)
 }
 
-/// stat of the next that is there.
 pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     let leaf = take_leaf(worker, files, index)?;
@@ -97,7 +93,6 @@ pub(super) fn stat<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<(
     known.map(drop)
 }
 
-/// Gives the next that is there its other name.
 pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let files = fileset(worker, index);
     let leaf = take_leaf(worker, files, index)?;
@@ -114,7 +109,6 @@ pub(super) fn rename<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt
     given.map(drop)
 }
 
-/// Removes the next that is there.
 fn remove_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files, index: usize) -> Attempt<()> {
     let leaf = take_leaf(worker, files, index)?;
     files.layout.leaf(&mut worker.path, leaf, files.leaves.renamed(leaf));

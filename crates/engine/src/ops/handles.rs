@@ -19,13 +19,11 @@ fn handle_of<E: Io>(worker: &Worker<'_, E>, index: usize) -> Attempt<usize> {
     worker.group.actions[index].handle.ok_or_else(|| Incomplete::fault(Call::Choose, Errno::BADF))
 }
 
-/// Opens a file and leaves it in the handle.
 pub(super) fn open<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let handle = handle_of(worker, index)?;
     worker.open_in(index, handle).map(drop)
 }
 
-/// Closes what is open in the handle.
 pub(super) fn close<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let handle = handle_of(worker, index)?;
     worker.close_handle(handle)
@@ -57,7 +55,6 @@ pub(super) fn create<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: us
     Ok(())
 }
 
-/// Writes from the cursor on as much as a file is to have.
 pub(super) fn fill<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
@@ -170,7 +167,6 @@ pub(super) fn write<E: Io>(
     if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
 }
 
-/// Writes a block at the cursor.
 fn write_on<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, length: u64) -> Attempt<()> {
     let (picked, fd) = worker.opened_in(index, handle)?;
     let offset = worker.handles.last(handle).map_or(0, |held| held.cursor);
@@ -194,7 +190,6 @@ fn place_of<E: Io>(worker: &Worker<'_, E>, transfer: &Transfer, runs: &Runs, byt
     runs.place(byte % runs.total_bytes.max(1))
 }
 
-/// Writes the next block of runs.
 fn write_run<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,

@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 
-/// Room for entries of one getdents.
 const LISTING_BYTES: usize = 32 << 10;
 
 fn listing_buffer<E: Io>(worker: &mut Worker<'_, E>) -> Vec<MaybeUninit<u8>> {

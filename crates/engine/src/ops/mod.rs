@@ -27,7 +27,6 @@ use crate::measure::Done;
 use crate::worker::{Attempt, Worker};
 use fstone_model::workload::Operation;
 
-/// Performs an action once.
 #[inline(always)]
 pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
@@ -92,7 +91,6 @@ fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()>
     perform(worker, index)
 }
 
-/// Begins an action that is one transfer, in a slot of the queue.
 #[inline]
 pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Attempt<Queued> {
     let group = worker.group;

@@ -71,7 +71,6 @@ pub(super) fn relocate<E: Io>(worker: &mut Worker<'_, E>, index: usize, to: usiz
     forgotten
 }
 
-/// Makes a hard link beside the file.
 pub(super) fn link<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);

@@ -3,22 +3,18 @@
 use crate::measure::Call;
 use crate::worker::Picked;
 
-/// What became of an attempt to queue an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Queued {
-    /// It is in flight.
     Pushed(Flight),
     /// It is done: there was nothing to transfer, or the queue could not carry it.
     Done,
 }
 
-/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
     pub(crate) picked: Picked,
     /// Read, write, fsync or fdatasync.
     pub(crate) call: Call,
-    /// Bytes that it moves.
     pub(crate) length: usize,
 }
 

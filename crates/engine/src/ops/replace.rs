@@ -35,7 +35,6 @@ pub(super) fn replace<E: Io>(worker: &mut Worker<'_, E>, index: usize, block_byt
     })
 }
 
-/// Makes the file that replaces another, and writes it.
 fn write_anew<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,

@@ -5,7 +5,6 @@ use crate::measure::Call;
 use crate::worker::{Attempt, Worker};
 use rustix::fs::OFlags;
 
-/// fsync of one file.
 pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
         worker.timed_call(Call::Fsync, |worker| worker.io.fsync(fd))?;
@@ -13,7 +12,6 @@ pub(super) fn fsync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
     })
 }
 
-/// fdatasync of one file.
 pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, _, fd| {
         worker.timed_call(Call::Fdatasync, |worker| worker.io.fdatasync(fd))?;
@@ -21,7 +19,6 @@ pub(super) fn fdatasync<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Atte
     })
 }
 
-/// fsync of the directory that a file is in.
 pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     worker.with_file(index, |worker, picked| {
         let files = worker.files(picked.fileset);
@@ -33,7 +30,6 @@ pub(super) fn fsync_directory<E: Io>(worker: &mut Worker<'_, E>, index: usize) -
     })
 }
 
-/// syncfs of the fileset's filesystem.
 pub(super) fn syncfs<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
     let fileset = worker.fileset(&group.actions[index]);

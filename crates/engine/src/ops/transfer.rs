@@ -12,7 +12,6 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
-/// Reads.
 //
 // In halves, and not in a closure, so that all of it becomes one piece with the loop: passing results through memory
 // costs more than the operation's own work.
@@ -75,7 +74,6 @@ fn read_blocks<E: Io>(
     Ok(())
 }
 
-/// Overwrites in place.
 #[inline]
 pub(super) fn write<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     if let Some(handle) = worker.group.actions[index].handle.filter(|_| handles::goes_on(transfer)) {
@@ -158,7 +156,6 @@ pub(super) fn push<E: Io>(
     Ok(Queued::Pushed(Flight { picked, call, length }))
 }
 
-/// Writes at the end.
 pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     if let Some(handle) = worker.group.actions[index].handle {
         return handles::append(worker, index, handle, transfer);
@@ -189,7 +186,6 @@ pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: 
     })
 }
 
-/// Reads through a mapping made for the operation.
 pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDONLY, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
@@ -207,7 +203,6 @@ pub(super) fn mapped_read<E: Io>(worker: &mut Worker<'_, E>, index: usize, trans
     })
 }
 
-/// Writes through a mapping made for the operation.
 pub(super) fn mapped_write<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
@@ -252,7 +247,6 @@ fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Att
     if transfer.fsync { worker.make_durable(fd) } else { Ok(()) }
 }
 
-/// Calls `each` with offset and length of every block of one operation.
 #[inline(always)]
 fn each_block<'a, E: Io>(
     worker: &mut Worker<'a, E>,
@@ -297,7 +291,6 @@ fn read_all<E: Io>(
     verify(worker, picked, offset, length)
 }
 
-/// Checks stamps, when data is stamped.
 #[inline(always)]
 fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Attempt<()> {
     if !worker.load.stamped || !E::CAPABILITIES.real {

@@ -5,7 +5,6 @@ use crate::fileset::Sizes;
 use crate::random::Random;
 use fstone_model::workload::SizeDistribution;
 
-/// The sizes that an action draws its blocks from.
 #[derive(Debug, Clone)]
 pub(crate) enum BlockSizes {
     /// The first so many multiples of a unit: any other size would put the next block to where no direct I/O can be made.

@@ -9,16 +9,13 @@ use crate::random::derive;
 pub(crate) struct Cover {
     places: u64,
     round: u64,
-    /// Rows of this round.
     rows: u64,
-    /// Places that are free.
     left: u64,
     /// A bit for each place.
     taken: Vec<u64>,
 }
 
 impl Cover {
-    /// Whether all places were taken in this round.
     pub(crate) fn is_full(&self) -> bool {
         self.places > 0 && self.left == 0
     }
@@ -50,7 +47,6 @@ impl Cover {
         (first, row)
     }
 
-    /// The first free place from this one on.
     fn free_from(&self, place: u64) -> Option<u64> {
         let mut word = (place / 64) as usize;
         let mut free = !self.taken[word] & (u64::MAX << (place % 64));

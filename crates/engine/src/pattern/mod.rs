@@ -31,7 +31,6 @@ impl Drawer {
         Self { distribution, seed, zipf: None }
     }
 
-    /// The seed of permutations.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -92,7 +91,6 @@ fn zoned(space: u64, zones: &Zones, random: &mut Random) -> u64 {
     0
 }
 
-/// Bytes that one operation of the transfer moves in a file of this size.
 pub(crate) fn extent_bytes(transfer: &Transfer, size: u64) -> u64 {
     match transfer.extent {
         Extent::Whole => size,
@@ -135,7 +133,6 @@ pub(crate) fn positions(transfer: &Transfer, size: u64) -> u64 {
     }
 }
 
-/// What places of the transfer are multiples of.
 #[inline(always)]
 pub(crate) fn alignment(transfer: &Transfer) -> u64 {
     match transfer.pattern {
@@ -144,7 +141,6 @@ pub(crate) fn alignment(transfer: &Transfer) -> u64 {
     }
 }
 
-/// Length of one block of the transfer in a file of this size.
 pub(crate) fn block_bytes(transfer: &Transfer, size: u64) -> u64 {
     let block = match transfer.extent {
         Extent::Whole => transfer.block_bytes,
@@ -186,7 +182,6 @@ mod tests {
         assert_eq!(block_bytes(&walk, 10_000), 1024);
     }
 
-    /// As often as others, but elsewhere.
     #[test]
     fn scattered_places_are_no_neighbours() {
         let frequent = |scattered| {

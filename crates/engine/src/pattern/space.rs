@@ -5,9 +5,7 @@ use crate::fileset::FileTable;
 /// The files of a set as they were when a phase began, in the order of their numbers.
 #[derive(Debug)]
 pub(crate) enum Roster {
-    /// 0..n.
     Dense(u64),
-    /// These.
     Listed(Vec<u32>),
 }
 
@@ -48,14 +46,12 @@ pub(crate) struct Space {
 
 #[derive(Debug)]
 enum Positions {
-    /// Every file has as many.
     Equal(u64),
     /// Sums up to and including each file.
     Sums(Vec<u64>),
 }
 
 impl Space {
-    /// `positions_of` says how many a file has.
     pub(crate) fn new(roster: &Roster, first: u64, step: u64, positions_of: impl Fn(u32) -> u64) -> Self {
         let step = step.max(1);
         let mut files = (first..roster.len()).step_by(usize::try_from(step).unwrap_or(usize::MAX));
@@ -76,7 +72,6 @@ impl Space {
         Self { first, step, positions, total }
     }
 
-    /// How many positions there are.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }

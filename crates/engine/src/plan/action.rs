@@ -13,19 +13,15 @@ use fstone_model::workload::{
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
-/// An action, ready.
 #[derive(Debug)]
 pub(crate) struct PlannedAction {
     pub(crate) name: String,
     pub(crate) operation: Operation,
-    /// The data it moves within a file.
     pub(crate) transfer: Option<Transfer>,
     /// One, or drawn from all.
     pub(crate) fileset: Option<usize>,
     pub(crate) choice: FileChoice,
-    /// The handle that it works by.
     pub(crate) handle: Option<usize>,
-    /// What says which file, in place of the choice.
     pub(crate) guide: Option<Guide>,
     pub(crate) rule: TransactionRule,
     /// What transactions are counted in.
@@ -33,7 +29,6 @@ pub(crate) struct PlannedAction {
     /// Sizes that its blocks are drawn from. Operation and transfer have the smallest of them as their block then, which
     /// says how many places there are.
     pub(crate) blocks: Option<BlockSizes>,
-    /// Whether it writes.
     pub(crate) writes: bool,
     /// How it holds files that something in the phase needs alone.
     pub(crate) hold: Hold,
@@ -50,14 +45,12 @@ pub(crate) struct PlannedAction {
 /// What says which file an action works on, if that is not its choice.
 #[derive(Debug)]
 pub(crate) enum Guide {
-    /// A number that is drawn from these.
     Numbers(Sizes),
     /// The thread's tour, which says where in the file as well.
     Tour,
 }
 
 impl PlannedAction {
-    /// `tours` says whether its group makes a tour.
     pub(super) fn new(
         action: &Action,
         tours: bool,
@@ -119,7 +112,6 @@ impl PlannedAction {
         }
     }
 
-    /// How many transactions an operation is that did this.
     #[inline(always)]
     pub(crate) fn transactions(&self, done: Done) -> u64 {
         let bytes = done.read_bytes + done.written_bytes;
@@ -152,9 +144,7 @@ pub(crate) struct Manner {
     pub(crate) io: IoSettings,
     pub(crate) open: OpenPolicy,
     pub(crate) stamped: bool,
-    /// Whether somebody writes down where each write went.
     pub(crate) witnessed: bool,
-    /// Whether a thread may have several requests in flight.
     pub(crate) queues: bool,
 }
 
@@ -165,7 +155,6 @@ impl Manner {
     }
 }
 
-/// How the operation has to hold its file.
 pub(super) fn hold_of(operation: &Operation, by_handle: bool, manner: Manner) -> Hold {
     let nature = operation.nature();
     // Stamped data is written alone, so that no reader sees half a write.
@@ -210,7 +199,6 @@ pub(crate) fn is_read_back(transfer: &Transfer) -> bool {
     matches!(transfer.pattern, Pattern::Written { .. })
 }
 
-/// Whether the action's positions come from a permutation.
 pub(crate) fn is_permutation(action: &PlannedAction) -> bool {
     action.transfer.as_ref().and_then(distribution_of) == Some(Distribution::Permutation)
 }

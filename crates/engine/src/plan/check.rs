@@ -20,14 +20,12 @@ use std::collections::BTreeSet;
 const TABLE_BYTES: u64 = 16;
 /// Memory that a thread's tour takes for each file.
 const TOUR_BYTES: u64 = 64;
-/// Most requests in flight per thread.
 const MAX_DEPTH: u32 = 4096;
 
 fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
     Err(LoadError::Unsupported { what: what.into() })
 }
 
-/// Refuses what cannot be done.
 pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
     check_amounts(workload)?;
     check_places(workload)?;
@@ -144,7 +142,6 @@ fn goes_through_once(group: &ThreadGroup, such: &impl Fn(&&Action) -> bool) -> b
     group.threads == 1 && ends && !steps.iter().any(often)
 }
 
-/// Refuses rates that cannot be kept.
 fn check_rate(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
     let name = &group.name;
     let no_rate = group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0));
@@ -164,7 +161,6 @@ fn check_rate(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError>
     Ok(())
 }
 
-/// Refuses CPUs that are not to be had.
 fn check_cpus(group: &ThreadGroup) -> Result<(), LoadError> {
     if group.cpus.is_empty() {
         return Ok(());
@@ -236,7 +232,6 @@ fn check_tour(group: &ThreadGroup) -> Result<(), LoadError> {
     }
 }
 
-/// Refuses I/O settings that exclude each other.
 fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(), LoadError> {
     let (io, name) = (workload.io_of(group), &group.name);
     if (io.engine == IoEngineKind::Null) != (workload.io.engine == IoEngineKind::Null) {
@@ -256,7 +251,6 @@ fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(
     Ok(())
 }
 
-/// Refuses filesets that the engine could not keep in memory.
 fn check_amounts(workload: &Workload) -> Result<(), LoadError> {
     let files = |fileset: &Fileset| {
         let files = if let Amount::Files(files) = fileset.amount { files } else { 0 };
@@ -382,7 +376,6 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     check_stamps(workload, action)
 }
 
-/// Refuses sizes of blocks that cannot be drawn, or are not where the operation goes.
 fn check_blocks(action: &Action) -> Result<(), LoadError> {
     let Some(blocks) = &action.blocks else { return Ok(()) };
     let (name, nature) = (&action.name, action.operation.nature());

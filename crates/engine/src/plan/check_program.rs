@@ -7,7 +7,6 @@ use fstone_model::workload::{
     Action, Actions, FileChoice, MAXIMUM_HANDLES, MAXIMUM_STEPS, Operation, Phase, Step, ThreadGroup,
 };
 
-/// How deep steps may be repeated within steps.
 const MAXIMUM_DEPTH: usize = 16;
 
 fn refuse(what: impl Into<String>) -> Result<(), LoadError> {

@@ -14,31 +14,25 @@ use fstone_model::workload::{Actions, FsyncPolicy, IoSettings, ThreadGroup};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How a thread chooses its next action.
 #[derive(Debug)]
 pub(crate) enum Selector {
-    /// There is only one.
     Single,
     /// Sums of the weights up to and including each action.
     Mix(Vec<u64>),
     Sequence(usize),
-    /// Shared counts of the first and the second action.
     Ratio {
         ratio: f64,
         counts: Box<[CachePadded<AtomicU64>; 2]>,
     },
     Program(Box<Program>),
-    /// What its tour says.
     Tour,
 }
 
-/// When the fsyncs of a group's policy are due while it runs.
 #[derive(Debug)]
 pub(crate) enum PeriodicFsyncs {
     Never,
     /// The file that a thread worked on, after every so many operations of the group.
     After {
-        /// Operations done.
         done: CachePadded<AtomicU64>,
         /// Something was written since the last of these fsyncs.
         dirty: CachePadded<AtomicBool>,
@@ -66,11 +60,9 @@ pub(crate) struct Found {
     pub(crate) lacks: Option<&'static str>,
 }
 
-/// A group of threads, ready.
 #[derive(Debug)]
 pub(crate) struct GroupPlan {
     pub(crate) spec: ThreadGroup,
-    /// How its data gets to and from files.
     pub(crate) io: IoSettings,
     /// Which of the phase's sets of kept descriptors is its own: groups that open files alike share one.
     pub(crate) descriptors: usize,
@@ -78,30 +70,21 @@ pub(crate) struct GroupPlan {
     pub(crate) number: usize,
     /// The phase in which its random orders began, and its number there.
     pub(crate) origin: (u64, u64),
-    /// Operations that the groups did that it continues.
     pub(super) done_before: u64,
     pub(crate) actions: Vec<PlannedAction>,
     pub(crate) selector: Selector,
-    /// How its threads go through their files, if they make a tour.
     pub(crate) tour: Option<TourPlan>,
     pub(crate) limits: Limits,
-    /// Whether its threads can have many requests in flight.
     pub(crate) queues: bool,
-    /// Ends when a walk does.
     pub(crate) until_walked: bool,
-    /// Ends after this many operations of each thread.
     pub(crate) thread_quota: Option<u64>,
-    /// When its operations are to begin, where it has a rate.
     pub(crate) schedule: Option<Schedule>,
-    /// When fsyncs are due while it runs.
     pub(crate) fsyncs: PeriodicFsyncs,
-    /// Filesets that its actions work on.
     pub(crate) filesets: Vec<usize>,
     /// What the threads of a group of its name found in an earlier phase.
     pub(crate) found: Vec<Found>,
 }
 
-/// What a group is planned with, besides its own words.
 #[derive(Clone, Copy)]
 pub(super) struct Common<'a> {
     pub(super) files: &'a [Files],
@@ -110,15 +93,11 @@ pub(super) struct Common<'a> {
     pub(super) once: bool,
     pub(super) clock: &'a Clock,
     pub(super) mails: &'a [Mail],
-    /// The number of the phase.
     pub(super) phase: u64,
-    /// The group's place in the phase.
     pub(super) place: usize,
-    /// Whether the phase wears out after its time.
     pub(super) wears_out: bool,
 }
 
-/// The filesets, of so many, that a group's actions work on.
 fn filesets_of(group: &ThreadGroup, filesets: usize) -> Vec<usize> {
     let actions = group.actions.all();
     if actions.iter().any(|action| action.fileset.is_none()) {
@@ -130,7 +109,6 @@ fn filesets_of(group: &ThreadGroup, filesets: usize) -> Vec<usize> {
 }
 
 impl GroupPlan {
-    /// How many handles its program has.
     pub(crate) fn handles(&self) -> usize {
         match &self.selector {
             Selector::Program(program) => program.written.len(),
@@ -138,7 +116,6 @@ impl GroupPlan {
         }
     }
 
-    /// Whether its program writes by a handle.
     pub(crate) fn writes_by(&self, handle: usize) -> bool {
         matches!(&self.selector, Selector::Program(program) if program.written[handle])
     }
@@ -214,7 +191,6 @@ impl GroupPlan {
         }
     }
 
-    /// What the thread of this number has to keep to.
     pub(crate) fn found(&self, thread: u64) -> Option<Found> {
         let place = (thread as usize).checked_rem(self.found.len())?;
         Some(self.found[place])

@@ -7,10 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Operations beyond which a quota is handed out in batches, per thread.
 const LARGE_QUOTA: u64 = 10_000;
-/// Operations of a batch.
 const BATCH: u64 = 16;
 
-/// Counts towards a stop condition.
 #[derive(Debug)]
 pub(crate) struct Limits {
     operations: Option<AtomicU64>,
@@ -22,7 +20,6 @@ pub(crate) struct Limits {
     pub(crate) first_done: bool,
     claimed: CachePadded<AtomicU64>,
     moved: CachePadded<AtomicU64>,
-    /// Set once the limit is reached.
     pub(crate) ended: CachePadded<AtomicBool>,
 }
 
@@ -50,7 +47,6 @@ impl Limits {
         self.moved(bytes);
     }
 
-    /// Bytes counted until now, where they are limited.
     pub(super) fn bytes(&self) -> u64 {
         self.moved.load(Ordering::Relaxed)
     }
@@ -74,7 +70,6 @@ impl Limits {
         quota.saturating_sub(before).min(self.batch)
     }
 
-    /// Gives back what was claimed and will not be performed.
     pub(crate) fn give_back(&self, operations: u64) {
         if self.operations.is_some() {
             self.claimed.fetch_sub(operations, Ordering::Relaxed);
@@ -88,7 +83,6 @@ impl Limits {
         self.operations.as_ref().map_or(claimed, |quota| claimed.min(quota.load(Ordering::Relaxed)))
     }
 
-    /// Sets how many operations may be claimed in all, where they are counted.
     pub(crate) fn set_quota(&self, operations: u64) {
         if let Some(quota) = &self.operations {
             quota.store(operations, Ordering::Relaxed);
@@ -102,7 +96,6 @@ impl Limits {
         }
     }
 
-    /// Counts bytes.
     #[inline]
     pub(crate) fn moved(&self, bytes: u64) {
         if let Some(limit) = self.bytes

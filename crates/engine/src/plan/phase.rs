@@ -28,7 +28,6 @@ impl Opened {
     }
 }
 
-/// A phase, ready.
 #[derive(Debug)]
 pub(crate) struct PhasePlan {
     pub(crate) groups: Vec<GroupPlan>,
@@ -43,10 +42,8 @@ pub(crate) struct PhasePlan {
     pub(crate) refilled: Vec<bool>,
     /// Per fileset, its files at the start, where an action goes by them.
     pub(crate) rosters: Vec<Option<Roster>>,
-    /// What threads that go through programs wait for.
     pub(crate) mails: Vec<Mail>,
     pub(crate) events: Option<Events>,
-    /// The threads that are done when they have found their queue depths.
     pub(crate) searches: Searches,
     /// Who was done for want of files: the first thread's group and action.
     pub(crate) ran_out: OnceLock<String>,
@@ -128,7 +125,6 @@ impl PhasePlan {
     }
 }
 
-/// Whether a choice goes by the files that there are when the phase begins.
 fn needs_roster(choice: FileChoice) -> bool {
     match choice {
         FileChoice::RoundRobin | FileChoice::Shuffled | FileChoice::Concatenated | FileChoice::Partitioned => true,

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A program, ready.
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) code: Vec<Instruction>,
@@ -14,16 +13,13 @@ pub(crate) struct Program {
     pub(crate) depth: usize,
     /// How many of the steps hold the thread back.
     pub(crate) paces: usize,
-    /// Which of the group's handles are written through.
     pub(crate) written: Vec<bool>,
     /// Whether some step asks what has been done.
     pub(crate) counts: bool,
-    /// Operations and bytes of all threads.
     pub(crate) operations: CachePadded<AtomicU64>,
     pub(crate) bytes: CachePadded<AtomicU64>,
 }
 
-/// A step, or the begin or end of some that are repeated.
 #[derive(Debug)]
 pub(crate) enum Instruction {
     Perform {
@@ -64,7 +60,6 @@ pub(crate) enum Instruction {
 }
 
 impl Program {
-    /// `group` is the group's place in the phase.
     pub(super) fn new(spec: &ThreadGroup, steps: &[Step], group: usize, mails: &[Mail]) -> Self {
         let actions = Step::actions(steps);
         let handles = actions.iter().filter_map(|action| action.handle).max().map_or(0, |most| most as usize + 1);
@@ -92,7 +87,6 @@ impl Program {
         }
     }
 
-    /// Notes an operation, where somebody asks.
     #[inline]
     pub(crate) fn done(&self, bytes: u64) {
         self.operations.fetch_add(1, Ordering::Relaxed);
@@ -173,7 +167,6 @@ pub(crate) struct Mail {
     boxes: Vec<CachePadded<Post>>,
 }
 
-/// A thread's posts.
 #[derive(Debug, Default)]
 struct Post {
     state: Mutex<State>,
@@ -183,13 +176,10 @@ struct Post {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Posts that nobody took yet.
     here: u64,
-    /// How many more may come.
     room: u64,
     /// What the thread waits for, if it does. It is woken once so many are here, and not by each.
     wanted: Option<u64>,
-    /// How many wait for room.
     blocked: u64,
 }
 
@@ -204,7 +194,6 @@ impl Post {
 }
 
 impl Mail {
-    /// All that the threads of a phase wait for.
     pub(super) fn of(phase: &Phase) -> Vec<Self> {
         let mut mails: Vec<Self> = Vec::new();
         for (group, spec) in phase.groups.iter().enumerate() {
@@ -277,7 +266,6 @@ pub(crate) struct Events {
 const KEPT: Duration = Duration::from_secs(5);
 
 impl Events {
-    /// Those of a phase, where a step uses any.
     pub(super) fn of(phase: &Phase) -> Option<Self> {
         let programs = phase.groups.iter().filter_map(|group| match &group.actions {
             fstone_model::workload::Actions::Program(steps) => Some(Step::all(steps)),

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PARTS_PER_NS: f64 = 1024.0;
 const NS_PER_SECOND: f64 = 1e9;
 
-/// The rate that a group is to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pace {
     /// Operations per second, evenly.

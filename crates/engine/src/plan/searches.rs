@@ -6,10 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The searches of a phase's threads.
 #[derive(Debug, Default)]
 pub(crate) struct Searches {
-    /// Threads that search.
     threads: AtomicU32,
     /// Times that a depth has changed, in the upper half, and how many threads have kept to theirs for a window since.
     settled: AtomicU64,
@@ -24,12 +22,10 @@ impl Searches {
         Self { threads: AtomicU32::new(threads), ..Self::default() }
     }
 
-    /// Whether all are done.
     pub(crate) fn are_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// How often a depth has changed.
     pub(crate) fn changes(&self) -> u64 {
         self.settled.load(Ordering::Relaxed) >> CHANGES
     }
@@ -50,7 +46,6 @@ impl Searches {
         }
     }
 
-    /// A thread ends before all are done.
     pub(crate) fn leave(&self) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
         self.change();

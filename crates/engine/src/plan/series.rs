@@ -9,7 +9,6 @@ use crossbeam_utils::CachePadded;
 use fstone_model::workload::FsyncPolicy;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Most operations between two series.
 pub(crate) const MOST_OPERATIONS: u64 = SINCE;
 
 const SINCE: u64 = (1 << 31) - 1;
@@ -24,7 +23,6 @@ pub(crate) struct Series {
     data_every: u64,
     /// After how many operations what is due begins anew.
     cycle: u64,
-    /// Whether only those that write count.
     counts_writes: bool,
     state: CachePadded<AtomicU64>,
 }
@@ -56,7 +54,6 @@ impl Series {
         None
     }
 
-    /// Whether a series is due, and an fdatasync will do.
     #[inline]
     fn is_due(&self, state: u64) -> Option<bool> {
         if state & DIRTY == 0 {

@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Standing {
     origin: (u64, u64),
-    /// Operations and bytes that count towards its end.
     done: (u64, u64),
-    /// By the number of the action.
     actions: Vec<ActionStanding>,
 }
 
@@ -38,7 +36,6 @@ impl GroupPlan {
         Standing { origin: self.origin, done, actions: actions.collect() }
     }
 
-    /// Goes on from there.
     pub(crate) fn resume(&mut self, from: Standing) {
         self.origin = from.origin;
         self.done_before = from.done.0;

@@ -7,15 +7,11 @@ use fstone_model::workload::{Actions, Distribution, Extent, Pattern, SizeDistrib
 #[derive(Debug)]
 pub(crate) struct TourPlan {
     pub(crate) order: Tour,
-    /// The filesets that it leads through.
     pub(crate) filesets: Vec<FilesetOfTour>,
-    /// By the number of the action.
     pub(crate) actions: Vec<ActionOfTour>,
-    /// The most grids that one file has.
     pub(crate) grids: usize,
 }
 
-/// A fileset of a tour.
 #[derive(Debug)]
 pub(crate) struct FilesetOfTour {
     pub(crate) fileset: usize,
@@ -24,7 +20,6 @@ pub(crate) struct FilesetOfTour {
 }
 
 impl FilesetOfTour {
-    /// The action for a number that `drawn` draws below a bound.
     #[inline]
     pub(crate) fn action(&self, drawn: impl FnOnce(u64) -> u64) -> usize {
         if let [(only, _)] = self.actions.as_slice() {
@@ -35,7 +30,6 @@ impl FilesetOfTour {
     }
 }
 
-/// An action of a tour.
 #[derive(Debug)]
 pub(crate) struct ActionOfTour {
     /// As it is written, with the smallest block where blocks are drawn.
@@ -45,21 +39,23 @@ pub(crate) struct ActionOfTour {
     pub(crate) direction: usize,
 }
 
-/// How an action gets its next block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Behind the last one; at the file's end by another action, if there is one.
-    On { instead: Option<usize> },
-    /// By a distribution.
+    On {
+        instead: Option<usize>,
+    },
     Drawn,
-    /// The next of the permutation of this grid.
-    Permuted { grid: usize },
+    Permuted {
+        grid: usize,
+    },
     /// The next row of places of this grid that were not taken.
-    Row { grid: usize },
+    Row {
+        grid: usize,
+    },
 }
 
 impl TourPlan {
-    /// The group's tour, if it has one.
     pub(super) fn of(group: &ThreadGroup) -> Option<Self> {
         let order = group.tour?;
         let Actions::Mix(mix) = &group.actions else { return None };

@@ -40,12 +40,10 @@ impl WearOut {
         }
     }
 
-    /// How many threads wait.
     pub(crate) fn waiting(&self) -> u32 {
         self.state().waiting
     }
 
-    /// Whether it was said what becomes of those that wait.
     pub(crate) fn is_decided(&self) -> bool {
         self.state().goes_on.is_some()
     }

@@ -9,9 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-/// Files that are read at once.
 const FILES: usize = 32;
-/// How much of a file is read.
 const BYTES: usize = Ahead::BYTES as usize;
 /// A file to be opened, one to be read and one to be closed for each that is read at once.
 const ENTRIES: u32 = 4 * FILES as u32;
@@ -19,7 +17,6 @@ const ENTRIES: u32 = 4 * FILES as u32;
 const LOOK: Duration = Duration::from_millis(1);
 const LOOKS: u32 = 1000;
 
-/// A ring, and memory for what it reads.
 pub(super) struct Ahead {
     ring: IoUring,
     buffer: Vec<u8>,
@@ -36,11 +33,9 @@ enum Asked {
 /// A file that is open: its number, and its descriptor, which is closed with it.
 type Open = (usize, OwnedFd);
 
-/// What the kernel did of what it was asked.
 #[derive(Default)]
 struct Results {
     done: Vec<(Asked, usize, i32)>,
-    /// How many entries it was given, the first ones.
     given: usize,
 }
 
@@ -51,7 +46,6 @@ impl std::fmt::Debug for Ahead {
 }
 
 impl Ahead {
-    /// How much of a file is read at most.
     pub(super) const BYTES: u64 = 160 << 10;
 
     /// `None` where the kernel gives no ring.
@@ -113,7 +107,6 @@ impl Ahead {
         }
     }
 
-    /// Has the kernel do all of this, and waits for it.
     fn submit(&mut self, entries: &[squeue::Entry], results: &mut Results) -> io::Result<()> {
         // SAFETY: names and buffer outlive this call, which returns with an error only if something may be in flight; then the buffer
         // is given up, and names were copied when the entries were taken.
@@ -129,7 +122,6 @@ impl Ahead {
         Ok(())
     }
 
-    /// Takes what is done off the ring.
     fn take(&mut self, results: &mut Results) {
         results.done.extend(self.ring.completion().map(|done| {
             let (name, result) = (done.user_data(), done.result());

@@ -9,31 +9,49 @@ pub(crate) struct FileId {
     pub(crate) incarnation: u32,
 }
 
-/// Something that a call changed, or made durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked. The name
     /// may be durable already: the file was built before the load and synced.
-    Named { file: FileId, path: Arc<str>, durable: bool },
-    /// A name went.
-    Unnamed { path: Arc<str> },
+    Named {
+        file: FileId,
+        path: Arc<str>,
+        durable: bool,
+    },
+    Unnamed {
+        path: Arc<str>,
+    },
     /// A name became another, in place of what had that name.
-    Renamed { from: Arc<str>, to: Arc<str> },
+    Renamed {
+        from: Arc<str>,
+        to: Arc<str>,
+    },
     /// Data: where in the file, how many bytes, of which file and generation its stamps say it is, as far as that is known, and
     /// whether it was durable when the write returned.
-    Wrote { file: FileId, offset: u64, bytes: u64, says: Option<(u64, u64)>, durable: bool },
+    Wrote {
+        file: FileId,
+        offset: u64,
+        bytes: u64,
+        says: Option<(u64, u64)>,
+        durable: bool,
+    },
     /// The file was cut or given a length, or lost data in between.
-    Cut { file: FileId },
+    Cut {
+        file: FileId,
+    },
     /// The file's data is durable; with `names`, so are its names.
-    Synced { file: FileId, names: bool },
-    /// Everything is durable.
+    Synced {
+        file: FileId,
+        names: bool,
+    },
     SyncedAll,
     /// Whatever is below this directory was removed or made anew, by no call of the load.
-    Remade { below: Arc<str> },
+    Remade {
+        below: Arc<str>,
+    },
 }
 
 impl Change {
-    /// The file that it says something of by itself.
     pub(super) const fn file(&self) -> Option<FileId> {
         match self {
             Self::Named { file, .. } | Self::Wrote { file, .. } | Self::Cut { file } | Self::Synced { file, .. } => {
@@ -44,7 +62,6 @@ impl Change {
     }
 }
 
-/// A change, when its call began, and when it had returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) begun: u64,
@@ -52,7 +69,6 @@ pub(super) struct Event {
     pub(super) change: Change,
 }
 
-/// Whether a path is below a directory.
 pub(super) fn is_below(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }

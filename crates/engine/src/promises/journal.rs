@@ -20,7 +20,6 @@ struct Shared {
     /// Numbers beginnings and ends of calls in one order.
     clock: AtomicU64,
     journal: Mutex<Journal>,
-    /// What files are read with, kept for the next look: fresh memory costs a guest most.
     reader: Mutex<Reader>,
 }
 
@@ -30,7 +29,6 @@ pub(super) struct Journal {
     pub(super) events: Vec<Event>,
     /// What was made of them for the last look.
     pub(super) acknowledged: Acknowledged,
-    /// Which file a path names at the moment.
     names: std::collections::HashMap<Arc<str>, FileId>,
     /// How many names each file has at the moment, by inode.
     links: std::collections::HashMap<u64, (u32, u32)>,
@@ -41,25 +39,20 @@ pub(super) struct Journal {
 }
 
 impl Witness {
-    /// One that has seen nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Everything that was acknowledged before this call has a smaller number.
-    #[must_use]
     pub fn moment(&self) -> u64 {
         self.0.clock.load(Ordering::SeqCst)
     }
 
-    /// A call begins, or has returned.
     pub(crate) fn tick(&self) -> u64 {
         self.0.clock.fetch_add(1, Ordering::SeqCst)
     }
 
     /// From now on: nothing that is not acknowledged yet is ruled out.
-    #[must_use]
     pub fn now(&self) -> Range<u64> {
         self.moment()..u64::MAX
     }
@@ -67,7 +60,6 @@ impl Witness {
     /// Looks whether what had been acknowledged before a [`moment`](Self::moment) is there, by the paths that the load used. Calls
     /// that began after another moment had no effect, and excuse nothing: the power was cut between these two.
     /// What cannot be read is a broken promise. With `together`, small files are read many at a time where the kernel can do that.
-    #[must_use]
     pub fn look(&self, cut: Range<u64>, together: bool) -> Kept {
         let promises = self.promises(cut);
         promises.look(&mut self.0.reader.lock().unwrap_or_else(PoisonError::into_inner), together)
@@ -82,7 +74,6 @@ impl Witness {
         self.0.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call that changed something has returned.
     pub(crate) fn changed(&self, begun: u64, change: Change) {
         let mut journal = self.journal();
         // Under the lock, so that events are in the order of their ends.
@@ -124,12 +115,10 @@ impl Witness {
         }
     }
 
-    /// A name appeared by a call that does not say of what file.
     pub(crate) fn linked(&self, path: Arc<str>) {
         self.journal().strange.insert(path);
     }
 
-    /// Whether it is known which file a path names.
     pub(crate) fn knows(&self, path: &str) -> bool {
         self.journal().names.contains_key(path)
     }
@@ -164,7 +153,6 @@ impl Witness {
         (file, true)
     }
 
-    /// The file that has this inode number now.
     pub(crate) fn file(&self, inode: u64) -> FileId {
         let incarnation = self.journal().links.get(&inode).map_or(0, |(_, incarnation)| *incarnation);
         FileId { inode, incarnation }
@@ -172,7 +160,6 @@ impl Witness {
 }
 
 impl Journal {
-    /// No name below a directory is known any more.
     fn forget(&mut self, below: &Arc<str>) {
         let gone: Vec<Arc<str>> = self.names.keys().filter(|path| is_below(path, below)).cloned().collect();
         for path in gone {
@@ -190,7 +177,6 @@ impl Journal {
         self.settled.iter().any(|directory| is_below(path, directory) && is_same(directory))
     }
 
-    /// These, and what is below them, may be something else.
     fn unsettle(&mut self, paths: &[&Arc<str>]) {
         for path in paths {
             self.settled.retain(|directory| directory != *path && !is_below(directory, path));

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 /// Broken promises described one by one; any more are only counted.
 const MAX_BROKEN: usize = 20;
 
-/// What kind of promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
     /// Data that was synced is there, or newer data.
@@ -21,8 +20,6 @@ pub enum Property {
 }
 
 impl Property {
-    /// As it is called in reports.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -34,25 +31,19 @@ impl Property {
     }
 }
 
-/// A promise that was not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Of which kind.
     pub property: Property,
     /// About which file, below the filesystem's root.
     pub path: PathBuf,
-    /// What was found instead.
     pub words: String,
 }
 
-/// What became of the promises.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Promises looked at: one for each file's data, length and name, and one for each removed or replaced name.
     pub checked: u64,
-    /// How many were broken.
     pub broken: u64,
-    /// The first of them.
     pub first: Vec<Broken>,
 }
 

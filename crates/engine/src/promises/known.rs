@@ -53,7 +53,6 @@ pub(super) struct Unit {
     /// Its stamp and at least which generation; `None` where nothing of it can be told: writes of several stamps may have been the
     /// last, or one that left a part of it.
     pub(super) says: Option<(u64, u64)>,
-    /// When the last write to it returned.
     pub(super) ended: u64,
 }
 
@@ -70,7 +69,6 @@ impl Unit {
     }
 }
 
-/// What is known of a file at some moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     /// Written, and not yet promised.
@@ -79,11 +77,8 @@ pub(super) struct Known {
     pub(super) units: Arc<BTreeMap<u64, Unit>>,
     /// Whether anything about its data is promised, be it that there is none.
     pub(super) synced: bool,
-    /// Names that appeared, and when.
     pub(super) names: Vec<(u64, Arc<str>)>,
-    /// The names that are promised.
     pub(super) promised_names: BTreeSet<Arc<str>>,
-    /// Names it had after that.
     pub(super) later_names: BTreeSet<Arc<str>>,
     /// When it was cut, if that is not promised yet.
     pub(super) cut: Option<u64>,
@@ -104,7 +99,6 @@ impl Writers {
         }
     }
 
-    /// Whether what was found is known to be of another file than this one.
     pub(super) fn are_others(&self, stamp: u64, generation: u64, than: FileId) -> bool {
         self.0.get(&(stamp, generation)).is_some_and(|writer| *writer != than)
     }
@@ -148,7 +142,6 @@ impl Known {
         known
     }
 
-    /// A write was acknowledged.
     pub(super) fn wrote(&mut self, write: Pending, durable: bool) {
         if durable {
             self.promise(&write);
@@ -158,13 +151,11 @@ impl Known {
         }
     }
 
-    /// It was cut, or lost data, by a call that had returned then.
     pub(super) fn was_cut(&mut self, ended: u64) {
         self.pending.clear();
         self.cut = Some(ended);
     }
 
-    /// A sync that began then was acknowledged.
     pub(super) fn sync(&mut self, begun: u64, names: bool) {
         if self.cut.is_some_and(|ended| ended < begun) {
             self.cut = None;
@@ -189,12 +180,10 @@ impl Known {
         }
     }
 
-    /// Whether anything is.
     pub(super) fn is_promised(&self) -> bool {
         self.synced || !self.promised_names.is_empty()
     }
 
-    /// What was written is durable.
     pub(super) fn promise(&mut self, write: &Pending) {
         let units = Arc::make_mut(&mut self.units);
         for (at, bytes) in write.parts() {
@@ -219,14 +208,12 @@ impl Known {
         }
     }
 
-    /// It may be gone.
     pub(super) fn excuse(known: &mut Arc<Self>) {
         if !known.excused {
             Arc::make_mut(known).excused = true;
         }
     }
 
-    /// Whether anything that a write changes is promised.
     pub(super) fn promises_any(&self, write: &Pending) -> bool {
         let before = self.units.range(before(write.offset)..write.end());
         before.into_iter().any(|(at, unit)| at + unit.bytes > write.offset)
@@ -289,7 +276,6 @@ impl Known {
         promises.into_iter().filter(|it| *it).for_each(|_| kept.note(None));
     }
 
-    /// Whether any byte of it is.
     fn is_compared(&self) -> bool {
         self.units.values().any(|unit| unit.says.is_some())
     }
@@ -308,7 +294,6 @@ impl Known {
         self.is_in(&mut blocks, id, writers)
     }
 
-    /// Whether a file is this one, with everything that is promised of it.
     pub(super) fn is_in(&self, blocks: &mut Blocks<'_>, id: FileId, writers: &Writers) -> bool {
         self.end() <= blocks.length && !self.begins_as_other(blocks, id, writers) && self.damage(blocks).is_none()
     }
@@ -348,7 +333,6 @@ impl Known {
         })
     }
 
-    /// The first unit that is not what was promised or newer.
     pub(super) fn damage(&self, blocks: &mut Blocks<'_>) -> Option<String> {
         let length = blocks.length;
         for (&at, held) in self.units.iter().filter(|(at, held)| **at + held.bytes <= length) {
@@ -373,23 +357,18 @@ const fn before(at: u64) -> u64 {
     (at + 1).saturating_sub(UNIT)
 }
 
-/// The units that have bytes between two places.
 fn overlapping(units: &mut BTreeMap<u64, Unit>, from: u64, to: u64) -> impl Iterator<Item = (u64, &mut Unit)> {
     let near = units.range_mut(before(from)..to).map(|(at, unit)| (*at, unit));
     near.filter(move |(at, unit)| at + unit.bytes > from)
 }
 
-/// What reading files one by one needs.
 pub(super) struct Reading<'p> {
     pub(super) writers: &'p Writers,
     pub(super) buffer: &'p mut [u8],
 }
 
-/// What is at a path where a file should be.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The file, and what is wrong with its length and its data.
     Its { length: Option<Broken>, data: Option<Broken> },
-    /// Another one.
     Others,
 }

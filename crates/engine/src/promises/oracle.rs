@@ -13,9 +13,7 @@ use std::sync::Arc;
 /// A name that was durable, and was given to other files by rename.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Replaced {
-    /// The files that may have it.
     files: BTreeSet<FileId>,
-    /// When it was given away last.
     ended: u64,
 }
 
@@ -40,9 +38,7 @@ pub(super) struct Promises {
 #[derive(Debug, Default)]
 pub(super) struct Acknowledged {
     promises: Promises,
-    /// How many events were applied.
     applied: usize,
-    /// How many events the writers were taken from.
     noted: usize,
 }
 
@@ -73,12 +69,10 @@ impl Acknowledged {
 }
 
 impl Promises {
-    /// A file that is to be changed.
     fn file(&mut self, file: FileId) -> &mut Known {
         Arc::make_mut(self.files.entry(file).or_default())
     }
 
-    /// A call that was acknowledged.
     fn apply(&mut self, event: &Event) {
         match &event.change {
             Change::Named { file, path, durable } => {
@@ -286,7 +280,6 @@ impl Promises {
         asked.retain(|(id, _)| !whole.contains(id));
     }
 
-    /// What is wrong with a name that was given from one file to another.
     fn wrong_replacement(&self, path: &Arc<str>, replaced: &Replaced, reading: &mut Reading<'_>) -> Option<Broken> {
         let path = Path::new(&**path);
         let broken = |words: &str| {

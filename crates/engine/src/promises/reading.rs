@@ -11,7 +11,6 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     buffer: Vec<u8>,
-    /// For small files, where the kernel can do that.
     ahead: Option<Ahead>,
     tried: bool,
 }
@@ -31,13 +30,11 @@ impl Reader {
     }
 }
 
-/// A file's data, read some at a time.
 pub(super) struct Blocks<'r> {
     /// None where the buffer holds all of it.
     pub(super) file: Option<&'r File>,
     pub(super) length: u64,
     pub(super) buffer: &'r mut [u8],
-    /// The bytes of the file that the buffer holds.
     pub(super) held: Range<u64>,
 }
 

@@ -36,7 +36,6 @@ pub(super) fn writes_back_at_close(files: &Files) -> bool {
         && rustix::fs::fstatfs(files.directory()).is_ok_and(|stat| NUMBERS.contains(&(stat.f_type as u32)))
 }
 
-/// A block device below a fileset.
 #[derive(Debug)]
 struct Device {
     path: PathBuf,
@@ -44,15 +43,12 @@ struct Device {
     opened: Result<OwnedFd, Errno>,
 }
 
-/// A filesystem that the load works on.
 #[derive(Debug)]
 struct Filesystem {
-    /// The first fileset on it.
     fileset: usize,
     device: Option<Device>,
 }
 
-/// What could not be made durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SyncError {
     pub(super) fileset: usize,
@@ -65,12 +61,10 @@ pub(super) struct SyncError {
 #[derive(Debug, Default)]
 pub(super) struct Durable {
     filesystems: Vec<Filesystem>,
-    /// What a reader has to know.
     pub(super) warnings: Vec<String>,
 }
 
 impl Durable {
-    /// Finds the filesystems of these filesets.
     pub(super) fn find<'f>(filesets: impl Iterator<Item = (usize, &'f Files)>) -> Result<Self, LoadError> {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mut found = Self::default();
@@ -106,7 +100,6 @@ impl Durable {
         Ok(found)
     }
 
-    /// Makes what was written durable.
     pub(super) fn sync(&self, files: &[Files], how: FinalSync) -> Result<(), SyncError> {
         if how == FinalSync::Everything {
             rustix::fs::sync();

@@ -11,12 +11,9 @@ use fstone_model::{LoadReport, Workload};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What [`prepare`] made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Files there are now.
     pub files: u64,
-    /// Sum of their sizes.
     pub bytes: u64,
     /// Bytes of these that were written now.
     pub written_bytes: u64,
@@ -57,13 +54,11 @@ pub fn run_verified(
     Ok((running.report(null_ns), found))
 }
 
-/// Refuses what cannot be done.
 fn checked(workload: &Workload, options: &RunOptions<'_>) -> Result<(), LoadError> {
     check(workload)?;
     if options.ownership == Ownership::Device { check_device(workload) } else { Ok(()) }
 }
 
-/// A load that came to its end, and its own cost if that was taken.
 fn ended<'a>(
     workload: &'a Workload,
     directory: &'a Path,
@@ -83,12 +78,9 @@ fn ended<'a>(
     Ok((running, null_ns))
 }
 
-/// Directories that were removed, and how long that took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// How many.
     pub directories: u64,
-    /// Time it took.
     pub elapsed: Duration,
 }
 

@@ -27,7 +27,6 @@ pub(super) fn names(groups: &[&ThreadGroup], at_work: &[[Span; 2]]) -> Vec<Group
         .collect()
 }
 
-/// A collector for these groups.
 pub(super) fn collector_of(groups: &[&ThreadGroup]) -> Collector {
     let actions: Vec<(usize, bool)> =
         groups.iter().map(|group| (group.actions.all().len(), group.own_series)).collect();

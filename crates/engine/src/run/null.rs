@@ -9,7 +9,6 @@ use fstone_model::workload::{Actions, Arrivals, ErrorPolicy, Fileset, FinalSync,
 use std::path::Path;
 use std::time::Duration;
 
-/// How long it is measured.
 const TIME: Duration = Duration::from_millis(200);
 /// So many grains of the CPU clock the time has to have: with fewer, the cost would be mostly the grain.
 const GRAINS: u64 = 10;

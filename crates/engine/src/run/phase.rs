@@ -22,12 +22,10 @@ use std::time::{Duration, Instant};
 
 /// Stack of a thread: the loop and its operations need less than 16 KiB; the rest is for the standard library.
 const STACK_BYTES: usize = 128 << 10;
-/// How often the load is looked at while it runs.
 const LOOK: Duration = Duration::from_millis(20);
 /// Timer slack of threads that sleep to a moment: the least there is.
 const TIMER_SLACK_NS: u64 = 1;
 
-/// How a phase went.
 #[derive(Debug, Default)]
 pub(crate) struct PhaseEnd {
     /// From the first operation's start until the last thread had no operation to begin any more, and what it did was done. If files are
@@ -37,21 +35,16 @@ pub(crate) struct PhaseEnd {
     pub(crate) at: u64,
     pub(crate) first_done_ns: u64,
     pub(crate) last_done_ns: u64,
-    /// How each group went.
     pub(crate) groups: Vec<GroupEnd>,
-    /// CPU time of its threads.
     pub(crate) cpu_ns: u64,
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
-    /// What the threads of each group that has a latency target found.
     pub(crate) found: Vec<(String, Vec<Found>)>,
-    /// Where the groups that the next phase continues stand, and the threads of each.
     pub(crate) standings: Standings,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
     /// When it began, of CLOCK_MONOTONIC.
     pub(crate) begin_ns: u64,
-    /// What its threads did.
     pub(crate) totals: Totals,
     /// What was begun until its time was over and when that was, where it wore out.
     pub(crate) stonewall: Option<Wall>,
@@ -62,14 +55,12 @@ pub(crate) struct PhaseEnd {
 pub(crate) struct GroupEnd {
     /// When the last thread had no operation to begin any more.
     pub(crate) worked_ns: u64,
-    /// When the last thread was done.
     pub(crate) done_ns: u64,
 }
 
 /// Where groups stood when a phase ended, by their names: what their threads shared, and each of them.
 pub(crate) type Standings = HashMap<String, (Standing, Vec<Option<ThreadStanding>>)>;
 
-/// What is told and called while a phase runs.
 pub(crate) struct Watch<'a> {
     pub(crate) name: &'a str,
     pub(crate) observer: &'a dyn Observer,
@@ -77,9 +68,7 @@ pub(crate) struct Watch<'a> {
     pub(crate) expected: Option<Duration>,
     /// Called when all threads stand ready, and returns when they are to begin.
     pub(crate) begin: &'a dyn Fn() -> Result<(), LoadError>,
-    /// Whether the load of all ranks ended early.
     pub(crate) parted: &'a dyn Fn() -> bool,
-    /// Whether the next phase continues the group of a name.
     pub(crate) continued: &'a dyn Fn(&str) -> bool,
     /// Whether the closing of files belongs to the interval.
     pub(crate) closes: bool,
@@ -113,13 +102,11 @@ fn engine_error(name: &'static str, error: SetupError) -> LoadError {
 struct Meeting {
     gate: Gate<LoadError>,
     ends: Mutex<Vec<(u32, Ended)>>,
-    /// Whether threads close their files before they are done.
     closes: bool,
 }
 
 type Body = fn(&Load<'_>, &GroupPlan, u32, u32, &Meeting);
 
-/// What a thread does on engine `E`, which a witness observes where the load has one.
 fn body_of<E: Io>(load: &Load<'_>) -> Body {
     if load.witness.is_some() { thread::<Witnessed<E>> } else { thread::<E> }
 }
@@ -153,7 +140,6 @@ fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, m
     worker.close_kept();
 }
 
-/// Runs the threads of a phase.
 pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadError> {
     let meeting = &Meeting { gate: Gate::new(), ends: Mutex::default(), closes: watch.closes };
     let gate = &meeting.gate;
@@ -210,14 +196,12 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
     Ok(end)
 }
 
-/// Closes the files that threads shared.
 fn close_shared(load: &Load<'_>) {
     if let Kept::Shared(shared) = &load.kept {
         shared.close(|errno| load.collector.error("end", "close", "", errno));
     }
 }
 
-/// How a phase went whose threads ended like this, with their numbers.
 fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> PhaseEnd {
     ends.sort_by_key(|(number, _)| *number);
     let mut ends: Vec<Ended> = ends.into_iter().map(|(_, end)| end).collect();
@@ -258,7 +242,6 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
     }
 }
 
-/// Where the groups stand that the next phase continues.
 fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Standings {
     let mut threads = ends.iter_mut();
     let mut standings = Standings::new();
@@ -294,7 +277,6 @@ fn pin(group: &ThreadGroup, thread: u32) -> Result<(), LoadError> {
     })
 }
 
-/// A worker with everything at hand.
 pub(super) fn ready<'a, E: Io>(
     load: &'a Load<'a>,
     group: &'a GroupPlan,
@@ -331,7 +313,6 @@ pub(super) fn ready<'a, E: Io>(
     Ok(worker)
 }
 
-/// Opens every file of the group's filesets.
 fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
     let mut open = Vec::new();
     // What works on names alone is to find them as they are: a file that is open is in memory.

@@ -31,9 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Shortest point of a series.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Point of a series when the workload does not say.
 const USUAL_INTERVAL: Duration = Duration::from_secs(1);
 
 fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
@@ -41,7 +39,6 @@ fn open_directory(directory: &Path) -> Result<rustix::fd::OwnedFd, LoadError> {
         .map_err(|errno| LoadError::Directory { path: directory.to_owned(), errno })
 }
 
-/// A load on its way.
 pub(super) struct Running<'a> {
     /// As this rank has it, where there are several.
     pub(super) workload: Cow<'a, Workload>,
@@ -52,10 +49,8 @@ pub(super) struct Running<'a> {
     pub(super) clock: Clock,
     pub(super) depot: Depot,
     pub(super) files: Vec<Files>,
-    /// What all phases do to each fileset.
     uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
-    /// Bytes that were written to make files.
     pub(super) written_bytes: u64,
     /// Whether files are made for their own sake.
     pub(super) prepares: bool,
@@ -64,36 +59,27 @@ pub(super) struct Running<'a> {
     /// The filesets as the first measured phase found them, for the null engine; `None` before it.
     pub(super) pretended: Option<Vec<Fileset>>,
     pub(super) halted: AtomicBool,
-    /// Whether the load of all ranks ended early.
     parted: AtomicBool,
-    /// Whether it was ended from outside.
     pub(super) interrupted: bool,
-    /// The phase that it has come to.
     phase_name: Option<String>,
     pub(super) verified_bytes: AtomicU64,
     pub(super) indirect: AtomicU64,
     pub(super) interval: Duration,
     pub(super) report: LoadReport,
-    /// CPU time of the threads of measured phases.
     pub(super) cpu_ns: u64,
-    /// Measured phases until now.
     pub(super) measured: Measured,
     /// The generation of the first write of each phase until now, where data is stamped.
     generations: Vec<u64>,
-    /// Where the groups that the next phase continues stand.
     standings: Mutex<Standings>,
-    /// Queue depths that were found, by the names of groups.
     found: HashMap<String, Vec<Found>>,
 }
 
-/// What is done to a fileset.
 struct Uses {
     metadata: bool,
     changes: bool,
 }
 
 impl Uses {
-    /// Of each fileset.
     fn of(workload: &Workload) -> Vec<Self> {
         let actions = ByFileset::of_phases(&workload.phases);
         let any =
@@ -107,12 +93,10 @@ impl Uses {
     }
 }
 
-/// What the measured phases add up to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Measured {
     groups: usize,
     points: u64,
-    /// How long each ran.
     pub(super) phases_ns: Vec<u64>,
     /// When each of their groups was at work, and its phase closed after all of them.
     pub(super) at_work: Vec<[Span; 2]>,
@@ -193,7 +177,6 @@ impl<'a> Running<'a> {
         self.options.cancel.load(Ordering::Relaxed)
     }
 
-    /// Builds filesets that are wanted and not there yet, and makes them durable.
     pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
         let started = Instant::now();
         let (mut any, mut roots) = (false, Vec::new());
@@ -243,7 +226,6 @@ impl<'a> Running<'a> {
         build::remove_directories(&mut files, self.site(index))
     }
 
-    /// What building a fileset needs to know.
     pub(super) fn site(&self, index: usize) -> Site<'_> {
         let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
         let common = written.has_common_directories();
@@ -263,7 +245,6 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// What was to be measured could not begin from durable files.
     fn unsettled(&self, error: SyncError) -> LoadError {
         LoadError::Setup {
             fileset: self.files[error.fileset].spec.name.clone(),
@@ -292,12 +273,10 @@ impl<'a> Running<'a> {
         self.real() && self.workload.final_sync != FinalSync::None
     }
 
-    /// Whether there is a measured phase of this number.
     fn is_measured(&self, number: Option<usize>) -> bool {
         number.and_then(|number| self.workload.phases.get(number)).is_some_and(|phase| phase.measured)
     }
 
-    /// The filesystems of the filesets that are built.
     fn durable(&self) -> Result<Durable, LoadError> {
         if !self.real() {
             return Ok(Durable::default());
@@ -305,7 +284,6 @@ impl<'a> Running<'a> {
         Durable::find(self.files.iter().enumerate().filter(|(index, _)| self.built[*index]))
     }
 
-    /// All phases, the measured interval among them.
     pub(super) fn phases(&mut self) -> Result<(), LoadError> {
         match self.all_phases() {
             // What the phases before did is not lost.
@@ -506,7 +484,6 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Keeps the queue depths that a phase found for those that follow, and says what is wrong with them.
     fn keep_found(&mut self, phase: &Phase, found: Vec<(String, Vec<Found>)>) {
         for (name, found) in found {
             if let Some(lacks) = found.iter().find_map(|found| found.lacks) {
@@ -569,12 +546,10 @@ impl<'a> Running<'a> {
         Ok(end)
     }
 
-    /// Whether the load of all ranks ended early, and this rank's with it.
     fn has_parted(&self) -> bool {
         self.parted.load(Ordering::Relaxed)
     }
 
-    /// Makes a phase ready and does something with it.
     pub(super) fn with_load<T>(
         &self,
         number: usize,

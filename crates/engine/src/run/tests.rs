@@ -47,7 +47,6 @@ fn workload(files: u64, groups: Vec<ThreadGroup>, stop: Stop, io: IoSettings) ->
     }
 }
 
-/// Runs the only phase in the way that `work` does it.
 fn carried_out(
     workload: &fstone_model::Workload,
     directory: &Path,
@@ -71,7 +70,6 @@ fn carried_out(
     (collected.operations, collected.errors)
 }
 
-/// A thread of a group, from its first operation to its last.
 fn drive<E: Io>(load: &Load<'_>, group: usize) {
     let mut worker = ready::<E>(load, &load.phase.groups[group], 0).expect("nothing to be set up");
     worker.drive();
@@ -145,7 +143,6 @@ impl Io for InTurn {
     }
 }
 
-/// A request that is done early is not charged with the time of those that came with it.
 #[test]
 fn requests_of_a_batch_have_times_of_their_own() {
     let stop = Stop { operations: Some(32), ..Stop::default() };
@@ -157,7 +154,6 @@ fn requests_of_a_batch_have_times_of_their_own() {
     assert!(latency.min_ns() * 8 < latency.max_ns(), "{} {}", latency.min_ns(), latency.max_ns());
 }
 
-/// What a periodic fsync is to make durable has to be in the file.
 #[test]
 fn fsyncs_of_a_queue_come_after_the_writes_that_they_count() {
     let mut writes = group(Operation::Write(block()));
@@ -205,7 +201,6 @@ impl Io for Tardy {
     }
 }
 
-/// What works on descriptors that are kept finds them open: opening files is no operation of the load.
 #[test]
 fn files_that_are_kept_open_are_open_before_the_first_operation() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -246,7 +241,6 @@ fn fsyncs_of_the_policy_hold_their_file() {
     }
 }
 
-/// Drops what is cached slowly.
 struct Dropping;
 
 const DROP: Duration = Duration::from_millis(5);
@@ -278,7 +272,6 @@ impl Io for Dropping {
     }
 }
 
-/// What makes a file cold is no part of opening it.
 #[test]
 fn dropping_what_is_cached_is_in_no_latency() {
     let directory = tempfile::tempdir().expect("a temporary directory");

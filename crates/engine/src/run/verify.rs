@@ -23,7 +23,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// What [`crate::run_verified`] found when it read the files back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Files read.
     pub files: u64,
     /// Bytes that are what was written last.
     pub verified_bytes: u64,
@@ -34,8 +33,6 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Whether all is well.
-    #[must_use]
     pub fn is_clean(&self) -> bool {
         self.damaged_units == 0 && self.damages.is_empty()
     }
@@ -53,7 +50,6 @@ pub struct Damage {
 }
 
 impl Running<'_> {
-    /// Reads every file of the filesets that were built.
     pub(super) fn verify(&self) -> Result<Verification, LoadError> {
         let now = Instant::now();
         let mut verifier = Verifier {

@@ -6,19 +6,13 @@ use std::str::FromStr;
 /// One call. Paths are below the filesystem's root.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
-    /// Makes an empty file.
     Create(String),
-    /// Makes a directory.
     Mkdir(String),
-    /// Gives a file another name.
     Link(String, String),
     /// Renames a file or directory, in place of what has that name.
     Rename(String, String),
-    /// Removes a name.
     Unlink(String),
-    /// Removes an empty directory.
     Rmdir(String),
-    /// Gives a file this length.
     Truncate(String, u64),
     /// Makes a hole: offset and bytes.
     Punch(String, u64, u64),
@@ -30,21 +24,15 @@ pub enum Call {
     Zero(String, u64, u64),
     /// Writes new data: offset and bytes.
     Write(String, u64, u64),
-    /// Sets an extended attribute to a new value.
     SetAttribute(String, String),
-    /// Removes an extended attribute.
     RemoveAttribute(String, String),
-    /// fsync of a file or directory.
     Fsync(String),
-    /// fdatasync of a file or directory.
     Fdatasync(String),
     /// syncfs.
     Sync,
 }
 
 impl Call {
-    /// Whether it makes something durable rather than change it.
-    #[must_use]
     pub const fn persists(&self) -> bool {
         matches!(self, Self::Fsync(_) | Self::Fdatasync(_) | Self::Sync)
     }
@@ -78,7 +66,6 @@ impl fmt::Display for Call {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(Vec<Call>);
 
-/// Longest sequence.
 const MAX_CALLS: usize = 16;
 /// Furthest byte that a call may reach: the filesystem is small.
 const MAX_BYTES: u64 = 1 << 20;
@@ -88,8 +75,6 @@ impl Sequence {
         Self(calls)
     }
 
-    /// Its calls.
-    #[must_use]
     pub fn calls(&self) -> &[Call] {
         &self.0
     }
@@ -104,10 +89,8 @@ impl fmt::Display for Sequence {
     }
 }
 
-/// Why a text is no sequence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSequenceError {
-    /// Not a call.
     #[error(
         "{0:?} is not a call; calls are create, mkdir, unlink, rmdir PATH, link, rename FROM TO, truncate PATH LENGTH, write, punch, \
          allocate, reserve, zero PATH OFFSET BYTES, setxattr, removexattr PATH NAME, fsync, fdatasync PATH, sync"
@@ -116,10 +99,8 @@ pub enum ParseSequenceError {
     /// A path that leads elsewhere.
     #[error("{0:?} is not a path below the filesystem's root")]
     Path(String),
-    /// A number that is none, or too large.
     #[error("{0:?} is not a number of bytes up to {MAX_BYTES}")]
     Number(String),
-    /// An attribute's name.
     #[error("{0:?} is not a name of an attribute; they begin with \"user.\"")]
     Attribute(String),
     /// None, or too many.

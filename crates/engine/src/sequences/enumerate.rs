@@ -11,7 +11,6 @@ struct Names(BTreeMap<String, bool>);
 /// What a tree begins with: path, and bytes of a file. See [`super::plant`].
 pub(super) const DIRECTORIES: [&str; 3] = ["A", "B", "C"];
 pub(super) const FILES: [(&str, u64); 5] = [("a", 16 << 10), ("b", 5000), ("s", 1000), ("h", 4096), ("A/a", 16 << 10)];
-/// A second name of a file.
 pub(super) const LINK: (&str, &str) = ("h", "A/h");
 
 impl Names {
@@ -35,7 +34,6 @@ impl Names {
         self.is_directory(path) && !self.0.keys().any(|name| name.starts_with(&format!("{path}/")))
     }
 
-    /// Whether a new name can be made there.
     fn is_free(&self, path: &str) -> bool {
         !self.0.contains_key(path) && self.is_directory(parent(path))
     }
@@ -182,7 +180,6 @@ fn persistence(call: &Call, names: &Names) -> Vec<Call> {
 }
 
 /// Every sequence of one operation and one call that makes something durable.
-#[must_use]
 pub fn one_operation() -> Vec<Sequence> {
     let planted = Names::planted();
     let mut sequences = Vec::new();
@@ -197,7 +194,6 @@ pub fn one_operation() -> Vec<Sequence> {
 
 /// So many different sequences of two operations, each followed by a call that makes something durable, or the first by none.
 /// The same seed gives the same ones; fewer when there are not so many.
-#[must_use]
 pub fn two_operations(count: usize, seed: u64) -> Vec<Sequence> {
     /// Draws without a new sequence after which there are considered to be no more.
     const VAIN: usize = 10_000;

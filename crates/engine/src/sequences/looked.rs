@@ -7,10 +7,8 @@ use super::tree::Tree;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// What became of what was persisted.
     pub facts: BTreeMap<Aspect, Finding>,
     /// What applications would like to rely on, where this cut could have broken it.
     pub properties: BTreeMap<Property, Finding>,
@@ -18,7 +16,6 @@ pub struct Looked {
 
 impl Performed {
     /// Looks at the tree after a power cut before which so many calls had returned.
-    #[must_use]
     pub fn look(&self, root: &Path, returned: usize) -> Looked {
         let found = Tree::read(root);
         Looked { facts: self.compare(&found, returned), properties: self.properties(&found, returned) }

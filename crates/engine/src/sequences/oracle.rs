@@ -22,32 +22,23 @@ use std::ops::RangeInclusive;
 /// A disk writes so many bytes whole.
 const SECTOR: usize = 512;
 
-/// What a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Aspect {
     /// Data is there that was persisted, or that was written later.
     Data,
-    /// A file's length.
     Length,
-    /// A file or directory has the names it had.
     Names,
     /// A directory has the names that were in it, and not those that were removed.
     Entries,
-    /// A file's link count.
     Links,
-    /// Attributes.
     Attributes,
-    /// The tree can be read.
     Readable,
 }
 
 impl Aspect {
-    /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Data, Self::Length, Self::Names, Self::Entries, Self::Links, Self::Attributes, Self::Readable];
 
-    /// As it is called in tables.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -61,14 +52,10 @@ impl Aspect {
     }
 }
 
-/// What was found about one aspect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Finding {
-    /// Facts looked at.
     pub checked: u64,
-    /// Those that are not as they have to be.
     pub broken: u64,
-    /// The first of them, in words.
     pub first: Option<String>,
 }
 
@@ -80,7 +67,6 @@ struct Durable {
     entries: BTreeMap<String, usize>,
 }
 
-/// What is found in a state.
 struct Looking<'a> {
     trees: &'a [Tree],
     found: &'a Tree,
@@ -108,7 +94,6 @@ impl Performed {
         looking.findings
     }
 
-    /// What was durable when so many calls had returned.
     fn durable(&self, returned: usize) -> Durable {
         let mut durable = Durable::default();
         self.persist(&mut durable, &Call::Sync, 0);
@@ -165,13 +150,11 @@ impl Looking<'_> {
         self.note(Aspect::Readable, words);
     }
 
-    /// A name in some of these trees, to say what it is about.
     fn called(&self, inode: u64, among: &RangeInclusive<usize>) -> String {
         let mut trees = self.trees[among.clone()].iter();
         trees.find_map(|tree| tree.by_number(inode)).map_or_else(String::new, |(path, _)| path.to_owned())
     }
 
-    /// What the trees have of a file or directory.
     fn allowed(&self, inode: u64, among: &RangeInclusive<usize>) -> Vec<Option<&Node>> {
         self.trees[among.clone()].iter().map(|tree| tree.by_number(inode).map(|(_, node)| node)).collect()
     }
@@ -208,7 +191,6 @@ impl Looking<'_> {
         self.note(Aspect::Attributes, wrong);
     }
 
-    /// Data and length of a file.
     fn data(&mut self, inode: u64, among: RangeInclusive<usize>) {
         let called = self.called(inode, &among);
         // Whether it has to have a name is asked elsewhere.
@@ -229,7 +211,6 @@ impl Looking<'_> {
         self.note(Aspect::Data, damage);
     }
 
-    /// What has a name.
     fn entry(&mut self, path: &str, among: RangeInclusive<usize>) {
         let found = self.found.number(path);
         let mut allowed = self.trees[among.clone()].iter().map(|tree| tree.number(path));
@@ -306,7 +287,6 @@ mod tests {
         Performed { sequence: sequence.parse().unwrap(), trees: trees.to_vec() }
     }
 
-    /// The aspects that are broken.
     fn broken(performed: &Performed, found: &Tree, returned: usize) -> Vec<Aspect> {
         let findings = performed.compare(found, returned);
         findings.iter().filter(|(_, finding)| finding.broken > 0).map(|(aspect, _)| *aspect).collect()

@@ -11,7 +11,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// An attribute that is there from the beginning.
 const OLD_ATTRIBUTE: &str = "user.old";
 /// What free space is filled with before a sequence, so that a file which shows it shows what it never held.
 pub(super) const STALE: u8 = 0xdb;
@@ -41,7 +40,6 @@ pub fn plant(root: &Path) -> io::Result<()> {
 }
 
 /// The inode numbers of everything below a root, by path. Files are told apart by them, so they have to outlive a mount.
-#[must_use]
 pub fn numbers(root: &Path) -> BTreeMap<String, u64> {
     Tree::read(root).nodes.into_iter().map(|(path, node)| (path, node.inode)).collect()
 }
@@ -72,7 +70,6 @@ fn data(place: &[u64], bytes: u64) -> Vec<u8> {
     data
 }
 
-/// A sequence that was carried out.
 #[derive(Debug)]
 pub struct Performed {
     pub(super) sequence: Sequence,

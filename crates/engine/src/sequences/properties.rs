@@ -7,7 +7,6 @@ use super::perform::{Performed, STALE};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A property that a state after a power cut has or has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
     /// A file that was synced by fsync has the names it had then.
@@ -23,8 +22,6 @@ pub enum Property {
 }
 
 impl Property {
-    /// As it is called in what an agent says.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::SyncedNames => "names of synced files",
@@ -171,7 +168,6 @@ mod tests {
         assert_eq!(broken(&performed, &tree(&[("a", 5, &[b'1', b'2', b'3', b'4', STALE, STALE])])), [Property::Stale]);
     }
 
-    /// What a cut cannot break is not counted as kept.
     #[test]
     fn properties_are_looked_at_where_they_are_at_stake() {
         let (old, synced): (&[u8], _) = (b"1234", tree(&[("a", 5, b"1234"), ("n", 6, b"")]));

@@ -10,12 +10,10 @@ use std::path::Path;
 /// Most bytes of a file that are read, and most entries: a broken filesystem may show anything.
 const MAX_BYTES: u64 = 4 << 20;
 const MAX_ENTRIES: usize = 4096;
-/// Longest value of an attribute that is read.
 const MAX_VALUE: usize = 4096;
 /// Where the check of some filesystems puts what it finds.
 const FOUND_BY_CHECK: &str = "lost+found";
 
-/// A file or a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) inode: u64,
@@ -24,21 +22,16 @@ pub(super) struct Node {
     pub(super) links: u64,
     pub(super) data: Vec<u8>,
     pub(super) attributes: BTreeMap<String, Vec<u8>>,
-    /// Why it cannot be read.
     pub(super) error: Option<String>,
 }
 
-/// Everything below a root.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tree {
-    /// By path below the root.
     pub(super) nodes: BTreeMap<String, Node>,
-    /// Directories that cannot be listed.
     pub(super) errors: Vec<String>,
 }
 
 impl Tree {
-    /// Reads everything that there is.
     pub(super) fn read(root: &Path) -> Self {
         let mut tree = Self::default();
         tree.list(root, "");
@@ -67,17 +60,14 @@ impl Tree {
         }
     }
 
-    /// The names of a file or directory.
     pub(super) fn names(&self, inode: u64) -> BTreeSet<&str> {
         self.nodes.iter().filter(|(_, node)| node.inode == inode).map(|(path, _)| path.as_str()).collect()
     }
 
-    /// A file or directory by its number.
     pub(super) fn by_number(&self, inode: u64) -> Option<(&str, &Node)> {
         self.nodes.iter().find(|(_, node)| node.inode == inode).map(|(path, node)| (path.as_str(), node))
     }
 
-    /// The number of what has a name.
     pub(super) fn number(&self, path: &str) -> Option<u64> {
         self.nodes.get(path).map(|node| node.inode)
     }
@@ -116,7 +106,6 @@ fn contents(path: &Path) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// The attributes that users set.
 fn attributes(path: &Path) -> io::Result<BTreeMap<String, Vec<u8>>> {
     let mut names = vec![0u8; 64 << 10];
     let length = match rustix::fs::llistxattr(path, &mut names) {

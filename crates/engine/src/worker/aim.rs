@@ -16,16 +16,13 @@ use crate::pattern::{block_bytes, distribution_of, positions, random_blocks};
 use crate::plan::{GroupPlan, PlannedAction};
 use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern, Region};
 
-/// What is known of such a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Aim<'a> {
     pub(super) table: &'a FileTable,
     /// Where the files' descriptors are, unless they are the thread's own.
     pub(super) shared: Option<KeptOf<'a>>,
-    /// For the audit of distinct blocks.
     pub(super) blocks: Option<&'a Blocks>,
     pub(super) fileset: usize,
-    /// Size of the files it is about.
     pub(super) size: u64,
     pub(super) positions: u64,
     pub(super) align: u64,
@@ -33,7 +30,6 @@ pub(crate) struct Aim<'a> {
     pub(super) measured: bool,
 }
 
-/// A block to be moved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
     pub(crate) picked: Picked,
@@ -71,7 +67,6 @@ impl<'a> Aim<'a> {
         })
     }
 
-    /// What a read of it does.
     pub(crate) fn done(&self) -> Done {
         Done::one_read(self.length)
     }

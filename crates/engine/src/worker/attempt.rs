@@ -21,16 +21,12 @@ impl Fault {
     }
 }
 
-/// Why an operation was not completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Incomplete {
-    /// It failed.
     Fault(Fault),
     /// The file was removed by another thread, or there is none for the moment: to be chosen again.
     Missed,
-    /// A walk came to its end.
     Exhausted,
-    /// The load is being stopped.
     Stopped,
 }
 
@@ -40,5 +36,4 @@ impl Incomplete {
     }
 }
 
-/// What came of an attempt at an operation, or at a part of one.
 pub(crate) type Attempt<T> = std::result::Result<T, Incomplete>;

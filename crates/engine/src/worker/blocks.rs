@@ -8,7 +8,6 @@ use crate::plan::is_permutation;
 use fstone_model::workload::{Extent, FileChoice, Pattern, Transfer};
 use std::sync::{Mutex, PoisonError};
 
-/// The blocks of one operation still to come.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Blocks {
     /// Each drawn by itself: how many, the number of the next, and where it is if that is known already.
@@ -93,7 +92,6 @@ impl Blocks {
         Self::Run { offset, left: drawn, block: Some(drawn), skip: 0 }
     }
 
-    /// Offset and length of the next block.
     #[inline(always)]
     pub(crate) fn next<E: Io>(
         &mut self,
@@ -161,7 +159,6 @@ fn first_position<E: Io>(
     (by_space && (count == 1 || !matches!(transfer.pattern, Pattern::Cursor { .. }))).then_some(position)
 }
 
-/// Offset and length of a position.
 #[inline(always)]
 fn place(transfer: &Transfer, size: u64, position: u64) -> (u64, usize) {
     let align = alignment(transfer);
@@ -187,7 +184,6 @@ fn uncovered_block<E: Io>(
     (offset, drawn.min(row * align).min(size - offset) as usize)
 }
 
-/// A block drawn within the file.
 #[inline(always)]
 fn random_block<E: Io>(
     worker: &mut Worker<'_, E>,
@@ -218,7 +214,6 @@ fn random_block<E: Io>(
     place(transfer, size, position)
 }
 
-/// The next unit of a walk through drawn files.
 fn next_unit<E: Io>(worker: &mut Worker<'_, E>, index: usize, shared: bool) -> u64 {
     let group = worker.group;
     if shared {

@@ -35,7 +35,6 @@ impl<E: Io> Worker<'_, E> {
         Some(Target { picked, fd, offset, length: aim.length })
     }
 
-    /// A file for the action, held.
     #[inline(always)]
     pub(crate) fn choose(&mut self, index: usize) -> Attempt<Picked> {
         match self.group.actions[index].handle {
@@ -108,7 +107,6 @@ impl<E: Io> Worker<'_, E> {
         self.take(fileset, file, hold, None)
     }
 
-    /// Waits for one file.
     #[inline(always)]
     pub(super) fn take(&mut self, fileset: usize, file: u32, hold: Hold, position: Option<u64>) -> Attempt<Picked> {
         let table = &self.load.files[fileset].table;
@@ -134,7 +132,6 @@ impl<E: Io> Worker<'_, E> {
         self.take(fileset, file, hold, None)
     }
 
-    /// The next file by its number, for whoever asks.
     fn in_rotation(&mut self, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let files = self.files(fileset);
         self.next_from(fileset, hold, || files.next_file.fetch_add(1, Ordering::Relaxed)).map(|(picked, passed)| {
@@ -143,7 +140,6 @@ impl<E: Io> Worker<'_, E> {
         })
     }
 
-    /// The file that something else than the choice says.
     #[inline(never)]
     fn by_guide(&mut self, index: usize, action: &PlannedAction, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let number = match &action.guide {
@@ -323,7 +319,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// The size of the action's next block, where sizes are drawn.
     #[inline(always)]
     pub(crate) fn drawn_block(&mut self, index: usize) -> Option<u64> {
         let group = self.group;

@@ -16,15 +16,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Descriptors that all threads together may have of files that stay open, before they share them.
 const OWN_DESCRIPTORS: u64 = 16_384;
-/// Descriptors left for everything else.
 const OTHER_DESCRIPTORS: u64 = 128;
 
-/// Where the descriptors of files that stay open are.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    /// With each thread.
     Own,
-    /// With the phase.
     Shared(SharedDescriptors),
 }
 
@@ -63,7 +59,6 @@ impl Kept {
 }
 
 impl Kept {
-    /// Where a group's descriptors of a fileset are, if threads share them.
     pub(super) fn shared_of(&self, set: usize, fileset: usize) -> Option<KeptOf<'_>> {
         match self {
             Self::Own => None,
@@ -72,7 +67,6 @@ impl Kept {
     }
 }
 
-/// The shared descriptors of one set and fileset.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptOf<'a>(&'a Growing<AtomicU64>);
 
@@ -109,7 +103,6 @@ impl OwnDescriptors {
         Some(Fd::open(number).kept(OWN))
     }
 
-    /// Takes it over.
     pub(super) fn put(&mut self, fileset: usize, file: u32, opened: Fd) -> Fd {
         if self.0.len() <= fileset {
             self.0.resize_with(fileset + 1, Vec::new);

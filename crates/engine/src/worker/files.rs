@@ -40,7 +40,6 @@ impl<E: Io> Worker<'_, E> {
         self.close_chosen(index, &picked, fd, attempt)
     }
 
-    /// The first half of [`Worker::with_open_file`].
     #[inline(always)]
     pub(crate) fn open_chosen(&mut self, index: usize, flags: OFlags) -> Attempt<(Picked, Fd)> {
         if let Some(handle) = self.group.actions[index].handle {
@@ -60,7 +59,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// The second half.
     #[inline(always)]
     pub(crate) fn close_chosen<T>(&mut self, index: usize, picked: &Picked, fd: Fd, attempt: Attempt<T>) -> Attempt<T> {
         let keep = self.group.spec.open == OpenPolicy::KeepOpen || self.group.actions[index].handle.is_some();
@@ -69,7 +67,6 @@ impl<E: Io> Worker<'_, E> {
         attempt
     }
 
-    /// Opens a picked file with the workload's flags.
     pub(super) fn open(&mut self, picked: &Picked, flags: OFlags) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
@@ -104,12 +101,10 @@ impl<E: Io> Worker<'_, E> {
         self.mark = 0;
     }
 
-    /// Drops what the page cache holds of the thread's part of a file.
     fn drop_cached(&mut self, fd: Fd) {
         self.advise(fd, Advice::DontNeed);
     }
 
-    /// Tells the kernel how the thread's part of a file is used.
     fn advise(&mut self, fd: Fd, advice: Advice) {
         let part = match self.group.spec.region {
             // The kernel's offsets have a sign.
@@ -131,7 +126,6 @@ impl<E: Io> Worker<'_, E> {
         over
     }
 
-    /// Drops what the page cache holds of all files that the thread keeps open.
     #[inline(never)]
     pub(crate) fn drop_kept(&mut self) {
         let files = self.load.files;
@@ -157,7 +151,6 @@ impl<E: Io> Worker<'_, E> {
         Ok(value)
     }
 
-    /// The descriptor of a file that stays open, opening it if it is new.
     #[inline(always)]
     pub(crate) fn kept(&mut self, picked: &Picked) -> Attempt<Fd> {
         let known = match &self.load.kept {
@@ -194,7 +187,6 @@ impl<E: Io> Worker<'_, E> {
         shared.take(picked.fileset, picked.file).try_for_each(|fd| self.call(Call::Close, |worker| worker.io.close(fd)))
     }
 
-    /// Closes what the thread keeps open.
     pub(crate) fn close_kept(&mut self) {
         for fd in std::mem::take(&mut self.own).into_all() {
             if let Err(errno) = self.io.close(fd) {

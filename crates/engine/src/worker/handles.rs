@@ -12,7 +12,6 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 impl<E: Io> Worker<'_, E> {
-    /// The file that an action by a handle works on.
     #[inline(never)]
     pub(super) fn by_handle(&mut self, index: usize, handle: usize) -> Attempt<Picked> {
         let group = self.group;
@@ -32,7 +31,6 @@ impl<E: Io> Worker<'_, E> {
         Ok((Picked { fileset: held.fileset, file: held.file, hold: Hold::Free, position: None }, fd))
     }
 
-    /// Opens a file that exists, as the action chooses it, and leaves it in the handle.
     pub(crate) fn open_in(&mut self, index: usize, handle: usize) -> Attempt<(Held, Fd)> {
         if self.handles.open(handle).is_some() {
             return Err(Incomplete::fault(Call::Open, Errno::BUSY));
@@ -90,7 +88,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Closes all that is open in handles, when the thread is done.
     pub(crate) fn close_handles(&mut self) {
         for handle in 0..self.handles.count() {
             let Some((held, fd)) = self.handles.open(handle) else { continue };

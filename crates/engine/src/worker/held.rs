@@ -11,13 +11,11 @@ pub(crate) struct Held {
     /// None once it was closed.
     pub(super) fd: Option<Fd>,
     pub(super) hold: Hold,
-    /// Where the cursor is.
     pub(crate) cursor: u64,
     /// How large the file is to be: as was drawn for it when it was made, or as it was when it was opened.
     pub(crate) wanted: u64,
 }
 
-/// A thread's handles, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Handles(Vec<Option<Held>>);
 
@@ -30,12 +28,10 @@ impl Handles {
         self.0.len()
     }
 
-    /// What is in a handle, open or not.
     pub(crate) fn last(&self, handle: usize) -> Option<Held> {
         self.0[handle]
     }
 
-    /// What is open in a handle.
     pub(super) fn open(&self, handle: usize) -> Option<(Held, Fd)> {
         let held = self.0[handle]?;
         Some((held, held.fd?))
@@ -45,7 +41,6 @@ impl Handles {
         self.0[handle] = held;
     }
 
-    /// Moves the cursor.
     pub(crate) fn move_to(&mut self, handle: usize, cursor: u64) {
         if let Some(held) = &mut self.0[handle] {
             held.cursor = cursor;

@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Which stream of the run's seed the order of shuffled files comes from.
 const SHUFFLE_STREAM: u64 = 0x7368_7566_666c;
 
 /// What all threads of a phase share.
@@ -38,16 +37,12 @@ pub(crate) struct Load<'a> {
     /// Writes that O_DIRECT could not carry.
     pub(crate) indirect: &'a AtomicU64,
     pub(crate) phase: &'a PhasePlan,
-    /// Whether the phase's operations are in the figures.
     pub(crate) measured: bool,
     /// Ticks of the phase's start; set before the gate opens.
     pub(crate) start: AtomicU64,
-    /// Where the phase's points of the series begin.
     pub(crate) first_point: u64,
     pub(crate) point_ticks: u64,
-    /// Where descriptors of files that stay open are.
     pub(crate) kept: Kept,
-    /// Who remembers what the kernel acknowledged.
     pub(crate) witness: Option<Witness>,
     /// Where the threads of groups stood when the phase before ended, by the names of the groups.
     pub(crate) standings: Mutex<HashMap<String, Vec<Option<ThreadStanding>>>>,
@@ -56,7 +51,6 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// What every name is opened with.
     pub(crate) const fn links(&self) -> OFlags {
         if self.follows_links { OFlags::empty() } else { OFlags::NOFOLLOW }
     }
@@ -75,7 +69,6 @@ impl Load<'_> {
         standings.get_mut(&group.name)?.get_mut(thread as usize)?.take()
     }
 
-    /// Ends the load after an error.
     pub(crate) fn halt(&self) {
         self.halted.store(true, Ordering::Relaxed);
         self.phase.limits.ended.store(true, Ordering::Relaxed);

@@ -93,7 +93,6 @@ impl<E: Io> Worker<'_, E> {
         Some(Block { file, offset, length })
     }
 
-    /// The file of the block that was chosen.
     pub(super) fn by_tour(&mut self, index: usize, fileset: usize, hold: Hold) -> Attempt<Picked> {
         let Some(block) = self.tour.as_mut().and_then(|tour| tour.next.take()) else {
             return Err(Incomplete::fault(Call::Choose, Errno::NODATA));

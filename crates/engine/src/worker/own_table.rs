@@ -57,7 +57,6 @@ mod tests {
         std::fs::symlink_metadata(format!("/proc/thread-self/fd/{number}")).is_ok()
     }
 
-    /// Nothing that either side opens or closes is the other's; and what a thread had a copy of is gone with its table.
     #[test]
     fn a_table_is_of_one_thread_and_ends_with_it() {
         if ONE_TABLE {

@@ -2,7 +2,6 @@
 
 use crate::fileset::Hold;
 
-/// A file an operation works on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Picked {
     pub(crate) fileset: usize,

@@ -2,17 +2,14 @@
 
 use super::tour::Tour;
 
-/// Where a thread stood.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadStanding {
     pub(super) actions: Vec<ActionStanding>,
     pub(super) tour: Option<Box<Tour>>,
     pub(super) moved: u64,
-    /// Place in a sequence.
     pub(super) sequence: usize,
 }
 
-/// Where it was with an action.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ActionStanding {
     pub(super) cursor: u64,

@@ -18,7 +18,6 @@ pub(super) fn layout_seed(load: &Load<'_>, group: &GroupPlan, fileset: Option<us
     derive(load.seed, &[LAYOUT_STREAM, fnv1a(group.spec.name.as_bytes()), fileset])
 }
 
-/// What a thread keeps for one action.
 #[derive(Debug)]
 pub(crate) struct ActionState<'a> {
     pub(crate) aim: Option<Aim<'a>>,
@@ -33,7 +32,6 @@ pub(crate) struct ActionState<'a> {
     /// Of what is read back: the file that it is in, and whether all was read.
     pub(crate) file: u64,
     pub(crate) all_read: bool,
-    /// How many operations are left of a burst.
     pub(crate) burst: u32,
     /// Its share of the files as one space, for [`FileChoice::Partitioned`].
     pub(crate) space: Option<Space>,
@@ -64,7 +62,6 @@ impl<'a> ActionState<'a> {
     }
 }
 
-/// A thread's share of a fileset, where files are dealt out.
 fn share(load: &Load<'_>, group: &GroupPlan, action: &PlannedAction, thread: u64) -> Option<Space> {
     let (FileChoice::Partitioned, Some(fileset)) = (action.choice, action.fileset) else { return None };
     let roster = load.phase.rosters[fileset].as_ref()?;

@@ -21,9 +21,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
-/// Which stream of the run's seed a thread's choices come from.
 const THREAD_STREAM: u64 = 0x7468_7264;
-/// And which one those of its tour.
 const TOUR_STREAM: u64 = 0x746f_7572;
 
 /// A thread of the load.
@@ -36,24 +34,18 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) random: Random,
     /// The path last worked on.
     pub(crate) path: PathBuffer,
-    /// A second one, for operations that need it.
     pub(crate) other_path: PathBuffer,
     pub(crate) source: Source<'a>,
     pub(crate) buffer: Aligned,
     pub(crate) listing: Vec<std::mem::MaybeUninit<u8>>,
     pub(crate) tally: ThreadTally,
-    /// What it has handed over of that.
     pub(crate) sum: ThreadSum,
-    /// What the operation has moved so far.
     pub(crate) done: Done,
     /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState<'a>>,
-    /// Where it is on its group's tour.
     pub(super) tour: Option<Box<Tour>>,
-    /// At which place in a sequence it begins.
     pub(crate) first_place: usize,
-    /// Whether single calls are timed.
     time_calls: bool,
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
     /// has to be asked.
@@ -64,9 +56,7 @@ pub(crate) struct Worker<'a, E> {
     pub(super) moved: u64,
     /// Fileset and file of the previous action.
     pub(crate) previous: Option<(usize, u32)>,
-    /// Its own descriptors of files that stay open.
     pub(crate) own: OwnDescriptors,
-    /// What its program holds open.
     pub(crate) handles: Handles,
     pub(crate) extra_flags: OFlags,
     /// Where in the file data was found that is not what was written.
@@ -129,7 +119,6 @@ impl<'a, E: Io> Worker<'a, E> {
         }
     }
 
-    /// Where it stands at its end, at this place in a sequence.
     pub(crate) fn standing(&mut self, sequence: usize) -> ThreadStanding {
         let actions =
             self.states.iter().map(|state| ActionStanding { cursor: state.cursor, burst: state.burst }).collect();
@@ -152,13 +141,11 @@ impl<'a, E: Io> Worker<'a, E> {
         self.group.limits.ended() || self.load.phase.limits.ended()
     }
 
-    /// Whether the time of the phase or the group is over.
     #[inline]
     pub(crate) fn past(&self, now: u64) -> bool {
         now >= self.deadline()
     }
 
-    /// When the group begins: with the phase, or so much later.
     pub(crate) fn group_start(&self) -> u64 {
         self.load.start.load(Ordering::Relaxed).saturating_add(self.load.clock.ticks(self.group.spec.start_delay))
     }
@@ -240,14 +227,12 @@ impl<'a, E: Io> Worker<'a, E> {
         files.layout.file(&mut self.path, picked.file, files.table.renamed(picked.file));
     }
 
-    /// Lets go of a file.
     #[inline(always)]
     pub(crate) fn release(&mut self, picked: &Picked) {
         self.previous = Some((picked.fileset, picked.file));
         self.files(picked.fileset).table.release(picked.file, picked.hold);
     }
 
-    /// Flags for opening data, with those of the workload.
     pub(crate) fn data_flags(&self, flags: OFlags) -> OFlags {
         let access = flags & OFlags::RWMODE;
         if E::CAPABILITIES.reads_to_write && access == OFlags::WRONLY {
@@ -256,7 +241,6 @@ impl<'a, E: Io> Worker<'a, E> {
         flags | self.extra_flags
     }
 
-    /// Where a stamp says that data belongs.
     #[inline]
     pub(crate) fn destination(&self, picked: &Picked, offset: u64) -> Destination {
         Destination { file: stamp_name(picked.fileset as u32, picked.file), offset }

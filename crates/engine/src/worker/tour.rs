@@ -6,25 +6,19 @@ use crate::plan::{ActionOfTour, TourPlan, Way};
 use crate::random::derive;
 use std::collections::VecDeque;
 
-/// Where a thread is on its tour.
 #[derive(Debug)]
 pub(crate) struct Tour {
     pub(super) stops: Vec<Stop>,
     /// The stops that are not finished, the next one first.
     pub(super) left: VecDeque<u32>,
-    /// What was given of each grid of each stop.
     grids: Vec<Grid>,
-    /// By the number of the action.
     pub(super) drawers: Vec<Option<Drawer>>,
     seed: u64,
     round: u64,
-    /// Whether this round has given anything.
     pub(super) gave: bool,
-    /// What was chosen and not been taken yet.
     pub(super) next: Option<Block>,
 }
 
-/// A file of a tour.
 #[derive(Debug)]
 pub(super) struct Stop {
     /// Its fileset's place in the plan.
@@ -34,19 +28,13 @@ pub(super) struct Stop {
     pub(super) ends: [u64; 2],
 }
 
-/// What was given of a grid of places.
 #[derive(Debug)]
 enum Grid {
     Untouched,
-    /// So many places of the permutation of this seed.
-    Permuted {
-        given: u64,
-        seed: u64,
-    },
+    Permuted { given: u64, seed: u64 },
     Rows(Box<Cover>),
 }
 
-/// A block of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) file: u32,
@@ -80,7 +68,6 @@ impl Tour {
         tour
     }
 
-    /// All files are finished: begins anew.
     pub(super) fn begin_anew(&mut self) {
         self.round += 1;
         self.gave = false;

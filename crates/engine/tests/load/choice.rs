@@ -124,7 +124,6 @@ fn mailbox(name: &str, files: u64) -> Fileset {
     Fileset { name: name.into(), directory: name.into(), ..fileset(files, 4096) }
 }
 
-/// A Maildir: mail is written to `tmp`, moved to `new`, and removed from there by others at the same time.
 #[test]
 fn mail_is_delivered_while_others_remove_it() {
     let directory = in_memory();
@@ -157,7 +156,6 @@ fn mail_is_delivered_while_others_remove_it() {
     }
 }
 
-/// What another thread removed is no error of a sequence, even of two threads that do nothing else.
 #[test]
 fn files_that_others_remove_are_chosen_again() {
     let directory = in_memory();
@@ -192,7 +190,6 @@ fn files_that_others_remove_are_chosen_again() {
     assert!(report.warnings.iter().any(|warning| warning.contains("10 times")), "{:?}", report.warnings);
 }
 
-/// Where no file can come into being, an empty fileset is an error as before.
 #[test]
 fn nothing_to_remove_is_an_error_where_nothing_is_made() {
     let directory = in_memory();
@@ -288,7 +285,6 @@ fn fsyncs_of_the_file_just_worked_on_follow_its_operation() {
     assert_eq!(report.group_fsyncs[0].periodic, 30);
 }
 
-/// Whoever opens a file by its name finds it whole, and as large as it was.
 #[test]
 fn replaced_files_are_whole_whenever_they_are_read() {
     for open in [OpenPolicy::PerOperation, OpenPolicy::KeepOpen] {

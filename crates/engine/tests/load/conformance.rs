@@ -14,7 +14,6 @@ const REAL: [(IoEngineKind, u32); 6] = [
     (IoEngineKind::Mmap, 1),
 ];
 
-/// Runs `check` for every engine that this kernel lets us use, in every place.
 fn everywhere(check: impl Fn(IoSettings, &Path)) {
     for (engine, queue_depth) in REAL {
         let io = IoSettings { engine, queue_depth, ..IoSettings::default() };

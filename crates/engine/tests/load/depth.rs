@@ -15,7 +15,6 @@ fn target(latency: Duration) -> LatencyTarget {
     LatencyTarget { latency, share: 0.99, window: Duration::from_millis(10), follow: false }
 }
 
-/// Readers that look for their depth in a phase of their own, and are measured in a second one.
 fn searched(target: LatencyTarget) -> Workload {
     let io = IoOverrides { engine: Some(IoEngineKind::IoUring), queue_depth: Some(MOST), ..IoOverrides::default() };
     let reads = mix(&[(1, action(Operation::Read(random_block())))]);
@@ -31,7 +30,6 @@ fn depths(report: &LoadReport) -> Vec<u32> {
     report.per_thread.iter().map(|thread| thread.queue_depth).collect()
 }
 
-/// How many requests each thread had in flight on average.
 fn in_flight(report: &LoadReport) -> Vec<f64> {
     report.per_thread.iter().map(|thread| thread.busy_ns as f64 / thread.elapsed_ns as f64).collect()
 }
@@ -66,7 +64,6 @@ fn a_search_that_is_cut_short_says_so() {
     assert!(warnings.len() == 1 && warnings[0].contains("the end came before"), "{warnings:?}");
 }
 
-/// With every request counted from the first one on.
 #[test]
 fn a_search_that_follows_ends_with_its_phase() {
     let mut load = searched(LatencyTarget { follow: true, ..target(LONG) });

@@ -12,7 +12,6 @@ fn on(mut load: fstone_model::Workload, engine: IoEngineKind, queue_depth: u32) 
     load
 }
 
-/// Whether this kernel has the engine.
 fn is_here(load: &fstone_model::Workload) -> bool {
     let probe = on(
         workload(fileset(1, 4096), keeping(1, mix(&[(1, action(Operation::Stat))])), operations(1)),
@@ -36,7 +35,6 @@ fn a_file_that_another_thread_opened_is_written_through_a_mapping() {
     assert_eq!(report.written_bytes(), 20_000 * 4096);
 }
 
-/// A number that one thread closed is another file's when the next opens it.
 #[test]
 fn files_that_come_and_go_are_read_as_they_are_now() {
     for (engine, depth) in
@@ -58,7 +56,6 @@ fn files_that_come_and_go_are_read_as_they_are_now() {
     }
 }
 
-/// Files that another fileset's comings and goings make threads share: each descriptor leads to its own file's stamps.
 #[test]
 fn shared_descriptors_are_those_of_their_files() {
     for engine in [IoEngineKind::Psync, IoEngineKind::Mmap] {
@@ -78,7 +75,6 @@ fn shared_descriptors_are_those_of_their_files() {
     }
 }
 
-/// Descriptors that are open in this process.
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("procfs").count()
 }

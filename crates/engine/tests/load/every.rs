@@ -6,15 +6,11 @@ use fstone_engine::LoadError;
 use fstone_model::Workload;
 use fstone_model::workload::*;
 
-/// How files are opened, and what else happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Surroundings {
-    /// Opened for each operation.
     Opened,
     OpenedAmongChurn,
-    /// Kept open, each thread its own.
     Own,
-    /// Kept open and shared.
     Shared,
     SharedAmongChurn,
 }
@@ -79,7 +75,6 @@ fn load_of(operation: &Operation, io: IoSettings, surroundings: Surroundings) ->
     load
 }
 
-/// What a filesystem may lack.
 fn may_be_missing(operation: &Operation, text: &str) -> bool {
     matches!(operation, Operation::Setxattr { .. } | Operation::Getxattr | Operation::Reflink)
         && (text.starts_with("EOPNOTSUPP") || text.starts_with("EINVAL"))

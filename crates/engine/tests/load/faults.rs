@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A filesystem of our own.
 pub(crate) struct Mounted {
     pub(crate) point: PathBuf,
     /// What the mount point is in, where it goes with the mount.
@@ -77,7 +76,6 @@ impl Drop for Mounted {
     }
 }
 
-/// Runs it under both policies and checks what both have to say of the one kind of error there is.
 fn both(workload: &Workload, directory: &Path, errno: &str, call: &str) -> [LoadReport; 2] {
     [ErrorPolicy::Stop, ErrorPolicy::Continue].map(|on_error| {
         let mut workload = workload.clone();
@@ -141,7 +139,6 @@ fn a_read_only_filesystem() {
     both(&load, &place.point, "EROFS", "unlink");
 }
 
-/// Does something to the files when all threads stand ready.
 struct AtBegin<'a>(&'a (dyn Fn() + Sync));
 
 impl Observer for AtBegin<'_> {
@@ -325,7 +322,6 @@ fn filling_and_ageing_to_a_utilization() {
     assert_eq!(report.invocations(), 10);
 }
 
-/// What ends a group is the filesystem that the group works on, and not that of the first fileset.
 #[test]
 fn a_group_stops_at_the_utilization_of_its_own_filesystem() {
     let Some(full) = Mounted::in_memory("size=8m") else { return };
@@ -402,7 +398,6 @@ fn odd_ends_are_read_directly_from_large_sectors() {
     }
 }
 
-/// Flush requests that the device of a mounted filesystem has completed.
 struct Flushes {
     counters: PathBuf,
     at_begin: std::sync::atomic::AtomicU64,
@@ -434,7 +429,6 @@ impl Observer for Flushes {
     }
 }
 
-/// Filesystems that leave data in the device's cache are not faster for it.
 #[test]
 fn the_final_sync_flushes_the_device_of_every_filesystem() {
     let kinds: [(&str, &[&str], &str); 6] = [

@@ -4,7 +4,6 @@ use crate::support::*;
 use fstone_model::LoadReport;
 use fstone_model::workload::*;
 
-/// One operation, 20 times, on files of this size; its report and the directory.
 fn twenty(operation: Operation, rule: TransactionRule, size: u64) -> (LoadReport, tempfile::TempDir) {
     let directory = in_memory();
     let mut one = action(operation);

@@ -11,7 +11,6 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The unit of the page cache.
 const PAGE_BYTES: usize = 4096;
 
 fn reads() -> Actions {
@@ -22,12 +21,10 @@ fn writes() -> Actions {
     mix(&[(1, action(Operation::Write(random_block())))])
 }
 
-/// A group of this name whose files stay open.
 fn keeping(name: &str, actions: Actions, io: IoOverrides) -> ThreadGroup {
     ThreadGroup { name: name.into(), open: OpenPolicy::KeepOpen, io, ..group(2, actions) }
 }
 
-/// Notes with which flags files below a directory are open, at each point of the series.
 struct Flags<'a> {
     directory: &'a Path,
     seen: Mutex<HashSet<i32>>,
@@ -55,7 +52,6 @@ fn watched(load: &Workload, directory: &Path, observer: &dyn Observer) -> LoadRe
     run(load, directory, &options).expect("the engine works")
 }
 
-/// Groups that open files in different ways share no descriptors, even where descriptors are the phase's.
 #[test]
 fn groups_open_files_each_in_its_way() {
     let directory = on_disk();
@@ -77,7 +73,6 @@ fn groups_open_files_each_in_its_way() {
     assert!(report.operations.iter().all(|operation| operation.invocations > 0), "{:?}", report.operations);
 }
 
-/// Each group has its I/O engine, and what one writes another reads.
 #[test]
 fn groups_have_engines_of_their_own() {
     let directory = in_memory();
@@ -153,7 +148,6 @@ fn a_rate_in_bytes_is_kept_whatever_operations_move() {
     assert!(refused.expect_err("it moves nothing").to_string().contains("move none"));
 }
 
-/// A group that begins later keeps its rate from then on.
 #[test]
 fn a_group_begins_after_its_delay() {
     let directory = in_memory();
@@ -173,7 +167,6 @@ fn a_group_begins_after_its_delay() {
     assert!(later.latency.percentile_ns(0.0).is_some_and(|least| least < 280e6), "{:?}", later.latency);
 }
 
-/// What came before its delay was over is no sample of what it did.
 #[test]
 fn samples_of_a_group_begin_after_its_delay() {
     let directory = in_memory();
@@ -190,7 +183,6 @@ fn samples_of_a_group_begin_after_its_delay() {
     assert!((1..=thread.elapsed_ns / 20_000_000).contains(&samples), "{samples} of {} ns", thread.elapsed_ns);
 }
 
-/// Each operation tells when its own group was at work: after its delay, in its own phase, until it was done.
 #[test]
 fn groups_tell_when_they_were_at_work() {
     let directory = in_memory();
@@ -214,7 +206,6 @@ fn groups_tell_when_they_were_at_work() {
     assert_eq!((later.end_ns, last.end_ns), (closing[0].begin_ns, closing[2].begin_ns));
 }
 
-/// What one group wrote is not written back in the time of another that only reads.
 #[test]
 fn a_group_that_changes_nothing_is_divided_by_its_own_time() {
     let directory = in_memory();
@@ -331,7 +322,6 @@ fn files_are_opened_cold_when_the_group_says_so() {
     }
 }
 
-/// Whichever engine reads: when a pass is over, what it has brought into memory is gone again.
 #[test]
 fn each_pass_over_kept_files_begins_cold() {
     const SIZE: u64 = 64 * 4096;
@@ -349,7 +339,6 @@ fn each_pass_over_kept_files_begins_cold() {
     }
 }
 
-/// What was written stays in memory until it is durable: a pass that ends with an fsync is dropped behind that, at any depth.
 #[test]
 fn a_pass_that_ends_with_an_fsync_is_dropped_behind_it() {
     const SIZE: u64 = 64 * 4096;
@@ -422,7 +411,6 @@ fn threads_write_disjoint_parts_of_one_file() {
     assert!(refused.expect_err("one cursor for all").to_string().contains("part of each file"));
 }
 
-/// Blocks have the sizes that were asked for, in their shares, by each engine and pattern.
 #[test]
 fn sizes_of_blocks_are_drawn() {
     let drawn = SizeDistribution::Weighted(vec![(4096, 60), (65536, 40)]);

@@ -7,14 +7,12 @@ use std::path::Path;
 
 fn nothing() {}
 
-/// Reads and overwrites whole files of stamped data.
 fn stamped(files: u64, operation: Operation) -> Workload {
     let mut load = workload(fileset(files, 8192), group(1, mix(&[(1, action(operation))])), operations(10));
     load.data.stamped = true;
     load
 }
 
-/// Each piece that the phases before wrote is read back once, in the parts of the files that the thread has, and nothing else.
 #[test]
 fn only_what_was_written_is_read_back() {
     let directory = on_disk();
@@ -162,7 +160,6 @@ fn files_that_are_missing_or_short_are_errors_of_a_stamped_load() {
     assert_eq!(damages, [(Path::new("data/file1"), 0, missing), (Path::new("data/file2"), 512, short)]);
 }
 
-/// Where nothing was written there has to be nothing, and not what another file left there.
 #[test]
 fn holes_are_empty() {
     let directory = in_memory();

@@ -44,7 +44,6 @@ fn files_that_fstone_did_not_make_are_refused_and_stay() {
     assert!(names.iter().any(|(name, size)| name.ends_with("/file0042") && *size == 4), "{names:?}");
 }
 
-/// Files that somebody else made may be read, but not written.
 #[test]
 fn files_that_are_required_belong_to_their_maker() {
     let directory = on_disk();
@@ -73,7 +72,6 @@ fn directories_beside_are_asked_for_too() {
     assert!(directory.path().join("meta/dir3").is_dir());
 }
 
-/// A directory that came from somebody else, mark and all, has links in it. Nothing is written through them.
 #[test]
 fn no_link_leads_a_load_out_of_its_directory() {
     let place = on_disk();
@@ -203,7 +201,6 @@ fn a_load_that_owns_names_takes_no_other_file_of_that_form() {
     assert!(path("file0").symlink_metadata().is_ok());
 }
 
-/// Each file that is there is kept, whatever becomes of the others. One that is too short is warned of, and reads fail behind its end.
 #[test]
 fn a_load_that_owns_names_keeps_each_file_that_is_there() {
     let directory = on_disk();
@@ -236,7 +233,6 @@ fn a_load_that_owns_names_keeps_each_file_that_is_there() {
     assert_eq!(files_below(directory.path()).len(), 5);
 }
 
-/// What is refused has done nothing: neither to the fileset's own files nor to those of the filesets before it.
 #[test]
 fn a_load_that_owns_names_looks_at_all_before_it_removes_one() {
     let directory = on_disk();
@@ -261,7 +257,6 @@ fn a_load_that_owns_names_looks_at_all_before_it_removes_one() {
     refused(&load);
 }
 
-/// A load that makes files has a use for names only where nothing is in the files.
 #[test]
 fn a_load_that_makes_the_files_it_names_empties_none() {
     let directory = on_disk();
@@ -283,7 +278,6 @@ fn a_load_that_makes_the_files_it_names_empties_none() {
     run_as(&load, directory.path(), Ownership::ByName).expect("it runs again");
 }
 
-/// What was there before a preparation that is interrupted is there afterwards: also an empty file, and a link to one.
 #[test]
 fn an_interrupted_preparation_removes_nothing_that_was_there() {
     let directory = on_disk();
@@ -309,7 +303,6 @@ fn an_interrupted_preparation_removes_nothing_that_was_there() {
     assert_eq!(std::fs::read_link(&link).expect("it stays"), Path::new("data"));
 }
 
-/// Directories likewise: one that is there is used, and what is in it stays.
 #[test]
 fn a_load_that_owns_names_uses_directories_that_are_there() {
     let directory = on_disk();
@@ -368,7 +361,6 @@ fn states(directory: &Path) -> Vec<State> {
 proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { cases: 200, failure_persistence: None, ..Default::default() })]
 
-    /// Whoever made it, whatever its size, and whatever the load asks for: a file that no operation writes to stays as it is.
     #[test]
     fn what_a_load_only_reads_stays(
         there in proptest::collection::vec(0u64..40_000, 1..4),

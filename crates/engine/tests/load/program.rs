@@ -28,7 +28,6 @@ fn run_in(workload: &fstone_model::Workload, place: &std::path::Path) -> LoadRep
     load(workload, place)
 }
 
-/// A fileset of which so many names are in use at first.
 fn half(files: u64, size: u64, preallocated: f64) -> Fileset {
     Fileset { preallocated, ..fileset(files, size) }
 }
@@ -67,7 +66,6 @@ fn a_file_stays_open_from_its_making_to_its_closing() {
     assert_eq!(made, [10, 0, 10]);
 }
 
-/// Sizes of the files below a directory, but for fstone's mark.
 fn data_files(place: &std::path::Path) -> BTreeMap<String, u64> {
     let entries = std::fs::read_dir(place.join("data")).expect("it is there").map(|entry| entry.expect("readable"));
     let named = entries.map(|entry| {
@@ -119,7 +117,6 @@ fn files_are_taken_in_rotation_and_what_is_open_is_not_removed() {
     assert_eq!(left, ["file1", "file4", "file7"]);
 }
 
-/// Directories that a thread makes and removes by their names, beside the files or in a tree of their own.
 #[test]
 fn leaf_directories_come_and_go_in_rotation() {
     let make = || once(action(Operation::Mkdir));
@@ -154,7 +151,6 @@ fn leaf_directories_come_and_go_in_rotation() {
     }
 }
 
-/// Directories with nothing in them, but for those that hold files.
 fn empty_directories(place: &std::path::Path, directories: Directories) -> usize {
     let holders = match directories {
         Directories::Flat { count, .. } => (0..count).map(|one| format!("dir{one}")).collect::<Vec<_>>(),

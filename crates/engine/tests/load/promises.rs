@@ -26,7 +26,6 @@ fn witnessed(workload: &Workload, directory: &Path) -> Witness {
     observer.0
 }
 
-/// Files made, overwritten, and made durable after each operation, and some removed.
 fn durable_load(engine: IoEngineKind) -> Workload {
     let synced = |transfer: Transfer| Transfer { fsync: true, ..transfer };
     let actions = mix(&[
@@ -189,7 +188,6 @@ fn mappings_promise_what_was_synced() {
     }
 }
 
-/// Records that are not whole stamps, and others written over them.
 #[test]
 fn data_of_any_length_is_looked_at() {
     let place = on_disk();
@@ -226,7 +224,6 @@ fn data_of_any_length_is_looked_at() {
     }
 }
 
-/// Files that were there before the load are moved to names that it removed before, and are there by one of their names.
 #[test]
 fn files_that_were_built_may_be_moved_to_names_that_were_removed() {
     let place = on_disk();
@@ -276,7 +273,6 @@ fn what_a_callout_removes_is_not_missed() {
     assert!(0 < with.checked && with.checked < without.checked, "{with:?}, {without:?}");
 }
 
-/// Of a table that was built before the load only the data is synced, and its name is promised all the same.
 #[test]
 fn the_name_of_a_file_that_was_built_is_promised_before_any_fsync_of_it() {
     let place = on_disk();

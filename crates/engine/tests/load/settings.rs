@@ -7,7 +7,6 @@ use fstone_model::{LoadReport, Workload};
 use std::path::Path;
 use std::process::Command;
 
-/// Which load the ignored test runs.
 const WHICH: &str = "FSTONE_TEST_SETTINGS";
 const WRITES: u64 = 20;
 
@@ -123,7 +122,6 @@ fn flags_reach_the_kernel_by_every_engine() {
     }
 }
 
-/// A cold page is not waited for.
 #[test]
 fn what_would_have_to_wait_fails_instead() {
     let disk = on_disk();

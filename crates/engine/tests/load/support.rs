@@ -8,17 +8,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A directory on the usual filesystem.
 pub(crate) fn on_disk() -> TempDir {
     tempfile::Builder::new().prefix("fstone-engine-").tempdir().expect("a temporary directory")
 }
 
-/// A directory in memory.
 pub(crate) fn in_memory() -> TempDir {
     tempfile::Builder::new().prefix("fstone-engine-").tempdir_in("/dev/shm").expect("a directory in /dev/shm")
 }
 
-/// So many files of a size in one directory.
 pub(crate) fn fileset(files: u64, size: u64) -> Fileset {
     Fileset { directory: "data".into(), ..Fileset::new("files", Amount::Files(files), SizeDistribution::Fixed(size)) }
 }
@@ -66,7 +63,6 @@ pub(crate) fn phase(groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
     Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
 }
 
-/// One measured phase of one group on one fileset.
 pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Workload {
     Workload {
         name: "test".into(),
@@ -91,7 +87,6 @@ pub(crate) fn try_run(workload: &Workload, directory: &Path, seed: u64) -> Resul
     )
 }
 
-/// Runs it and reads its files back.
 pub(crate) fn try_run_verified(
     workload: &Workload,
     directory: &Path,
@@ -119,7 +114,6 @@ impl Observer for Around<'_> {
     }
 }
 
-/// The same as [`try_run_verified`] with something done on the way.
 pub(crate) fn verified_around(
     workload: &Workload,
     directory: &Path,
@@ -147,7 +141,6 @@ pub(crate) fn load(workload: &Workload, directory: &Path) -> LoadReport {
     report
 }
 
-/// The same, where nothing may fail.
 pub(crate) fn flawless(workload: &Workload, directory: &Path) -> LoadReport {
     let report = load(workload, directory);
     assert!(report.errors.is_empty(), "{:?}", report.errors);

@@ -40,7 +40,6 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
     }
 }
 
-/// How late the kernel wakes a thread that waits for its turn is in no latency. Here it may take its time.
 #[test]
 fn waking_late_is_in_no_latency() {
     const SLACK: Duration = Duration::from_millis(200);
@@ -90,7 +89,6 @@ fn phases_with_rates_are_expected_one_after_the_other() {
     assert!(rate.observed > operations * 1.01, "{rate:?}, {operations} without fsyncs");
 }
 
-/// A phase goes on until the slowest group's last operation is over. That says nothing of the others' rates.
 #[test]
 fn a_rate_that_was_kept_is_not_doubted_for_what_another_group_took_to_end() {
     let directory = in_memory();
@@ -105,7 +103,6 @@ fn a_rate_that_was_kept_is_not_doubted_for_what_another_group_took_to_end() {
     assert!(!report.warnings.iter().any(|warning| warning.contains("were reached")), "{:?}", report.warnings);
 }
 
-/// Of two groups of one name, the second misses its rate by far.
 #[test]
 fn a_shortfall_is_told_with_the_groups_own_fsyncs() {
     let directory = in_memory();
@@ -227,7 +224,6 @@ fn think_time_is_not_latency() {
     assert!(latency.sum_ns() < u128::from(report.running_ns) / 2);
 }
 
-/// Five pauses of 20 ms in 20 operations, and no sixth behind the last ones.
 #[test]
 fn a_pause_may_come_after_several_operations() {
     let directory = in_memory();
@@ -324,7 +320,6 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     assert!(report.clock.cost_ns > 0.0);
 }
 
-/// Ends the load once it has seen a file grow that is not done.
 #[derive(Default)]
 struct Patience {
     cancel: AtomicBool,
@@ -395,7 +390,6 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     assert_eq!(syncs(&load), (Vec::new(), false), "what was asked for, here too");
 }
 
-/// Whose phases are not made durable, as those of fio are not, is told where that matters.
 #[test]
 fn phases_that_pay_for_what_others_wrote_are_told() {
     let directory = in_memory();

@@ -16,10 +16,8 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-/// A TOML value and where it stands.
 pub(crate) type Node<'a> = Spanned<DeValue<'a>>;
 
-/// Something that a TOML value can be read as.
 pub(crate) trait Decode: Sized {
     /// Reads it; `None` after having reported why not.
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self>;
@@ -31,41 +29,28 @@ pub(crate) trait Decode: Sized {
     fn expected() -> String;
 }
 
-/// A key that was given: where, and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<T> {
-    /// The key itself.
     pub(crate) key: Span,
-    /// The value's place.
     pub(crate) span: Span,
-    /// The value.
     pub(crate) value: T,
 }
 
-/// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct At<T> {
-    /// The value's place.
     pub(crate) span: Span,
-    /// The value.
     pub(crate) value: T,
 }
 
-/// The definition of a key.
 pub(crate) struct Key {
-    /// As written in the file.
     pub(crate) name: &'static str,
-    /// What it means.
     pub(crate) doc: &'static str,
-    /// Whether the table means nothing without it.
     pub(crate) required: bool,
-    /// The schema of its value.
     pub(crate) schema: fn() -> Value,
 }
 
 /// A table with known keys.
 pub(crate) trait Keys {
-    /// What the table is.
     const ABOUT: &'static str;
     /// Exactly one of these has to be there; empty for no such rule.
     fn one_of() -> Vec<&'static str> {
@@ -79,7 +64,6 @@ pub(crate) trait Keys {
         false
     }
 
-    /// The schema of such a key's value.
     fn others() -> Option<Value> {
         None
     }
@@ -87,17 +71,14 @@ pub(crate) trait Keys {
 
 /// Keys that several tables share.
 pub(crate) trait Shared: Sized {
-    /// The keys.
     fn keys() -> Vec<Key>;
     /// Reads those that are there; `own` are the other keys that the table knows.
     fn decode(table: &DeTable<'_>, own: &[&str], report: &mut Report) -> Self;
 
-    /// As [`Keys::takes`].
     fn takes(_: &Node<'_>) -> bool {
         false
     }
 
-    /// As [`Keys::others`].
     fn others() -> Option<Value> {
         None
     }
@@ -108,7 +89,6 @@ pub(crate) trait Shared: Sized {
 pub(crate) struct Given(Vec<String>);
 
 impl Given {
-    /// Whether a key is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|given| given == name)
     }
@@ -139,7 +119,6 @@ macro_rules! table {
         $vis struct $name {
             $( $(#[doc = $doc])+ pub(crate) $field: Option<$crate::decode::Field<$type>>, )*
             $(
-                /// Keys that it shares with other tables.
                 pub(crate) $shared: $keys,
             )?
         }
@@ -326,7 +305,6 @@ pub(crate) fn check_names(table: &DeTable<'_>, span: Span, keys: &[Key], report:
     check_keys(table, span, keys, (|_| false, &[]), report);
 }
 
-/// One key of a table that was opened.
 pub(crate) fn field<T: Decode>(table: &DeTable<'_>, name: &str, report: &mut Report) -> Option<Field<T>> {
     let (key, node) = table.get_key_value(name)?;
     let value = T::decode(node, report)?;
@@ -389,7 +367,6 @@ impl<T: Decode> Decode for Vec<At<T>> {
     }
 }
 
-/// Reports that a value is of another type than expected.
 pub(crate) fn wrong_type(node: &Node<'_>, expected: &str, report: &mut Report) {
     let found = match node.get_ref() {
         DeValue::String(_) => "a string",
@@ -419,13 +396,11 @@ pub(crate) fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// What a table is, to complete "expected …".
 pub(crate) fn expected_table<T: Keys>() -> String {
     let names: Vec<&str> = T::keys().iter().map(|key| key.name).collect();
     if names.is_empty() { "an empty table, {}".into() } else { format!("a table with {}", any_of(&names)) }
 }
 
-/// A table's JSON schema.
 pub(crate) fn object_schema<T: Keys>() -> Value {
     let keys = T::keys();
     let properties: Map<String, Value> = keys
@@ -463,15 +438,11 @@ pub(crate) fn tidy(doc: &str) -> String {
 pub struct KeyReference {
     /// The table it stands in, as in a file: "", "factor.filesystem.NAME", "step.load".
     pub table: &'static str,
-    /// The key.
     pub name: &'static str,
-    /// Whether the table means nothing without it.
     pub required: bool,
-    /// What it means.
     pub about: String,
 }
 
-/// The keys of tables, as a reference.
 pub(crate) fn reference<const N: usize>(tables: [(&'static str, Vec<Key>); N]) -> Vec<KeyReference> {
     let of_table = |(table, keys): (&'static str, Vec<Key>)| {
         keys.into_iter().map(move |key| KeyReference {

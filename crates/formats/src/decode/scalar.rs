@@ -33,7 +33,6 @@ impl Decode for Text {
     }
 }
 
-/// true or false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flag(pub(crate) bool);
 
@@ -168,7 +167,6 @@ impl Decode for Size {
     }
 }
 
-/// A length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) Duration);
 
@@ -204,13 +202,10 @@ impl Decode for Share {
     }
 }
 
-/// One of a few words, each of which means something.
 pub(crate) trait Word: Sized + Clone + 'static {
-    /// The words and what they mean.
     const WORDS: &'static [(&'static str, Self)];
 }
 
-/// A word of a type's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listed<T>(pub(crate) T);
 
@@ -311,7 +306,6 @@ pub(crate) fn words_of(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// A value, or a list of such values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OneOrMany<T>(pub(crate) Vec<At<T>>);
 

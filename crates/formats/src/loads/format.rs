@@ -15,7 +15,6 @@ pub trait LoadFormat: Sync {
     /// What that key holds, for the reference and the schema of the study file.
     fn about(&self) -> &'static str;
 
-    /// How it is read.
     fn reader(&self) -> Reader;
 
     /// Reads a file: a document of this format, or the words of a command line.
@@ -41,47 +40,35 @@ pub trait LoadFormat: Sync {
     }
 }
 
-/// Reads a file.
 pub type FileReader = fn(&mut Document<'_, '_>) -> Result<Load, Diagnostics>;
 
-/// Reads the words of a command line.
 pub type WordsReader = fn(&[String]) -> Result<Load, Diagnostics>;
 
-/// How a format is read.
 #[derive(Clone, Copy)]
 pub enum Reader {
-    /// From a file with one of these extensions.
     File {
         /// Extensions that only this format's files have, without the dot.
         extensions: &'static [&'static str],
-        /// Reads one.
         read: FileReader,
     },
-    /// From the words of a command line.
     Words {
         /// Extensions of files with such a command line, without the dot.
         extensions: &'static [&'static str],
-        /// Reads them.
         read: WordsReader,
     },
 }
 
-/// A file to be read.
 pub struct Document<'d, 'l> {
-    /// Its text.
     pub source: &'d Source,
     /// How long to run, whatever the file says.
     pub seconds: Option<u64>,
-    /// Reads further files that it names.
     pub loader: &'d mut Loader<'l>,
 }
 
-/// A load that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
     /// The load, below one directory.
     pub workload: Workload,
-    /// What its author should know.
     pub warnings: Option<Diagnostics>,
     /// Whether the total size is what the format gives, and stays when the number of files changes (sysbench).
     pub keeps_total: bool,

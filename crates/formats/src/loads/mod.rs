@@ -27,8 +27,6 @@ pub const ALL: &[&dyn LoadFormat] = &[
     &native::Native,
 ];
 
-/// The format of a file by its name's extension, if one of them has it.
-#[must_use]
 pub fn by_extension(file_name: &str) -> Option<&'static dyn LoadFormat> {
     let (_, extension) = file_name.rsplit_once('.')?;
     ALL.iter().copied().find(|format| match format.reader() {

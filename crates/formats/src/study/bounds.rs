@@ -19,7 +19,6 @@ use std::io::{self, Write};
 pub(super) struct RecordSize(usize);
 
 impl RecordSize {
-    /// Counts a cell; whether the plan still fits with it.
     pub(super) fn takes(&mut self, cell: &Cell) -> bool {
         serde_json::to_writer(&mut *self, cell).is_ok()
     }
@@ -37,7 +36,6 @@ impl Write for RecordSize {
     }
 }
 
-/// The plan of so many cells is too long: only so many of them fit.
 pub(super) fn plan_too_long(place: Span, cells: usize, fit: usize) -> Diagnostic {
     let limit = units::format_bytes(MAXIMUM_PLAN_BYTES as u64);
     Diagnostic::error(place, format!("the plan of these {cells} combinations is longer than {limit}"))

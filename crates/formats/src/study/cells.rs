@@ -12,7 +12,6 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
 };
 
-/// The combinations of a study, and the levels that occur in them.
 #[derive(Debug, Clone)]
 pub(super) struct Combinations {
     /// The factors, with the levels that occur.
@@ -51,7 +50,6 @@ impl Combinations {
         combinations.without_unused_levels()
     }
 
-    /// The combinations that the command line leaves.
     pub(super) fn only(mut self, only: &[(String, String)], report: &mut Report) -> Self {
         for (name, pattern) in only {
             let Some(factor) = self.factors.iter().find(|factor| factor.name == *name) else {
@@ -84,7 +82,6 @@ impl Combinations {
         self.without_unused_levels()
     }
 
-    /// A cell's label: the names of its levels.
     pub(super) fn label(&self, cell: &[usize]) -> String {
         let names = self.factors.iter().zip(cell).map(|(factor, level)| factor.levels[*level].value.name.as_str());
         names.collect::<Vec<_>>().join(" · ")

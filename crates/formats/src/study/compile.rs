@@ -28,7 +28,6 @@ const DEFAULT_UNTIL: f64 = 0.02;
 const DEFAULT_RESOLUTION: f64 = 0.05;
 /// The fewest and the most repeats when time is dealt out: what can be compared, and an end.
 const WITHIN_BUDGET: Repeats = Repeats { min: 2, max: 10_000, until: None };
-/// The seed of a study that does not say one.
 const DEFAULT_SEED: u64 = 1;
 
 /// Reads a study file. `loader` reads a file that the study names, and `types` are the filesystems it may make.
@@ -169,7 +168,6 @@ fn plan(
     })
 }
 
-/// The cells of a form, with its combinations.
 fn cells(
     form: &Form<'_>,
     combinations: Combinations,
@@ -371,7 +369,6 @@ fn model_factor(factor: &Factor) -> study::Factor {
     }
 }
 
-/// A path's last part without extension.
 fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.rsplit_once('.') {

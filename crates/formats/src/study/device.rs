@@ -103,7 +103,6 @@ fn absolute(field: &Field<Text>, report: &mut Report) -> String {
     path.clone()
 }
 
-/// What the command line makes of the study's device; reports what it cannot.
 pub(super) fn overridden(device: DeviceSpec, overrides: &Overrides, report: &mut Report) -> DeviceSpec {
     let size = overrides.device_size.or(device.size_bytes());
     let mut sized = || {

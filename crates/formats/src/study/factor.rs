@@ -12,12 +12,10 @@ use crate::{
 };
 use fstone_model::study::FilesystemType;
 
-/// A factor.
 #[derive(Debug, Clone)]
 pub(super) struct Factor {
     /// "filesystem", "threads", "readers.threads", …
     pub(super) name: String,
-    /// Where it is named.
     pub(super) key: Span,
     /// Its levels; none has another's name.
     pub(super) levels: Vec<At<Level>>,

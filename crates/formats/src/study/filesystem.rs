@@ -8,7 +8,6 @@ use crate::{
 use fstone_model::study::{FilesystemSpec, FilesystemType};
 use std::sync::Arc;
 
-/// A filesystem to make, of one of these types; reports what is wrong with it.
 pub(super) fn filesystem(
     name: &str,
     surface: &FilesystemSurface,

@@ -15,7 +15,6 @@ use crate::{
 use fstone_model::study::{FilesystemType, Repeats};
 use std::time::Duration;
 
-/// Repeats of a study that does not say how many.
 const DEFAULT_REPEATS: Repeats = Repeats { min: 3, max: 3, until: None };
 
 /// A form of the study: with or without `[quick]`.
@@ -35,12 +34,10 @@ pub(super) struct Form<'s> {
 }
 
 impl Form<'_> {
-    /// The value of a variable.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Gives variables the values that the command line has for them.
     pub(super) fn set_variables(&mut self, values: &[(String, String)], report: &mut Report) {
         for (name, value) in values.iter().filter(|(name, _)| !set::is_number(name)) {
             if let Some((_, known)) = self.variables.iter_mut().find(|(known, _)| known == name) {

@@ -12,10 +12,8 @@ use fstone_model::{
 use serde_json::Value;
 use toml::de::DeTable;
 
-/// A whole number from 1.
 type Number = crate::decode::Count<1, { u64::MAX }>;
 
-/// A level of a factor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     /// What tables and labels call it: "16 threads".
@@ -24,11 +22,9 @@ pub(crate) struct Level {
     pub(crate) written: String,
     /// Its place on an axis.
     pub(crate) number: Option<u64>,
-    /// What it sets.
     pub(crate) setting: Setting,
 }
 
-/// What a level sets in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Setting {
     Filesystem(FilesystemSpec),
@@ -39,7 +35,6 @@ pub(crate) enum Setting {
     Number(Target, u64),
 }
 
-/// A factor whose levels are plain values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlainFactor {
     Kernel,
@@ -52,7 +47,6 @@ pub(crate) enum PlainFactor {
 }
 
 impl PlainFactor {
-    /// Its name in study files.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -137,7 +131,6 @@ impl PlainFactor {
     }
 }
 
-/// The levels of a factor that is a number of loads.
 fn number_levels(table: &DeTable<'_>, target: &Target, report: &mut Report) -> Option<Field<Vec<At<Level>>>> {
     let parameter = target.parameter;
     let level = |number| Level {
@@ -223,12 +216,10 @@ fn is_of_part(value: &Node<'_>) -> bool {
     value.get_ref().as_table().is_some_and(|table| table.keys().any(|key| is_number(key.get_ref())))
 }
 
-/// Whether the key of this name is a part of a load that is called so.
 fn is_part(table: &DeTable<'_>, name: &str) -> bool {
     table.get(name).is_some_and(is_of_part)
 }
 
-/// Does something for each number that a table has of parts of a load.
 fn each_of_parts(
     table: &DeTable<'_>,
     own: &[&str],
@@ -258,7 +249,6 @@ fn part_schema(keys: &[Key]) -> Value {
     })
 }
 
-/// Numbers of loads and of their parts, one value each.
 #[derive(Debug, Clone)]
 pub(crate) struct Numbers(pub(crate) Vec<(Target, Field<u64>)>);
 
@@ -307,7 +297,6 @@ impl Shared for Numbers {
     }
 }
 
-/// What a number of a load is read as.
 trait Quantified: Decode {
     /// Bytes, nanoseconds, or the count.
     fn number(self) -> u64;
@@ -331,7 +320,6 @@ impl Quantified for Time {
     }
 }
 
-/// A kernel as it is written.
 #[derive(Debug, Clone, PartialEq)]
 struct Kernel {
     written: String,

@@ -76,7 +76,6 @@ impl<'l> Files<'l> {
         load
     }
 
-    /// A file beside the study, read once.
     fn beside(&mut self, name: &str) -> Result<String, String> {
         if !stays_beside(name) {
             return Err("it is not beside the study: expected a relative path without `..`".into());
@@ -89,7 +88,6 @@ impl<'l> Files<'l> {
         Ok(text)
     }
 
-    /// A file named at a place; `None` after having reported why it cannot be had.
     fn source(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
         let Text(name) = &field.value;
         if !stays_beside(name) {
@@ -117,12 +115,9 @@ pub(super) fn stays_beside(path: &str) -> bool {
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// A load of a step.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
-    /// The load as its file has it.
     base: Arc<Workload>,
-    /// Where the study names it.
     place: Span,
     /// Numbers that the step sets itself, and where.
     own: Vec<(Target, u64, Span)>,
@@ -141,7 +136,6 @@ pub(super) struct Number {
     pub(super) prevails: bool,
 }
 
-/// The load of a step; `None` after having reported why there is none.
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(target, field)| (target.clone(), field.value, field.span)).collect();
     let Base { workload: base, keeps_total } = base(surface, files, report)?;
@@ -176,7 +170,6 @@ pub(super) fn place_of_launch(surface: &LoadSurface) -> Option<Span> {
     surface.launch.as_ref().map(|launch| launch.span).or_else(|| ranks().map(|(_, field)| field.span))
 }
 
-/// The load with its launcher, where the study gives it one, or ranks.
 fn launched(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {
     let Some(place) = place_of_launch(surface) else { return base };
     let command = surface.launch.as_ref().map_or_else(|| vec![Launch::USUAL.to_owned()], |field| field.value.0.clone());
@@ -202,7 +195,6 @@ fn base(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Op
     }
 }
 
-/// The load, its warnings reported; or what is wrong with it.
 fn taken(loaded: Result<loads::Load, Diagnostics>, report: &mut Report) -> Option<Base> {
     match loaded {
         Ok(load) => {
@@ -224,7 +216,6 @@ pub(super) struct Made(HashMap<Recipe, Arc<Workload>>);
 type Recipe = (*const Workload, Vec<(Target, u64)>);
 
 impl Load {
-    /// The load as the step has it, for its names.
     pub(super) const fn base(&self) -> &Arc<Workload> {
         &self.base
     }
@@ -238,13 +229,11 @@ impl Load {
         given.filter_map(|number| number.span).next_back().or(own.next_back()).unwrap_or(self.place)
     }
 
-    /// Whether a number of a cell changes this load.
     pub(super) fn takes(&self, number: &Number) -> bool {
         let is_own = self.own.iter().any(|(target, ..)| *target == number.target);
         (number.prevails || !is_own) && number.target.is_in(&self.base)
     }
 
-    /// The load with a cell's numbers; reports those that make no sense.
     pub(super) fn with(&self, numbers: &[Number], made: &mut Made, report: &mut Report) -> Arc<Workload> {
         let own = self.own.iter().map(|(target, value, span)| Number {
             target: target.clone(),

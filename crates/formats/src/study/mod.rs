@@ -39,11 +39,9 @@ use crate::decode::{self, Decode, KeyReference, Keys, Shared};
 #[expect(unused_imports, reason = "for the links above")]
 use fstone_model::Plan;
 
-/// The largest study file that is read.
 pub const MAXIMUM_BYTES: usize = 1 << 20;
 /// The largest number of cells. At a minute each, a block of them takes a week.
 pub const MAXIMUM_CELLS: usize = 10_000;
-/// The largest number of steps of a trial.
 pub const MAXIMUM_STEPS: usize = 200;
 /// The longest plan, in bytes of its record: room for 10,000 cells with three loads each.
 pub const MAXIMUM_PLAN_BYTES: usize = 64 << 20;
@@ -51,7 +49,6 @@ pub const MAXIMUM_PLAN_BYTES: usize = 64 << 20;
 pub const MAXIMUM_COMMAND_BYTES: usize = 1 << 20;
 
 /// The JSON schema (draft 2020-12) of the study file.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let mut schema = surface::StudyFile::schema();
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
@@ -60,7 +57,6 @@ pub fn schema() -> serde_json::Value {
 }
 
 /// Every key of the study file, table by table, in the order a file usually has them.
-#[must_use]
 pub fn reference() -> Vec<KeyReference> {
     decode::reference([
         ("", surface::StudyFile::keys()),

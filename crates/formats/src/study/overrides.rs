@@ -5,7 +5,6 @@ use std::{str::FromStr, time::Duration};
 /// What the command line changes in a study. It goes before anything the study says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
-    /// Applies `[quick]`.
     pub quick: bool,
     /// How long every load runs that is limited by time.
     pub duration: Option<Duration>,
@@ -16,11 +15,9 @@ pub struct Overrides {
     pub budget: Option<Duration>,
     /// Differences of at most this share do not matter to it.
     pub resolution: Option<f64>,
-    /// On what filesystems are made.
     pub device: Option<DeviceChoice>,
     /// Size of the loop image or the compressed-RAM disk.
     pub device_size: Option<u64>,
-    /// The seed.
     pub seed: Option<u64>,
     /// The seed when neither this nor the study names one; 1 when this is `None` too.
     pub fresh_seed: Option<u64>,
@@ -34,7 +31,6 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// Whether the study takes another time with them than its author expected.
     pub(crate) const fn change_the_time(&self) -> bool {
         self.duration.is_some()
             || self.repeats.is_some()
@@ -45,7 +41,6 @@ impl Overrides {
     }
 }
 
-/// A kind of device chosen on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceChoice {
     /// A loop image on disk, of the study's size unless [`Overrides::device_size`] says another.
@@ -54,7 +49,6 @@ pub enum DeviceChoice {
     Memory,
     /// A compressed-RAM disk, likewise.
     Zram,
-    /// The block device at this path.
     Block(String),
     /// A directory that is there; the work directory when `None`.
     Directory(Option<String>),

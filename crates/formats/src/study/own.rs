@@ -16,10 +16,8 @@ use fstone_model::{
 };
 use std::sync::Arc;
 
-/// The longest name.
 const LONGEST_NAME: usize = 40;
 
-/// A filesystem of the study's own.
 pub(super) struct Own {
     pub(super) name: String,
     pub(super) span: Span,
@@ -47,7 +45,6 @@ impl Own {
     }
 }
 
-/// The study's own filesystems; reports what is wrong with them.
 pub(super) fn filesystems(
     surface: &StudyFile,
     types: &[FilesystemType],
@@ -68,7 +65,6 @@ pub(super) fn filesystems(
     own.collect()
 }
 
-/// Whether a filesystem can be called so; reports why not.
 fn check_name(name: &At<String>, types: &[FilesystemType], report: &mut Report) -> bool {
     let written = name.value.as_str();
     if types.iter().any(|known| known.name == written) {
@@ -186,7 +182,6 @@ fn packages(words: &CommandWords, report: &mut Report) -> Vec<String> {
     words.iter().map(|word| word.value.0.clone()).collect()
 }
 
-/// The words of all commands as they are written.
 pub(super) fn words(surface: &StudyFile) -> Vec<&str> {
     let tables = surface.filesystem.iter().flat_map(|field| &field.value.0);
     let fields =

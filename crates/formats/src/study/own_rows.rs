@@ -23,7 +23,6 @@ fn specs(factors: &[Factor]) -> impl Iterator<Item = &FilesystemSpec> {
     })
 }
 
-/// Whether all filesystems are the study's own and do without a device.
 pub(super) fn need_nothing(factors: &[Factor]) -> bool {
     let mut specs = specs(factors).peekable();
     specs.peek().is_some() && specs.all(|spec| spec.own.as_ref().is_some_and(|own| !own.needs_device()))

@@ -6,7 +6,6 @@
 
 use crate::diagnostic::{Diagnostic, Report, Span, closest};
 
-/// What the lab puts in.
 pub(super) const OF_THE_LAB: [&str; 3] = ["mount", "device", "source"];
 
 /// A name in braces: its place, braces included, and the name.
@@ -22,12 +21,10 @@ fn places(text: &str) -> impl Iterator<Item = (std::ops::Range<usize>, &str)> {
     })
 }
 
-/// The names that a text has in braces.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     places(text).map(|(_, name)| name)
 }
 
-/// The text with values in place of the names that have one.
 pub(super) fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut done = 0;
@@ -42,7 +39,6 @@ pub(super) fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> String
     filled
 }
 
-/// How long the text is with these values.
 pub(super) fn filled_bytes<'v>(text: &str, value: impl Fn(&str) -> Option<&'v str>) -> usize {
     let values = names(text).filter_map(value).map(str::len);
     values.fold(text.len(), usize::saturating_add)

@@ -11,7 +11,6 @@ pub(super) fn is_number(name: &str) -> bool {
     name.contains('.') || parameter(name).is_some()
 }
 
-/// The numbers among the values of `--set`; reports what is wrong with them.
 pub(super) fn numbers(set: &[(String, String)], report: &mut Report) -> Vec<(Target, u64)> {
     set.iter().filter(|(name, _)| is_number(name)).filter_map(|(name, value)| number(name, value, report)).collect()
 }

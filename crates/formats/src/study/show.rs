@@ -23,22 +23,18 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
     names
 }
 
-/// Rates over all groups of a load.
 const SUMS: [&str; 2] = [catalog::OPERATIONS_PER_SECOND.name, catalog::TRANSACTIONS_PER_SECOND.name];
 
-/// A metric that a step shows.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     pub(super) step: String,
     pub(super) metric: String,
-    /// Whether it is a load's.
     pub(super) is_load: bool,
     /// Whether no other kind of step has it.
     pub(super) is_special: bool,
     pub(super) span: Span,
 }
 
-/// Checks what a step is to show.
 pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], report: &mut Report) -> Vec<Shown> {
     let known = if names.is_empty() { Vec::new() } else { metrics_of(action) };
     for At { span, value } in names.iter().filter(|name| !known.contains(&name.value)) {

@@ -11,9 +11,7 @@ use fstone_model::{Plan, study::StepAction};
 pub enum SourceTree {
     /// A kernel's: an installed one, or one made in its likeness.
     Kernel,
-    /// One made of so many files.
     Made {
-        /// How many.
         files: u64,
     },
 }
@@ -21,7 +19,6 @@ pub enum SourceTree {
 const OPENING: &str = "{source";
 
 /// The source trees that a plan wants, each once.
-#[must_use]
 pub fn source_trees(plan: &Plan) -> Vec<SourceTree> {
     let of_steps = plan.cells.iter().flat_map(|cell| &cell.steps).flat_map(|step| texts(&step.action));
     let of_filesystems = plan.cells.iter().filter_map(|cell| cell.filesystem.tree.as_deref());

@@ -30,7 +30,6 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
 /// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a load three times its time
 /// limit and an hour to build its files, or 6 h when it has no time limit.
-#[must_use]
 pub fn default_limit(action: &StepAction) -> Duration {
     match action {
         StepAction::Mkfs
@@ -57,7 +56,6 @@ pub(super) struct Template {
     limit: Option<Duration>,
     /// With the load as its file has it.
     pub(super) action: StepAction,
-    /// The load, when it is one.
     load: Option<Load>,
     /// Its texts in which names in braces are filled in.
     texts: Vec<At<String>>,
@@ -68,17 +66,14 @@ impl Template {
         Self { name: action.kind().name().to_owned(), limit: None, action, load: None, texts: Vec::new() }
     }
 
-    /// Its load, if it is one.
     pub(super) const fn load(&self) -> Option<&Load> {
         self.load.as_ref()
     }
 
-    /// The texts in which names in braces are filled in, with their place.
     pub(super) fn texts(&self) -> Vec<&At<String>> {
         self.texts.iter().collect()
     }
 
-    /// The step of a cell with these numbers and variables.
     pub(super) fn step(
         &self,
         numbers: &[Number],
@@ -135,13 +130,10 @@ impl Template {
     }
 }
 
-/// The steps of every cell.
 pub(super) struct Steps {
     /// In order; mkfs and mount first.
     pub(super) templates: Vec<Template>,
-    /// What they show.
     pub(super) shown: Vec<Shown>,
-    /// Whether every step could be read.
     pub(super) complete: bool,
 }
 

@@ -63,12 +63,9 @@ table! {
     }
 }
 
-/// `repeats`: a number, or a range.
 #[derive(Debug, Clone)]
 pub(crate) enum RepeatsSurface {
-    /// That often.
     Fixed(u32),
-    /// Until the figures are good enough.
     Range(RepeatsRange),
 }
 
@@ -179,10 +176,8 @@ table! {
     }
 }
 
-/// The words of a command.
 pub(crate) type CommandWords = Vec<At<Text>>;
 
-/// A number of mounts.
 pub(crate) type Clients = Count<1, { MAXIMUM_CLIENTS as u64 }>;
 
 table! {
@@ -303,7 +298,6 @@ table! {
     }
 }
 
-/// The key of a load's launcher.
 const LAUNCH: &str = "launch";
 
 /// A load in one of the formats there are, and numbers of it that are set here whatever the file says.
@@ -311,18 +305,13 @@ const LAUNCH: &str = "launch";
 pub(crate) struct LoadSurface {
     /// The load: its format, and what is written there. `None` when there is none that can be read.
     pub(crate) load: Option<LoadField>,
-    /// The launcher of its ranks.
     pub(crate) launch: Option<Field<Words>>,
-    /// The numbers.
     pub(crate) numbers: Numbers,
 }
 
-/// A load as a study names it.
 #[derive(Debug, Clone)]
 pub(crate) enum LoadField {
-    /// By the path of a file, under this key.
     File { key: &'static str, read: FileReader, path: Field<Text> },
-    /// As words.
     Words { read: WordsReader, words: Field<Words> },
 }
 
@@ -390,12 +379,9 @@ impl Decode for LoadSurface {
     }
 }
 
-/// `command`: argv, or a table.
 #[derive(Debug, Clone)]
 pub(crate) enum CommandSurface {
-    /// Program and arguments.
     Argv(Vec<At<Text>>),
-    /// With more to say.
     Table(CommandTable),
 }
 
@@ -500,12 +486,10 @@ table! {
     }
 }
 
-/// The figures of a row.
 #[derive(Debug, Clone)]
 pub(crate) enum PublishedRow {
     /// One per column.
     Figures(Vec<At<PublishedValue>>),
-    /// What stood in place of all of them.
     Note(String),
 }
 
@@ -526,14 +510,12 @@ impl Decode for PublishedRow {
     }
 }
 
-/// One figure.
 #[derive(Debug, Clone)]
 pub(crate) enum PublishedValue {
     /// A number in the metric's base unit.
     Number(f64),
     /// A quantity with its unit, or a text in place of a figure.
     Text(String),
-    /// A figure with a remark.
     Remarked(RemarkedFigure),
 }
 
@@ -547,12 +529,10 @@ table! {
     }
 }
 
-/// A number, or a quantity with its unit.
 #[derive(Debug, Clone)]
 pub(crate) enum Figure {
     /// In the metric's base unit.
     Number(f64),
-    /// With its unit.
     Text(String),
 }
 

@@ -34,7 +34,6 @@ use fstone_sandbox::{
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
 
-/// Makes the whole trial in a guest, whose questions are answered, and tells what each step gave.
 pub(crate) fn simulate(
     seat: &mut GuestSeat,
     &Job { cell, seed, .. }: &Job<'_>,
@@ -109,7 +108,6 @@ fn with_cure(ending: &Ending, outcome: Outcome, spec: &ExactSpec) -> Outcome {
     }
 }
 
-/// The guest itself as a step: what it was made of, and the hash of all that it asked its drive.
 fn what_it_was(spec: &ExactSpec, report: &ExactReport) -> StepResult {
     let counted = &report.counters;
     let requests = counted.reads + counted.writes + counted.flushes + counted.discards;

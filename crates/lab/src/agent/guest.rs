@@ -45,7 +45,6 @@ use std::{
 /// A guest and its disk, for one trial.
 pub(crate) struct GuestSeat {
     pub(super) kernel: Kernel,
-    /// Its own: sockets, console, control files.
     pub(super) directory: PathBuf,
     pub(super) image: PathBuf,
     disk: Option<Disk>,
@@ -106,7 +105,6 @@ pub(crate) fn set_up(
 }
 
 impl GuestSeat {
-    /// Whether it was started.
     pub(crate) const fn is_up(&self) -> bool {
         self.link.is_some()
     }
@@ -119,7 +117,6 @@ impl GuestSeat {
         self.disk.as_ref()
     }
 
-    /// Where its images and its disk's log are.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
@@ -129,12 +126,10 @@ impl GuestSeat {
         self.loads.marks()
     }
 
-    /// It made a step.
     pub(crate) fn note(&mut self, step: &Step, reply: &StepReply) {
         self.loads.note(step, &reply.figures);
     }
 
-    /// Whether it has what a step needs.
     pub(crate) fn can_do(&self, step: &Step) -> Result<(), Halt> {
         match (&step.action, self.kernel.flavour) {
             (StepAction::CopyIn { .. }, Flavour::Qemu) => {
@@ -144,7 +139,6 @@ impl GuestSeat {
         }
     }
 
-    /// What its agent has to know of the trial.
     pub(crate) fn opening(&self, cell: &Cell, seed: u64, options: &GuestOptions, measure_null: bool) -> Opening {
         Opening {
             ground: Ground::Device {
@@ -162,7 +156,6 @@ impl GuestSeat {
         }
     }
 
-    /// Starts it, with its disk.
     pub(crate) fn boot(&mut self, cell: &Cell, options: &GuestOptions, runner: &dyn CommandRunner) -> Result<(), Halt> {
         let guest = self.start(cell, options, runner)?;
         if !guest.hello().disks.iter().any(|(name, _)| GUEST_DEVICE.strip_prefix("/dev/") == Some(name)) {
@@ -192,7 +185,6 @@ impl GuestSeat {
             .then(|| format!("the disk cannot be as quick as {wanted}: the way there and back alone takes {least}"))
     }
 
-    /// The log that its disk is to keep, where the power is to be cut.
     pub(super) fn log(&self, cell: &Cell) -> Option<LogSpec> {
         power_cut(cell).map(|cut| LogSpec { directory: self.directory.clone(), bound_bytes: cut.log_bytes })
     }
@@ -299,7 +291,6 @@ impl GuestSeat {
     }
 }
 
-/// The power cuts that a cell asks for.
 fn power_cut(cell: &Cell) -> Option<PowerCut> {
     cell.steps.iter().find_map(|step| match step.action {
         StepAction::PowerCut(cut) => Some(cut),
@@ -362,7 +353,6 @@ fn words(steps: &[Step]) -> Vec<&str> {
     words
 }
 
-/// The words of a script, or of an argument that may be one.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || ";|&()<>=`'\"".contains(c)).filter(|word| !word.is_empty())
 }

@@ -15,7 +15,6 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    /// It has a flag to stop of its own, as across a channel.
     pub(crate) fn new(machine: &Machine) -> Self {
         let machine = Machine { stop: Arc::new(Stop::default()), ..machine.clone() };
         Self { served: Served::new(machine.clone()), machine }
@@ -34,7 +33,6 @@ impl Here {
     }
 }
 
-/// Beyond an agent in this process.
 struct Nobody<'a>(Mutex<&'a mut (dyn FnMut(LoadProgress) + Send)>);
 
 impl Beyond for Nobody<'_> {

@@ -10,11 +10,9 @@ use std::{
 /// Images are large: when so many lie there already, only logs are added.
 const IMAGES: usize = 8;
 
-/// The names under which they are kept.
 const LOG: &str = "console.log";
 const IMAGE: &str = "disk.img";
 
-/// Moves a guest's log and its image into a new directory, and says in words where they are.
 pub(super) fn keep(kept: &Path, name: &str, log: &Path, image: &Path) -> String {
     match moved(kept, name, log, image) {
         Ok((directory, true)) => format!("kept to be looked at: {LOG} and {IMAGE} in {}", directory.display()),

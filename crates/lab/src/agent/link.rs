@@ -7,7 +7,6 @@ use crate::events::LoadProgress;
 use fstone_sandbox::guest::{Event, Guest, GuestReport, JobEnd};
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-/// An agent that is up.
 pub(crate) enum Link {
     /// Across a channel: a child process, or process 1 of a guest.
     Channel(Box<Guest>),
@@ -39,7 +38,6 @@ impl Link {
         }
     }
 
-    /// Has it end in peace.
     pub(crate) fn dismiss(&mut self) {
         match self {
             Self::Channel(guest) => guest.dismiss(),
@@ -48,7 +46,6 @@ impl Link {
         }
     }
 
-    /// What there is to say of one that has ended.
     pub(crate) fn report(self) -> Option<GuestReport> {
         match self {
             Self::Channel(guest) => Some(guest.finish()),
@@ -57,7 +54,6 @@ impl Link {
         }
     }
 
-    /// Kills it.
     pub(crate) fn kill(&mut self) {
         match self {
             Self::Channel(guest) => guest.kill_now(),
@@ -75,7 +71,6 @@ impl Link {
         }
     }
 
-    /// What it is not kept from if it is hostile.
     pub(crate) fn not_enforced(&self) -> Option<String> {
         match self {
             Self::Channel(guest) => guest.not_enforced(),
@@ -84,7 +79,6 @@ impl Link {
         }
     }
 
-    /// Whether all of it is gone, or is within this time.
     pub(crate) fn is_gone_within(&mut self, limit: Duration) -> bool {
         match self {
             Self::Channel(guest) => guest.is_gone_within(limit),

@@ -16,7 +16,6 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// A step was made.
     pub(super) fn note(&mut self, step: &Step, figures: &[Figure]) {
         match step.action {
             StepAction::Load(_) => self.add(figures),
@@ -33,7 +32,6 @@ impl Loads {
         }
     }
 
-    /// Between which marks.
     pub(super) const fn marks(&self) -> Option<(u64, u64)> {
         self.marks
     }

@@ -46,16 +46,12 @@ use std::{
     time::Duration,
 };
 
-/// The step that starting a guest counts as.
 pub(crate) const BOOT: &str = "boot";
 
-/// The drive of exact guests when nobody names one.
 pub const DEFAULT_MODEL: &str = "hdd-7200-2008";
 
-/// How guests are made.
 #[derive(Debug, Clone)]
 pub struct GuestOptions {
-    /// Where kernels are kept.
     pub kernels: PathBuf,
     /// Where unpacked kernels and what QEMU starts from are kept; can be made again.
     pub cache: PathBuf,
@@ -63,13 +59,10 @@ pub struct GuestOptions {
     pub kept: PathBuf,
     /// The binary that is process 1: this one.
     pub agent: PathBuf,
-    /// Memory of a guest.
     pub memory_bytes: u64,
     /// How patient to be, when not as usual.
     pub watch: Option<Watch>,
-    /// How fast disks are, when not as fast as the host.
     pub speed: Speed,
-    /// What is to go wrong with disks.
     pub faults: Vec<Fault>,
     /// What the drives of exact guests are, by the names that cells have for them.
     pub models: Vec<(String, Model)>,
@@ -81,8 +74,6 @@ impl GuestOptions {
     /// Memory of a guest when nobody says otherwise: room for the caches of a small load and for some hundred threads.
     pub const MEMORY_BYTES: u64 = 512 << 20;
 
-    /// Guests of 512 MiB whose agent is the running binary, with everything below these two directories.
-    #[must_use]
     pub fn new(kernels: PathBuf, cache: &Path) -> Self {
         Self {
             kernels,

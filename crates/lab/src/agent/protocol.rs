@@ -38,74 +38,52 @@ pub(crate) const SEQUENCE_STATE: &str = "sequence-state";
 /// The last job, unless the agent is ended: give the place back; answered with what is to be said of it, a list of warnings.
 pub(crate) const LEAVE: &str = "leave";
 
-/// What an agent has to know of its trial.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// On what it works.
     pub(crate) ground: Ground,
-    /// What is on it, or will be.
     pub(crate) filesystem: FilesystemSpec,
     /// Whether this agent is the one that mounts it.
     pub(crate) mounts: bool,
     /// Settings of the disk's queue that are left to the agent.
     pub(crate) queue: Vec<(String, String)>,
-    /// The seed of the load's random streams.
     pub(crate) seed: u64,
-    /// Whether to time the disk.
     pub(crate) time_disk: bool,
-    /// Whether loads measure the engine's own cost.
     pub(crate) measure_null: bool,
-    /// Whether to remember what loads are promised.
     pub(crate) promises: bool,
 }
 
-/// On what an agent works.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ground {
     /// A device, which it looks at itself before it believes that it may be formatted.
     Device {
-        /// Where.
         path: PathBuf,
-        /// Why it may be.
         purpose: Purpose,
-        /// Where it is to be mounted.
         place: PathBuf,
     },
     /// A new directory, in which a filesystem of the study's own has what it needs, and perhaps a device.
     Own {
-        /// The device and why it may be formatted.
         device: Option<(PathBuf, Purpose)>,
-        /// Where the directory is to be made.
         parent: PathBuf,
-        /// Its name.
         name: String,
         /// Where the first client mounts it.
         place: PathBuf,
     },
-    /// A new directory.
     Directory {
-        /// Where it is to be made.
         parent: PathBuf,
-        /// Its name.
         name: String,
     },
 }
 
-/// What the agent found at the start.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Opened {
-    /// The directory that was made.
     pub(crate) tree: Option<(PathBuf, FileIdentity)>,
     /// The mean time of a read off its disk, if that was asked for.
     pub(crate) time_of_a_read: Option<Duration>,
 }
 
-/// Whether the trial can be made here.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// It can.
     Ready(Opened),
-    /// It cannot, and this is its outcome.
     Not(Outcome),
     /// It cannot, for reasons of fstone's own.
     Lab(String),
@@ -114,19 +92,16 @@ pub(crate) enum Answer {
 /// The one job of an exact guest, [`WholeTrial`]; answered with [`TrialReply`].
 pub(crate) const TRIAL: &str = "trial";
 
-/// A trial from its first step to its last.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WholeTrial {
     pub(crate) opening: Opening,
     pub(crate) steps: Vec<Step>,
 }
 
-/// How it went.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum TrialReply {
     /// Every step up to the last, or to the first that did not end as it should.
     Done(Vec<DoneStep>),
-    /// It cannot be made here, and this is its outcome.
     Not(Outcome),
 }
 
@@ -148,68 +123,52 @@ pub(crate) enum Question {
         /// The disk's marks between which loads ran.
         loads: Option<(u64, u64)>,
     },
-    /// What was found in the state that the disk shows.
     Found(StateReply),
 }
 
 /// What such a guest is to do next. What it is told follows from its trial and the seed: nothing of the host's may reach it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Advice {
-    /// Go on with the trial.
     GoOn,
-    /// Look at the state that the disk shows now.
     Look {
         /// The last mark of the disk before the power was cut.
         mark: Option<u64>,
     },
-    /// Give up; the lab knows why.
     GiveUp,
 }
 
-/// What a step gave.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StepReply {
-    /// How long it took.
     pub(crate) duration: Duration,
     pub(crate) commands: Vec<CommandRecord>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) load: Option<Box<LoadReport>>,
     pub(crate) warnings: Vec<String>,
-    /// What was read back until now.
     pub(crate) effective: Effective,
-    /// Of what mkfs made on a device that somebody named.
     pub(crate) uuid: Option<String>,
-    /// Whether the filesystem is mounted now.
     pub(crate) mounted: bool,
     pub(crate) end: StepEnd,
 }
 
-/// How a step ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum StepEnd {
-    /// As it should.
     Done,
-    /// With the trial's outcome.
     Outcome(Outcome),
-    /// It could not be made, for reasons of fstone's own.
     Lab(String),
 }
 
 /// A state that a power cut could have left is shown by the disk.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StateCheck {
-    /// As part of which step.
     pub(crate) step: Step,
     /// The last mark of the disk before the power was cut.
     pub(crate) mark: Option<u64>,
 }
 
-/// What was found in a state.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StateReply {
     /// How long mounting took, where it could be mounted.
     pub(crate) mounted: Option<Duration>,
-    /// What became of the promises, where it could be mounted.
     pub(crate) kept: Option<KeptPromises>,
     /// What the filesystem's own check says, where there is one.
     pub(crate) clean: Option<bool>,
@@ -219,33 +178,26 @@ pub(crate) struct StateReply {
     pub(crate) end: Option<Outcome>,
 }
 
-/// What became of promises.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct KeptPromises {
     pub(crate) checked: u64,
     pub(crate) broken: u64,
-    /// The first that was broken, in words.
     pub(crate) first: Option<String>,
 }
 
-/// A sequence of calls, or what is there before all of them.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SequenceJob {
-    /// As part of which step.
     pub(crate) step: Step,
     pub(crate) what: SequenceWhat,
 }
 
-/// What to do.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum SequenceWhat {
     /// Make the files that are there before.
     Plant,
-    /// Carry this out, as text.
     Calls(String),
 }
 
-/// It was done.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SequenceDone {
     /// The disk's marks before the first call and after each.
@@ -256,25 +208,19 @@ pub(crate) struct SequenceDone {
     pub(crate) end: Option<Outcome>,
 }
 
-/// A state that a power cut during the last sequence could have left is shown by the disk.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SequenceState {
-    /// As part of which step.
     pub(crate) step: Step,
     /// The last mark of the disk before the power was cut.
     pub(crate) mark: Option<u64>,
-    /// Whether to run the filesystem's own check.
     pub(crate) check: bool,
 }
 
-/// What was found in it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SequenceStateReply {
     /// How long mounting took, where it could be mounted.
     pub(crate) mounted: Option<Duration>,
-    /// How long the filesystem's own check took.
     pub(crate) checking: Duration,
-    /// What became of what was persisted.
     pub(crate) told: Vec<Told>,
     /// What the filesystem's own check says, where it was made.
     pub(crate) clean: Option<bool>,
@@ -284,7 +230,6 @@ pub(crate) struct SequenceStateReply {
     pub(crate) end: Option<Outcome>,
 }
 
-/// What was found about one aspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
     /// Whether it was promised; otherwise it is a property that nothing promises.
@@ -307,7 +252,6 @@ impl Told {
     }
 }
 
-/// How a load goes on.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Progress {
     phase: String,
@@ -362,9 +306,7 @@ pub(crate) fn decode<T: Message>(bytes: &[u8]) -> Result<T, String> {
 /// More promises than a guest can remember: sums over states stay exact in a figure.
 const PROMISES: u64 = 1 << 32;
 
-/// What host and agent say to each other.
 pub(crate) trait Message: DeserializeOwned {
-    /// Says which rule is broken.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

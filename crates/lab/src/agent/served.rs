@@ -25,17 +25,14 @@ use std::{
 const PROGRESS_PERIOD: Duration = Duration::from_secs(1);
 
 /// Whether this process is an agent. `main` asks this before it looks at its arguments.
-#[must_use]
 pub fn is_agent() -> bool {
     fstone_sandbox::agent::is_agent()
 }
 
-/// Is the agent, until it is no longer wanted.
 pub fn main() -> ! {
     fstone_sandbox::agent::main(&mut Agent(Served::new(Machine::host())))
 }
 
-/// The jobs of one trial.
 pub(super) struct Served {
     machine: Machine,
     session: Option<Session>,
@@ -100,7 +97,6 @@ impl Served {
         }
     }
 
-    /// Opens it and makes every step.
     fn whole_trial(&mut self, trial: WholeTrial, beyond: &dyn Beyond) -> Result<TrialReply, String> {
         match self.open(trial.opening, beyond) {
             Answer::Ready(_) => {}
@@ -145,7 +141,6 @@ impl Served {
     }
 }
 
-/// The reply, also where it is an outcome.
 fn or_outcome<T>(done: Result<T, Halt>, ended: impl FnOnce(Outcome) -> T) -> Result<T, String> {
     match done {
         Ok(reply) => Ok(reply),
@@ -155,7 +150,6 @@ fn or_outcome<T>(done: Result<T, Halt>, ended: impl FnOnce(Outcome) -> T) -> Res
     }
 }
 
-/// What the sandbox hands jobs to.
 struct Agent(Served);
 
 impl Handler for Agent {
@@ -164,7 +158,6 @@ impl Handler for Agent {
     }
 }
 
-/// Across the channel, the lab.
 struct Host<'a>(&'a Context<'a>);
 
 impl Beyond for Host<'_> {

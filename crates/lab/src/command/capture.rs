@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 
 /// Kept from the beginning. The tools' read-backs (`dumpe2fs -h`, `xfs_db`) are well below this.
 const HEAD_BYTES: usize = 32 << 10;
-/// Kept from the end.
 const TAIL_BYTES: usize = 16 << 10;
 
-/// A bounded record of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Capture {
     head: Vec<u8>,

@@ -20,15 +20,12 @@ pub struct FakeRunner {
 }
 
 impl FakeRunner {
-    /// Answers every command with success and silence.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Expects exactly these commands, as typed, in this order, and answers each with its output. Any other command
     /// panics, and so does [`Self::finish`] when one was not run.
-    #[must_use]
     pub fn scripted<S: Into<String>>(script: impl IntoIterator<Item = (S, CommandOutput)>) -> Self {
         let script = script.into_iter().map(|(typed, output)| (typed.into(), output)).collect();
         Self { script: Some(Mutex::new(script)), ..Self::default() }
@@ -41,22 +38,18 @@ impl FakeRunner {
         self
     }
 
-    /// This program is not there.
     #[must_use]
     pub fn without(mut self, program: &str) -> Self {
         self.missing.push(program.to_owned());
         self
     }
 
-    /// Commands count in this countdown; the one it strikes ends with status 1.
     #[must_use]
     pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
         self.faults = faults;
         self
     }
 
-    /// What was run, as typed.
-    #[must_use]
     pub fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).iter().map(CommandLine::typed).collect()
     }

@@ -21,12 +21,10 @@ use std::{
 /// The exit status of a shell, and of `unshare`, for a program that is not there.
 pub(crate) const NOT_FOUND: i32 = 127;
 
-/// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLine {
     /// The program's name, looked up in PATH and then in the directories of system tools.
     pub program: String,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Added to the environment. `LC_ALL=C` is always set, so that messages can be read.
     pub env: Vec<(String, String)>,
@@ -38,7 +36,6 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// A program with arguments.
     pub fn new<I>(program: &str, args: I) -> Self
     where
         I: IntoIterator,
@@ -53,28 +50,22 @@ impl CommandLine {
         }
     }
 
-    /// The same, run in this directory.
     #[must_use]
     pub fn in_directory(mut self, directory: &Path) -> Self {
         self.directory = Some(directory.to_owned());
         self
     }
 
-    /// Program and arguments in one list.
-    #[must_use]
     pub fn argv(&self) -> Vec<String> {
         std::iter::once(&self.program).chain(&self.args).cloned().collect()
     }
 
-    /// As a person would type it into a shell.
-    #[must_use]
     pub fn typed(&self) -> String {
         typed(&self.argv())
     }
 }
 
 /// An argument list as a person would type it into a shell: quoted where a shell would otherwise read it differently.
-#[must_use]
 pub fn typed(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%^{}".contains(c);
     argv.iter()
@@ -94,15 +85,12 @@ pub fn typed(argv: &[String]) -> String {
 /// Time and memory that a command and all its children used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResourceUsage {
-    /// User time.
     pub user: Duration,
-    /// System time.
     pub system: Duration,
     /// Largest resident set of any of its processes.
     pub maximum_resident_bytes: u64,
 }
 
-/// What a command gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandOutput {
     /// Exit status; 128 + n when signal n ended it.
@@ -113,7 +101,6 @@ pub struct CommandOutput {
     pub stderr: String,
     /// From before it was started until it ended.
     pub duration: Duration,
-    /// What it and its children used.
     pub usage: ResourceUsage,
 }
 
@@ -121,8 +108,6 @@ pub struct CommandOutput {
 pub const RECORD_TAIL_BYTES: usize = 2048;
 
 impl CommandOutput {
-    /// The record that goes into a step's result.
-    #[must_use]
     pub fn record(&self, command: &CommandLine) -> CommandRecord {
         let mut text = self.stdout.trim_end().to_owned();
         if !self.stderr.trim().is_empty() {
@@ -141,7 +126,6 @@ impl CommandOutput {
 
     /// The tool's own words about why it failed: what it said first on standard error, before it went on to explain
     /// its usage; else what it said on standard output.
-    #[must_use]
     pub fn words(&self) -> String {
         const LINES: usize = 3;
         let said = |text: &str| {
@@ -174,51 +158,24 @@ fn tail(text: &str, bytes: usize) -> &str {
 /// Why a command gave no exit status of its own; completes "failed to run a command: ".
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no such program.
     #[error("{program}: not found in PATH or in /usr/sbin, /sbin, /usr/local/sbin")]
-    NotFound {
-        /// The program.
-        program: String,
-    },
-    /// It could not be started or watched.
+    NotFound { program: String },
     #[error("{command}: {call}: {cause}")]
-    System {
-        /// As typed.
-        command: String,
-        /// What was tried.
-        call: &'static str,
-        /// The errno.
-        cause: std::io::Error,
-    },
+    System { command: String, call: &'static str, cause: std::io::Error },
     /// It ran longer than its limit and was killed with its process group.
     #[error("{command}: not done within {limit:?}; killed")]
-    TimedOut {
-        /// As typed.
-        command: String,
-        /// The limit.
-        limit: Duration,
-        /// What it gave until then.
-        output: Box<CommandOutput>,
-    },
-    /// We were asked to stop; it was killed with its process group.
+    TimedOut { command: String, limit: Duration, output: Box<CommandOutput> },
     #[error("{command}: stopped on request")]
     Stopped {
-        /// As typed.
         command: String,
         /// What it gave until then, when it had been started.
         output: Option<Box<CommandOutput>>,
     },
     /// It was killed and does not die: it hangs in the kernel.
     #[error("{command}: does not end even when killed: it hangs in the kernel (process {process})")]
-    Unkillable {
-        /// As typed.
-        command: String,
-        /// Its process id.
-        process: u32,
-    },
+    Unkillable { command: String, process: u32 },
 }
 
-/// Runs commands.
 pub trait CommandRunner: Send + Sync {
     /// Runs a command to its end, or until its limit.
     ///
@@ -226,7 +183,6 @@ pub trait CommandRunner: Send + Sync {
     /// A [`RunError`]; an exit status other than 0 is none.
     fn run(&self, command: &CommandLine, limit: Duration) -> Result<CommandOutput, RunError>;
 
-    /// Where a program is, when it is there.
     fn find(&self, program: &str) -> Option<PathBuf>;
 }
 

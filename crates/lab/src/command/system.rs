@@ -44,15 +44,11 @@ pub struct SystemRunner {
 }
 
 impl SystemRunner {
-    /// A runner that kills its commands when `stop` is requested.
-    #[must_use]
     pub const fn new(stop: Arc<Stop>) -> Self {
         Self { stop }
     }
 }
 
-/// Where a program is: in PATH, else in a directory of system tools.
-#[must_use]
 pub fn find_program(program: &str) -> Option<PathBuf> {
     let executable = |path: &Path| {
         std::fs::metadata(path).is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
@@ -64,7 +60,6 @@ pub fn find_program(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&search_path()).map(|directory| directory.join(program)).find(|path| executable(path))
 }
 
-/// PATH with the directories of system tools at its end.
 fn search_path() -> OsString {
     let given = std::env::var_os("PATH").unwrap_or_default();
     let mut directories: Vec<PathBuf> =
@@ -193,7 +188,6 @@ fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2]) -> std::io::Resu
     Ok(exited)
 }
 
-/// One of the command's output streams.
 struct Stream {
     /// Closed at the stream's end: watching it further would wake us for nothing.
     pipe: Option<std::fs::File>,
@@ -242,7 +236,6 @@ impl Running {
         let _ = kill_process_group(self.process, Signal::KILL);
     }
 
-    /// Reaps the command, whose end has been seen, and kills what is left of its group.
     fn end(&mut self) -> std::io::Result<(ExitStatus, ResourceUsage)> {
         // While the leader is not reaped its process id, and with it the group's, cannot be taken by another.
         self.kill();
@@ -307,7 +300,6 @@ mod tests {
         CommandLine::new("sh", ["-c", script])
     }
 
-    /// Whether a process of this id is there and not a zombie.
     fn lives(process: &str) -> bool {
         std::fs::read_to_string(format!("/proc/{process}/stat"))
             .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X']))
@@ -335,7 +327,6 @@ mod tests {
         assert!(output.stdout.len() < 100_000 && output.stdout.ends_with("end\n"));
     }
 
-    /// A killed process takes a moment to be gone.
     #[track_caller]
     fn assert_dies(process: &str) {
         for _ in 0..500 {

@@ -3,7 +3,6 @@
 use crate::command::{CommandLine, CommandOutput};
 use fstone_model::{metric::Figure, mkfs::MkfsOptions, study::FsckMode};
 
-/// A kind of filesystem.
 pub trait Filesystem: Sync {
     /// Its name in a study ("ext4").
     fn kind(&self) -> &'static str;
@@ -13,7 +12,6 @@ pub trait Filesystem: Sync {
         self.kind()
     }
 
-    /// The Debian package that holds its tools.
     fn package(&self) -> &'static str;
 
     /// Every program its command lines name.
@@ -73,7 +71,6 @@ pub trait Filesystem: Sync {
     /// The command that checks it, unmounted; `None` when there is no such tool.
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine>;
 
-    /// What the check's output means.
     fn verdict(&self, output: &CommandOutput) -> Verdict {
         Verdict::of_fsck_status(output.status)
     }
@@ -83,12 +80,10 @@ pub trait Filesystem: Sync {
         self.verdict(output) == Verdict::Clean
     }
 
-    /// The check's own figures.
     fn figures(&self, _output: &CommandOutput) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// The command that reads the superblock of the unmounted filesystem.
     fn superblock(&self, device: &str) -> Option<CommandLine>;
 
     /// What that command printed, as (name, value). Only what describes the format: nothing that differs between two
@@ -96,23 +91,17 @@ pub trait Filesystem: Sync {
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)>;
 }
 
-/// What a check found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing wrong.
     Clean,
-    /// Something wrong, now repaired.
     Corrected,
-    /// Something wrong, still there.
     Errors,
-    /// The check itself could not be made.
     Unusable,
 }
 
 impl Verdict {
     /// By the bits that fsck(8) documents: 1 corrected, 2 reboot, 4 uncorrected, 8 operational, 16 usage, 32
     /// cancelled, 128 shared library (or, by our own convention, ended by a signal).
-    #[must_use]
     pub const fn of_fsck_status(status: i32) -> Self {
         match status {
             0 => Self::Clean,

@@ -3,7 +3,6 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// Btrfs.
 #[derive(Debug)]
 pub(super) struct Btrfs;
 

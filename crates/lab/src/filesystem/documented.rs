@@ -102,7 +102,6 @@ fn listed_options_are_what_the_tools_say() {
     eprintln!("{compared} options compared");
 }
 
-/// Whether an option has a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Value {
     None,

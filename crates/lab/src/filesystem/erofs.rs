@@ -3,7 +3,6 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// EROFS.
 #[derive(Debug)]
 pub(super) struct Erofs;
 

@@ -7,7 +7,6 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// exFAT.
 #[derive(Debug)]
 pub(super) struct Exfat;
 

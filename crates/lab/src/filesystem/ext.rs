@@ -7,18 +7,14 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// One of the family.
 #[derive(Debug)]
 pub(super) struct Ext {
     kind: &'static str,
     tools: &'static [&'static str],
 }
 
-/// ext2.
 pub(super) const EXT2: Ext = Ext { kind: "ext2", tools: &["mkfs.ext2", "e2fsck", "dumpe2fs"] };
-/// ext3.
 pub(super) const EXT3: Ext = Ext { kind: "ext3", tools: &["mkfs.ext3", "e2fsck", "dumpe2fs"] };
-/// ext4.
 pub(super) const EXT4: Ext = Ext { kind: "ext4", tools: &["mkfs.ext4", "e2fsck", "dumpe2fs"] };
 
 /// Lazy initialisation would write inode tables and journal some seconds after the mount, into the measurement.

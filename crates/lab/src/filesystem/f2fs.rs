@@ -7,7 +7,6 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// F2FS.
 #[derive(Debug)]
 pub(super) struct F2fs;
 

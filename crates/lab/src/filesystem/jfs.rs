@@ -7,7 +7,6 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// JFS.
 #[derive(Debug)]
 pub(super) struct Jfs;
 

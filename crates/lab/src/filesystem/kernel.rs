@@ -3,7 +3,6 @@
 use std::{fs, path::Path};
 
 /// Whether the running kernel has this filesystem, built in, loaded, or as a module that mounting would load.
-#[must_use]
 pub fn kernel_has(kernel_name: &str) -> bool {
     let registered = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     if is_registered(&registered, kernel_name) {

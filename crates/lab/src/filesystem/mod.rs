@@ -30,7 +30,6 @@ use crate::command::{CommandLine, CommandOutput};
 use fstone_model::study::{FilesystemSpec, FilesystemType};
 
 /// Every adapter, the common ones first: the order in which they are listed and suggested.
-#[must_use]
 pub fn all() -> &'static [&'static dyn Filesystem] {
     &[
         &ext::EXT4,
@@ -50,13 +49,10 @@ pub fn all() -> &'static [&'static dyn Filesystem] {
     ]
 }
 
-/// The adapter of a kind.
-#[must_use]
 pub fn find(kind: &str) -> Option<&'static dyn Filesystem> {
     all().iter().copied().find(|filesystem| filesystem.kind() == kind)
 }
 
-/// The types that a study may name.
 pub fn types() -> impl Iterator<Item = FilesystemType> {
     all().iter().map(|filesystem| FilesystemType {
         name: filesystem.kind(),
@@ -69,7 +65,6 @@ pub fn types() -> impl Iterator<Item = FilesystemType> {
 ///
 /// mkfs tools have one exit status for both, so this goes by what they say: a fresh scratch device of sufficient size
 /// leaves little else than its options for mkfs to dislike.
-#[must_use]
 pub fn mkfs_refused(options: &[String], output: &CommandOutput) -> bool {
     const TROUBLE: [&str; 8] = [
         "no space left",
@@ -86,7 +81,6 @@ pub fn mkfs_refused(options: &[String], output: &CommandOutput) -> bool {
 }
 
 /// The command that makes what a study asks for; `None` when a tree is to be in it and its mkfs cannot do that.
-#[must_use]
 pub fn mkfs_of(filesystem: &dyn Filesystem, spec: &FilesystemSpec, device: &str) -> Option<CommandLine> {
     match &spec.tree {
         Some(tree) => filesystem.mkfs_of_tree(&spec.mkfs, device, tree),

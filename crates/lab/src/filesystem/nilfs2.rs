@@ -3,7 +3,6 @@
 use super::{CommandLine, Filesystem, mkfs_command, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// NILFS2.
 #[derive(Debug)]
 pub(super) struct Nilfs2;
 

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 /// The name of `{directory}` in the directory of a trial.
 pub(crate) const OWN_DIRECTORY: &str = "files";
 
-/// One of them, and where a trial has it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnPlaces<'a> {
     pub(crate) definition: &'a OwnFilesystem,
-    /// `{directory}`, and the working directory of its commands.
     pub(crate) directory: &'a Path,
     /// Where each client mounts it.
     pub(crate) mounts: &'a [PathBuf],
@@ -44,7 +42,6 @@ pub(crate) fn mount_points(definition: &OwnFilesystem, first: &Path, trial: &Pat
     std::iter::once(first.to_owned()).chain(others).collect()
 }
 
-/// The name of this machine.
 fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

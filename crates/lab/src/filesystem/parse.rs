@@ -12,13 +12,11 @@ pub(super) fn pairs(text: &str, separator: char, wanted: &[(&str, &str)]) -> Vec
         .collect()
 }
 
-/// The number right before `word`, as in "12 files".
 pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
     let (before, _) = text.split_once(word)?;
     before.split(|c: char| !(c.is_ascii_digit() || c == '.')).next_back()?.parse().ok()
 }
 
-/// The number right after `word`, as in "files 12".
 pub(super) fn number_after(text: &str, word: &str) -> Option<f64> {
     let (_, after) = text.split_once(word)?;
     after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -3,7 +3,6 @@
 use super::{CommandLine, Filesystem, mkfs_command};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// Reiser4.
 #[derive(Debug)]
 pub(super) struct Reiser4;
 

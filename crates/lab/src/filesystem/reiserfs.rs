@@ -7,7 +7,6 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// ReiserFS.
 #[derive(Debug)]
 pub(super) struct Reiserfs;
 

@@ -3,7 +3,6 @@
 use super::{CommandLine, Filesystem};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// SquashFS.
 #[derive(Debug)]
 pub(super) struct Squashfs;
 

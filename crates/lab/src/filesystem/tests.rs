@@ -20,7 +20,6 @@ fn kinds_are_unique_and_found() {
     assert!(find("no-such-filesystem").is_none());
 }
 
-/// What `make test` installs has everything that is tested here.
 #[test]
 fn the_tests_prerequisites_have_every_package() {
     let needs = include_str!("../../../../scripts/prerequisites");
@@ -54,7 +53,6 @@ fn command_lines_name_the_device_once_and_only_declared_tools() {
     }
 }
 
-/// The adapters with options of mkfs that neither are among these nor have the options of one of these.
 pub(super) fn missing_from<const N: usize>(kinds: [&str; N]) -> Vec<&'static str> {
     let listed = kinds.map(|kind| find(kind).expect("known").mkfs_options());
     let with_options = all().iter().filter(|filesystem| filesystem.mkfs_options() != &MkfsOptions::NONE);
@@ -251,7 +249,6 @@ fn real_tools_make_check_and_read_back() {
     }
 }
 
-/// What the tools say about damage, by which a trial is failed.
 #[test]
 fn real_tools_find_damage() {
     use std::os::unix::fs::FileExt;

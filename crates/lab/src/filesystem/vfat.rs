@@ -7,7 +7,6 @@ use fstone_model::{
     study::FsckMode,
 };
 
-/// FAT.
 #[derive(Debug)]
 pub(super) struct Vfat;
 

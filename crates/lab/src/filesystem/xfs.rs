@@ -3,7 +3,6 @@
 use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
-/// XFS.
 #[derive(Debug)]
 pub(super) struct Xfs;
 

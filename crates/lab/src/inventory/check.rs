@@ -16,47 +16,32 @@ use std::time::Duration;
 /// What this machine can do. Printed plainly by `Display`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// Whether this is root, who may make devices and mount.
     pub root: Ability,
-    /// Loop devices.
     pub loop_devices: Ability,
-    /// The io_uring I/O engine.
     pub io_uring: Ability,
-    /// KVM for the sandbox.
     pub kvm: Ability,
-    /// User namespaces for the sandbox.
     pub user_namespaces: Ability,
-    /// A Linux source tree for the study that builds one.
     pub linux_source: Ability,
     /// The work directory, or the nearest directory above it that is there.
     pub work_directory: PathBuf,
     /// Space there that this user may use; `None` when it cannot be found out.
     pub free_bytes: Option<u64>,
-    /// Every filesystem there is an adapter for.
     pub filesystems: Vec<FilesystemCheck>,
-    /// Other programs that built-in studies and sandboxes use.
     pub programs: Vec<ProgramCheck>,
 }
 
-/// Whether something can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ability {
-    /// Whether.
     pub available: bool,
     /// Why not, or what is to be known about it; may be empty.
     pub detail: String,
 }
 
-/// A filesystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesystemCheck {
-    /// Its name in a study.
     pub kind: &'static str,
-    /// Whether the running kernel has it.
     pub in_kernel: bool,
-    /// Those of its tools that are not installed.
     pub missing_tools: Vec<&'static str>,
-    /// The Debian package that holds them.
     pub package: &'static str,
     /// Smallest device its mkfs takes with default options.
     pub minimum_bytes: u64,
@@ -64,16 +49,11 @@ pub struct FilesystemCheck {
     pub unusable: Option<&'static str>,
 }
 
-/// A program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramCheck {
-    /// Its name.
     pub program: &'static str,
-    /// The Debian package that holds it.
     pub package: &'static str,
-    /// What it is for.
     pub purpose: &'static str,
-    /// Whether it is installed.
     pub installed: bool,
 }
 
@@ -97,7 +77,6 @@ const PROGRAMS: [(&str, &str, &str); 12] = [
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Looks at this machine, for runs in this work directory, which need not be there yet. Changes nothing.
-#[must_use]
 pub fn check(work_directory: &Path) -> Check {
     let runner = SystemRunner::new(Arc::new(Stop::default()));
     check_with(work_directory, &runner, &filesystem::kernel_has)
@@ -145,7 +124,6 @@ fn check_with(work_directory: &Path, runner: &dyn CommandRunner, kernel_has: &dy
 impl Check {
     /// Packages that would bring what is missing, each once, by name. Tools of filesystems that the kernel does not
     /// have are left out: they would bring nothing.
-    #[must_use]
     pub fn missing_packages(&self) -> Vec<&'static str> {
         let filesystems = self.filesystems.iter().filter(|filesystem| filesystem.wants_tools());
         let programs = self.programs.iter().filter(|program| !program.installed);
@@ -157,7 +135,6 @@ impl Check {
     }
 
     /// The command that installs them; `None` when nothing is missing.
-    #[must_use]
     pub fn install_command(&self) -> Option<String> {
         let packages = self.missing_packages();
         let sudo = if self.root.available { "" } else { "sudo " };
@@ -166,14 +143,12 @@ impl Check {
 }
 
 impl FilesystemCheck {
-    /// Whether its tools are all that is missing.
     const fn wants_tools(&self) -> bool {
         self.unusable.is_none() && self.in_kernel && !self.missing_tools.is_empty()
     }
 }
 
 impl Ability {
-    /// An ability; the detail is kept when it is not available.
     fn new(available: bool, why_not: impl Into<String>) -> Self {
         Self { available, detail: if available { String::new() } else { why_not.into() } }
     }

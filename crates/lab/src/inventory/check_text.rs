@@ -59,7 +59,6 @@ fn state(filesystem: &FilesystemCheck) -> String {
     }
 }
 
-/// A name and a text that is broken at blanks to fit beside it.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     write!(f, "  {name:<width$}", width = INDENT - 2)?;
     let mut column = INDENT;

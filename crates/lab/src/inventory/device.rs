@@ -36,7 +36,6 @@ pub(super) fn device_of(directory: &Path, mount: Option<&MountEntry>) -> Option<
     own.or_else(|| DeviceNumber::of(Path::new(&mount?.source)))
 }
 
-/// The device number of the directory's device, for reading from it.
 pub(super) fn node_of(directory: &Path) -> Option<PathBuf> {
     let mounts = read_mountinfo().unwrap_or_default();
     let sysfs = device_of(directory, mount_of(directory, &mounts))?.sysfs()?;

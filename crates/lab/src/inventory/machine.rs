@@ -26,12 +26,10 @@ pub(super) fn cpu_model(cpuinfo: &str) -> Option<String> {
     ["model name", "Model", "cpu", "processor 0", "uarch"].into_iter().find_map(|key| field(cpuinfo, key))
 }
 
-/// A line of /proc/meminfo, in bytes.
 pub(super) fn memory_bytes(meminfo: &str, key: &str) -> Option<u64> {
     field(meminfo, key)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Which hypervisor or container this runs in, when one was seen.
 pub(super) fn virtualization(cpuinfo: &str) -> Option<String> {
     let line = |path: &str| text::read_line(Path::new(path));
     let product = [line("/sys/class/dmi/id/sys_vendor"), line("/sys/class/dmi/id/product_name")];

@@ -8,7 +8,6 @@ use fstone_model::units::format_bytes;
 const ROOM: u64 = 2;
 
 /// Why an image of this size should not be in memory now; `None` when it may be.
-#[must_use]
 pub fn too_little_memory(size_bytes: u64) -> Option<String> {
     let information = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     lacking(size_bytes, memory_bytes(&information, "MemAvailable").unwrap_or(0))

@@ -29,16 +29,13 @@ use place::{existing, mount_of};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What an inventory is about.
 #[derive(Debug, Clone, Copy)]
 pub struct InventoryContext<'a> {
     /// What is going to be run: the block device it names and the tools it uses are described.
     pub plan: &'a Plan,
     /// The work directory; unless the plan names a device, this one's filesystem and device are described.
     pub work_directory: &'a Path,
-    /// fstone's version.
     pub fstone_version: &'a str,
-    /// The commit fstone was built from.
     pub fstone_commit: &'a str,
 }
 
@@ -46,7 +43,6 @@ pub struct InventoryContext<'a> {
 const MOUNTS_BYTES: usize = 64 << 10;
 
 /// Takes the inventory; the device's own speed is left to [`raw_read`] and [`raw_write`].
-#[must_use]
 pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inventory {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let name = rustix::system::uname();
@@ -77,14 +73,11 @@ pub fn take(context: &InventoryContext<'_>, runner: &dyn CommandRunner) -> Inven
 }
 
 /// The kernel's name of the filesystem that a path is on ("ext4"); of one that is not there yet, where it would be made.
-#[must_use]
 pub fn filesystem_of(path: &Path) -> Option<String> {
     let mounts = crate::place::mount::read_mountinfo().ok()?;
     mount_of(&existing(path)?, &mounts).map(|mount| mount.kernel_name.clone())
 }
 
-/// The first block device that a plan names.
-#[must_use]
 pub fn named_device(plan: &Plan) -> Option<&Path> {
     plan.cells.iter().find_map(|cell| match &cell.device {
         DeviceSpec::Block { path } => Some(Path::new(path)),
@@ -93,13 +86,11 @@ pub fn named_device(plan: &Plan) -> Option<&Path> {
 }
 
 /// Whether any trial of a plan takes the host's time, so that the speed of the host's devices has to do with it.
-#[must_use]
 pub fn takes_host_time(plan: &Plan) -> bool {
     plan.cells.iter().any(|cell| !cell.kernel.is_exact())
 }
 
 /// Whether images of a plan are files in the work directory, so that the device under it is what is tested.
-#[must_use]
 pub fn tests_work_directory(plan: &Plan) -> bool {
     let there = |device: &DeviceSpec| matches!(device, DeviceSpec::Loop { directory: None, in_memory: false, .. });
     plan.cells.iter().any(|cell| there(&cell.device) && !cell.kernel.is_exact())

@@ -28,14 +28,10 @@ const FILE_BYTES: u64 = 256 << 20;
 /// With less than this a drive's own cache is measured.
 const LEAST_FILE_BYTES: u64 = 16 << 20;
 
-/// What was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawRead {
-    /// The speed.
     pub bytes_per_second: f64,
-    /// How much was read.
     pub read_bytes: u64,
-    /// In what time.
     pub elapsed: Duration,
     /// What was read: a device's path, or a directory in which a file was made.
     pub source: PathBuf,
@@ -44,26 +40,17 @@ pub struct RawRead {
 /// Why nothing was measured; completes "failed to …".
 #[derive(Debug, thiserror::Error)]
 pub enum RawSpeedError {
-    /// Something did not work.
     #[error("{doing} {path} with direct I/O: {cause}")]
     System {
         /// "open", "read" or "write".
         doing: &'static str,
-        /// What.
         path: PathBuf,
-        /// The errno.
         cause: io::Error,
     },
-    /// There is no device whose speed could be measured.
     #[error("measure the device of {path}: it is in memory")]
-    InMemory {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// There is too little to read.
+    InMemory { path: PathBuf },
     #[error("measure the speed of {path}: it has {bytes} bytes, too few")]
     TooSmall {
-        /// The device or directory.
         path: PathBuf,
         /// Its size, or the free space.
         bytes: u64,

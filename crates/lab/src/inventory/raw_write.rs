@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 /// What a flush is measured with: the smallest block that O_DIRECT takes everywhere.
 const BLOCK_BYTES: usize = 4096;
 
-/// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RawWrite {
     /// Sequential writes, the sync at their end included.

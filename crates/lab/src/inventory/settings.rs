@@ -44,7 +44,6 @@ const PER_CPU: [(&str, &str); 4] = [
     ("CPU maximum frequency, kHz", "cpufreq/scaling_max_freq"),
 ];
 
-/// All that can be read, as (name, value).
 pub(super) fn read(meminfo: &str) -> Vec<(String, String)> {
     let files = FILES.iter().filter_map(|(name, path)| Some(((*name).to_owned(), text::read_line(Path::new(path))?)));
     let mut settings: Vec<(String, String)> = files.collect();

@@ -29,7 +29,6 @@ pub(super) fn clean(text: &str) -> String {
     clip(printable.trim(), LINE_BYTES).trim_end().to_owned()
 }
 
-/// The beginning of a text, at most this many bytes.
 pub(super) fn clip(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

@@ -17,7 +17,6 @@ const KNOWN: [&str; 24] = [
     "mkdir", "python3", "rm", "rsync", "svn", "tar", "touch", "xz", "zstd",
 ];
 
-/// Every tool a plan uses, once, with its version: those of its filesystems, and the programs of its commands.
 pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, String)> {
     let mut tools: Vec<&str> = Vec::new();
     for cell in &plan.cells {
@@ -60,7 +59,6 @@ fn version_command(tool: &str) -> Option<CommandLine> {
 }
 
 /// The line in which a tool tells its version; `None` when it is not known, not installed, or says nothing.
-#[must_use]
 pub fn tool_version(tool: &str, runner: &dyn CommandRunner) -> Option<String> {
     let command = version_command(tool)?;
     runner.find(tool)?;
@@ -80,7 +78,6 @@ fn version_line(output: &str) -> Option<String> {
     })
 }
 
-/// A plan for tests: a cell for each kind of filesystem, whose steps are these commands.
 #[cfg(test)]
 pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]]) -> Plan {
     use crate::testing;

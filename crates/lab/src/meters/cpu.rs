@@ -4,29 +4,21 @@
 /// guest time, which it also shows apart, as user time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// In user mode.
     pub user: u64,
-    /// In user mode at low priority.
     pub nice: u64,
-    /// In the kernel.
     pub system: u64,
-    /// Idle.
     pub idle: u64,
     /// Idle with I/O outstanding.
     pub iowait: u64,
-    /// In hard interrupts.
     pub irq: u64,
-    /// In soft interrupts.
     pub softirq: u64,
     /// Taken by the hypervisor for something else.
     pub steal: u64,
-    /// CPUs online.
     pub cpus: u32,
 }
 
 impl CpuTimes {
     /// As of now; `None` when /proc/stat cannot be read.
-    #[must_use]
     pub fn read() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
     }
@@ -50,7 +42,6 @@ impl CpuTimes {
 
     /// What was added since an earlier reading. idle and iowait may go back a little, as proc_stat(5) warns, and count
     /// as nothing then.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             user: self.user.saturating_sub(earlier.user),
@@ -65,8 +56,6 @@ impl CpuTimes {
         }
     }
 
-    /// The sum of two intervals.
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             user: self.user.saturating_add(other.user),
@@ -81,14 +70,11 @@ impl CpuTimes {
         }
     }
 
-    /// All time there was.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.busy().saturating_add(self.idle).saturating_add(self.iowait).saturating_add(self.steal)
     }
 
     /// Time in which this machine did something: neither idle nor stolen.
-    #[must_use]
     pub const fn busy(&self) -> u64 {
         self.user
             .saturating_add(self.nice)

@@ -10,18 +10,14 @@ use std::path::{Path, PathBuf};
 
 const SECTOR_BYTES: u64 = 512;
 
-/// A block device's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DeviceNumber {
-    /// Major number.
     pub major: u32,
-    /// Minor number.
     pub minor: u32,
 }
 
 impl DeviceNumber {
     /// The number of the block device at a path; `None` when there is none.
-    #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         metadata.file_type().is_block_device().then(|| Self::from_raw(metadata.rdev()))
@@ -29,13 +25,10 @@ impl DeviceNumber {
 
     /// The number of the device that holds a file or directory. Filesystems that are on no block device, or on
     /// several (btrfs), have an anonymous number, of which sysfs knows nothing.
-    #[must_use]
     pub fn holding(path: &Path) -> Option<Self> {
         Some(Self::from_raw(fs::metadata(path).ok()?.dev()))
     }
 
-    /// From a dev_t.
-    #[must_use]
     pub fn from_raw(raw: u64) -> Self {
         Self { major: rustix::fs::major(raw), minor: rustix::fs::minor(raw) }
     }
@@ -46,13 +39,11 @@ impl DeviceNumber {
     }
 
     /// Its directory in sysfs; `None` when sysfs does not know it.
-    #[must_use]
     pub fn sysfs(self) -> Option<PathBuf> {
         fs::canonicalize(format!("/sys/dev/block/{}:{}", self.major, self.minor)).ok()
     }
 }
 
-/// Sets marks on the host's side of a guest's disk.
 #[derive(Debug)]
 pub(crate) struct Marker {
     serial: File,
@@ -60,7 +51,6 @@ pub(crate) struct Marker {
 
 impl Marker {
     /// Of this device; `None` outside of a guest, and for a device that has no name to ask for.
-    #[must_use]
     pub(super) fn of(device: DeviceNumber) -> Option<Self> {
         if !fstone_sandbox::agent::is_guest() {
             return None;
@@ -82,17 +72,12 @@ impl Marker {
 /// Requests that a device completed, and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Reads.
     pub reads: u64,
-    /// Their bytes.
     pub read_bytes: u64,
-    /// Writes.
     pub writes: u64,
-    /// Their bytes.
     pub written_bytes: u64,
     /// Discards; `None` before Linux 4.18.
     pub discards: Option<u64>,
-    /// Their bytes.
     pub discarded_bytes: Option<u64>,
     /// Flushes; `None` before Linux 5.5, and of partitions: the kernel counts those with the whole disk only.
     pub flushes: Option<u64>,
@@ -100,7 +85,6 @@ pub struct DeviceCounters {
 
 impl DeviceCounters {
     /// As of now; `None` when sysfs does not tell.
-    #[must_use]
     pub fn read(device: DeviceNumber) -> Option<Self> {
         let directory = device.sysfs()?;
         let mut counters = Self::parse(&fs::read_to_string(directory.join("stat")).ok()?)?;
@@ -128,7 +112,6 @@ impl DeviceCounters {
     }
 
     /// What was added since an earlier reading; `None` when a counter went back: it is not the same device any more.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<Self> {
         let optional = |now: Option<u64>, then: Option<u64>| match (now, then) {
             (Some(now), Some(then)) => now.checked_sub(then).map(Some),
@@ -146,7 +129,6 @@ impl DeviceCounters {
     }
 
     /// The sum of two intervals; what one of them does not know, it does not know either.
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let optional = |one: Option<u64>, other: Option<u64>| Some(one?.saturating_add(other?));
         Self {

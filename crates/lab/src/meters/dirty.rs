@@ -12,7 +12,6 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// The thread needs a page or two.
 const STACK_BYTES: usize = 64 << 10;
 
-/// A thread that samples until it is told to stop.
 #[derive(Debug)]
 pub(super) struct Sampler {
     /// Dropped, it wakes the thread up for its last sample.
@@ -60,7 +59,6 @@ fn sample(meminfo: &File) -> Option<u64> {
     parse(std::str::from_utf8(&buffer[..length]).ok()?)
 }
 
-/// The bytes of the line `Dirty:`.
 fn parse(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("Dirty:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -27,10 +27,8 @@ use std::time::{Duration, Instant};
 /// Figures that only travel from a guest to its host, which puts what its disk counted between them in their place. Their
 /// names end with the number of the interval's part, since no figure may be there twice.
 const MARK_BEGIN: &str = "disk mark at the begin of part ";
-/// See [`MARK_BEGIN`].
 const MARK_END: &str = "disk mark at the end of part ";
 
-/// Whether a figure is a mark of the disk.
 pub(crate) fn is_mark(figure: &Figure) -> bool {
     figure.metric.starts_with(MARK_BEGIN) || figure.metric.starts_with(MARK_END)
 }
@@ -43,7 +41,6 @@ pub(crate) fn marks(figures: &[Figure]) -> Vec<(u64, u64)> {
     of(MARK_BEGIN).zip(of(MARK_END)).collect()
 }
 
-/// The marks of the disk between which loads ran, given those before and the figures of another.
 pub(crate) fn covered(before: Option<(u64, u64)>, figures: &[Figure]) -> Option<(u64, u64)> {
     let marks = marks(figures);
     match (marks.first(), marks.last()) {
@@ -52,7 +49,6 @@ pub(crate) fn covered(before: Option<(u64, u64)>, figures: &[Figure]) -> Option<
     }
 }
 
-/// In a guest, what sets marks on the host's side of this disk.
 pub(crate) fn marker(device: &Path) -> Option<Marker> {
     Marker::of(DeviceNumber::of(device)?)
 }
@@ -67,7 +63,6 @@ pub struct Meters {
     sum: Readings,
 }
 
-/// Counters that only ever go up, as of a moment.
 #[derive(Debug)]
 struct Counters {
     threads: Option<threads::KernelThreads>,
@@ -78,10 +73,8 @@ struct Counters {
     at: Instant,
 }
 
-/// What happened while [`Meters`] were running.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Readings {
-    /// How long it was.
     pub elapsed: Duration,
     /// Time of all CPUs by kind, in ticks.
     pub cpu: Option<CpuTimes>,
@@ -89,7 +82,6 @@ pub struct Readings {
     pub kernel_threads: Option<Duration>,
     /// CPU time of this process and of those of its children that it has waited for.
     pub process: Option<ProcessTimes>,
-    /// What the device did.
     pub device: Option<DeviceCounters>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
@@ -99,21 +91,17 @@ pub struct Readings {
 
 impl Meters {
     /// Meters that do not run yet. `device` is the block device whose requests are counted, such as /dev/loop0.
-    #[must_use]
     pub fn new(device: Option<&Path>) -> Self {
         let device = device.and_then(DeviceNumber::of);
         Self { device, dirty: dirty::Sampler::start(), running: None, sum: Readings::default() }
     }
 
-    /// Meters that run.
-    #[must_use]
     pub fn begin(device: Option<&Path>) -> Self {
         let mut meters = Self::new(device);
         meters.resume();
         meters
     }
 
-    /// Lets them run, if they do not already.
     pub fn resume(&mut self) {
         if self.running.is_some() {
             return;
@@ -127,7 +115,6 @@ impl Meters {
         self.running = Some(Counters { threads, process, device, mark, cpu, at: Instant::now() });
     }
 
-    /// Holds them, if they run.
     pub fn pause(&mut self) {
         let Some(begin) = self.running.take() else { return };
         let elapsed = begin.at.elapsed();
@@ -147,7 +134,6 @@ impl Meters {
         });
     }
 
-    /// Stops, and tells what happened while they ran.
     #[must_use]
     pub fn end(mut self) -> Readings {
         self.pause();
@@ -164,7 +150,6 @@ fn both<T>(one: Option<T>, other: Option<T>, sum: impl FnOnce(T, T) -> T) -> Opt
 }
 
 impl Readings {
-    /// Adds a later part of the same interval.
     pub(crate) fn add(&mut self, later: &Self) {
         self.elapsed += later.elapsed;
         self.cpu = both(self.cpu, later.cpu, |one, other| one.plus(&other));
@@ -179,7 +164,6 @@ impl Readings {
     ///
     /// The kernel counts CPU time in ticks, mostly of 10 ms: over a step that is shorter than a tick on every CPU there
     /// is nothing to tell, and over one of a few ticks single trials are coarse.
-    #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = Vec::new();
         if let Some(cpu) = self.cpu.filter(|cpu| cpu.total() > 0) {
@@ -228,7 +212,6 @@ impl Readings {
     }
 
     /// Bytes the device wrote per byte that the load asked to write; `None` when it asked for none.
-    #[must_use]
     pub fn write_amplification(&self, asked_bytes: u64) -> Option<Figure> {
         let device = self.device.filter(|_| asked_bytes > 0)?;
         Some(catalog::WRITE_AMPLIFICATION.figure(device.written_bytes as f64 / asked_bytes as f64))

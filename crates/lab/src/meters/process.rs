@@ -4,37 +4,27 @@
 
 use std::time::Duration;
 
-/// CPU time of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessTimes {
-    /// In user mode.
     pub user: Duration,
-    /// In the kernel on its behalf.
     pub system: Duration,
 }
 
 impl ProcessTimes {
     /// That of this process with all its threads, and of those of its descendants that have been waited for.
-    #[must_use]
     pub fn now() -> Option<Self> {
         let (own, children) = (usage(libc::RUSAGE_SELF)?, usage(libc::RUSAGE_CHILDREN)?);
         Some(Self { user: own.user + children.user, system: own.system + children.system })
     }
 
-    /// What was added since an earlier reading.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self { user: self.user.saturating_sub(earlier.user), system: self.system.saturating_sub(earlier.system) }
     }
 
-    /// The sum of two intervals.
-    #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self { user: self.user + other.user, system: self.system + other.system }
     }
 
-    /// Both.
-    #[must_use]
     pub fn total(&self) -> Duration {
         self.user + self.system
     }

@@ -55,7 +55,6 @@ impl KernelThreads {
     }
 }
 
-/// What is wanted of /proc/PID/stat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Task {
     flags: u64,

@@ -12,17 +12,13 @@ const OVERFLOW_USER: u32 = 65534;
 /// A part of a path that somebody else could make lead elsewhere, and why; a sentence without its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Exchangeable {
-    /// A directory that others may write.
     #[error("others may write to {}, so fstone does not work there; chmod go-w it", .0.display())]
     Writable(PathBuf),
-    /// What another user owns, by this number.
     #[error("{} belongs to user {}, so fstone does not work there; work as that user", .0.display(), .1)]
     Owned(PathBuf, u32),
 }
 
 impl Exchangeable {
-    /// The error of a place in which such a part was found.
-    #[must_use]
     pub fn refusal(&self) -> io::Error {
         io::Error::new(io::ErrorKind::PermissionDenied, format!("{self}, or name another directory"))
     }
@@ -126,7 +122,6 @@ fn others(facts: &fs::Metadata) -> u32 {
     if own { 0o002 } else { 0o022 }
 }
 
-/// Whether others can exchange what is in a directory, or a file itself.
 fn judge(part: &Path, facts: &fs::Metadata, trusted: &[u32]) -> Option<Exchangeable> {
     let (mode, owner) = (facts.mode(), facts.uid());
     if !trusted.contains(&owner) {

@@ -7,20 +7,15 @@ use fstone_model::dataset::Holder;
 use sha2::{Digest, Sha256};
 use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::OnceLock};
 
-/// What is known of a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whereabouts {
-    /// It runs on this machine.
     Running,
-    /// It ran on this machine and has ended.
     Ended,
     /// It belongs to another machine, or to another namespace of this one (a container), whose processes cannot be seen
     /// from here.
     Elsewhere,
 }
 
-/// This process.
-#[must_use]
 pub fn this_process() -> Holder {
     let process = std::process::id();
     known(process, started_ticks(process).unwrap_or(0))
@@ -42,8 +37,6 @@ fn known(process: u32, started_ticks: u64) -> Holder {
     }
 }
 
-/// Whether a holder still runs.
-#[must_use]
 pub fn find(holder: &Holder) -> Whereabouts {
     if !is_of_this_machine(holder) {
         Whereabouts::Elsewhere
@@ -66,8 +59,6 @@ pub(crate) fn is_seen_from_here(holder: &Holder) -> bool {
     [0, pid_namespace()].contains(&holder.pid_namespace) || sees_all_namespaces()
 }
 
-/// Whether a holder belongs to this machine.
-#[must_use]
 pub fn is_of_this_machine(holder: &Holder) -> bool {
     // A kernel's number for its boot says which kernel it is, whatever the machine is called by now and whichever /etc a container
     // has. Without a pid namespace, which holders of earlier versions lack, that would not say which process it was.
@@ -138,7 +129,6 @@ pub(crate) fn mark() -> &'static str {
     })
 }
 
-/// The machine's name.
 pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
@@ -162,7 +152,6 @@ fn started_in(directory: &Path) -> Option<u64> {
     runs.then_some(started)
 }
 
-/// Whether a thread has ended, and when it started.
 fn state_and_start(stat: &str) -> Option<(bool, u64)> {
     // The name of the program comes second, in parentheses, and may itself contain parentheses and spaces.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();

@@ -25,12 +25,10 @@ use std::{
     time::Duration,
 };
 
-/// How often a waiting run looks.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The file that all runs of this machine share, whoever starts them: never on a network filesystem, and writable by
 /// everybody on every Linux system.
-#[must_use]
 pub fn shared_file() -> PathBuf {
     PathBuf::from("/dev/shm/fstone.lock")
 }
@@ -89,7 +87,6 @@ impl Presence {
     }
 
     /// Another run that is going on now: its process and command line.
-    #[must_use]
     pub fn other(&self) -> Option<String> {
         let found = record_lock(&self.file, libc::F_GETLK, libc::F_WRLCK).ok()?;
         if found.l_type == libc::F_UNLCK as libc::c_short {

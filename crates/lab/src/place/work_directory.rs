@@ -21,16 +21,13 @@ use std::{
 
 const LOCK_NAME: &str = "fstone.lock";
 const MOUNT_POINT_NAME: &str = "mnt";
-/// What names of lanes begin with.
 const LANE_PREFIX: &str = "lane-";
-/// How long the last children of a killed run may take to die.
 const DYING: Duration = Duration::from_secs(10);
 /// The mode of a work directory that a run makes. Only for its owner: images hold what was measured, and mount points what was
 /// mounted. The sticky bit has no meaning there, and tells it from directories that others made (mktemp(1): 0700).
 const MODE: u32 = 0o1700;
 /// The lock file's line that says so when the directory was made by a run.
 const MADE: &str = "this directory was made by fstone";
-/// The same of the mount point in it.
 const MADE_MOUNT_POINT: &str = "mnt was made by fstone";
 
 /// A work directory, locked.
@@ -40,33 +37,18 @@ pub struct WorkDirectory {
     lock: File,
     /// Whether a run made it; then it is removed when it is empty.
     made: bool,
-    /// The same of the mount point in it.
     made_mount_point: AtomicBool,
 }
 
 /// Why a work directory cannot be had; completes "failed to use the work directory: ".
 #[derive(Debug, thiserror::Error)]
 pub enum WorkDirectoryError {
-    /// It cannot be made or written.
     #[error("{}: {cause}; name another with --work-directory", path.display())]
-    File {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// Others could replace what is in it.
+    File { path: PathBuf, cause: io::Error },
     #[error("{}: {part}, or name another with --work-directory", path.display())]
-    Exchangeable {
-        /// Which.
-        path: PathBuf,
-        /// The part of its path that they may write or that is theirs.
-        part: Exchangeable,
-    },
-    /// Another run uses it.
+    Exchangeable { path: PathBuf, part: Exchangeable },
     #[error("{}: in use by {holder}; wait for it, or name another with --work-directory", path.display())]
     Locked {
-        /// Which.
         path: PathBuf,
         /// Who: process id, host and command line.
         holder: String,
@@ -195,7 +177,6 @@ impl WorkDirectory {
         Self::lock(&self.path.join(format!("{LANE_PREFIX}{number}")))
     }
 
-    /// The lanes that a killed run left.
     pub(crate) fn lanes(&self) -> Vec<PathBuf> {
         let is_lane = |entry: &fs::DirEntry| {
             let number =
@@ -209,7 +190,6 @@ impl WorkDirectory {
     }
 
     /// Where it is, without symbolic links.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -247,7 +227,6 @@ fn machine_line() -> String {
     format!("machine {}", holder::machine())
 }
 
-/// Whether the process that a lock file names ran on this machine and has ended.
 fn holder_is_gone(said: &str) -> bool {
     if !said.lines().any(|line| line == machine_line()) {
         return false;

@@ -7,10 +7,8 @@ use std::collections::BTreeSet;
 /// differ from row to row.
 const WORDS: usize = 3;
 
-/// The first trials of a plan's rows, as they end.
 #[derive(Debug)]
 pub(super) struct FirstTrials {
-    /// Rows that have none yet.
     missing: BTreeSet<u32>,
     common: Common,
 }
@@ -26,7 +24,6 @@ enum Common {
 }
 
 impl FirstTrials {
-    /// Those of a plan of which these trials are finished.
     pub(super) fn new(plan: &Plan, finished: &[Trial]) -> Self {
         let mut first = Self { missing: plan.cells.iter().map(|cell| cell.index).collect(), common: Common::Open };
         for trial in finished {

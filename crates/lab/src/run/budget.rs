@@ -19,44 +19,35 @@ pub trait Judge {
     /// Takes a trial in. Trials come block by block.
     fn take(&mut self, trial: &Trial);
 
-    /// Looks at the trials until now.
     fn judge(&mut self) -> Verdict;
 }
 
-/// What a judge found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Verdict {
     /// All pairs that are compared; 0 while nothing can be judged.
     pub pairs: usize,
-    /// Those that are still open, by their cells.
     pub open: Vec<OpenPair>,
     /// Cells that are compared with each other, and whose pairs are open because too little is known to judge them.
     pub waiting: Vec<Vec<u32>>,
-    /// The same for the person who waits.
     pub words: String,
 }
 
 /// How often a row is tried that has never completed, while others go on.
 const TRIES: u32 = 3;
 
-/// Deals out a budget.
 pub(super) struct Dealer<'a> {
     judge: Box<dyn Judge + 'a>,
     budget_seconds: f64,
     warm_up: u32,
     rows: Vec<Seen>,
-    /// What the trials of the first block took.
     first_block_seconds: Option<f64>,
     used_seconds: f64,
-    /// The cells of the current block.
     pub(super) participants: Vec<u32>,
-    /// Whether there is no further block.
     pub(super) ended: bool,
     /// What the last look found, until it is told.
     pub(super) words: Option<String>,
 }
 
-/// What is known of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     trials: u32,
@@ -143,7 +134,6 @@ impl<'a> Dealer<'a> {
         self.budget_seconds - warm_up - self.used_seconds
     }
 
-    /// What a trial of each of these takes.
     fn cost(&self, cells: impl IntoIterator<Item = u32>) -> f64 {
         let mean = |cell: u32| {
             let row = self.rows[cell as usize];
@@ -152,7 +142,6 @@ impl<'a> Dealer<'a> {
         cells.into_iter().map(mean).sum()
     }
 
-    /// About how many trials are to come after these.
     pub(super) fn trials_after(&self, rest: &[u32]) -> u32 {
         let trials: u32 = self.rows.iter().map(|row| row.trials).sum();
         if self.ended || trials == 0 {

@@ -42,13 +42,10 @@ pub trait Recorder {
     fn trial_finished(&mut self, trial: &Trial) -> Result<(), RecorderError>;
 }
 
-/// What a recorder may fail with.
 pub type RecorderError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// Every trial has a result.
     Completed,
     /// It was cancelled; what was finished is recorded, and the rest can be resumed.
     Cancelled,
@@ -61,65 +58,31 @@ pub enum RunEnd {
 /// recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The schedule.
     #[error("scheduling the trials: {0}")]
     Schedule(ScheduleError),
-    /// The work directory.
     #[error("using the work directory: {0}")]
     WorkDirectory(WorkDirectoryError),
-    /// The journal of undo.
     #[error("keeping the journal of undo: {0}")]
     Journal(JournalError),
-    /// A device that the study names may not be formatted.
     #[error("claiming the device: {0}")]
     Device(Box<Refusal>),
-    /// A trial.
     #[error("trial {} of {label:?}: {cause}", id.repetition + 1)]
-    Trial {
-        /// Which.
-        id: TrialId,
-        /// Its cell's label.
-        label: String,
-        /// Why.
-        cause: ExecutorError,
-    },
-    /// A trial's device or mount point could not be given back. It is recorded.
+    Trial { id: TrialId, label: String, cause: ExecutorError },
     #[error(
         "after trial {} of {label:?}, which is recorded: {}; when that is settled, run `fstone clean` and resume",
         id.repetition + 1, undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
-    Stuck {
-        /// Which.
-        id: TrialId,
-        /// Its cell's label.
-        label: String,
-        /// What is left.
-        undo: Vec<UndoError>,
-    },
-    /// The device or mount point of a trial of the warm-up could not be given back.
+    Stuck { id: TrialId, label: String, undo: Vec<UndoError> },
     #[error(
         "after a warm-up trial of {label:?}: {}; when that is settled, run `fstone clean` and resume",
         undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
-    StuckInWarmUp {
-        /// Its cell's label.
-        label: String,
-        /// What is left.
-        undo: Vec<UndoError>,
-    },
-    /// A trial could not be recorded.
+    StuckInWarmUp { label: String, undo: Vec<UndoError> },
     #[error("recording trial {} of cell {}: {cause}", id.repetition + 1, id.cell)]
-    Recorder {
-        /// Which.
-        id: TrialId,
-        /// Why.
-        cause: RecorderError,
-    },
+    Recorder { id: TrialId, cause: RecorderError },
 }
 
 impl LabError {
-    /// The error of the system, or of the recorder, that this one comes from.
-    #[must_use]
     pub fn root(&self) -> Option<&(dyn std::error::Error + 'static)> {
         let system = match self {
             Self::Recorder { cause, .. } => return Some(&**cause),
@@ -275,7 +238,6 @@ impl From<Refusal> for LabError {
     }
 }
 
-/// What the trials of a run have in common.
 struct Course<'a> {
     plan: &'a Plan,
     options: &'a LabOptions,
@@ -284,7 +246,6 @@ struct Course<'a> {
     cancel: &'a AtomicBool,
 }
 
-/// The schedule's loop, whatever carries the trials out.
 fn run_trials(
     executor: &mut dyn Executor,
     mut schedule: Schedule<'_>,
@@ -356,7 +317,6 @@ fn run_trials(
     }
 }
 
-/// Looks for other runs of the machine, and tells of the first that it finds.
 struct OtherRuns<'a> {
     presence: Option<&'a Presence>,
     sink: &'a dyn ProgressSink,
@@ -452,7 +412,6 @@ mod tests {
         }
     }
 
-    /// Carries out three repetitions of as many rows as there are outcomes.
     fn ended(outcomes: &[Outcome], options: &LabOptions, finished: &[Trial]) -> (RunEnd, Vec<Trial>) {
         let cells = (0..).zip(outcomes).map(|(index, _)| testing::cell(index, "ext4", "", &[])).collect();
         let plan = testing::plan(cells, Repeats { min: 3, max: 3, until: None });

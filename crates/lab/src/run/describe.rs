@@ -24,10 +24,8 @@ use std::{
 /// What a trial takes besides its loads' own time, measured on small images: attach, mkfs, mount, unmount, fsck.
 const OVERHEAD: Duration = Duration::from_secs(1);
 
-/// What a run would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// Every cell.
     pub cells: Vec<CellDescription>,
     /// Blocks before those that count.
     pub warm_up: u32,
@@ -35,28 +33,20 @@ pub struct Description {
     pub blocks: Vec<Vec<u32>>,
     /// Blocks that may follow while intervals are too wide.
     pub further_blocks: u32,
-    /// Whether time is dealt out after them.
     pub within_budget: bool,
-    /// How long it will take.
     pub time: TimeEstimate,
 }
 
-/// What a trial of a cell would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellDescription {
-    /// Its index.
     pub index: u32,
-    /// Its label.
     pub label: String,
-    /// On what, and with which queue settings.
     pub device: String,
-    /// Under which kernel.
     pub kernel: String,
     /// Each step's name and what it does: the exact command where there is one.
     pub steps: Vec<(String, String)>,
 }
 
-/// How long a run will take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeEstimate {
     /// By the time limits of its loads, for the least number of repeats.
@@ -79,7 +69,6 @@ impl fmt::Display for TimeEstimate {
 
 /// Describes a run. Touches nothing. In place of what is not known before, such as the number of a loop device, stands a
 /// letter: `/dev/loopN`.
-#[must_use]
 pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
     let repeats = plan.repeats;
     let blocks = (0..repeats.min).map(|block| block_order(plan, block)).collect();
@@ -206,7 +195,6 @@ fn counted(warm_up: u32) -> String {
 }
 
 impl fmt::Display for Description {
-    /// For a terminal: cells with their steps, the order, the time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for cell in &self.cells {
             writeln!(f, "{:>3}  {}", cell.index + 1, cell.label)?;

@@ -24,12 +24,9 @@ use std::{
     thread,
 };
 
-/// How it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Explored {
-    /// Every sequence was tried.
     All,
-    /// It was cancelled.
     Cancelled,
     /// The filesystem could not be made or mounted, or the guest not be booted.
     Not(Outcome),
@@ -103,7 +100,6 @@ impl Explorer for Taking<'_> {
     }
 }
 
-/// One guest after the other, until there is nothing left to try.
 fn lane(
     cell: &Cell,
     seed: u64,

@@ -34,7 +34,6 @@ use std::{
 /// Trials per lane that may be begun and not asked for yet.
 const AHEAD: usize = 4;
 
-/// How often to look whether the user cancelled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Memory of the host for a guest beside the guest's own: its kernel's pages, fstone's buffers.
@@ -63,7 +62,6 @@ fn available_memory() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
 }
 
-/// Where lanes work.
 pub(super) struct Places {
     each: Vec<(WorkDirectory, Machine)>,
 }
@@ -94,27 +92,22 @@ impl Places {
     }
 }
 
-/// An executor that works in a thread of its own.
 type Lane<'l> = Box<dyn Executor + Send + 'l>;
 
 /// How a lane's work on a trial ended. A panic goes on in the thread that asks for the trial.
 type Ended = Result<Result<TrialEnd, ExecutorError>, Box<dyn Any + Send>>;
 
-/// The executor that the run sees.
 struct Lanes<'a> {
     /// To each lane: a trial and its seed. Dropped, they end the lanes.
     orders: Vec<Sender<(TrialId, u64)>>,
     ended: Receiver<(usize, TrialId, Ended)>,
-    /// Lanes without work.
     idle: Vec<usize>,
     /// Trials begun and not asked for yet, or asked for and not ended.
     begun: Vec<TrialId>,
     /// Those of them that have ended.
     waiting: BTreeMap<TrialId, Ended>,
-    /// What comes after the trial that is asked for.
     upcoming: Vec<(TrialId, u64)>,
     cancel: &'a AtomicBool,
-    /// What the lanes look at.
     give_up: &'a AtomicBool,
 }
 
@@ -173,7 +166,6 @@ impl<'a> Lanes<'a> {
         self.upcoming.retain(|order| *order != wanted);
     }
 
-    /// Waits a little for a lane to end its trial.
     fn wait(&mut self) {
         match self.ended.recv_timeout(LOOK) {
             Ok((lane, id, end)) => {
@@ -291,7 +283,6 @@ mod tests {
         }
     }
 
-    /// The trials that a run is given, and whether the last ended otherwise.
     fn run(lanes: usize, plan: &Plan, script: Script, finished: &[Trial], cancel: &AtomicBool) -> (Vec<Trial>, bool) {
         let give_up = AtomicBool::new(false);
         let executors = (0..lanes).map(|_| Box::new(Scripted { script, give_up: &give_up }) as Lane<'_>).collect();

@@ -27,11 +27,9 @@ pub struct Schedule<'a> {
     rule: StoppingRule,
     /// By cell.
     progress: Vec<Progress>,
-    /// The block that is being run.
     block: u32,
     /// What is left of it, last first.
     rest: Vec<u32>,
-    /// Whose turn it is, when time is dealt out.
     dealer: Option<Dealer<'a>>,
     /// The place behind those of all results.
     behind: u32,
@@ -52,23 +50,15 @@ struct Progress {
 /// Why a plan cannot be scheduled; completes "failed to schedule the trials: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// The repeats make no sense.
     #[error("repeats: {0}")]
     Repeats(String),
-    /// A finished trial is not of this plan.
     #[error("trial {} of cell {} is finished, but this plan has no such cell: it is another plan's", .0.repetition, .0.cell)]
     Foreign(TrialId),
     /// There is a budget and nobody who judges, or the other way round.
     #[error("a plan with a budget needs a judge of its trials, and no other plan has one")]
     Unjudged,
-    /// Cells are not numbered as they stand.
     #[error("the plan's cell {at} is numbered {index}")]
-    Numbering {
-        /// Its place.
-        at: usize,
-        /// Its number.
-        index: u32,
-    },
+    Numbering { at: usize, index: u32 },
 }
 
 impl<'a> Schedule<'a> {
@@ -161,8 +151,6 @@ impl<'a> Schedule<'a> {
         self
     }
 
-    /// The blocks of which a trial is still to come, as far as can be said now.
-    #[must_use]
     pub fn blocks_to_come(&self) -> Vec<u32> {
         let lacking = |block: &u32| {
             (0..self.plan.cells.len()).any(|cell| {
@@ -174,7 +162,6 @@ impl<'a> Schedule<'a> {
     }
 
     /// The place of the next trial in the order of all: behind those of the blocks before it, also where these are made elsewhere.
-    #[must_use]
     pub fn position(&self) -> u32 {
         if self.only.is_none() {
             // Blocks of other machines may have left places free before theirs.
@@ -279,7 +266,6 @@ impl<'a> Schedule<'a> {
         !progress.given_up && !progress.done.contains(&self.block) && has_turn
     }
 
-    /// How many trials a cell will have, as far as can be said now.
     fn trials_of(&self, cell: u32) -> usize {
         let progress = &self.progress[cell as usize];
         if progress.given_up {
@@ -306,7 +292,6 @@ impl<'a> Schedule<'a> {
 
     /// The trials of a block that only warms up: every cell of which a trial is still to come. They are numbered from the far
     /// end, so that they share neither order nor seed with a trial that counts.
-    #[must_use]
     pub fn warm_up_block(&self, number: u32) -> Vec<TrialId> {
         let repetition = u32::MAX - number;
         let still = |cell: &u32| {
@@ -320,14 +305,10 @@ impl<'a> Schedule<'a> {
         order.map(|cell| TrialId { cell, repetition }).collect()
     }
 
-    /// Trials that have a result.
-    #[must_use]
     pub fn finished(&self) -> u32 {
         self.progress.iter().map(|progress| progress.done.len() as u32).sum()
     }
 
-    /// Trials there will be in all, as far as can be said now.
-    #[must_use]
     pub fn total(&self) -> u32 {
         if let Some(dealer) = &self.dealer {
             return self.finished() + self.rest.len() as u32 + dealer.trials_after(&self.rest);
@@ -345,8 +326,6 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// All cells, in the order in which a block runs them.
-#[must_use]
 pub fn block_order(plan: &Plan, block: u32) -> Vec<u32> {
     let mut cells: Vec<u32> = plan.cells.iter().map(|cell| cell.index).collect();
     if plan.order == Order::Blocks {
@@ -360,7 +339,6 @@ pub fn block_order(plan: &Plan, block: u32) -> Vec<u32> {
 
 /// The seed of a trial's random streams: the same for all cells of a block, so that what is compared did the same; another
 /// for each block, so that what is averaged did not.
-#[must_use]
 pub fn trial_seed(plan: &Plan, repetition: u32) -> u64 {
     // Apart from the order's stream.
     Xoshiro256PlusPlus::seed_from_u64(plan.seed.rotate_left(32) ^ scatter(repetition)).next_u64()

@@ -3,7 +3,6 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A stream of its own for one part of the tree.
 pub(super) struct Draw(Xoshiro256PlusPlus);
 
 impl Draw {
@@ -28,12 +27,10 @@ impl Draw {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// One of these.
     pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// One of these by weight.
     pub(super) fn weighted<'a, T>(&mut self, items: &'a [(T, f64)]) -> &'a T {
         let total: f64 = items.iter().map(|(_, weight)| weight).sum();
         let mut left = self.unit() * total;

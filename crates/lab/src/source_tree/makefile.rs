@@ -59,7 +59,6 @@ int main(void)
 }
 ";
 
-/// The files at the top that are the same in every tree.
 pub(super) fn top() -> [(PathBuf, Vec<u8>); shape::TOP_FILES] {
     [("Makefile", MAKEFILE), ("directory.mk", DIRECTORY_MK), ("main.c", MAIN)]
         .map(|(name, text)| (PathBuf::from(name), text.into()))

@@ -26,32 +26,25 @@ pub const LINUX_FILES: u64 = 78_579;
 /// Fewer files than this leave no room for the build's own.
 pub const MINIMUM_FILES: u64 = 100;
 
-/// What to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceTree {
     /// How many files, those of the build included; at least [`MINIMUM_FILES`].
     pub files: u64,
-    /// The seed.
     pub seed: u64,
 }
 
-/// What was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Regular files.
     pub files: u64,
     /// Directories, the top one not counted.
     pub directories: u64,
-    /// Bytes in files.
     pub bytes: u64,
 }
 
-/// A file of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Relative to the tree's top.
     pub path: PathBuf,
-    /// Its content.
     pub content: Vec<u8>,
 }
 

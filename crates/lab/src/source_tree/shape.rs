@@ -84,12 +84,9 @@ const TOP: &[&str] = &[
     "platform",
 ];
 
-/// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// C source: compiles.
     C,
-    /// A C header.
     Header,
     /// Prose, device trees, tables: text with this ending.
     Text(&'static str),
@@ -111,7 +108,6 @@ const KINDS: &[(Kind, f64)] = &[
     (Kind::Text(".py"), 0.2),
 ];
 
-/// A file to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Planned {
     pub(super) name: String,
@@ -119,12 +115,10 @@ pub(super) struct Planned {
     pub(super) size_bytes: usize,
 }
 
-/// A directory with what goes into it.
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
     /// Relative to the top; empty for the top itself, which comes first.
     pub(super) path: PathBuf,
-    /// Names of its subdirectories.
     pub(super) subdirectories: Vec<String>,
     /// Its files but for its `Kbuild`.
     pub(super) files: Vec<Planned>,
@@ -206,7 +200,6 @@ fn fill(directory: &mut Directory, count: usize, draw: &mut Draw) {
     }
 }
 
-/// A pronounceable name of a drawn length that is not taken.
 fn unused(draw: &mut Draw, lengths: &[(f64, f64)], ending: &str, taken: impl Fn(&str) -> bool) -> String {
     const CONSONANTS: &[u8] = b"bcdfghklmnprstvwxz";
     const VOWELS: &[u8] = b"aeiou";

@@ -118,7 +118,6 @@ fn comment(size: usize) -> Vec<u8> {
     }
 }
 
-/// Brings C text that stops short of `size` to exactly that, with a comment.
 fn pad(text: String, size: usize) -> Vec<u8> {
     let mut bytes = text.into_bytes();
     debug_assert!(bytes.len() <= size, "{} of {size}", bytes.len());
@@ -136,7 +135,6 @@ fn words(line: &mut String, count: usize, draw: &mut Draw) {
     }
 }
 
-/// Adds pieces while they fit.
 fn while_it_fits(text: &mut String, size: usize, mut piece: impl FnMut(usize) -> String) {
     for number in 0.. {
         let next = piece(number);

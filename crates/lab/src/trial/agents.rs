@@ -30,7 +30,6 @@ const OPENING: u32 = 4;
 /// How long a killed agent's mounts and processes may take to disappear: the kernel may have to write first.
 const DYING: Duration = Duration::from_secs(120);
 
-/// The agents of one trial.
 pub(super) struct Agents<'a> {
     pub(super) job: &'a Job<'a>,
     pub(super) machine: &'a Machine,
@@ -39,11 +38,9 @@ pub(super) struct Agents<'a> {
     host: Option<Link>,
     /// The guest that takes the running kernel's place.
     pub(super) guest: Option<GuestSeat>,
-    /// Where something grows.
     gauge: Option<Gauge>,
     /// Whether one was given up that could not write, in time, what a finished trial had left in memory.
     given_up: bool,
-    /// What the host's agent said when it left.
     pub(super) said: Vec<String>,
 }
 
@@ -61,7 +58,6 @@ impl<'a> Agents<'a> {
         self.gauge = Some(gauge);
     }
 
-    /// Takes a guest in, to be booted when it is needed.
     pub(super) fn seat(&mut self, guest: GuestSeat) {
         self.guest = Some(guest);
     }
@@ -78,13 +74,11 @@ impl<'a> Agents<'a> {
         Ok(())
     }
 
-    /// How guests are made.
     pub(super) fn guest_options(&self) -> Result<&'a GuestOptions, Halt> {
         let kernel = || ExecutorError::Kernel { kernel: self.job.cell.kernel.written() };
         Ok(self.options.guests.as_ref().ok_or_else(kernel)?)
     }
 
-    /// Starts the guest when the first step needs it.
     pub(super) fn boot_once(&mut self, record: &mut Record) -> Result<(), Halt> {
         if self.guest.as_ref().is_some_and(GuestSeat::is_up) {
             return Ok(());
@@ -114,7 +108,6 @@ impl<'a> Agents<'a> {
         Ok(())
     }
 
-    /// Tells an agent what its trial is about.
     pub(super) fn open(&mut self, whom: Whom, step: &str, opening: &Opening) -> Result<Opened, Halt> {
         let body = self.ask(whom, step, OPEN, &encode(opening), self.options.patience * OPENING)?;
         match decode(&body) {
@@ -125,7 +118,6 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Has a step made.
     pub(super) fn step(&mut self, whom: Whom, step: &Step) -> Result<StepReply, Halt> {
         if let (Whom::Guest, Some(seat)) = (whom, &self.guest) {
             seat.can_do(step)?;
@@ -147,7 +139,6 @@ impl<'a> Agents<'a> {
         Ok(reply)
     }
 
-    /// Has the whole trial made in virtual time, with somebody to answer the guest's questions.
     pub(super) fn simulate(
         &mut self,
         record: &mut Record,
@@ -181,7 +172,6 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// Has an agent do a job, and watches over it.
     pub(super) fn ask(
         &mut self,
         whom: Whom,
@@ -211,12 +201,10 @@ impl<'a> Agents<'a> {
         }
     }
 
-    /// What the host could not do for the guest's disk.
     pub(super) fn host_error(&self) -> Option<String> {
         self.guest.as_ref().and_then(GuestSeat::disk).and_then(|disk| disk.counters().host_error)
     }
 
-    /// Ends the guest, and adds what is only known then.
     pub(super) fn end_guest(&mut self, ended: Result<(), Halt>, record: &mut Record) -> Result<(), Halt> {
         self.gauge = None;
         let (Some(seat), Some(options)) = (self.guest.take(), &self.options.guests) else { return ended };
@@ -261,14 +249,17 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// How the host's agent went.
 pub(super) enum Gone {
-    /// There was none.
     Never,
     /// It is gone. `orderly` when it gave back what it had.
-    Away { orderly: bool },
+    Away {
+        orderly: bool,
+    },
     /// It hangs in the kernel, with whatever it has.
-    Hanging { orderly: bool, process: Holder },
+    Hanging {
+        orderly: bool,
+        process: Holder,
+    },
 }
 
 fn not_running() -> Halt {

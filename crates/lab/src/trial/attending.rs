@@ -22,21 +22,17 @@ use fstone_sandbox::{
 };
 use std::{path::Path, time::Instant};
 
-/// Answers the questions of a guest.
 pub(super) struct Attending<'a> {
     cell: &'a Cell,
     seed: u64,
-    /// Where logs of disks are kept.
     kept: &'a Path,
     sink: &'a dyn ProgressSink,
     cutting: Option<Cutting>,
     /// What was found, by the place of the step in the trial, and the warnings.
     done: Vec<(usize, Found, Vec<String>)>,
-    /// Why the guest was told to give up.
     halt: Option<Halt>,
 }
 
-/// A step that is going on.
 struct Cutting {
     index: usize,
     cut: PowerCut,
@@ -124,7 +120,6 @@ impl<'a> Attending<'a> {
         }
     }
 
-    /// Shows the next state, or what was there before all of them.
     fn go_on(&mut self, disk: &mut StoppedDisk<'_>) -> Result<Advice, Halt> {
         let cutting = self.cutting.as_mut().ok_or_else(senseless)?;
         let step = self.cell.steps.get(cutting.index).ok_or_else(senseless)?;
@@ -141,7 +136,6 @@ impl<'a> Attending<'a> {
         Ok(Advice::GoOn)
     }
 
-    /// What a step found, in words, and where the disk's log is kept that shows it.
     fn warnings(&self, cutting: &Cutting) -> Vec<String> {
         let Some(step) = self.cell.steps.get(cutting.index) else { return Vec::new() };
         let kept = Some((self.kept, cutting.states.log())).filter(|_| cutting.cut.disk == DiskTruth::Sound);
@@ -169,7 +163,6 @@ impl Cutting {
     }
 }
 
-/// A bad end, with the state that was shown.
 fn in_it(cutting: Option<&mut Cutting>, outcome: Outcome) -> Halt {
     let halt = Halt::Outcome(outcome);
     let Some(cutting) = cutting else { return halt };
@@ -179,7 +172,6 @@ fn in_it(cutting: Option<&mut Cutting>, outcome: Outcome) -> Halt {
     }
 }
 
-/// What no guest of ours asks for.
 fn senseless() -> Halt {
     Halt::Lab(super::ExecutorError::Agent("a question that makes no sense".to_owned()))
 }
@@ -191,7 +183,6 @@ mod tests {
     use fstone_model::outcome::Reason;
     use fstone_sandbox::power::Log;
 
-    /// The log of a disk that nothing was written to.
     fn empty_log(directory: &Path) -> Log {
         let index = r#"{"entries":[],"flushes":[],"marks":[],"events":9,"atom":8,"data_bytes":0,"disk_bytes":4096}"#;
         let length = (index.len() as u64).to_le_bytes();
@@ -209,7 +200,6 @@ mod tests {
         found
     }
 
-    /// One power cut was over and another under way when the guest came to its end.
     #[test]
     fn what_was_found_before_the_guest_ended_is_told_and_its_log_kept() {
         let place = tempfile::tempdir().expect("a temporary directory");
@@ -236,7 +226,6 @@ mod tests {
         assert_eq!(std::fs::read_dir(&kept).expect("it is there").count(), 1);
     }
 
-    /// Nothing was found in any state before, and the one that hangs is what matters.
     #[test]
     fn the_log_of_a_state_in_which_the_guest_hangs_is_kept() {
         let place = tempfile::tempdir().expect("a temporary directory");

@@ -3,7 +3,6 @@
 use fstone_engine::sequences::{Looked, Performed};
 use std::path::Path;
 
-/// A sequence that was carried out, for looking at states.
 #[derive(Debug)]
 pub(crate) struct Carried {
     performed: Performed,
@@ -16,7 +15,6 @@ impl Carried {
         Self { performed, marks }
     }
 
-    /// Compares what is there now with what had been persisted at a mark of the disk.
     pub(super) fn look(&self, place: &Path, mark: Option<u64>) -> Looked {
         // The first mark is set before the first call.
         let set = self.marks.partition_point(|known| mark.is_some_and(|mark| *known <= mark));

@@ -10,45 +10,25 @@ use std::{io, path::PathBuf};
 /// trial: ".
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutorError {
-    /// The device.
     #[error("setting up the device: {0}")]
     Device(DeviceError),
-    /// The journal of undo.
     #[error("keeping the journal of undo: {0}")]
     Journal(JournalError),
-    /// Something in the work directory.
     #[error("{}: {cause}", path.display())]
-    Work {
-        /// What.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The agent.
+    Work { path: PathBuf, cause: io::Error },
     #[error("the agent: {0}")]
     Agent(String),
-    /// The plan names a kernel this executor has not.
     #[error("kernel {kernel} needs another executor")]
-    Kernel {
-        /// Which.
-        kernel: String,
-    },
+    Kernel { kernel: String },
     /// It was cancelled, and then something it had made could not be undone.
     #[error("cancelled; and then: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Undo(Vec<UndoError>),
     /// It failed, and then something it had made could not be undone.
     #[error("{error}; and then: {}", undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    AndUndo {
-        /// How it failed.
-        error: Box<ExecutorError>,
-        /// What is left.
-        undo: Vec<UndoError>,
-    },
+    AndUndo { error: Box<ExecutorError>, undo: Vec<UndoError> },
 }
 
 impl ExecutorError {
-    /// The error of the system that this one comes from.
-    #[must_use]
     pub fn system(&self) -> Option<&io::Error> {
         match self {
             Self::Work { cause, .. } | Self::Device(DeviceError::System { cause, .. }) => Some(cause),

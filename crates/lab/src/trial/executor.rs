@@ -50,7 +50,6 @@ pub struct AgentExecutor<'m> {
     undo: Undo<'m>,
     options: &'m LabOptions,
     cancel: &'m AtomicBool,
-    /// How many trials worked in a directory of their own.
     trials: u64,
 }
 
@@ -130,7 +129,6 @@ impl Executor for AgentExecutor<'_> {
     }
 }
 
-/// A trial in the making.
 struct Making<'a, 'm> {
     host: &'a mut AgentExecutor<'m>,
     job: &'a Job<'a>,
@@ -164,7 +162,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         }
     }
 
-    /// One sequence, wherever the agents are: device, steps, what is still in memory written.
     fn carry_out(&mut self) -> Result<(), Halt> {
         let job = self.job;
         self.set_up()?;
@@ -188,7 +185,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
-    /// Has a step made, and writes it down however it goes.
     fn step(&mut self, step: &Step) -> Result<(), Halt> {
         let started = self.clock.elapsed();
         let mut result = StepResult { started_ns: nanoseconds(started), ..begun(step) };
@@ -219,7 +215,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
-    /// What an agent says of its part of a step.
     fn write_down(&mut self, result: &mut StepResult, step: &Step, whom: Whom, reply: StepReply) -> Result<(), Halt> {
         let reply = self.take_over(reply, whom)?;
         result.duration_ns += nanoseconds(reply.duration);
@@ -234,7 +229,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         }
     }
 
-    /// What is known after a step.
     fn take_over(&mut self, mut reply: StepReply, whom: Whom) -> Result<StepReply, Halt> {
         self.mounted = match (reply.mounted, self.mounted) {
             (true, _) => Some(whom),
@@ -259,7 +253,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(reply)
     }
 
-    /// The device, and the agent of this machine, who looks at it in its turn.
     fn set_up(&mut self) -> Result<(), Halt> {
         let job = self.job;
         let place = self
@@ -322,7 +315,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
-    /// Provides the device of a trial on the running kernel.
     fn provide(&mut self, device: &DeviceSpec, needed_bytes: u64) -> Result<(), Halt> {
         let wanted = Wanted {
             spec: device,
@@ -339,7 +331,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
-    /// Notes a directory that is about to be made: where, and its name.
     fn announce_tree(&mut self, parent: PathBuf) -> Result<(PathBuf, String), Halt> {
         // What an earlier trial hangs in may still be there.
         self.host.trials += 1;
@@ -351,7 +342,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok((parent, name))
     }
 
-    /// Where a filesystem of the study's own is made.
     fn own_ground(&mut self, device: &DeviceSpec, place: PathBuf) -> Result<Ground, Halt> {
         let parent = match device {
             DeviceSpec::Scratch { directory: Some(directory) } => PathBuf::from(directory),
@@ -372,7 +362,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(Ground::Own { device, parent, name, place })
     }
 
-    /// Notes how to remove what the study's commands are about to make, in a directory that is there.
     fn announce_own(&mut self, trial: PathBuf, id: FileIdentity) -> Result<(), Halt> {
         let filesystem = &self.job.cell.filesystem;
         let Some(definition) = filesystem.own.as_deref() else { return Ok(()) };
@@ -409,7 +398,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
-    /// Lets the agents go, and adds what is only known then.
     fn end_agents(&mut self, ended: Result<(), Halt>) -> Result<(), Halt> {
         let ended = self.agents.end_guest(ended, &mut self.record);
         let machine = self.host.machine;
@@ -456,7 +444,6 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     }
 }
 
-/// A step that nothing is known of yet.
 fn begun(step: &Step) -> StepResult {
     StepResult {
         step: step.name.clone(),

@@ -39,7 +39,6 @@ use std::{
 /// How long a sequence, or a single state, may take.
 const LIMIT: Duration = Duration::from_secs(120);
 impl Agents<'_> {
-    /// Tries every sequence that there is.
     pub(super) fn explore(&mut self, step: &Step, cut: PowerCut, explorer: &dyn Explorer) -> Result<StepReply, Halt> {
         let started = Instant::now();
         let done: SequenceDone = self.sequence_job(step, SEQUENCE, &job(step, SequenceWhat::Plant))?;
@@ -127,7 +126,6 @@ impl Agents<'_> {
         Ok(())
     }
 
-    /// What is found in a state; what was found before a bad end is there, too.
     fn look_at_one(
         &mut self,
         step: &Step,

@@ -13,7 +13,6 @@ const TOLD: usize = 3;
 
 /// Where sequences come from, and what is found goes. Several guests ask at once.
 pub trait Explorer: Sync {
-    /// The next one to be tried.
     fn next(&self) -> Option<Sequence>;
 
     /// What came of it.
@@ -26,22 +25,18 @@ pub trait Explorer: Sync {
     fn log(&self, sequence: &Sequence, found: &SequenceFound) -> Option<PathBuf>;
 }
 
-/// What came of a sequence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceFound {
     /// Why it was not carried out: a call that this filesystem does not do.
     pub refused: Option<String>,
-    /// How the guest ended in it.
     pub ended: Option<String>,
     /// The state that it looked at then.
     pub ended_in: Option<String>,
     /// States looked at, all of them different.
     pub states: u64,
-    /// Those that could be mounted.
     pub mounted: u64,
     /// Those that the filesystem's own check looked at, and those of them that it found clean.
     pub checked: u64,
-    /// See there.
     pub clean: u64,
     /// States with a loss, or that could not be mounted.
     pub lossy: u64,
@@ -51,26 +46,19 @@ pub struct SequenceFound {
     pub lacking: BTreeMap<String, (u64, String, String)>,
     /// For each aspect and property, the states in which it could have been lacking.
     pub at_stake: BTreeMap<String, u64>,
-    /// The first states that are not as they should be, and what is wrong with them.
     pub told: Vec<(String, String)>,
-    /// Where the disk's log is kept, to make such a state again.
     pub log: Option<PathBuf>,
     /// How long it took, of that until the first state, and of that the filesystem's own check, in nanoseconds.
     pub time_ns: u64,
-    /// See there.
     pub calls_ns: u64,
-    /// See there.
     pub checking_ns: u64,
 }
 
 impl SequenceFound {
-    /// Whether it is as it should be.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         self.ended.is_none() && self.lossy == 0 && self.clean == self.checked
     }
 
-    /// Notes a bad end, if it is one and not noted yet, and the state that was looked at.
     pub(super) fn note_end(&mut self, ended: &Result<(), Halt>, state: Option<CrashState>) {
         if let (Err(Halt::Outcome(outcome)), None) = (ended, &self.ended) {
             let words = outcome.reason().map_or_else(String::new, |reason| reason.words.clone());

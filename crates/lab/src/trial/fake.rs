@@ -22,18 +22,14 @@ pub struct FakeExecutor {
     times: Option<Box<dyn FnMut(TrialId) -> f64>>,
     cancelled_at: Option<u32>,
     failing_at: Option<u32>,
-    /// What was run, in order.
     pub runs: Vec<TrialId>,
 }
 
 impl FakeExecutor {
-    /// Every trial completes.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Every trial of this cell ends so.
     #[must_use]
     pub fn ending(mut self, cell: u32, outcome: Outcome) -> Self {
         self.outcomes.push((cell, outcome));
@@ -47,14 +43,12 @@ impl FakeExecutor {
         self
     }
 
-    /// The run is cancelled while the trial of this position runs.
     #[must_use]
     pub const fn cancelled_at(mut self, position: u32) -> Self {
         self.cancelled_at = Some(position);
         self
     }
 
-    /// The lab fails while the trial of this position runs.
     #[must_use]
     pub const fn failing_at(mut self, position: u32) -> Self {
         self.failing_at = Some(position);
@@ -111,8 +105,6 @@ pub struct FakeLoader {
 }
 
 impl FakeLoader {
-    /// Gives a report of one operation in a second.
-    #[must_use]
     pub fn new() -> Self {
         let operation = OperationReport {
             name: "write".into(),
@@ -132,14 +124,12 @@ impl FakeLoader {
         Self { report, ..Self::default() }
     }
 
-    /// Calls count in this countdown; the one it strikes fails.
     #[must_use]
     pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
         self.faults = faults;
         self
     }
 
-    /// Fails so.
     #[must_use]
     pub fn failing(mut self, failure: LoadFailure) -> Self {
         self.failure = Some(failure);

@@ -15,10 +15,8 @@ use fstone_model::{Step, study::FsckMode};
 use fstone_sandbox::power::Mirror;
 use std::{sync::Arc, time::Duration};
 
-/// How long a check may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Where states are checked, one after the other.
 pub(super) struct HostChecks {
     mirror: Mirror,
     filesystem: &'static dyn Filesystem,
@@ -38,7 +36,6 @@ impl Agents<'_> {
         Ok(Some(HostChecks { mirror, filesystem, command, runner: Arc::clone(&self.machine.runner) }))
     }
 
-    /// Has the file hold what the disk shows, as the guest left it.
     pub(super) fn take_state(&self, step: &Step, checks: &mut HostChecks) -> Result<(), Halt> {
         let Some(disk) = self.guest.as_ref().and_then(GuestSeat::disk) else {
             return Err(failed(step, "there is no disk".into()));
@@ -49,7 +46,6 @@ impl Agents<'_> {
 }
 
 impl HostChecks {
-    /// Has the filesystem's own check look at what was taken last.
     pub(super) fn check(&self, step: &Step) -> Result<Checked, Halt> {
         let output = match self.runner.run(&self.command, LIMIT) {
             Ok(output) => output,

@@ -4,29 +4,22 @@ use super::{error::ExecutorError, explorer::Explorer};
 use crate::{events::ProgressSink, place::undo::UndoError};
 use fstone_model::{Cell, Trial, result::TrialId};
 
-/// A trial to carry out.
 pub struct Job<'a> {
-    /// Its cell.
     pub cell: &'a Cell,
-    /// Which trial.
     pub id: TrialId,
     /// Its place in the order in which trials really run.
     pub position: u32,
-    /// The seed of its random streams.
     pub seed: u64,
     /// Whether some row of the plan has a load with O_DIRECT: its loop devices then bypass the host's page cache, if they
     /// can. All rows get the same kind of device, since they are compared with each other.
     pub direct: bool,
-    /// Is told what happens.
     pub sink: &'a dyn ProgressSink,
     /// Whose sequences of calls the power is cut in, rather than in the cell's loads.
     pub explorer: Option<&'a dyn Explorer>,
 }
 
-/// How carrying out a trial ended.
 #[derive(Debug)]
 pub enum TrialEnd {
-    /// It has a result.
     Finished(Box<Trial>),
     /// It was given up because the run is to end; it has none.
     Cancelled,
@@ -34,7 +27,6 @@ pub enum TrialEnd {
     Stuck(Box<Trial>, Vec<UndoError>),
 }
 
-/// Carries out trials.
 pub trait Executor {
     /// Carries out one trial, from the device to its release.
     ///

@@ -10,13 +10,9 @@ use fstone_model::{
 };
 use std::{path::Path, sync::atomic::AtomicBool};
 
-/// A load to run.
 pub struct LoadRequest<'a> {
-    /// What to do.
     pub workload: &'a Workload,
-    /// In which directory.
     pub directory: &'a Path,
-    /// The seed of its random streams.
     pub seed: u64,
     /// Whether the engine's own cost is to be measured afterwards.
     pub measure_null: bool,
@@ -26,24 +22,18 @@ pub struct LoadRequest<'a> {
     pub found: &'a (dyn Fn() + Sync),
     /// Called when a measured interval begins; between two of them is what is not measured.
     pub begin: &'a (dyn Fn() + Sync),
-    /// Called when it has ended.
     pub end: &'a (dyn Fn() + Sync),
-    /// Told how it goes.
     pub progress: &'a (dyn Fn(LoadProgress) + Sync),
     /// Who remembers what it was promised.
     pub witness: Option<&'a fstone_engine::Witness>,
 }
 
-/// Why a load gave no report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadFailure {
-    /// It was stopped from outside.
     Interrupted,
-    /// It could not be run, in words.
     Failed(String),
 }
 
-/// Runs loads.
 pub trait Loader: Send + Sync {
     /// Runs a load to its end.
     ///
@@ -52,7 +42,6 @@ pub trait Loader: Send + Sync {
     fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure>;
 }
 
-/// The load engine, in this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineLoader;
 
@@ -104,7 +93,6 @@ impl Loader for EngineLoader {
     }
 }
 
-/// An error of the load in one line.
 pub(super) fn error_words(error: &ErrorReport) -> String {
     let path = if error.path.is_empty() { String::new() } else { format!(" {}", error.path) };
     let times = if error.count > 1 { format!(" ({} times)", error.count) } else { String::new() };
@@ -114,7 +102,6 @@ pub(super) fn error_words(error: &ErrorReport) -> String {
 }
 
 /// What a load's report says, as figures. `readings` are of its measured intervals.
-#[must_use]
 pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Figure> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let per_second = |count| report.per_second(count);
@@ -162,8 +149,6 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
     figures
 }
 
-/// How ranks met, and how far they are apart, as figures.
-#[must_use]
 pub(super) fn ranks_figures(ranks: &RanksReport) -> Vec<Figure> {
     let largest = |skew: fn(&PhaseMeeting) -> u64| {
         ranks.ranked.phases.iter().filter(|phase| phase.measured && phase.ranks == ranks.ranked.ranks).map(skew).max()

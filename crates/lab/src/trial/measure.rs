@@ -3,7 +3,6 @@
 use crate::{command::CommandOutput, meters::Readings};
 use fstone_model::metric::{Figure, catalog};
 
-/// The figures of an interval: its time, and everything that the meters tell.
 pub(super) fn of_interval(readings: &Readings) -> Vec<Figure> {
     let mut figures = vec![catalog::TIME.figure(readings.elapsed.as_secs_f64())];
     figures.extend(readings.figures());

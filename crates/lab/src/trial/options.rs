@@ -3,7 +3,6 @@
 use crate::{agent::GuestOptions, place::presence::Presence};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-/// How a run is made.
 #[derive(Debug, Clone)]
 pub struct LabOptions {
     /// Where images and mount points are made; it is made where it is missing, and used by one run at a time.

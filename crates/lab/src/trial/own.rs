@@ -18,7 +18,6 @@ use std::{
 
 /// How long what a command began may take to be seen: a daemon that mounts in the background, or goes after an unmount.
 pub(crate) const SETTLING: Duration = Duration::from_secs(3);
-/// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A mount as the kernel knows it. A path alone is no identity: something else may be mounted over it.
@@ -44,16 +43,13 @@ impl Mounted {
         Ok(mounts.iter().rfind(|entry| entry.target == place).map(Self::of))
     }
 
-    /// Whether it is still mounted, at the place or below something else.
     pub(crate) fn is_there(&self, mounter: &dyn Mounter) -> io::Result<bool> {
         Ok(mounter.mounts()?.iter().any(|entry| self.is(entry)))
     }
 }
 
-/// Where a trial has a filesystem of the study's own.
 #[derive(Debug)]
 pub(crate) struct OwnGround {
-    /// `{directory}`.
     pub(crate) directory: PathBuf,
     /// Where each client mounts it.
     pub(crate) mounts: Vec<PathBuf>,
@@ -131,7 +127,6 @@ fn is_in_its_own_namespace() -> bool {
     shown.is_some_and(|shown| shown != getpid().as_raw_nonzero().get())
 }
 
-/// Waits until something holds, and says whether it does.
 pub(crate) fn wait(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let since = Instant::now();
     loop {

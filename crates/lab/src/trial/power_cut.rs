@@ -32,7 +32,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a single state may take.
 const STATE_LIMIT: Duration = Duration::from_secs(120);
 /// Losses that are told one by one.
 const TOLD: usize = 3;
@@ -40,7 +39,6 @@ const TOLD: usize = 3;
 /// Logs are large: when so many are kept already, no more are.
 const LOGS: u32 = 8;
 
-/// What was found in all states.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     states: u64,
@@ -54,12 +52,10 @@ pub(super) struct Found {
     told: Vec<String>,
     /// How many of these, at the beginning, are of lost promises.
     losses_told: usize,
-    /// The state in which looking came to a bad end.
     ended_in: Option<CrashState>,
 }
 
 impl Agents<'_> {
-    /// The step.
     pub(super) fn cut_power(&mut self, step: &Step, cut: PowerCut) -> Result<StepReply, Halt> {
         let started = Instant::now();
         let disk = self.guest.as_ref().and_then(GuestSeat::disk);
@@ -95,7 +91,6 @@ impl Agents<'_> {
         })
     }
 
-    /// Shows each state to the guest, and adds what is found in it.
     fn try_states(
         &mut self,
         (step, started): (&Step, Instant),
@@ -172,7 +167,6 @@ impl Agents<'_> {
     }
 }
 
-/// The end of a step that tried only some of its states.
 fn over_limit(step: &Step, tried: usize, of: usize) -> Halt {
     let words =
         format!("not done within its limit of {}: {tried} of {of} states were tried", format_duration(step.limit));
@@ -193,7 +187,6 @@ fn while_checked<T>(
     })
 }
 
-/// The states of a disk for a step, given its log and the marks between which loads ran.
 pub(super) fn states_of(
     step: &Step,
     cut: PowerCut,
@@ -236,7 +229,6 @@ fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log, ended_in: Option<C
     }
 }
 
-/// How a disk breaks its promise.
 pub(super) const fn lie(disk: DiskTruth) -> Option<Lie> {
     match disk {
         DiskTruth::Sound => None,
@@ -246,7 +238,6 @@ pub(super) const fn lie(disk: DiskTruth) -> Option<Lie> {
     }
 }
 
-/// A bad end, with the state that it came to in.
 pub(super) fn in_state(state: CrashState, halt: Halt) -> Halt {
     let named = |reason: Reason| Reason { words: format!("in crash state {state}: {}", reason.words), ..reason };
     match halt {
@@ -272,7 +263,6 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
 }
 
 impl Found {
-    /// A state that the guest looked at, and what the host's check of it said.
     fn add_checked(
         &mut self,
         looked: Option<(CrashState, StateReply)>,
@@ -293,7 +283,6 @@ impl Found {
         ended
     }
 
-    /// Looking came to a bad end in a state, which is told with it.
     pub(super) fn end_in(&mut self, state: CrashState, halt: Halt) -> Halt {
         if matches!(&halt, Halt::Outcome(Outcome::Failed(_) | Outcome::Hung(_) | Outcome::Crashed(_))) {
             self.ended_in = Some(state);
@@ -339,7 +328,6 @@ impl Found {
         self.told.truncate(TOLD);
     }
 
-    /// How far the step is that has so many states.
     pub(super) fn progress(&self, at: usize, of: usize, elapsed: Duration) -> LoadProgress {
         LoadProgress {
             phase: format!("power cut {at} of {of}, {} with a loss", self.lossy),
@@ -390,7 +378,6 @@ mod tests {
     use super::*;
     use crate::agent::protocol::KeptPromises;
 
-    /// Whatever was found in a state counts, and nothing else does.
     #[test]
     fn a_state_that_was_not_looked_at_is_no_loss() {
         let figures = |replies: Vec<StateReply>| {

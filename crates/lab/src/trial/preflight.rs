@@ -17,11 +17,8 @@ use fstone_model::{
 /// Why a cell cannot be tried here. It becomes the outcome of its first trial and there is no second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// The step that could not be made.
     pub step: String,
-    /// Why.
     pub words: String,
-    /// The likely cure.
     pub cure: Option<String>,
     /// Whether it is the study's fault (refused) or the machine's (skipped).
     pub refused: bool,
@@ -37,8 +34,6 @@ impl Obstacle {
         self
     }
 
-    /// The outcome it leads to.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         let mut reason = Reason::new(&self.step, &self.words);
         reason.cure.clone_from(&self.cure);
@@ -47,7 +42,6 @@ impl Obstacle {
 }
 
 /// The first thing that speaks against a cell. Touches nothing.
-#[must_use]
 pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     let missing_program = |cell: &Cell| {
         cell.steps.iter().find_map(|step| match &step.action {
@@ -115,7 +109,6 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         .or_else(|| missing_program(cell))
 }
 
-/// What speaks against loads of several ranks.
 fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     let launched = cell.steps.iter().find_map(|step| match &step.action {
         StepAction::Load(load) => load.launch.as_ref().map(|launch| (step, launch)),

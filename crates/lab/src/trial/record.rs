@@ -23,11 +23,9 @@ pub(crate) const DEVICE: &str = "device";
 
 /// How a trial came to a halt before its last step.
 pub(crate) enum Halt {
-    /// With an outcome.
     Outcome(Outcome),
     /// Because somebody asked for it, while this step ran.
     Stopped(String),
-    /// The lab failed.
     Lab(ExecutorError),
 }
 
@@ -61,13 +59,11 @@ pub(crate) fn skipped(step: &str, words: String) -> Halt {
     Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
 }
 
-/// What could not be written to a mounted filesystem.
 pub(crate) fn not_durable(step: &str, place: &Path, error: &io::Error) -> Halt {
     let words = format!("what was written is not durable: syncfs {}: {error}", place.display());
     Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
 }
 
-/// A directory whose filesystem is full is no place for a trial.
 pub(crate) fn refuse_full(directory: &Path, space: Space) -> Result<(), Halt> {
     if !space.is_used_up() {
         return Ok(());
@@ -107,7 +103,6 @@ pub(crate) fn blame_host(step: &Step, halt: Halt, host_error: Option<&str>) -> H
     }
 }
 
-/// What one step gives.
 #[derive(Default)]
 pub(crate) struct StepReport {
     pub(crate) commands: Vec<CommandRecord>,
@@ -115,13 +110,11 @@ pub(crate) struct StepReport {
     pub(crate) load: Option<Box<LoadReport>>,
 }
 
-/// What a trial leaves on paper.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) steps: Vec<StepResult>,
     pub(crate) effective: Effective,
     pub(crate) warnings: Vec<String>,
-    /// How long the guest took to boot, when there was one.
     pub(crate) boot_time: Option<Duration>,
 }
 

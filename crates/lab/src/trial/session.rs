@@ -35,7 +35,6 @@ use std::{
 /// How much longer than its step's limit a command could run.
 const RUNNER_GRACE: Duration = Duration::from_secs(10);
 
-/// Is told how a load goes.
 pub(crate) type OnProgress<'a> = &'a (dyn Fn(LoadProgress) + Sync);
 
 /// A trial, as the agent knows it. What it left mounted is unmounted by the kernel when the agent ends.
@@ -54,18 +53,13 @@ pub(crate) struct Session {
     pub(crate) warnings: Vec<String>,
     /// The UUID of what mkfs made, where the host wants to recognise it later.
     pub(crate) uuid: Option<String>,
-    /// What loads were promised, where the trial asks for it.
     pub(super) promises: Option<Promises>,
-    /// The last sequence of calls that was carried out.
     pub(super) sequence: Option<Carried>,
-    /// Which programs are in memory.
     pub(crate) warmth: Warmth,
     /// Whether caches were dropped, and nothing has read anything of the filesystem since.
     pub(super) cold: bool,
-    /// The directory that was made for the load.
     tree: Option<FileIdentity>,
     gauge: Option<Gauge>,
-    /// A filesystem of the study's own.
     pub(super) own: Option<OwnGround>,
 }
 
@@ -134,7 +128,6 @@ impl Session {
         Ok((session, opened))
     }
 
-    /// Looks whether the device may be formatted, and sets its queue.
     fn claim(
         &self,
         path: &Path,
@@ -172,7 +165,6 @@ impl Session {
         Ok(path)
     }
 
-    /// Makes a step.
     pub(crate) fn run_step(&mut self, step: &Step, progress: OnProgress<'_>) -> StepReply {
         self.timed(step, |session, report| session.step(step, progress, report))
     }
@@ -226,7 +218,6 @@ impl Session {
         }
     }
 
-    /// Whether what loads are promised is remembered.
     pub(crate) const fn is_watched(&self) -> bool {
         self.promises.is_some()
     }
@@ -268,7 +259,6 @@ impl Session {
         self.warnings.push(words);
     }
 
-    /// Runs a command for a step and keeps its record.
     pub(crate) fn run(
         &self,
         step: &Step,
@@ -306,7 +296,6 @@ fn work(path: &Path, cause: io::Error) -> Halt {
     Halt::Lab(ExecutorError::Work { path: path.to_owned(), cause })
 }
 
-/// Has what was written to a device past any filesystem on it, and the kernel forget what it knows of it.
 pub(super) fn forget(device: &Path) -> io::Result<()> {
     flush_buffers(&fs::File::open(device)?)
 }

@@ -16,16 +16,13 @@ use std::{
 /// How long ldd(1) may take, on a disk that has just lost its cache.
 const LDD_LIMIT: Duration = Duration::from_secs(10);
 
-/// Which programs are known to be in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Warmth {
-    /// Whether caches were dropped in this trial.
     dropped: bool,
     warm: HashSet<PathBuf>,
 }
 
 impl Warmth {
-    /// Caches were dropped.
     pub(crate) fn lost(&mut self) {
         self.dropped = true;
         self.warm.clear();

@@ -23,7 +23,6 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Gauge(Arc<Mutex<Option<Space>>>);
 
 impl Gauge {
-    /// Looks until it is dropped.
     pub(crate) fn of(path: PathBuf, devices: Arc<dyn Devices>) -> Self {
         let seen = Arc::new(Mutex::new(None));
         let reader = Arc::downgrade(&seen);
@@ -48,20 +47,15 @@ impl Gauge {
     }
 }
 
-/// What it looks at.
 pub(crate) struct Watch<'a> {
-    /// Asked to stop, with the reason.
     pub(crate) stop: &'a Stop,
-    /// The user's wish.
     pub(crate) cancel: Option<&'a AtomicBool>,
-    /// How long it may take.
     pub(crate) limit: Option<Duration>,
     /// Where something grows; `None` where nothing does.
     pub(crate) gauge: Option<&'a Gauge>,
 }
 
 impl Watch<'_> {
-    /// Does something under watch, on this thread.
     pub(crate) fn over<T>(&self, work: impl FnOnce() -> T) -> T {
         if self.cancel.is_none() && self.limit.is_none() && self.gauge.is_none() {
             // Where time is simulated, a watch would make it pass.

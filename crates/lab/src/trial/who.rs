@@ -6,17 +6,13 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec, StepAction},
 };
 
-/// Where a guest finds its disk.
 pub(crate) const GUEST_DEVICE: &str = "/dev/vda";
 /// Where a guest mounts its disk: in memory.
 pub(crate) const GUEST_PLACE: &str = "/run/fstone/work/mnt";
 
-/// Which of a trial's agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whom {
-    /// The one on this machine's kernel.
     Host,
-    /// The one in the guest.
     Guest,
 }
 
@@ -69,7 +65,6 @@ pub(crate) fn whom(cell: &Cell, step: &Step) -> Whom {
     }
 }
 
-/// Whether the power is cut after a step.
 fn is_before_a_power_cut(cell: &Cell, step: &Step) -> bool {
     let after = cell.steps.iter().skip_while(|other| other.name != step.name);
     after.into_iter().any(|other| matches!(other.action, StepAction::PowerCut(_)))

@@ -16,7 +16,6 @@ use std::{
     process::Command,
 };
 
-/// A work directory with the journal of a killed run.
 fn killed_run(directory: &Path, entries: &[Entry]) -> PathBuf {
     let work = directory.join("work");
     fs::create_dir_all(&work).expect("made");
@@ -79,7 +78,6 @@ fn a_directory_that_took_a_trees_name_is_not_removed() {
     assert!(!tree.exists());
 }
 
-/// A run was killed, the directory of its guest is gone, and its user has another of that name.
 #[test]
 fn a_users_own_directory_of_a_guests_name_stays() {
     let directory = scratch_directory();

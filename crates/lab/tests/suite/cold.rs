@@ -19,12 +19,10 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 const TOOLS: &[&str] = &["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs", "blkid", "losetup", "fincore"];
 
-/// Prints how many bytes of the image are in the host's page cache.
 fn cached(name: &str) -> Step {
     shell(name, &format!("{}; fincore -nb -o RES $image", finds_image()))
 }
 
-/// What a command printed, as a number.
 fn printed(trial: &Trial, name: &str) -> u64 {
     let step = trial.steps.iter().find(|step| step.step == name).expect("it ran");
     let text = &step.commands.last().expect("a command").output_tail;

@@ -18,7 +18,6 @@ use std::{
 
 const TOOLS: &[&str] = &["mkfs.ext4", "e2fsck", "dumpe2fs", "blkid", "losetup", "truncate"];
 
-/// A load whose blocks are whole sectors, as O_DIRECT wants them.
 fn writes(direct: bool) -> Step {
     let mut workload = small_files(20, None);
     workload.io.direct = direct;
@@ -26,7 +25,6 @@ fn writes(direct: bool) -> Step {
     load(workload)
 }
 
-/// Fails unless the loop device is set up so.
 fn expects(direct: bool) -> Step {
     let wanted = u8::from(direct);
     shell("look", &format!("device={{device}}; [ $(cat /sys/block/${{device##*/}}/loop/dio) = {wanted} ]"))

@@ -34,7 +34,6 @@ const LATE_COMMIT: &str = "commit=600,noinit_itable";
 const EIO: &str = "Input/output error";
 const EROFS: &str = "Read-only file system";
 
-/// A load that needs more than [`SMALL`].
 fn writes() -> Step {
     let mut files = small_files(2000, None);
     files.phases[0].stop.operations = Some(100);
@@ -59,7 +58,6 @@ fn fails_from_here() -> Step {
     shell("break", &format!("{}; truncate -s 64M $image && losetup -c {{device}}", finds_image()))
 }
 
-/// Runs one cell after the other, each followed by one that nothing is wrong with; how each ended.
 fn outcomes(work: &Path, cells: Vec<Cell>) -> Vec<String> {
     let count = cells.len();
     let mut all = Vec::new();

@@ -71,7 +71,6 @@ fn give_queues(devices: &FakeDevices) {
     }
 }
 
-/// Runs a plan with the n-th call failing, for every n until none does.
 fn every_call_fails_once(plan: &Plan, least_calls: u64) {
     for n in 0.. {
         assert!(n < 10_000, "no end of calls");

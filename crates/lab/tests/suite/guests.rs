@@ -34,10 +34,8 @@ use tempfile::TempDir;
 /// Guests one at a time: each wants a CPU of its own.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Long enough on any machine.
 const AMPLE: Duration = Duration::from_secs(120);
 
-/// Where a run in a process of its own finds its work directory.
 const VICTIM: &str = "FSTONE_LAB_TEST_GUEST_VICTIM";
 
 struct Lab {
@@ -91,7 +89,6 @@ impl Lab {
         KernelSpec::Uml(root.display().to_string())
     }
 
-    /// Carries a plan out; whatever became of its trials, all of them have one, and nothing is left.
     fn run(&self, plan: &Plan) -> Vec<Trial> {
         let mut memory = Memory::default();
         let end = carry_out(plan, &self.options, &[], &mut memory, &Silent, &AtomicBool::new(false));
@@ -130,7 +127,6 @@ impl Lab {
     }
 }
 
-/// Processes at work below a directory.
 fn processes(directory: &Path) -> Vec<i32> {
     let directory = directory.canonicalize().expect("there");
     let at = |pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&directory));
@@ -138,7 +134,6 @@ fn processes(directory: &Path) -> Vec<i32> {
     pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(at).collect()
 }
 
-/// The guest's kernel as the host sees it, once it is there.
 fn kernel_process(directory: &Path) -> i32 {
     let since = Instant::now();
     loop {
@@ -226,7 +221,6 @@ fn every_row_of_a_guest_ends_with_a_flush() {
     }
 }
 
-/// The disk's own counts, too, are those of the measured phases alone.
 #[test]
 fn what_a_guests_disk_does_between_measured_phases_is_in_no_figure() {
     let Some(lab) = Lab::new(&["mkfs.ext4", "e2fsck", "dumpe2fs"]) else { return };

@@ -320,7 +320,6 @@ fn a_warm_up_is_run_and_not_recorded() {
     assert_eq!(std::fs::read_to_string(log).expect("written").lines().count(), 5);
 }
 
-/// Cancels when a step of this name begins.
 struct CancelAt<'a>(&'static str, &'a AtomicBool);
 
 impl ProgressSink for CancelAt<'_> {

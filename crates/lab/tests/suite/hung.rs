@@ -125,7 +125,6 @@ fn a_directory_that_never_answers_hangs_its_trials_and_not_the_run() {
     }
 }
 
-/// A filesystem of this machine, mounted where everybody sees it, and thawed and unmounted in the end.
 struct Mounted {
     at: PathBuf,
     root: File,
@@ -148,7 +147,6 @@ impl Drop for Mounted {
     }
 }
 
-/// What is told of what is left over.
 #[derive(Default)]
 struct Told(Mutex<Vec<String>>);
 
@@ -285,7 +283,6 @@ fn an_agent_that_hangs_as_it_tidies_up_is_waited_for_no_longer_than_its_step() {
 
 /// Thaws what a step froze, once the trial is recorded or given up.
 struct Thaws {
-    /// Root directories of filesystems that were seen mounted by an agent.
     held: Mutex<Vec<File>>,
     point: PathBuf,
 }

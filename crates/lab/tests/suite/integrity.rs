@@ -21,7 +21,6 @@ use std::sync::atomic::AtomicBool;
 
 const FILES: u64 = 20;
 
-/// Reads every file, and makes it when it is not there. All data is stamped.
 fn reads() -> Workload {
     let mut reads = small_files(FILES, None);
     reads.data.stamped = true;

@@ -22,7 +22,6 @@ use std::{
 };
 
 const TOOLS: &[&str] = &["mkfs.ext4", "e2fsck", "dumpe2fs", "mkfs.btrfs", "btrfs", "blkid"];
-/// Where the victim finds its work directory.
 const VICTIM: &str = "FSTONE_LAB_TEST_VICTIM";
 /// How many times a run is killed. Set higher by hand for a soak.
 const KILLS: &str = "FSTONE_LAB_TEST_KILLS";
@@ -46,7 +45,6 @@ fn victims_plan() -> Plan {
     plan(cells, 2)
 }
 
-/// One finished trial a line, synced.
 struct Lines(File);
 
 impl Recorder for Lines {
@@ -80,7 +78,6 @@ fn victim() {
     assert_eq!(end.expect("carried out"), RunEnd::Completed);
 }
 
-/// Whether a loop device has an image below this directory.
 fn holds_something(directory: &Path) -> bool {
     let name = directory.to_str().expect("plain");
     fs::read_dir("/sys/block")

@@ -25,7 +25,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Small files created, written and read by a few threads, as in the study of that name.
 pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
     let action = |name: &str, operation| Action::new(name, operation, None);
     let transfer =
@@ -68,7 +67,6 @@ fn value(trial: &Trial, metric: &str) -> f64 {
     trial.figure("load", metric).unwrap_or_else(|| panic!("{metric}: {trial:#?}")).value
 }
 
-/// Keeps what a load tells.
 #[derive(Default)]
 struct Told(Mutex<Vec<LoadProgress>>);
 
@@ -80,7 +78,6 @@ impl ProgressSink for Told {
     }
 }
 
-/// The catalogue says which kinds of steps have a metric: each is really there, and nothing else is.
 #[test]
 fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     if !may_use_devices(&["mkfs.ext4", "e2fsck", "dumpe2fs", "cp"]) {
@@ -180,7 +177,6 @@ pub(crate) fn makes_files() -> Workload {
     workload
 }
 
-/// What is in no figure: neither the files nor their blocks.
 #[test]
 fn what_the_device_writes_between_measured_phases_is_in_no_figure() {
     if !may_use_devices(&["mkfs.ext4", "dumpe2fs"]) {

@@ -21,7 +21,6 @@ const WARM: usize = 100;
 /// own record is several times as long.
 const PER_TRIAL_BYTES: u64 = 1024;
 
-/// Keeps no trial, and looks at the memory of this process.
 #[derive(Default)]
 struct Meter {
     resident: Vec<u64>,

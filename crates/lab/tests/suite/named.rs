@@ -289,7 +289,6 @@ const fn libc_o_excl() -> i32 {
     0o200
 }
 
-/// A process of ours that says "ready"; killed in the end.
 struct Started(Child);
 
 impl Started {
@@ -363,7 +362,6 @@ fn a_node_that_others_can_replace_is_refused() {
     }
 }
 
-/// What is asked of a loop device is asked of our image's, whoever has its number by now.
 #[test]
 fn a_loop_device_of_another_image_is_left_alone() {
     if !may_use_devices(TOOLS) {
@@ -381,7 +379,6 @@ fn a_loop_device_of_another_image_is_left_alone() {
     assert!(matches!(KernelDevices.lock(&disk.path, number), Err(Refusal::Changed(_))));
 }
 
-/// An image that is given up while its filesystem is mounted takes no more room, however much is still in memory.
 #[test]
 fn an_image_that_is_given_up_does_not_grow_again() {
     if !may_use_devices(TOOLS) {
@@ -480,7 +477,6 @@ fn a_second_run_on_a_named_disk_is_refused_with_the_holder_named() {
     assert_clean(work.path());
 }
 
-/// What a killed run leaves on a named disk is erased only when the journal knows it.
 #[test]
 fn a_clean_erases_its_own_filesystem_and_no_other() {
     if !may_use_devices(TOOLS) {

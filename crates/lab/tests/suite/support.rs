@@ -55,7 +55,6 @@ pub(crate) fn plan(mut cells: Vec<Cell>, repeats: u32) -> Plan {
     testing::plan(cells, Repeats { min: repeats, max: repeats, until: None })
 }
 
-/// Keeps trials in memory; can fail at its n-th call.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) started: Vec<TrialId>,
@@ -102,7 +101,6 @@ pub(crate) fn finds_image() -> String {
     )
 }
 
-/// Whether real devices may be made; says why not.
 pub(crate) fn may_use_devices(tools: &[&str]) -> bool {
     if !rustix::process::geteuid().is_root() {
         eprintln!("skipped: making loop devices needs root");
@@ -121,7 +119,6 @@ pub(crate) fn may_use_devices(tools: &[&str]) -> bool {
     true
 }
 
-/// Asserts that a directory below /tmp is free of mounts, that no loop device has an image there, and that it is empty.
 #[track_caller]
 pub(crate) fn assert_clean(directory: &Path) {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mount table");

@@ -10,13 +10,10 @@ use serde::{Deserialize, Serialize};
 pub struct Action {
     /// What results call it, in the words of the format it came from ("readall").
     pub name: String,
-    /// What is done.
     pub operation: Operation,
     /// On which filesets: one, or drawn uniformly from all when `None`.
     pub fileset: Option<u32>,
-    /// Which file of the fileset.
     pub choice: FileChoice,
-    /// How its transactions are counted.
     pub transactions: TransactionRule,
     /// Sizes of its blocks, each drawn independently, if they vary: [`SizeDistribution::Uniform`], which gives
     /// multiples of the smallest, or [`SizeDistribution::Weighted`]. The operation's block is the largest of them then, and
@@ -35,7 +32,6 @@ pub struct Action {
     pub numbers: Option<SizeDistribution>,
 }
 
-/// Which file an action works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileChoice {
@@ -58,7 +54,6 @@ pub enum FileChoice {
 
 impl Action {
     /// This operation on a file of the fileset, drawn uniformly.
-    #[must_use]
     pub fn new(name: impl Into<String>, operation: Operation, fileset: Option<u32>) -> Self {
         Self {
             name: name.into(),
@@ -72,8 +67,6 @@ impl Action {
         }
     }
 
-    /// Whether the action can be part of a [tour](super::Tour).
-    #[must_use]
     pub fn fits_tour(&self) -> bool {
         let (Operation::Read(transfer) | Operation::Write(transfer)) = &self.operation else { return false };
         let placed = matches!(transfer.pattern, Pattern::Random { .. } | Pattern::Cursor { shared: false });
@@ -85,19 +78,15 @@ impl Action {
             && self.numbers.is_none()
     }
 
-    /// Whether the action works on this fileset.
-    #[must_use]
     pub fn works_on(&self, fileset: usize) -> bool {
         let is_it = |index: u32| index as usize == fileset;
         self.fileset.is_none_or(is_it) || self.operation.nature().to.is_some_and(is_it)
     }
 }
 
-/// How many transactions an operation counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransactionRule {
-    /// One.
     One,
     /// Whole blocks moved: ⌊bytes / block⌋, but 1 if less than a block was moved.
     BlocksFloor,

@@ -28,8 +28,6 @@ pub enum Actions {
 }
 
 impl Actions {
-    /// All actions there are, in order.
-    #[must_use]
     pub fn all(&self) -> Vec<&Action> {
         match self {
             Self::Mix(mix) => mix.iter().map(|weighted| &weighted.action).collect(),
@@ -41,7 +39,6 @@ impl Actions {
 }
 
 impl Actions {
-    /// The same, to be changed.
     pub fn all_mut(&mut self) -> Vec<&mut Action> {
         match self {
             Self::Mix(mix) => mix.iter_mut().map(|weighted| &mut weighted.action).collect(),
@@ -52,11 +49,9 @@ impl Actions {
     }
 }
 
-/// An action and its weight in a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Weighted {
     /// Its share of all operations is weight / sum of weights.
     pub weight: u32,
-    /// What is done.
     pub action: Action,
 }

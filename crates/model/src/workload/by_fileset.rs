@@ -7,7 +7,6 @@ use std::collections::HashMap;
 /// not go through all actions for each fileset.
 #[derive(Debug)]
 pub struct ByFileset<T> {
-    /// All of them, in their order.
     all: Vec<T>,
     /// Those that work on any fileset, by their places.
     anywhere: Vec<usize>,
@@ -50,7 +49,6 @@ impl<T> ByFileset<T> {
 }
 
 impl<'w> ByFileset<(&'w ThreadGroup, &'w Action)> {
-    /// The actions of these phases, with their groups.
     pub fn of_phases(phases: impl IntoIterator<Item = &'w Phase>) -> Self {
         let groups = phases.into_iter().flat_map(|phase| &phase.groups);
         Self::of(groups.flat_map(|group| group.actions.all().into_iter().map(move |action| (action, (group, action)))))

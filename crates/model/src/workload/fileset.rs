@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// The most files and the most directories of a fileset. The engine keeps 16 bytes in memory for each: 1.6 GB.
 pub const MAXIMUM_FILES: u64 = 100_000_000;
 
-/// Size of the writes that make files, where nothing else is said.
 pub const DEFAULT_BUILD_BLOCK_BYTES: u64 = 64 << 10;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
@@ -16,14 +15,12 @@ const fn is_zero(number: &u64) -> bool {
 /// A set of files under a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fileset {
-    /// Name for messages and results.
     pub name: String,
     /// Where: relative to the load's directory; empty is the directory itself. Never with `..`; absolute only in the
     /// FFSB drop-in, which works in the directories its profile names (a study refuses that).
     pub directory: String,
     /// How many files, or how much data, to start with.
     pub amount: Amount,
-    /// The directories below.
     pub directories: Directories,
     /// Names of empty directories beside the files, in the directories that hold them: [`Operation::Mkdir`](super::Operation::Mkdir)
     /// creates those that do not exist, and [`Operation::Rmdir`](super::Operation::Rmdir) removes those that do, in rotation (filebench
@@ -32,27 +29,22 @@ pub struct Fileset {
     pub leaf_directories: u64,
     /// How file sizes are drawn, at the start and by every create.
     pub size: SizeDistribution,
-    /// How files and directories are called.
     pub naming: Naming,
     /// Share of the files and leaf directories, 0 to 1, that exist before the first phase; the rest are names only (filebench `prealloc`).
     pub preallocated: f64,
-    /// Size of the writes that build it.
     pub build_block_bytes: u64,
-    /// What to do with files that are there already.
     pub existing: Existing,
     /// Whether to write the files' data while building; otherwise they are sparse (truncated to size), or have blocks without data.
     pub fill: bool,
     /// Whether files that are not filled have their blocks allocated (fallocate), where the filesystem can.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allocate: bool,
-    /// Whose the files are, in a load of many ranks.
     #[serde(default, skip_serializing_if = "Sharing::is_private")]
     pub ranks: Sharing,
 }
 
 impl Fileset {
     /// Files of this name and size in the load's directory itself, with defaults for everything else.
-    #[must_use]
     pub fn new(name: impl Into<String>, amount: Amount, size: SizeDistribution) -> Self {
         Self {
             name: name.into(),
@@ -72,7 +64,6 @@ impl Fileset {
     }
 
     /// Whether its names can clash with names of the other, in the same directory.
-    #[must_use]
     pub fn shares_names_with(&self, other: &Self) -> bool {
         // "file" and a number is "file1" and a number, too.
         let meet = |one: &str, other: &str| {
@@ -103,7 +94,6 @@ impl Fileset {
     }
 
     /// Whether it is below the load's directory and everything it makes is below its own: the rule for all but the drop-ins.
-    #[must_use]
     pub fn stays_below(&self) -> bool {
         let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
         (self.directory.is_empty() || self.directory.split('/').all(plain))
@@ -112,7 +102,6 @@ impl Fileset {
 
     /// Where [`Operation::Metadata`](super::Operation::Metadata) works: a directory `meta` beside the fileset's own (`data` → `meta`, `fs1/data` →
     /// `fs1/meta`), or in it when the fileset's is the load's directory itself.
-    #[must_use]
     pub fn metadata_directory(&self) -> String {
         match self.directory.rsplit_once('/') {
             Some((parent, _)) => format!("{parent}/meta"),
@@ -121,11 +110,9 @@ impl Fileset {
     }
 }
 
-/// How much a fileset holds at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
-    /// This many files.
     Files(u64),
     /// Files until their sizes reach this sum (FFSB init_size).
     Bytes(u64),
@@ -133,43 +120,33 @@ pub enum Amount {
     Utilization(f64),
 }
 
-/// The directories of a fileset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Directories {
     /// This many directories side by side; files go uniformly into them and, when `root_too`, into their parent.
     /// With 0 all files are in one directory.
     Flat {
-        /// How many.
         count: u64,
         /// Whether the parent directory takes its share of files as well (FFSB does so).
         root_too: bool,
     },
     /// A tree: every directory has `width` subdirectories, `depth` levels deep; files are in the leaves.
-    Tree {
-        /// Subdirectories per directory.
-        width: u32,
-        /// Levels below the fileset's directory.
-        depth: u32,
-    },
+    Tree { width: u32, depth: u32 },
     /// A tree whose directories are filled one after the other (mdtest): one directory at the top, `depth` levels below it, each directory
     /// with `width` subdirectories. They are numbered level by level, and called by these numbers; the first has the files (and leaf
     /// directories) 0 to `each` - 1, the next `each` are in the second, and so on. The last directory has what is left.
     Filled {
-        /// Subdirectories per directory.
         width: u32,
         /// Levels below the directory at the top.
         depth: u32,
         /// Files of each directory.
         each: u64,
-        /// Whether only those of the last level have files.
         leaves_only: bool,
     },
 }
 
 impl Directories {
     /// Directories of a filled tree, and how many of them are above its last level. Both saturate at `u64::MAX`.
-    #[must_use]
     pub fn of_tree(width: u32, depth: u32) -> (u64, u64) {
         let mut above = 0_u64;
         let mut level = 1_u64;
@@ -185,29 +162,22 @@ impl Directories {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeDistribution {
-    /// All alike.
     Fixed(u64),
     /// Uniform in `minimum..maximum`; `maximum` itself is never drawn unless equal to `minimum`.
     Uniform {
-        /// Smallest size.
         minimum: u64,
-        /// First size that is too large.
         maximum: u64,
     },
     /// One of these, by weight: (bytes, weight).
     Weighted(Vec<(u64, u32)>),
     /// Gamma with this mean and shape (filebench's default has shape 1.5).
     Gamma {
-        /// Mean size.
         mean: u64,
-        /// The shape parameter.
         shape: f64,
     },
     /// Lognormal with this median and σ of ln(size).
     Lognormal {
-        /// Median size.
         median: u64,
-        /// Standard deviation of the logarithm.
         sigma: f64,
     },
 }
@@ -215,7 +185,6 @@ pub enum SizeDistribution {
 impl SizeDistribution {
     /// The smallest and the largest block that can be drawn, if there are bounds. A range gives multiples of its
     /// smallest size only, so that the next block is at an offset that direct I/O allows.
-    #[must_use]
     pub fn block_bounds(&self) -> Option<(u64, u64)> {
         match self {
             Self::Fixed(bytes) => Some((*bytes, *bytes)),
@@ -232,7 +201,6 @@ impl SizeDistribution {
     }
 
     /// The approximate size of a file: the mean, or the median if the distribution has no simple mean.
-    #[must_use]
     pub fn typical_bytes(&self) -> u64 {
         match self {
             Self::Fixed(bytes) => *bytes,
@@ -267,25 +235,20 @@ pub const RANK: &str = "{rank}";
 /// The same in eight digits.
 pub const PADDED_RANK: &str = "{rank:08}";
 
-/// Whether a name has a place for the rank's number.
-#[must_use]
 pub fn has_rank(name: &str) -> bool {
     name.contains(RANK) || name.contains(PADDED_RANK)
 }
 
 impl Naming {
-    /// What its names begin with.
     pub fn prefixes(&self) -> impl Iterator<Item = &str> {
         [&self.file_prefix, &self.directory_prefix].into_iter().chain(&self.leaf_prefix).map(String::as_str)
     }
 
-    /// The same, to be changed.
     pub fn prefixes_mut(&mut self) -> impl Iterator<Item = &mut String> {
         [&mut self.file_prefix, &mut self.directory_prefix].into_iter().chain(&mut self.leaf_prefix)
     }
 
     /// Whether some prefix has the placeholder for the rank's number, and none has a digit after it, so that the names of two ranks differ.
-    #[must_use]
     pub fn names_ranks(&self) -> bool {
         let plain = |prefix: &str| prefix.replace(PADDED_RANK, RANK);
         let whole = self.exact.then(|| plain(&self.file_prefix));
@@ -304,11 +267,9 @@ impl Default for Naming {
     }
 }
 
-/// What to do with a fileset's files that exist before the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Existing {
-    /// Remove them and build anew.
     Rebuild,
     /// Use them when names, sizes and counts fit, else build anew.
     Reuse,
@@ -336,14 +297,11 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Whether it is the usual one.
-    #[must_use]
     pub fn is_private(&self) -> bool {
         *self == Self::Private
     }
 
     /// Whether all ranks work on the same files.
-    #[must_use]
     pub const fn is_common(self) -> bool {
         matches!(self, Self::Shared | Self::Regions)
     }

@@ -11,7 +11,6 @@ pub const MAXIMUM_THREADS: u64 = 4000;
 /// A stretch of the load with its own threads and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Name for messages and results.
     pub name: String,
     /// Whether its operations are in the figures. Ageing and warm-up are not.
     pub measured: bool,
@@ -28,8 +27,6 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// A measured phase.
-    #[must_use]
     pub fn new(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
         Self { name: name.into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
     }
@@ -53,7 +50,6 @@ const fn is_one(number: &u64) -> bool {
 /// they are in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// After this time.
     pub time: Option<Duration>,
     /// After this many operations of all its threads together.
     pub operations: Option<u64>,
@@ -76,16 +72,11 @@ pub struct Stop {
 /// Threads that do the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadGroup {
-    /// Name for messages and results.
     pub name: String,
-    /// How many threads.
     pub threads: u32,
-    /// What each does.
     pub actions: Actions,
-    /// How its data gets to and from files, if that differs from the rest of the workload.
     #[serde(default, skip_serializing_if = "IoOverrides::is_empty")]
     pub io: IoOverrides,
-    /// Whether files are opened for every operation or stay open.
     pub open: OpenPolicy,
     /// Pause of a thread after each operation, or after as many operations as [`Self::think_every`] says.
     pub think_time: Duration,
@@ -97,7 +88,6 @@ pub struct ThreadGroup {
     /// Bytes per second wanted of the whole group, in place of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
-    /// How the operations of [`Self::rate_per_second`] follow each other.
     #[serde(default, skip_serializing_if = "Arrivals::is_even")]
     pub arrivals: Arrivals,
     /// Whether the clean pages of a file in the page cache are dropped when the file is opened.
@@ -107,10 +97,8 @@ pub struct ThreadGroup {
     /// each pass begins cold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidate_every: Option<u64>,
-    /// What the kernel is told of a file when it is opened.
     #[serde(default, skip_serializing_if = "Advice::is_none")]
     pub advice: Advice,
-    /// The part of each file that a thread reads and overwrites.
     #[serde(default, skip_serializing_if = "Region::is_whole")]
     pub region: Region,
     /// How long after the start of the phase its threads start. Its own stop counts from there.
@@ -119,20 +107,16 @@ pub struct ThreadGroup {
     /// The CPUs its threads run on, by the kernel's numbers; empty for any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
-    /// Which of these each thread runs on.
     #[serde(default, skip_serializing_if = "CpuPolicy::is_shared")]
     pub cpu_policy: CpuPolicy,
-    /// Periodic and final fsyncs of the group.
     pub fsync: FsyncPolicy,
     /// An end of its own, before the phase's.
     pub stop: Stop,
     /// Whether the report has a series of each of its actions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_series: bool,
-    /// How completed requests are reaped if a thread has several in flight.
     #[serde(default, skip_serializing_if = "Batches::is_usual")]
     pub batches: Batches,
-    /// The latency target by which its queue depth is found, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTarget>,
     /// Whether its threads go on where those of the group of its name ended in the phase before, which does the same: with their cursors, the
@@ -168,11 +152,9 @@ pub enum Tour {
 /// the same name in later phases keep to what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTarget {
-    /// No more than this.
     pub latency: Duration,
     /// Share of the requests that have to keep it, above 0 to 1.
     pub share: f64,
-    /// How long each depth is tried.
     pub window: Duration,
     /// Whether a thread that has found it continues, and keeps searching. Otherwise all such threads of the phase end together, when
     /// each has kept its depth for a window in which none changed.
@@ -205,7 +187,6 @@ impl Batches {
 
 impl ThreadGroup {
     /// Threads that do this as fast as they can, with defaults for everything else.
-    #[must_use]
     pub fn new(name: impl Into<String>, threads: u32, actions: Actions) -> Self {
         Self {
             name: name.into(),
@@ -235,8 +216,6 @@ impl ThreadGroup {
         }
     }
 
-    /// Whether it goes at a given rate rather than as fast as it can.
-    #[must_use]
     pub fn is_paced(&self) -> bool {
         self.rate_per_second.is_some() || self.bytes_per_second.is_some()
     }
@@ -246,29 +225,19 @@ impl ThreadGroup {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Region {
-    /// All of it.
     #[default]
     Whole,
     /// Thread t of n has the t-th of n equal parts, which begin at multiples of 4 KiB if they are large enough.
     Split,
     /// Thread t has what begins at `offset_bytes` + t × `step_bytes`.
     At {
-        /// Where the first thread's begins.
         offset_bytes: u64,
         /// How much; to the file's end unless given.
         length_bytes: Option<u64>,
-        /// How much later the next thread's part begins.
         step_bytes: u64,
     },
     /// Of a load of many ranks: the rank's part of the file, or, split, the thread's part of that.
-    OfRank {
-        /// The rank.
-        rank: u32,
-        /// How many there are.
-        ranks: u32,
-        /// Whether each thread has a part of the rank's.
-        split: bool,
-    },
+    OfRank { rank: u32, ranks: u32, split: bool },
 }
 
 impl Region {
@@ -277,7 +246,6 @@ impl Region {
     }
 
     /// Start and length of the part that thread `thread` of `threads` has in a file of this size.
-    #[must_use]
     pub fn of(&self, size: u64, thread: u64, threads: u64) -> (u64, u64) {
         match *self {
             Self::Whole => (0, size),
@@ -303,19 +271,15 @@ fn part(size: u64, number: u64, of: u64) -> (u64, u64) {
     (begin, if number + 1 == of { size - begin } else { share })
 }
 
-/// Where parts of a file begin.
 const SPLIT_BYTES: u64 = 4096;
 
 /// What the kernel is told of how a file is read (posix_fadvise): it reads further ahead, or not at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Advice {
-    /// Nothing.
     #[default]
     None,
-    /// From its begin to its end.
     Sequential,
-    /// Anywhere.
     Random,
 }
 
@@ -329,7 +293,6 @@ impl Advice {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// At equal distances.
     #[default]
     Even,
     /// Each at a time independent of the others (a Poisson process): the gaps are exponential, with the rate's
@@ -343,11 +306,9 @@ impl Arrivals {
     }
 }
 
-/// Which of a group's CPUs a thread runs on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuPolicy {
-    /// Any of them.
     #[default]
     Shared,
     /// One: thread t of a group the t-th, beginning again after the last.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How long files stay open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenPolicy {
@@ -41,14 +40,11 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// How data gets to and from files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoSettings {
-    /// The I/O engine.
     pub engine: IoEngineKind,
     /// O_DIRECT (filesets are still built through the page cache).
     pub direct: bool,
-    /// O_SYNC, O_DSYNC or neither.
     pub sync: OpenSync,
     /// Requests in flight per thread, for engines that can have more than one.
     pub queue_depth: u32,
@@ -87,35 +83,24 @@ impl Default for IoSettings {
 pub struct IoOverrides {
     /// See [`IoSettings::engine`]. The null engine is for a whole workload.
     pub engine: Option<IoEngineKind>,
-    /// See [`IoSettings::direct`].
     pub direct: Option<bool>,
-    /// See [`IoSettings::sync`].
     pub sync: Option<OpenSync>,
-    /// See [`IoSettings::queue_depth`].
     pub queue_depth: Option<u32>,
-    /// See [`IoSettings::polled`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polled: Option<bool>,
-    /// See [`IoSettings::uncached`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncached: Option<bool>,
-    /// See [`IoSettings::no_wait`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_wait: Option<bool>,
-    /// See [`IoSettings::atomic`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub atomic: Option<bool>,
 }
 
 impl IoOverrides {
-    /// Whether nothing differs.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The settings, with what differs.
-    #[must_use]
     pub fn over(&self, io: IoSettings) -> IoSettings {
         IoSettings {
             engine: self.engine.unwrap_or(io.engine),
@@ -130,7 +115,6 @@ impl IoOverrides {
     }
 }
 
-/// The I/O engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IoEngineKind {
@@ -138,17 +122,14 @@ pub enum IoEngineKind {
     Null,
     /// pread, pwrite and the other plain system calls.
     Psync,
-    /// io_uring.
     IoUring,
     /// The kernel's own AIO, io_submit and io_getevents: in flight with O_DIRECT only.
     Libaio,
-    /// Memory mappings.
     Mmap,
 }
 
 impl IoEngineKind {
     /// Whether it can have more than one request in flight.
-    #[must_use]
     pub fn queues(self) -> bool {
         match self {
             Self::IoUring | Self::Libaio | Self::Null => true,
@@ -157,19 +138,14 @@ impl IoEngineKind {
     }
 }
 
-/// Synchronous open flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenSync {
-    /// Neither.
     None,
-    /// O_SYNC.
     Sync,
-    /// O_DSYNC.
     Dsync,
 }
 
-/// What written data looks like.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataPattern {
     /// Share that a compressor can remove, 0 to 1.
@@ -198,7 +174,6 @@ impl Default for DataPattern {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorPolicy {
-    /// Ends the load.
     #[default]
     Stop,
     /// The thread goes on with its next operation.
@@ -209,7 +184,6 @@ pub enum ErrorPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FinalSync {
-    /// Not at all.
     None,
     /// syncfs on the load's filesystem.
     Syncfs,

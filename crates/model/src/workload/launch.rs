@@ -8,7 +8,6 @@ pub const MAXIMUM_RANKS: u32 = 100_000;
 /// What stands for the number of ranks in a launcher's command line.
 pub const RANKS: &str = "{ranks}";
 
-/// By which launcher, and as how many ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
     /// The launcher and its options. `{ranks}` is the number of ranks; where no word has it, `-n` and the number come last, which all
@@ -22,20 +21,16 @@ impl Launch {
     /// The launcher where a study says only how many ranks there are.
     pub const USUAL: &'static str = "mpirun";
 
-    /// The launcher's program.
-    #[must_use]
     pub fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)
     }
 
     /// Whether it is Slurm's, which starts processes outside the trial's own mount namespace.
-    #[must_use]
     pub fn is_of_slurm(&self) -> bool {
         self.program().rsplit('/').next() == Some("srun")
     }
 
     /// The launcher's command line, to be followed by that of the program it starts.
-    #[must_use]
     pub fn words(&self) -> Vec<String> {
         let ranks = self.ranks.to_string();
         let mut words: Vec<String> = self.command.iter().map(|word| word.replace(RANKS, &ranks)).collect();

@@ -48,7 +48,6 @@ use std::time::Duration;
 /// A load on a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// A short name, such as the profile's.
     pub name: String,
     /// The files it works on. Actions refer to them by index. Each is built and made durable just before the first
     /// phase that works on it, and at the latest before the first measured phase: what an earlier ageing phase left
@@ -59,9 +58,7 @@ pub struct Workload {
     pub phases: Vec<Phase>,
     /// How data gets to and from the files, unless a group of threads says otherwise.
     pub io: IoSettings,
-    /// What the data looks like.
     pub data: DataPattern,
-    /// What an errno does.
     pub on_error: ErrorPolicy,
     /// How what each measured phase changed is made durable. The time of that is the phase's.
     pub final_sync: FinalSync,
@@ -70,24 +67,19 @@ pub struct Workload {
     /// The launcher and the number of ranks; `None` for a load of this process alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
-    /// Length of one point of the throughput and latency series.
     pub series_interval: Duration,
 }
 
 impl Workload {
-    /// How a group's data gets to and from files.
-    #[must_use]
     pub fn io_of(&self, group: &ThreadGroup) -> IoSettings {
         group.io.over(self.io)
     }
 
-    /// The phases whose operations are in the figures.
     pub fn measured_phases(&self) -> impl Iterator<Item = &Phase> {
         self.phases.iter().filter(|phase| phase.measured)
     }
 
     /// Whether it reads files, or looks at names, in measured phases.
-    #[must_use]
     pub fn looks_at_files(&self) -> bool {
         use Operation::{Getxattr, MmapRead, Open, OpenClose, Read, Readdir, Stat, StatDirectory, Walk};
         let looks = |operation: &Operation| {
@@ -101,13 +93,11 @@ impl Workload {
     }
 
     /// Time that the measured phases are limited to, if every one of them is.
-    #[must_use]
     pub fn time_limit(&self) -> Option<Duration> {
         self.measured_phases().map(|phase| phase.stop.time).sum()
     }
 
     /// Threads of the largest measured phase.
-    #[must_use]
     pub fn threads(&self) -> u32 {
         self.measured_phases().map(|phase| phase.groups.iter().map(|group| group.threads).sum()).max().unwrap_or(0)
     }

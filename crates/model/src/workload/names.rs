@@ -3,16 +3,13 @@
 use super::Fileset;
 use std::collections::BTreeMap;
 
-/// What a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The one file of a fileset.
     ExactFile,
-    /// Files with a number behind the name.
     File,
     /// Directories beside one file, which are never made.
     UnmadeDirectory,
-    /// Directories with a number behind the name.
     Directory,
 }
 
@@ -44,7 +41,6 @@ impl<'f> Names<'f> {
         self.longer(key).into_iter().chain(self.shorter(key)).min()
     }
 
-    /// A fileset that [shares names](Fileset::shares_names_with) with this one.
     fn clash(&self, fileset: &'f Fileset) -> Option<usize> {
         let naming = &fileset.naming;
         let key = |kind, prefix| key(fileset, kind, prefix);

@@ -12,7 +12,6 @@ pub struct Whose {
     pub by: u32,
 }
 
-/// Where the ranks are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbours {
     /// All ranks, those of a node one after the other.
@@ -25,7 +24,6 @@ pub struct Neighbours {
 
 impl Neighbours {
     /// From each rank's node.
-    #[must_use]
     pub fn on<N: Ord>(nodes: &[N]) -> Self {
         // Nodes are in the order of their first ranks.
         let mut ranks: Vec<u32> = (0..).zip(nodes).map(|(rank, _)| rank).collect();
@@ -46,7 +44,6 @@ impl Neighbours {
     ///
     /// Each rank's files are worked on by one rank. That is on another node wherever all nodes have equally many ranks; of nodes that
     /// have not, most ranks reach another one.
-    #[must_use]
     pub fn of(&self, phase: &Phase, rank: u32) -> Whose {
         let ranks = self.order.len().max(1) as u64;
         let each = u64::from(self.most.unwrap_or(1));
@@ -64,7 +61,6 @@ impl Neighbours {
 
 impl Phase {
     /// Whether ranks work on each other's files in it.
-    #[must_use]
     pub const fn is_shifted(&self) -> bool {
         self.rank_shift > 0 || self.node_shift > 0
     }
@@ -72,7 +68,6 @@ impl Phase {
 
 impl Workload {
     /// Whose files each phase of a rank works on.
-    #[must_use]
     pub fn whose(&self, neighbours: &Neighbours, rank: u32) -> Vec<Whose> {
         self.phases.iter().map(|phase| neighbours.of(phase, rank)).collect()
     }

@@ -14,59 +14,42 @@ pub enum Operation {
     Create {
         /// Size of each write; 0 makes an empty file.
         block_bytes: u64,
-        /// Whether to fsync before the close.
         fsync: bool,
     },
-    /// Read or overwrite data of an existing file.
     Read(Transfer),
-    /// Overwrite data in place.
     Write(Transfer),
     /// Write at the end (O_APPEND).
     Append(Transfer),
-    /// Read through a memory mapping.
     MmapRead(Transfer),
-    /// Write through a memory mapping.
     MmapWrite {
-        /// What is written.
         transfer: Transfer,
-        /// Whether to msync(MS_SYNC) it.
         msync: bool,
     },
     /// Write, from the handle's cursor on, as much as its file should have: the size that was drawn when it was created, or that it had when
     /// it was opened.
     Fill {
-        /// Size of each write.
         block_bytes: u64,
         /// As much as the file in this handle should have.
         like: Option<u32>,
     },
-    /// Open and close.
     OpenClose,
     /// Open, and stay open in the handle.
     Open,
-    /// Close what is open in the handle.
     Close,
-    /// fsync.
     Fsync,
-    /// fdatasync.
     Fdatasync,
     /// fsync of the directory that a file is in, which makes its name durable.
     FsyncDirectory,
-    /// syncfs.
     Syncfs,
-    /// Set the size.
     Truncate {
-        /// The new size.
         size_bytes: u64,
     },
-    /// Allocate without writing.
     Fallocate {
         /// How much, from the start.
         size_bytes: u64,
         /// FALLOC_FL_PUNCH_HOLE instead of allocating.
         punch: bool,
     },
-    /// Remove a file.
     Unlink,
     /// Rename a file within its directory.
     Rename,
@@ -78,16 +61,13 @@ pub enum Operation {
     },
     /// Replace a file as editors do: write a new one beside it, and rename it over the old one.
     Replace {
-        /// How much per system call.
         block_bytes: u64,
-        /// fsync of the new one before the rename.
         fsync: bool,
     },
     /// Make a hard link and keep it.
     Link,
     /// Make a symbolic link and keep it.
     Symlink,
-    /// Make a directory.
     Mkdir,
     /// Remove a directory that `Mkdir` made.
     Rmdir,
@@ -98,22 +78,15 @@ pub enum Operation {
     /// FFSB's metaop: two mkdir, then one rmdir and one rename, all of random directories under
     /// [`Fileset::metadata_directory`](super::Fileset::metadata_directory). It counts once.
     Metadata,
-    /// List one directory of the fileset.
     Readdir,
     /// Walk the whole fileset and stat each entry; if several ranks have filesets in one directory, each walks its own.
     Walk,
-    /// stat.
     Stat,
-    /// chmod.
     Chmod,
-    /// Set access and modification time.
     Utimens,
-    /// Set an extended attribute of this many bytes.
     Setxattr {
-        /// Value size.
         value_bytes: u32,
     },
-    /// Get it.
     Getxattr,
     /// copy_file_range into a new file.
     CopyFileRange,
@@ -121,34 +94,24 @@ pub enum Operation {
     Reflink,
 }
 
-/// What an operation works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A file of the fileset, picked by the action's choice.
     File,
-    /// A file that comes into being by it.
     NewFile,
     /// A directory of the fileset, or all of it.
     Fileset,
 }
 
-/// What becomes of the files' names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Names {
-    /// They stay as they are.
     Kept,
-    /// A file of the set is added.
     Added,
-    /// A file of the set is removed.
     Removed,
-    /// A file gets another name.
     Changed,
 }
 
-/// What becomes of the files' data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Data {
-    /// Nothing.
     Kept,
     /// It is written by the load: the bytes are the load's own.
     Written,
@@ -160,22 +123,17 @@ pub enum Data {
     Resized,
 }
 
-/// What an operation needs and does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nature<'a> {
     /// Its key in workload files.
     pub word: &'static str,
-    /// What it works on.
     pub target: Target,
-    /// The data it moves within a file, if that is what it does.
     pub transfer: Option<&'a Transfer>,
     /// Largest buffer it needs, in bytes; 0 if it moves no data of the load.
     pub largest_block: u64,
-    /// What becomes of names.
     pub names: Names,
     /// The fileset that files come into, where it is not the action's own.
     pub to: Option<u32>,
-    /// What becomes of data.
     pub data: Data,
     /// Whether it changes what is known about a file, or adds or removes something other than files.
     pub attributes: bool,
@@ -183,44 +141,34 @@ pub struct Nature<'a> {
     pub alone: bool,
 }
 
-/// The largest value of an extended attribute.
 pub const MAX_ATTRIBUTE_BYTES: u64 = 64 << 10;
 
 impl Nature<'_> {
-    /// Whether files come, go, or get another name by it.
-    #[must_use]
     pub fn changes_names(&self) -> bool {
         self.names != Names::Kept
     }
 
     /// Whether anything in the directory is not as before.
-    #[must_use]
     pub fn changes(&self) -> bool {
         self.attributes || self.changes_names() || self.data != Data::Kept
     }
 
     /// Whether it leaves data behind for an fsync.
-    #[must_use]
     pub fn writes(&self) -> bool {
         matches!(self.data, Data::Written | Data::Appended | Data::Copied)
     }
 
-    /// Whether a file may have another size afterwards.
-    #[must_use]
     pub fn changes_sizes(&self) -> bool {
         matches!(self.data, Data::Appended | Data::Resized)
     }
 }
 
 impl Operation {
-    /// Whether it works only with a handle: an operation of programs.
-    #[must_use]
     pub fn needs_handle(&self) -> bool {
         matches!(self, Self::Open | Self::Close | Self::Fill { .. })
     }
 
     /// Whether it can use the file that is open in a handle, or leave one open there. A file created in a handle is empty.
-    #[must_use]
     pub fn works_by_handle(&self) -> bool {
         match self {
             Self::Create { block_bytes, fsync } => *block_bytes == 0 && !fsync,
@@ -262,8 +210,6 @@ impl Operation {
         }
     }
 
-    /// What it needs and does.
-    #[must_use]
     pub fn nature(&self) -> Nature<'_> {
         let on_file = |word| Nature {
             word,
@@ -338,12 +284,10 @@ impl Operation {
     }
 
     /// Whether it works on the leaf directories of a fileset that has some.
-    #[must_use]
     pub fn is_of_leaves(&self) -> bool {
         matches!(self, Self::Mkdir | Self::Rmdir | Self::StatDirectory | Self::RenameDirectory)
     }
 
-    /// The data it moves within a file, to be changed.
     pub fn transfer_mut(&mut self) -> Option<&mut Transfer> {
         match self {
             Self::Read(transfer)

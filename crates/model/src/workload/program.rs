@@ -8,49 +8,35 @@ use super::action::Action;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The most handles of a thread.
 pub const MAXIMUM_HANDLES: u32 = 128;
-/// The most steps of a program, those within others included.
 pub const MAXIMUM_STEPS: usize = 10_000;
 
-/// A step of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "a program has a few, and nobody copies them while it runs")]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// An action, so many times in a row.
     Perform {
-        /// What is done.
         action: Action,
-        /// How often.
         times: u64,
     },
-    /// Steps, gone through so many times.
     Repeat {
-        /// How often.
         times: u64,
-        /// Which.
         steps: Vec<Self>,
     },
     /// The thread ends if this much has been done since the start of the phase.
     Finish {
-        /// How much.
         count: u64,
-        /// Of what.
         unit: FinishUnit,
         /// Counts what the thread itself has done in the actions of this name or, without a name, what all threads of the group have done in all actions.
         of: Option<String>,
     },
     /// The thread waits until there have been as many events as it has used. All such steps of a phase share the events.
     Pace {
-        /// Events per second.
         per_second: f64,
-        /// What uses an event.
         unit: PaceUnit,
         /// Only what the actions of this name did.
         of: Option<String>,
     },
-    /// The thread sleeps.
     Pause(Duration),
     /// The thread writes to memory this many times.
     Spin(u64),
@@ -58,7 +44,6 @@ pub enum Step {
     Wait {
         /// The name that posts use. Every thread that goes through this step has its own posts.
         name: String,
-        /// How many.
         posts: u64,
         /// How many posts may be pending before bounded posts wait.
         ahead: Option<u64>,
@@ -67,16 +52,13 @@ pub enum Step {
     },
     /// Posts to every thread that has a [`Self::Wait`] of this name.
     Post {
-        /// The name.
         to: String,
-        /// How many posts.
         posts: u64,
         /// Whether to wait while too many posts are pending.
         bounded: bool,
     },
 }
 
-/// What ends a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FinishUnit {
@@ -86,7 +68,6 @@ pub enum FinishUnit {
     Bytes,
 }
 
-/// What uses up an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PaceUnit {
@@ -101,7 +82,6 @@ pub enum PaceUnit {
 }
 
 impl Step {
-    /// The actions of some steps, in their order.
     pub fn actions(steps: &[Self]) -> Vec<&Action> {
         let mut found = Vec::new();
         for step in steps {
@@ -114,7 +94,6 @@ impl Step {
         found
     }
 
-    /// The same, to be changed.
     pub fn actions_mut(steps: &mut [Self]) -> Vec<&mut Action> {
         let mut found = Vec::new();
         for step in steps {

@@ -4,7 +4,6 @@ use super::{Actions, Extent, OpenPolicy, Operation, Pattern, Phase, ThreadGroup,
 
 impl Operation {
     /// Whether it is a single transfer, which can be in flight with others.
-    #[must_use]
     pub fn is_one_transfer(&self) -> bool {
         let (Self::Read(transfer) | Self::Write(transfer)) = self else { return false };
         let one = matches!(transfer.extent, Extent::Bytes(bytes) if bytes <= transfer.block_bytes);
@@ -14,7 +13,6 @@ impl Operation {
 
 impl Workload {
     /// Why the threads of a group have one request in flight at a time, whatever queue depth is asked for.
-    #[must_use]
     pub fn one_at_a_time(&self, group: &ThreadGroup) -> Option<&'static str> {
         match group.open {
             _ if matches!(group.actions, Actions::Program(_)) => Some("its threads go through a program, step by step"),
@@ -34,7 +32,6 @@ impl Workload {
     }
 
     /// Why a group of a phase cannot search for the queue depth that meets its latency target, if it has one.
-    #[must_use]
     pub fn unfit_target(&self, phase: &Phase, group: &ThreadGroup) -> Option<&'static str> {
         let target = group.latency_target?;
         let depth_of_one =
@@ -51,7 +48,6 @@ impl Workload {
 
     /// The first group whose queue depth, its own or the workload's, changes nothing: the places of its phase and of itself in
     /// that, and why.
-    #[must_use]
     pub fn unused_depth(&self) -> Option<((usize, usize), &'static str)> {
         self.groups()
             .filter(|(_, group)| self.io_of(group).queue_depth > 1)
@@ -152,7 +148,6 @@ mod tests {
         assert_eq!(different.len(), 5, "{different:?}");
     }
 
-    /// Those who can use it keep it.
     #[test]
     fn a_depth_for_some_groups_is_theirs() {
         let load = workload();

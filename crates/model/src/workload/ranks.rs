@@ -6,8 +6,6 @@ use super::{
 };
 
 impl Fileset {
-    /// The fileset that this rank makes and works on.
-    #[must_use]
     pub fn of_rank(&self, rank: u32) -> Self {
         let mut own = self.clone();
         match self.ranks {
@@ -34,7 +32,6 @@ impl Fileset {
     }
 
     /// Whether all ranks have their own files in shared directories, which rank 0 makes.
-    #[must_use]
     pub fn has_common_directories(&self) -> bool {
         let none = matches!(self.directories, Directories::Flat { count: 0, .. });
         self.ranks == Sharing::Names && self.naming.names_ranks() && !has_rank(&self.naming.directory_prefix) && !none
@@ -43,7 +40,6 @@ impl Fileset {
 
 impl Workload {
     /// What one of several ranks does. `whose` has an entry for each phase; without one, the phase works on the rank's own files.
-    #[must_use]
     pub fn of_rank(&self, rank: u32, ranks: u32, whose: &[Whose]) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.of_rank(rank)).collect();
@@ -64,14 +60,11 @@ impl Workload {
         own
     }
 
-    /// Whether names of files have places for the number of a rank.
-    #[must_use]
     pub fn names_ranks(&self) -> bool {
         self.filesets.iter().any(|fileset| fileset.naming.prefixes().any(has_rank))
     }
 
     /// What a load of a single process does: the same as rank 0, if names have the rank's number in them.
-    #[must_use]
     pub fn alone(&self) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.clone().numbered(0)).collect();
@@ -79,7 +72,6 @@ impl Workload {
     }
 
     /// Why this workload cannot be a load of many ranks; completes "the workload …".
-    #[must_use]
     pub fn unfit_for_ranks(&self) -> Option<String> {
         if !self.filesets.iter().all(Fileset::stays_below) {
             return Some("has files out of the load's directory, where the ranks would have the same ones".into());
@@ -118,7 +110,6 @@ impl Workload {
         None
     }
 
-    /// The filesets that an action works on.
     fn filesets_of<'w>(&'w self, action: &'w Action) -> impl Iterator<Item = &'w Fileset> {
         self.filesets.iter().enumerate().filter(|(index, _)| action.works_on(*index)).map(|(_, fileset)| fileset)
     }
@@ -132,7 +123,6 @@ impl Workload {
     }
 }
 
-/// A group's region within the part that a rank has.
 fn of_rank(region: Region, rank: u32, ranks: u32, threads: u32) -> Region {
     match region {
         Region::Whole => Region::OfRank { rank, ranks, split: false },
@@ -178,7 +168,6 @@ mod tests {
         }
     }
 
-    /// The parts of all threads of all ranks are disjoint and are the file.
     #[test]
     fn the_parts_of_ranks_are_disjoint_and_all_of_the_file() {
         for (ranks, threads) in [(1, 1), (3, 1), (3, 2), (8, 5)] {

@@ -7,32 +7,21 @@ use std::fmt::Write as _;
 /// A setting that differs from the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
-    /// `direct = true`.
     Direct,
-    /// `sync = "sync"`.
     Sync,
-    /// `sync = "dsync"`.
     Dsync,
-    /// `polled = true`.
     Polled,
-    /// `uncached = true`.
     Uncached,
-    /// `no-wait = true`.
     NoWait,
-    /// `atomic = true`.
     Atomic,
 }
 
-/// How an operation moves data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataPath {
-    /// By reads of the I/O engine.
     Read,
-    /// By its writes.
     Write,
     /// By a mapping that is made for the operation.
     MappedRead,
-    /// By such a mapping.
     MappedWrite,
     /// By the kernel, from file to file.
     Copied,
@@ -40,7 +29,6 @@ pub enum DataPath {
     None,
 }
 
-/// What becomes of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is done, in this way.
@@ -59,12 +47,10 @@ const NO_FLAG: &str = "copies between files take no such flag";
 const LEAVE: &str = "leave it out, or put the operation into a group of its own";
 
 impl Setting {
-    /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Direct, Self::Sync, Self::Dsync, Self::Polled, Self::Uncached, Self::NoWait, Self::Atomic];
 
     /// As it is written in a workload file.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Direct => "direct = true",
@@ -77,8 +63,6 @@ impl Setting {
         }
     }
 
-    /// Whether these settings have it.
-    #[must_use]
     pub fn is_in(self, io: IoSettings) -> bool {
         match self {
             Self::Direct => io.direct,
@@ -91,8 +75,6 @@ impl Setting {
         }
     }
 
-    /// What becomes of it with an engine, for operations that move data in a way.
-    #[must_use]
     pub fn fate(self, engine: IoEngineKind, path: DataPath) -> Fate {
         let mapped = matches!(path, MappedRead | MappedWrite) || engine == Mmap && path != Copied;
         match (self, engine, path) {
@@ -151,8 +133,6 @@ fn has_fsyncs(group: &ThreadGroup) -> bool {
     group.fsync.every_operations > 0 && !group.fsync.all_files
 }
 
-/// How an operation moves data.
-#[must_use]
 pub fn path_of(operation: &Operation) -> DataPath {
     match operation {
         Operation::Read(_) => Read,
@@ -171,7 +151,6 @@ pub fn path_of(operation: &Operation) -> DataPath {
 
 impl Workload {
     /// The first I/O setting of a group that cannot be done: which one, why, and what to do instead.
-    #[must_use]
     pub fn refused_setting(&self, group: &ThreadGroup) -> Option<(Setting, &'static str, &'static str)> {
         let io = self.io_of(group);
         let actions = group.actions.all();
@@ -187,7 +166,6 @@ impl Workload {
 }
 
 /// The table in Markdown: a row for each setting and kind of operation, a column for each engine.
-#[must_use]
 pub fn markdown() -> String {
     let mut text =
         String::from("| setting | operation | psync | io-uring | libaio | mmap |\n|---|---|---|---|---|---|\n");

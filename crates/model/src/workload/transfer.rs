@@ -5,31 +5,24 @@ use serde::{Deserialize, Serialize};
 /// A movement of data within a file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// How much per operation.
     pub extent: Extent,
     /// How much per system call; the last may be shorter.
     pub block_bytes: u64,
-    /// Where.
     pub pattern: Pattern,
-    /// Whether to fsync the file after the transfer, within the operation.
     pub fsync: bool,
 }
 
-/// How much one operation moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
-    /// The whole file.
     Whole,
     /// This many bytes (or less, where the file ends).
     Bytes(u64),
 }
 
-/// Where in a file an operation moves data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// From the start on.
     FromStart,
     /// Sequentially from an offset drawn uniformly.
     FromRandom {
@@ -38,30 +31,25 @@ pub enum Pattern {
     },
     /// From where the last operation ended, wrapping round; one cursor for all threads of the group, or one each.
     Cursor {
-        /// Whether the threads share it.
         shared: bool,
     },
     /// Every block at an offset of its own.
     Random {
-        /// How offsets are drawn.
         distribution: Distribution,
         /// Offsets are multiples of this; 1 for any.
         align_bytes: u64,
     },
     /// From the start, a block, then skip, and again.
     Skip {
-        /// Bytes passed over between blocks.
         skip_bytes: u64,
     },
     /// Each operation begins so many bytes behind the end of the thread's last one, or so many before it if that is negative. What would
     /// begin or end outside the file begins at its start, or so many bytes before its end.
     Stride {
-        /// How many.
         gap_bytes: i64,
     },
     /// A position drawn uniformly, then this many operations of the thread, each after the one before.
     Bursts {
-        /// How many.
         operations: u32,
         /// Places are multiples of this; 1 for any.
         align_bytes: u64,
@@ -69,7 +57,6 @@ pub enum Pattern {
     /// What was written in so many phases before this one, piece by piece as it was written and from the files' begin on; a thread is done
     /// when it has read all. Only of data that is stamped, whose writes the load remembers.
     Written {
-        /// How many.
         phases: u32,
     },
     /// By a handle: block after block through runs of equal length, beyond the file's end where it is written, and again from the first
@@ -80,11 +67,8 @@ pub enum Pattern {
 /// Runs of a file that are gone through as if they were one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runs {
-    /// Where the first begins.
     pub begin_bytes: u64,
-    /// Length of each.
     pub run_bytes: u64,
-    /// From the end of one to the begin of the next.
     pub gap_bytes: u64,
     /// Length of all together, without gaps.
     pub total_bytes: u64,
@@ -96,8 +80,6 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Those of one of several ranks.
-    #[must_use]
     pub fn of_rank(self, rank: u32, ranks: u32) -> Self {
         if !self.interleaved {
             return self;
@@ -112,7 +94,6 @@ impl Runs {
     }
 
     /// The file offset of the byte with this number, and how many bytes follow it in its run.
-    #[must_use]
     pub fn place(&self, byte: u64) -> (u64, u64) {
         let run = self.run_bytes.max(1);
         let (number, within) = (byte / run, byte % run);
@@ -125,7 +106,6 @@ impl Runs {
 mod tests {
     use super::*;
 
-    /// The runs of all ranks are the file, and no two have a byte in common.
     #[test]
     fn interleaved_runs_are_disjoint_and_all_of_the_file() {
         for (ranks, segments, run) in [(1, 1, 5), (3, 4, 7), (8, 2, 1)] {
@@ -141,20 +121,16 @@ mod tests {
     }
 }
 
-/// How random offsets are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// All alike.
     Uniform,
     /// Zipf with exponent theta (> 0); ranks are scattered over the space by a fixed permutation.
     Zipf {
-        /// The exponent.
         theta: f64,
     },
     /// Normal around the middle with this standard deviation, as a share of the space, cut off at its ends.
     Gauss {
-        /// Standard deviation / space.
         deviation: f64,
         /// Whether places are scattered over the space by a fixed permutation, so that frequent ones are not neighbours.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -172,10 +148,8 @@ pub enum Distribution {
     Zoned(Zones),
 }
 
-/// The most zones of a space.
 pub const MAXIMUM_ZONES: usize = 16;
 
-/// A part of a space.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Zone {
     /// It gets weight / sum of weights of the operations.
@@ -184,7 +158,6 @@ pub struct Zone {
     pub length: u32,
 }
 
-/// The zones of a space, one behind the other.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Zone>", into = "Vec<Zone>")]
 pub struct Zones {
@@ -194,7 +167,6 @@ pub struct Zones {
 
 impl Zones {
     /// `None` unless there are 1 to [`MAXIMUM_ZONES`] zones, each with a length, and at least one with a weight.
-    #[must_use]
     pub fn new(of: &[Zone]) -> Option<Self> {
         let fits = (1..=MAXIMUM_ZONES).contains(&of.len())
             && of.iter().all(|zone| zone.length > 0)
@@ -204,14 +176,11 @@ impl Zones {
         Some(Self { zones, count: of.len() })
     }
 
-    /// Each, in its order.
-    #[must_use]
     pub fn all(&self) -> &[Zone] {
         &self.zones[..self.count]
     }
 
     /// Sum of the weights; above 0.
-    #[must_use]
     pub fn weights(&self) -> u64 {
         self.all().iter().map(|zone| u64::from(zone.weight)).sum()
     }

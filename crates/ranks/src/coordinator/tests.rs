@@ -91,7 +91,6 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
     assert!(report.ranked.per_rank[1].clock.is_some_and(|clock| clock.drift_ppm.is_some()));
 }
 
-/// Two ranks that were welcomed, after so long.
 fn welcomed() -> (Coordinator, u64) {
     let mut now_ns = 1000 * MS;
     let mut coordinator = Coordinator::new(settings(), 2, now_ns);

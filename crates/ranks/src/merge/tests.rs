@@ -162,7 +162,6 @@ fn a_rank_that_dies_before_it_reports_stretches_nothing() {
     assert_eq!([began(0), began(1)], [[100, 0], [0, 2990]], "since the first of all did");
 }
 
-/// Where nobody reports, times are not those since the machine's start.
 #[test]
 fn a_rank_that_sends_no_report_began_when_it_did() {
     let all = vec![passed(&[(900, 4000)]), passed(&[(907, 4000)])];
@@ -219,7 +218,6 @@ fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
     assert_eq!((beside(false), beside(true)), (vec![5, 0], vec![0, 5]));
 }
 
-/// Each rank lists the kinds of fsyncs that it performed, and no others.
 #[test]
 fn fsyncs_are_added_to_those_of_their_group_and_kind() {
     let fsyncs = |group: &str, periodic: u64, at_end: u64| GroupFsyncs {
@@ -251,7 +249,6 @@ fn a_skew_of_one_percent_is_not_marked_and_more_is() {
     assert!(!skewed(10) && skewed(11));
 }
 
-/// Reports like those of a real load, one after the other, as rank 0 gets them.
 #[test]
 fn ten_thousand_ranks_are_merged_in_little_memory() {
     const RANKS: u32 = 10_000;

@@ -50,7 +50,6 @@ struct Row {
 }
 
 /// A comparison as an HTML page; `back` is the address of the page it was reached from, for a link.
-#[must_use]
 pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
     let run = |name: &str, analysis: &crate::Analysis<'_>| {
         let run = &analysis.dataset.run;

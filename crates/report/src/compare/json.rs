@@ -8,36 +8,25 @@ use serde::Serialize;
 /// The shape's version. Fields are added without changing it; it changes when a field goes or means something else.
 pub const VERSION: u32 = 1;
 
-/// The whole comparison.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     /// Always "fstone-comparison".
     pub format: &'static str,
-    /// [`VERSION`].
     pub version: u32,
-    /// The run that differences are told against.
     pub baseline: RunPart<'a>,
-    /// The other one.
     pub other: RunPart<'a>,
     /// A real difference is a regression or an improvement beyond this share.
     pub threshold: f64,
     /// Whether anything became worse beyond the threshold, or does not complete any more.
     pub regression: bool,
-    /// The answer in words.
     pub sentences: Vec<String>,
-    /// Every figure that was compared.
     pub figures: Vec<FigurePart<'a>>,
-    /// Rows whose trials ended otherwise.
     pub outcomes: Vec<OutcomePart<'a>>,
     /// Other differences: (what, before, after).
     pub changes: Vec<(&'a str, &'a str, &'a str)>,
-    /// Rows that only the baseline has.
     pub only_in_baseline: Vec<&'a str>,
-    /// Rows that only the other run has.
     pub only_in_other: Vec<&'a str>,
-    /// Headers of columns that only the baseline has.
     pub columns_only_in_baseline: Vec<&'a str>,
-    /// Headers of columns that only the other run has.
     pub columns_only_in_other: Vec<&'a str>,
     /// The share that every figure with a better direction was required to be able to show.
     pub required_power: Option<f64>,
@@ -46,43 +35,27 @@ pub struct Document<'a> {
     pub undecided: bool,
 }
 
-/// A run.
 #[derive(Debug, Serialize)]
 pub struct RunPart<'a> {
-    /// What it is called in text.
     pub name: &'a str,
-    /// Its number in its store.
     pub id: u64,
-    /// The study.
     pub study: &'a str,
-    /// Start, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// Host name.
     pub host: &'a str,
-    /// The kernel.
     pub kernel: &'a str,
-    /// What its user says about it.
     pub note: Option<&'a str>,
 }
 
-/// A figure of both runs.
 #[derive(Debug, Serialize)]
 pub struct FigurePart<'a> {
-    /// The row's label.
     pub row: &'a str,
-    /// The column's header.
     pub column: &'a str,
-    /// The step.
     pub step: &'a str,
-    /// The metric.
     pub metric: &'a str,
-    /// The unit of its values.
     pub unit: Unit,
-    /// The better direction.
     pub better: Better,
     /// The baseline's values, in the order they ran.
     pub baseline: SamplePart,
-    /// The other run's.
     pub other: SamplePart,
     /// The p-value of the Mann–Whitney test, for this pair alone.
     pub p: Option<f64>,
@@ -102,34 +75,25 @@ pub struct FigurePart<'a> {
     pub verdict: &'static str,
 }
 
-/// What one run showed.
 #[derive(Debug, Serialize)]
 pub struct SamplePart {
-    /// Every trial's value.
     pub values: Vec<f64>,
-    /// Their mean.
     pub mean: Option<f64>,
-    /// Their median.
     pub median: Option<f64>,
     /// The published interval of the mean.
     pub interval: Option<Interval>,
 }
 
-/// A row whose trials ended otherwise.
 #[derive(Debug, Serialize)]
 pub struct OutcomePart<'a> {
-    /// The row's label.
     pub row: &'a str,
-    /// How the baseline's trials ended.
     pub baseline: &'a str,
-    /// How the other run's did.
     pub other: &'a str,
     /// "worse", "better" or "unknown".
     pub turn: &'static str,
 }
 
 /// A comparison as JSON, indented. Ends with a line feed.
-#[must_use]
 pub fn json(comparison: &RunComparison<'_>) -> String {
     let document = document(comparison);
     let mut text = serde_json::to_string_pretty(&document).expect("plain data with text keys is always JSON");

@@ -20,7 +20,6 @@ fn properties(comparison: &RunComparison<'_>) -> String {
 }
 
 /// A comparison as JUnit XML. Ends with a line feed.
-#[must_use]
 pub fn junit(comparison: &RunComparison<'_>) -> String {
     let study = &comparison.other.dataset.run.plan.study;
     let stamp = when::iso(comparison.other.dataset.run.started_unix_ns);
@@ -97,7 +96,6 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     output
 }
 
-/// Something that was to be compared and was not.
 struct NotCompared {
     name: String,
     message: String,

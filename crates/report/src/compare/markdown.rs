@@ -11,7 +11,6 @@ use fstone_model::Better;
 use fstone_stats::ALPHA_TEXT;
 
 /// A comparison as Markdown. Ends with a line feed.
-#[must_use]
 pub fn markdown(comparison: &RunComparison<'_>) -> String {
     let title = escape(&comparison.baseline.dataset.run.plan.title);
     let word = match (comparison.has_regression(), comparison.is_undecided()) {

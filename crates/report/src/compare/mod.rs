@@ -14,7 +14,6 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::terminal;
 
-/// What a comparison is called.
 fn title(comparison: &RunComparison<'_>) -> String {
     format!("{} against {}", at_the_start(&comparison.other_name), comparison.baseline_name)
 }

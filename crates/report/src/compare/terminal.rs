@@ -8,7 +8,6 @@ use crate::{
 };
 
 /// A comparison as terminal text. Ends with a line feed.
-#[must_use]
 pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> String {
     let columns = columns.max(40);
     let mut output = String::new();

@@ -33,7 +33,6 @@ struct Row {
 }
 
 /// A history as an HTML page; `back` is the address of the page it was reached from, for a link.
-#[must_use]
 pub fn html(history: &History, back: Option<&str>) -> String {
     let plot = timeline(history, WIDE, "fs-wide").zip(timeline(history, NARROW, "fs-narrow"));
     Page {

@@ -37,7 +37,6 @@ struct RunPart<'a> {
 }
 
 /// A history as JSON, indented. Ends with a line feed.
-#[must_use]
 pub fn json(history: &History) -> String {
     let document = Document {
         format: "fstone-history",

@@ -7,13 +7,11 @@ use crate::{
     when,
 };
 
-/// Columns of the plot beside the figures.
 const PLOT: usize = 18;
 /// A kernel's name is cut to this.
 const KERNEL: usize = 22;
 
 /// A history as terminal text. Ends with a line feed.
-#[must_use]
 pub fn terminal(history: &History, columns: usize, color: bool) -> String {
     let columns = columns.max(40);
     let mut output = String::new();

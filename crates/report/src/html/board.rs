@@ -8,53 +8,37 @@ use crate::{
 use askama::Template;
 use serde::{Deserialize, Serialize};
 
-/// A run as the board shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardRun {
-    /// Its number.
     pub id: u64,
-    /// The study's short name.
     pub study: String,
-    /// The study's title.
     pub title: String,
-    /// Whether `[quick]` was applied.
     pub quick: bool,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// When it ended; `None` while it runs, or when it was killed.
     pub finished_unix_ns: Option<u64>,
-    /// Host name.
     pub host: String,
-    /// Kernel.
     pub kernel: String,
-    /// What its user says about it.
     pub note: Option<String>,
     /// How many trials ended how: ("completed", 14).
     pub outcomes: Vec<(String, u64)>,
-    /// Whether it has ended, in a word or two.
     pub state: &'static str,
-    /// Its progress, while a process of this machine is working on it.
     pub live: Option<Live>,
 }
 
-/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Live {
-    /// The run.
     pub run: u64,
-    /// Trials that are done.
     pub trials: u64,
     /// Trials that the plan has at least.
     pub planned: u64,
     /// The row that is tried now; `None` between two trials.
     pub current: Option<String>,
-    /// For how long.
     pub since_seconds: Option<u64>,
     /// What it does just now; `None` where its process does not say.
     pub now: Option<Now>,
 }
 
-/// What a run does just now, in the words of `fstone run --live`. Each may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
     /// Trials there will be in all as far as the run knows: a row that is skipped has one, whatever was planned. 0 until the run knows.
@@ -75,7 +59,6 @@ struct Page {
     css: String,
     runs: Vec<Row>,
     live: Vec<LiveRow>,
-    /// Whether there are two to compare.
     several: bool,
     histories: Vec<(String, String)>,
 }
@@ -127,7 +110,6 @@ impl LiveRow {
 ///
 /// # Panics
 /// Never: plain data always becomes JSON.
-#[must_use]
 pub fn live_json(runs: &[BoardRun]) -> String {
     serde_json::to_string(&live_rows(runs.iter())).expect("plain data becomes JSON")
 }
@@ -137,7 +119,6 @@ fn live_rows<'a>(runs: impl Iterator<Item = &'a BoardRun>) -> Vec<LiveRow> {
 }
 
 /// The board as a page with a small script that keeps its progress up to date (it asks `/live.json`).
-#[must_use]
 pub fn board(runs: &[BoardRun]) -> String {
     let mut newest: Vec<&BoardRun> = runs.iter().collect();
     newest.sort_by_key(|run| std::cmp::Reverse(run.id));
@@ -226,7 +207,6 @@ struct Message<'a> {
 }
 
 /// A page that says one thing, with a link to go on by as (address, words).
-#[must_use]
 pub fn message(words: &str, link: Option<(&str, &str)>) -> String {
     Message { css: css(), words: line(words), link }.render().expect("writing to a string does not fail")
 }

@@ -10,7 +10,6 @@ use crate::{
     svg::{self, Chapter, MANY_TRIALS},
 };
 
-/// A section with figures.
 pub(super) struct ChapterView {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
@@ -21,7 +20,6 @@ pub(super) struct ChapterView {
     pub(super) figures: Vec<FigureView>,
 }
 
-/// The chapters that have anything to show, and the figures of the method section.
 pub(super) fn views<'a>(
     analysis: &'a Analysis<'a>,
     loads: &'a Loads<'a>,

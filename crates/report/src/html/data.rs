@@ -47,7 +47,6 @@ struct CellData<'a> {
 /// Seconds into the run, seconds it took, seed.
 type TrialData = (f64, f64, String);
 
-/// The JSON.
 pub(super) fn data(analysis: &Analysis<'_>) -> String {
     let structure = &analysis.structure;
     let subjects: Vec<&str> = match structure.subject {

@@ -194,7 +194,6 @@ impl Difference {
         lines.join("<br>")
     }
 
-    /// The mount options asked for, as HTML.
     pub(super) fn mount_html(&self) -> String {
         breakable(&self.mount)
     }

@@ -9,7 +9,6 @@ pub(super) struct FigureView {
     pub(super) plots: Vec<Plot>,
 }
 
-/// A figure on one scale.
 pub(super) struct Plot {
     /// "linear" or "log".
     pub(super) scale: &'static str,

@@ -5,36 +5,24 @@ use crate::{Analysis, analysis::machines, text::line, when};
 use askama::Template;
 use fstone_model::{Dataset, study::KernelSpec, units::format_bytes};
 
-/// A run as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexEntry {
     /// Where its page is, relative to the index.
     pub href: String,
-    /// Its number.
     pub id: u64,
-    /// The study's short name.
     pub study: String,
-    /// The study's title.
     pub title: String,
-    /// Whether `[quick]` was applied.
     pub quick: bool,
-    /// When it started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// Host name.
     pub host: String,
-    /// Kernel name and release.
     pub kernel: String,
-    /// Trials that completed.
     pub completed: usize,
-    /// All trials.
     pub trials: usize,
-    /// What its user says about it.
     pub note: Option<String>,
     /// The first sentence of the answer.
     pub answer: String,
     /// The machines that made it: (name, processors and memory).
     pub machines: Vec<(String, String)>,
-    /// The kernels that its trials ran under.
     pub kernels: Vec<String>,
     /// Where its study's ratios are beside those of other runs, relative to the index.
     pub ratios: Option<String>,
@@ -42,7 +30,6 @@ pub struct IndexEntry {
 
 impl IndexEntry {
     /// The entry of a run whose page is at `href`. The load engine's reports do not matter for it.
-    #[must_use]
     pub fn of(dataset: &Dataset, href: &str) -> Self {
         let analysis = Analysis::of(dataset);
         let run = &dataset.run;
@@ -84,7 +71,6 @@ fn hardware(machine: &fstone_analysis::Machine<'_>) -> (String, String) {
     (machine.name.clone(), line(&told))
 }
 
-/// The kernels of a run's rows, each once.
 fn kernels(dataset: &Dataset) -> Vec<String> {
     let mut kernels: Vec<String> = Vec::new();
     for cell in &dataset.run.plan.cells {
@@ -121,7 +107,6 @@ struct Study {
     ratios: Option<String>,
 }
 
-/// Another order of the runs.
 struct Other {
     id: &'static str,
     title: &'static str,
@@ -148,7 +133,6 @@ struct Line {
 }
 
 /// An index of runs, by study, the newest first.
-#[must_use]
 pub fn index(entries: &[IndexEntry]) -> String {
     page(entries, false)
 }
@@ -215,13 +199,11 @@ fn others(entries: &[&IndexEntry]) -> Vec<Other> {
 }
 
 /// Whether the start of a page is that of an index that fstone made, of whichever version.
-#[must_use]
 pub fn is_index(head: &str) -> bool {
     head.contains("<title>Runs · fstone</title>")
 }
 
 /// Whether the start of a page is that of a run's report that fstone made.
-#[must_use]
 pub fn is_page(head: &str) -> bool {
     head.contains("<meta name=\"generator\" content=\"fstone ")
 }

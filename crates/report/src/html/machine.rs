@@ -97,7 +97,6 @@ pub(super) fn machine(analysis: &Analysis<'_>) -> Machine {
     }
 }
 
-/// Devices, kernels and queue settings of the cells, each once.
 fn tested_on(analysis: &Analysis<'_>) -> String {
     let mut told: Vec<String> = Vec::new();
     for cell in &analysis.dataset.run.plan.cells {

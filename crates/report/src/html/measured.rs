@@ -5,7 +5,6 @@ use crate::{Analysis, number::Scale, text::line};
 use fstone_model::Figure;
 use std::collections::HashMap;
 
-/// More figures than this in all are left to the CSV.
 const MAX_FIGURES: usize = 3000;
 
 #[derive(Default)]

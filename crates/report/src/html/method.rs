@@ -62,7 +62,6 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
     lines
 }
 
-/// How rows were compared, in the words of what was used.
 fn compared(analysis: &Analysis<'_>) -> String {
     let used = |basis: Basis| -> Vec<&str> {
         let columns = analysis.columns.iter().zip(&analysis.comparisons);
@@ -102,7 +101,6 @@ fn warm_up(blocks: u32) -> String {
     format!(" {} ran first and was not recorded.", counted(blocks as usize, "warm-up block"))
 }
 
-/// What a trial starts from.
 fn made(analysis: &Analysis<'_>) -> &'static str {
     let given = |cell: &Cell| matches!(cell.device, DeviceSpec::Directory { .. });
     if analysis.dataset.run.plan.cells.iter().any(given) {

@@ -6,7 +6,6 @@ use crate::{
     text::{counted, line, listing},
 };
 
-/// A footnote as the page shows it.
 pub(super) struct Note {
     pub(super) number: usize,
     pub(super) head: String,
@@ -19,7 +18,6 @@ pub(super) struct Outcomes {
     pub(super) errors: Vec<String>,
 }
 
-/// No more kinds of error than this are listed.
 const MAX_ERRORS: usize = 40;
 
 pub(super) fn notes(analysis: &Analysis<'_>) -> Vec<Note> {

@@ -16,7 +16,6 @@ use crate::{
 use askama::Template;
 use fstone_model::Dataset;
 
-/// A page of one run.
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
@@ -54,7 +53,6 @@ struct Page<'a> {
 }
 
 /// A run as one self-contained HTML page.
-#[must_use]
 pub fn html(dataset: &Dataset, options: &Options) -> String {
     html_with_way_back(dataset, options, None)
 }
@@ -122,7 +120,6 @@ fn count(count: usize) -> String {
     grouped(count as f64, 0)
 }
 
-/// When, where, how much.
 fn facts(analysis: &Analysis<'_>) -> String {
     let run = &analysis.dataset.run;
     let kernel = || line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");

@@ -11,7 +11,6 @@ pub(super) struct PublishedView {
     pub(super) missing: String,
 }
 
-/// A published column beside today's.
 pub(super) struct Part {
     pub(super) title: String,
     pub(super) unit: &'static str,
@@ -26,7 +25,6 @@ pub(super) struct PublishedRow {
     pub(super) cells: [String; 4],
 }
 
-/// `figure` gives a column's figure, if there is one.
 pub(super) fn published_view(
     analysis: &Analysis<'_>,
     published: &Published,

@@ -2,7 +2,6 @@
 
 use crate::{Analysis, svg};
 
-/// The style sheet of pages and figures.
 pub(crate) fn css() -> String {
     format!("{}{}", include_str!("../../templates/report.css"), svg::style())
 }

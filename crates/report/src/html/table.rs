@@ -9,13 +9,11 @@ use crate::{
 };
 use fstone_model::Better;
 
-/// No more pairs than this are listed.
 const MAX_PAIRS: usize = 400;
 
 pub(super) struct Table {
     pub(super) caption: String,
     pub(super) label_heads: Vec<String>,
-    /// Whether there is a column for the number of trials.
     pub(super) counts: bool,
     pub(super) columns: Vec<Head>,
     /// One per panel.
@@ -47,11 +45,9 @@ pub(super) struct Row {
     pub(super) cells: Vec<Cell>,
 }
 
-/// What stands where a row and a column meet.
 pub(super) enum Cell {
     Value {
         value: String,
-        /// Whether it is that of a single trial.
         single: bool,
         half: String,
         rough: bool,
@@ -193,7 +189,6 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
     }
 }
 
-/// A comparison of two rows.
 pub(super) struct Pair {
     pub(super) column: String,
     pub(super) row: String,

@@ -3,7 +3,6 @@
 use super::shared::name;
 use crate::{Analysis, number::grouped, svg::MANY_TRIALS};
 
-/// More trials than this are listed row by row.
 const MAX_TABLE: usize = 600;
 
 #[derive(Default)]
@@ -13,7 +12,6 @@ pub(super) struct Trials {
     pub(super) rows: Vec<TrialRow>,
     /// A line per row and column.
     pub(super) lists: String,
-    /// There are too many for either.
     pub(super) too_many: bool,
 }
 

@@ -23,7 +23,6 @@ use allow::AllowList;
 use fstone_model::{Dataset, dataset::Run};
 use std::collections::BTreeMap;
 
-/// The page that leads to all others.
 pub const INDEX: &str = "index.html";
 
 /// A file to be published: its name, and what is in it.
@@ -63,8 +62,6 @@ impl Gallery {
         Ok(Self { names: names(&ordered), allowed, runs, places })
     }
 
-    /// Name of the page of the run at this place.
-    #[must_use]
     pub fn name(&self, place: usize) -> &str {
         &self.names[self.order(place)]
     }
@@ -82,7 +79,6 @@ impl Gallery {
     }
 
     /// The pages of many runs, the index last.
-    #[must_use]
     pub fn pages(&self) -> Vec<Page> {
         let analyses: Vec<Analysis<'_>> = self.runs.iter().map(Analysis::of).collect();
         let entry = |(analysis, name): (&Analysis<'_>, &String)| IndexEntry {
@@ -157,13 +153,11 @@ fn identity(run: &Run) -> String {
     }
 }
 
-/// The name of a page that no other has.
 fn unique(stem: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut names = std::iter::once(format!("{stem}.html")).chain((2..).map(|number| format!("{stem}-{number}.html")));
     names.find(|name| !is_taken(name)).expect("numbers do not end")
 }
 
-/// A study's name as part of a file's.
 fn plain(study: &str) -> String {
     study.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }

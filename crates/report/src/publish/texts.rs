@@ -7,10 +7,8 @@
 use serde::{Serialize, ser};
 use serde_json::{Error, Map, Value};
 
-/// What is put in place of a text.
 pub(super) const LEFT_OUT: &str = "(left out)";
 
-/// What is put in place of a part of a text.
 pub(super) const PART_LEFT_OUT: char = '…';
 
 pub(super) struct Texts<'j> {
@@ -176,7 +174,6 @@ impl<'j> ser::Serializer for Texts<'j> {
     }
 }
 
-/// The items of a list or the parts of a tuple.
 pub(super) struct List<'j> {
     texts: Texts<'j>,
     items: Vec<Value>,
@@ -238,7 +235,6 @@ lists! {
     SerializeTupleVariant: serialize_field
 }
 
-/// The fields of a struct, or the entries of a map.
 pub(super) struct Fields<'j> {
     texts: Texts<'j>,
     fields: Map<String, Value>,

@@ -42,7 +42,6 @@ const KNOWN: &str = "
     wsize wsync xattr xattrs xfs xfsprogs xxhash xxhash64 xz zeroes zfs zip zlib zone zoned zones zstd
 ";
 
-/// What follows a number.
 const UNITS: [&str; 30] = [
     "b", "k", "m", "g", "t", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "s", "ms", "us", "µs", "ns", "min",
     "h", "bit", "x", "hz", "khz", "mhz", "ghz", "kb/s", "mb/s", "mib/s", "gib/s",

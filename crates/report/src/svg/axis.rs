@@ -54,12 +54,10 @@ impl Axis {
         self.high
     }
 
-    /// The pixel of the low end.
     pub(super) fn from(&self) -> f64 {
         self.from
     }
 
-    /// The pixel of the high end.
     pub(super) fn to(&self) -> f64 {
         self.to
     }

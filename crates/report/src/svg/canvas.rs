@@ -24,7 +24,6 @@ impl Display for Px {
     }
 }
 
-/// Where a text's x is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -45,7 +44,6 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// The shape of the n-th series.
     pub(super) const fn of(series: usize) -> Self {
         match series % super::theme::SERIES {
             0 => Self::Circle,

@@ -9,14 +9,12 @@ use super::{
 use crate::{Analysis, analysis::in_words, legend::BEYOND, text::counted};
 use fstone_stats::CONFIDENCE_TEXT;
 
-/// A grouped bar plot has no more bars than this.
 const MAX_BARS: usize = 24;
 /// A numeric factor with fewer levels is better shown as groups.
 const MIN_AXIS_LEVELS: usize = 4;
 /// How many rows are told of in words.
 const TOLD: usize = 16;
 
-/// The forms there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Dots,
@@ -78,7 +76,6 @@ fn figure<'a>(analysis: &'a Analysis<'a>, column: usize, form: Form, sweep: Opti
     }
 }
 
-/// What the dotted line and the triangles mean.
 fn of_device(analysis: &Analysis<'_>, column: usize, shown: &[usize]) -> String {
     let view = &analysis.columns[column];
     let Some(best) = view.ceiling else { return String::new() };

@@ -17,7 +17,6 @@ use crate::{
 const RADIUS: f64 = 2.2;
 const LAYERS: usize = 3;
 
-/// Draws a column.
 pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawing {
     let view = &analysis.columns[column];
     let mut rows = ranked(analysis);
@@ -58,7 +57,6 @@ pub(super) fn draw(analysis: &Analysis<'_>, column: usize, look: Look) -> Drawin
     Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
 }
 
-/// A dashed line through each panel at its baseline's mean.
 fn baselines(canvas: &mut Canvas, analysis: &Analysis<'_>, column: usize, layout: &RowLayout, axis: &Axis) {
     for (index, panel) in analysis.structure.panels.iter().enumerate() {
         let Some(mean) = panel.baseline.and_then(|row| analysis.rows[row].entries[column].mean()) else { continue };

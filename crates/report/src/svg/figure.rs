@@ -16,7 +16,6 @@ pub(super) const MAX_ROWS: usize = 200;
 /// A page of more trials than this is drawn and listed sparingly: it has to stay below 2 MB.
 pub(crate) const MANY_TRIALS: usize = 3000;
 
-/// How to draw a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Look {
     /// Width in CSS pixels.
@@ -33,13 +32,11 @@ impl Look {
         format!("drawing-{}-{}", self.number, self.width as u32)
     }
 
-    /// Whether there is no room for labels beside a plot.
     pub(super) const fn is_narrow(self) -> bool {
         self.width < 480.0
     }
 }
 
-/// What was drawn: marks without a frame around them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Drawing {
     pub(super) width: f64,
@@ -47,10 +44,8 @@ pub(crate) struct Drawing {
     pub(super) body: String,
 }
 
-/// Which part of the report a figure belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chapter {
-    /// A column of the table.
     Column,
     /// This column of the table beside what was published.
     Published(usize),
@@ -60,21 +55,16 @@ pub(crate) enum Chapter {
     Method,
 }
 
-/// A figure.
 pub(crate) struct Figure<'a> {
     /// Unique within a report; a file name's stem and an element's id.
     pub(crate) slug: String,
-    /// Where it belongs.
     pub(crate) chapter: Chapter,
-    /// What it shows.
     pub(crate) title: String,
     /// How to read it; one or two sentences.
     pub(crate) caption: String,
     /// The same in words, for those who do not see it.
     pub(crate) description: String,
-    /// Whether a logarithmic axis makes sense.
     pub(crate) logarithmic: bool,
-    /// Its place among the report's figures.
     pub(super) number: usize,
     pub(super) draw: Box<dyn Fn(Look) -> Drawing + 'a>,
 }
@@ -96,7 +86,6 @@ impl Figure<'_> {
         )
     }
 
-    /// The figure as a file.
     pub(super) fn standalone(&self) -> String {
         const MARGIN: f64 = 16.0;
         const LINE: f64 = 18.0;

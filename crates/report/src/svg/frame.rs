@@ -15,7 +15,6 @@ use crate::{
 /// Font size of tick labels and legends.
 pub(super) const TEXT: f64 = 12.0;
 const SMALL: f64 = 11.0;
-/// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
 
 /// The most by which an axis is extended to reach the device's ceiling.
@@ -45,7 +44,6 @@ fn decimals(value: f64) -> usize {
     (0..6).find(|decimals| (shown(*decimals) - value).abs() <= value.abs() * 1e-3 + 1e-12).unwrap_or(6)
 }
 
-/// How wide the labels of a vertical axis are.
 pub(super) fn labels_width(axis: &Axis, divisor: f64, wanted: usize) -> f64 {
     tick_labels(&axis.ticks(wanted, divisor), divisor).iter().map(|label| text_width(label, SMALL)).fold(0.0, f64::max)
 }
@@ -98,7 +96,6 @@ pub(super) fn device_line(canvas: &mut Canvas, axis: &Axis, device: Option<f64>,
     }
 }
 
-/// Marks a figure that is better than the device by itself, above its mean.
 pub(super) fn beyond_device(canvas: &mut Canvas, column: &ColumnView, entry: &Entry, (x, y): (f64, f64)) {
     if column.is_beyond_device(entry) {
         canvas.text(x, y - 8.0, Anchor::Middle, "fs-m fs-s", BEYOND);

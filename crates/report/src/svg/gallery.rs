@@ -5,7 +5,6 @@ use crate::{Analysis, Options, analysis::Loads};
 use fstone_model::Dataset;
 
 /// Every figure of a run as a stand-alone SVG file: (name, content).
-#[must_use]
 pub fn svg_files(dataset: &Dataset, options: &Options) -> Vec<(String, String)> {
     let analysis = Analysis::of(dataset);
     let loads = Loads::of(&analysis);
@@ -15,7 +14,6 @@ pub fn svg_files(dataset: &Dataset, options: &Options) -> Vec<(String, String)> 
         .collect()
 }
 
-/// Every figure that the run gives rise to, in reading order.
 pub(crate) fn figures<'a>(analysis: &'a Analysis<'a>, loads: &'a Loads<'a>, options: &Options) -> Vec<Figure<'a>> {
     let mut figures: Vec<Figure<'a>> =
         (0..analysis.columns.len()).flat_map(|column| column::figures(analysis, column)).collect();

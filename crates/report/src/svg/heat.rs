@@ -16,14 +16,12 @@ use fstone_model::{Unit, histogram::bounds_of, load_series::Moment};
 use std::fmt::Write;
 
 const HEIGHT: f64 = 110.0;
-/// At most this many moments and this many latencies.
 const MOMENTS: u64 = 60;
 const BINS: usize = 22;
 const MIN_POINTS: usize = 4;
 /// Shares of a moment's operations from which the next darker shade is used, and the shades.
 const SHADES: [(f64, &str); 6] = [(0.3, "1"), (0.1, ".8"), (0.03, ".6"), (0.01, ".42"), (0.003, ".27"), (0.0, ".14")];
 
-/// A row's operations: counts by moment and latency.
 struct Map {
     row: usize,
     /// How long its load ran, and how long a moment is.

@@ -19,7 +19,6 @@ pub(super) const TICKS: usize = 5;
 /// Levels spread over more than this are spaced by their logarithm.
 const LOGARITHMIC_FROM: f64 = 8.0;
 
-/// Draws a column: the sweep's numeric factor across, a line per level of the subject.
 pub(super) fn draw(analysis: &Analysis<'_>, column: usize, sweep: &Sweep, look: Look) -> Drawing {
     let view = &analysis.columns[column];
     let structure = &analysis.structure;
@@ -72,7 +71,6 @@ pub(super) fn swept<'a>(analysis: &'a Analysis<'_>, sweep: &Sweep) -> Vec<(&'a s
     factor.levels.iter().map(String::as_str).zip(numbers.iter().copied()).filter(|(name, _)| used(name)).collect()
 }
 
-/// Where each level is across the plot.
 pub(super) fn positions(numbers: &[u64], from: f64, to: f64) -> Vec<f64> {
     let values: Vec<f64> = numbers.iter().map(|number| *number as f64).collect();
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -36,7 +36,6 @@ fn advance(c: char) -> u16 {
     }
 }
 
-/// Lines no wider than `limit`.
 pub(super) fn wrap(text: &str, size: f64, limit: f64) -> Vec<String> {
     wrap_by(text, &|part| text_width(part, size) <= limit)
 }

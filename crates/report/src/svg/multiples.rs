@@ -8,9 +8,7 @@ use super::{
 };
 use crate::Analysis;
 
-/// No figure has more panels than this.
 const MAX_PANELS: usize = 24;
-/// In a page of very many trials, none more than this.
 const MAX_PANELS_OF_MANY: usize = 10;
 const TITLE: f64 = 12.0;
 const LINE: f64 = 15.0;
@@ -18,9 +16,7 @@ const GAP: f64 = 16.0;
 /// A panel is not narrower than this.
 const LEAST: f64 = 200.0;
 
-/// Where the panels are.
 pub(super) struct Panels {
-    /// The width of each panel's plot.
     pub(super) width: f64,
     /// For each, its title's lines and the corner of its plot.
     places: Vec<(Vec<String>, f64, f64)>,

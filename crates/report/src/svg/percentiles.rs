@@ -32,7 +32,6 @@ struct Curve {
     told: [Option<f64>; 3],
 }
 
-/// One figure per operation.
 pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> Vec<Figure<'a>> {
     load.operations.iter().filter_map(|operation| figure(analysis, load, operation)).collect()
 }

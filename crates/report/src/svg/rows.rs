@@ -15,11 +15,8 @@ const HEADING: f64 = 24.0;
 /// A name longer than this many lines is shortened; the table has all of it.
 const NAME_LINES: usize = 3;
 
-/// A row of the plot, where it is.
 pub(super) struct Placed {
-    /// Which row of the analysis.
     pub(super) row: usize,
-    /// The middle of its strip.
     pub(super) y: f64,
     names: Vec<String>,
     name_y: f64,
@@ -27,14 +24,11 @@ pub(super) struct Placed {
     value_y: f64,
 }
 
-/// Where everything is.
 pub(super) struct RowLayout {
     pub(super) rows: Vec<Placed>,
     headings: Vec<(f64, Vec<String>)>,
-    /// The strip's ends.
     pub(super) from: f64,
     pub(super) to: f64,
-    /// Where the strips begin and end.
     pub(super) top: f64,
     pub(super) bottom: f64,
     width: f64,
@@ -112,7 +106,6 @@ impl RowLayout {
         canvas.text(self.width, placed.value_y, Anchor::End, "fs-m", &placed.value);
     }
 
-    /// Writes the panels' headings.
     pub(super) fn headings(&self, canvas: &mut Canvas) {
         for (y, lines) in &self.headings {
             for (index, line) in lines.iter().enumerate() {

@@ -11,18 +11,14 @@ use crate::{Analysis, analysis::LoadStep, number::Scale, text::counted};
 use fstone_model::{LoadReport, Unit};
 
 const HEIGHT: f64 = 90.0;
-/// A series of fewer points is no series.
 const MIN_POINTS: usize = 4;
-/// More trials than this are not drawn one by one.
 const MAX_TRIALS: usize = 30;
-/// Longer series are drawn with this many points.
 const MAX_POINTS: usize = 240;
 
 struct Traces {
     row: usize,
     /// Seconds and rate, per trial.
     trials: Vec<Vec<(f64, f64)>>,
-    /// The median over trials.
     median: Vec<(f64, f64)>,
 }
 

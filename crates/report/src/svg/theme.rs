@@ -18,7 +18,6 @@ const PALETTE: [(&str, &str); SERIES] = [
     ("#5b5b5b", "#b9b9b9"),
 ];
 
-/// One colour of the page in light and dark.
 struct Role {
     rule: &'static str,
     light: &'static str,
@@ -36,7 +35,6 @@ const ROLES: [Role; 7] = [
     Role { rule: ".fs-paper{fill:C}", light: "#ffffff", dark: "#16181b" },
 ];
 
-/// What does not depend on the page.
 const FIXED: &str = ".fs{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,\
 'Liberation Sans',sans-serif;font-size:12px;font-variant-numeric:tabular-nums}\
 .fs text{stroke-width:3px;stroke-linejoin:round;paint-order:stroke}\

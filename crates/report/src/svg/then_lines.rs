@@ -15,10 +15,8 @@ use crate::{
     analysis::{Published, Sweep},
 };
 
-/// A line through fewer published figures says nothing.
 const MIN_POINTS: usize = 3;
 
-/// A figure for each sweep that enough was published of.
 pub(super) fn figures<'a>(analysis: &'a Analysis<'a>, published: &'a Published, column: usize) -> Vec<Figure<'a>> {
     let header = &analysis.columns[column].header;
     let figure = |sweep: &'a Sweep| {

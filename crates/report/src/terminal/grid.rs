@@ -2,7 +2,6 @@
 
 use crate::text::{width, wrap};
 
-/// How a cell stands out, when colour is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
@@ -27,13 +26,9 @@ impl Style {
 /// Pieces of one cell, each with its style; together as wide as the column or less.
 pub(crate) type Parts = Vec<(String, Style)>;
 
-/// A table.
 pub(crate) struct Grid {
-    /// Heads of the columns that say which row it is.
     pub(crate) label_heads: Vec<String>,
-    /// The figures' columns.
     pub(crate) columns: Vec<GridColumn>,
-    /// The rows.
     pub(crate) rows: Vec<GridRow>,
 }
 
@@ -53,13 +48,11 @@ pub(crate) struct GridRow {
     pub(crate) starts_block: bool,
 }
 
-/// Between columns.
 const GAP: usize = 2;
 /// A head is wrapped to this before it makes a column wider.
 const HEAD_WIDTH: usize = 12;
 /// A label column is not squeezed below this while figures can go below instead.
 const LABEL_MIN: usize = 16;
-/// Continuation lines of a label are set in by this.
 const INDENT: usize = 2;
 
 impl GridColumn {

@@ -16,14 +16,11 @@ use crate::{
 use fstone_model::Dataset;
 use grid::{Grid, GridColumn, GridRow, Parts, Style};
 
-/// How to print to a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {
     /// Columns there are. Below 40 it is taken as 40.
     pub width: usize,
-    /// Whether to use colour and weight (ANSI escapes).
     pub color: bool,
-    /// What to show beyond the run itself.
     pub options: Options,
 }
 
@@ -34,7 +31,6 @@ impl Default for TerminalOptions {
 }
 
 /// A run as terminal text. Ends with a line feed.
-#[must_use]
 pub fn terminal(dataset: &Dataset, options: &TerminalOptions) -> String {
     let analysis = Analysis::of(dataset);
     let printer = Printer { analysis: &analysis, width: options.width.max(40), color: options.color };
@@ -223,7 +219,6 @@ impl Printer<'_> {
         }
     }
 
-    /// One published column beside today's.
     fn published_column(&self, published: &Published, index: usize) -> Grid {
         let analysis = self.analysis;
         let view = &analysis.columns[index];
@@ -271,7 +266,6 @@ impl Printer<'_> {
     }
 }
 
-/// In place of an interval.
 const SINGLE: &str = " (1 trial)";
 
 /// "[1] [3]".

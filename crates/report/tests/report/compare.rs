@@ -203,7 +203,6 @@ fn a_required_power_is_reached_or_the_comparison_is_undecided() {
     with(&before, &after, &strict(0.001), |comparison| assert!(!comparison.is_undecided()));
 }
 
-/// A difference of just the size that is told as detectable is found about four times in five.
 #[test]
 fn what_is_said_to_be_detectable_is_found() {
     let one = CompareOptions { columns: vec!["CPU".into()], threshold: 0.0, ..CompareOptions::default() };
@@ -282,7 +281,6 @@ fn what_would_compare_something_else_is_found() {
     assert_eq!(found(&|d| d.run.inventory.memory_bytes *= 2), [Setting::Machine]);
 }
 
-/// A run in virtual time of the same cells.
 fn in_virtual_time(mut dataset: Dataset, charge: &str) -> Dataset {
     for cell in &mut dataset.run.plan.cells {
         cell.kernel = KernelSpec::Exact("6.1.192".into());

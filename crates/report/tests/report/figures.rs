@@ -10,7 +10,6 @@ use std::{fs, path::PathBuf};
 
 const ALL: Options = Options { published: true, answer: fstone_analysis::Length::Long };
 
-/// Where a person finds what the tests drew.
 pub(crate) fn gallery() -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("gallery");
     fs::create_dir_all(&directory).expect("the target directory can be written");

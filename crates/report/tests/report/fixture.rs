@@ -15,7 +15,6 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-/// SplitMix64: small, and the same everywhere.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -42,7 +41,6 @@ impl Random {
     }
 }
 
-/// A level of the filesystem factor.
 pub(crate) struct Fs(
     pub(crate) &'static str,
     pub(crate) &'static str,
@@ -149,7 +147,6 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
     }
 }
 
-/// A run of a plan, without trials.
 pub(crate) fn dataset(plan: Plan) -> Dataset {
     Dataset {
         run: Run {
@@ -305,7 +302,6 @@ fn trial(
     }
 }
 
-/// A trial that did not complete, put into the run at `position`.
 pub(crate) fn unsuccessful(dataset: &mut Dataset, cell: u32, repetition: u32, position: usize, outcome: Outcome) {
     let trial = Trial {
         id: TrialId { cell, repetition },
@@ -532,7 +528,6 @@ pub(crate) fn large_file(repeats: u32) -> Dataset {
     dataset
 }
 
-/// A sweep over many sizes × two filesystems: lines over a numeric factor.
 pub(crate) fn sweep(repeats: u32) -> Dataset {
     let mut plan = plan(
         "random-io",
@@ -551,7 +546,6 @@ pub(crate) fn sweep(repeats: u32) -> Dataset {
     dataset
 }
 
-/// The same filesystem under several names: nothing differs.
 pub(crate) fn alike(repeats: u32) -> Dataset {
     let mut plan = plan(
         "a-a",

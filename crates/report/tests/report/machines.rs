@@ -69,7 +69,6 @@ fn intervals_hold_the_truth_although_machines_differ_twofold() {
     }
 }
 
-/// Machines that differ are no drift, and what one of them made is not far from the others.
 #[test]
 fn what_machines_differ_by_is_neither_drift_nor_outlier() {
     let mut dataset = dealt(12, 7);

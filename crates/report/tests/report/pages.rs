@@ -43,7 +43,6 @@ fn attributes<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().expect("it ends")).collect()
 }
 
-/// What an adapter adds to a study's options stands beside them.
 #[test]
 fn the_page_shows_what_mkfs_was_given() {
     let mut dataset = fixture::small_file(3);

@@ -30,7 +30,6 @@ fn show(kinds: &[Kind]) -> Show {
     Show { kinds: kinds.to_vec(), is_ours: |_| false }
 }
 
-/// What nobody is to read.
 const SECRETS: [&str; 15] = [
     "mallory",
     "moonbase",
@@ -241,7 +240,6 @@ fn the_index_leads_to_every_page() {
     }
 }
 
-/// A run in which each kind of text occurs.
 fn full() -> Dataset {
     let mut dataset = fixture::small_file(3);
     let text = || String::from("text");
@@ -356,7 +354,6 @@ fn full() -> Dataset {
     dataset
 }
 
-/// A load in which each kind of text occurs.
 fn load() -> workload::Workload {
     use workload::{
         Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, FinishUnit, IoSettings, Launch, Naming,
@@ -430,7 +427,6 @@ static FULL: LazyLock<(Dataset, Vec<String>, Vec<Vec<String>>)> = LazyLock::new(
     (full, run, trials)
 });
 
-/// The run with a mark of its own in each text.
 fn with_marks(mark: &dyn Fn(&str) -> String) -> Dataset {
     fn marked<T: serde::Serialize + serde::de::DeserializeOwned>(
         of: &T,
@@ -451,7 +447,6 @@ fn with_marks(mark: &dyn Fn(&str) -> String) -> Dataset {
     }
 }
 
-/// The marks in a text.
 fn marks(text: &str) -> BTreeSet<String> {
     let ends = |rest: &str| rest.find('e').map(|end| rest[..=end].to_owned());
     text.match_indices("secret").filter_map(|(at, word)| ends(&text[at + word.len()..])).collect()
@@ -507,7 +502,6 @@ proptest! {
     }
 }
 
-/// Every text of the model is in the run of the test above, or in no run.
 #[test]
 fn the_marked_run_has_every_text() {
     const IN_NO_RUN: [&str; 9] = [

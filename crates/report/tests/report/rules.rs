@@ -10,7 +10,6 @@ use fstone_model::{
     study::{Column, Order},
 };
 
-/// The numbers of the rules that are broken.
 fn broken(analysis: &Analysis<'_>) -> Vec<u8> {
     analysis.rules().iter().filter(|rule| rule.is_broken()).map(|rule| rule.number).collect()
 }
@@ -197,7 +196,6 @@ fn every_format_tells() {
     }
 }
 
-/// What is better than the device by itself is marked in tables and figures, and the device's line is drawn.
 #[test]
 fn figures_beyond_the_device_are_marked() {
     let options = fstone_report::Options::default();

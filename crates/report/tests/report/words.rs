@@ -15,7 +15,6 @@ fn answer(dataset: &Dataset) -> String {
     sentences.join("\n")
 }
 
-/// Two filesystems, the second `factor` times the first.
 fn pair(factor: f64, spread: f64, repeats: u32, column: (&str, &str, &str)) -> Dataset {
     let mut plan = fixture::plan("pair", "Two", repeats, &[column]);
     fixture::cross(&mut plan, &[Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")], &[]);
@@ -200,7 +199,6 @@ fn a_warning_that_the_trial_passes_on_is_one() {
     assert_eq!(analysis.warnings.iter().filter(|warning| warning.text.contains("ended early")).count(), 1);
 }
 
-/// Each output names the rows that a warning is about, and in how many trials it was given.
 #[test]
 fn a_warning_names_its_rows_and_trials() {
     let mut dataset = pair(2.0, 0.01, 3, RATE);
@@ -459,7 +457,6 @@ fn no_comparison_contradicts_itself() {
     }
 }
 
-/// A row that lost data is named first, and never praised without its mark.
 #[test]
 fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     let mut dataset = pair(17.0, 0.01, 5, RATE);
@@ -485,7 +482,6 @@ fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     assert!(answer(&dataset).starts_with("ext4 failed its check in 1 of 6 trials."), "{}", answer(&dataset));
 }
 
-/// Two rows that differ in one option ask what it does.
 #[test]
 fn a_paired_question_is_answered_as_asked() {
     let mut dataset = pair(1.0, 0.01, 10, RATE);
@@ -499,7 +495,6 @@ fn a_paired_question_is_answered_as_asked() {
     assert!(answer(&found).starts_with("Noatime raises transactions per second by 2"), "{}", answer(&found));
 }
 
-/// A run of which all trials failed or were disturbed does not say that all rules hold.
 #[test]
 fn rules_do_not_hold_for_trials_that_failed_or_were_disturbed() {
     let mut dataset = pair(1.1, 0.01, 5, RATE);

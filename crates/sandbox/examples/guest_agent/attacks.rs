@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 /// More than any place of a guest's own may hold.
 const TOO_MUCH_BYTES: u64 = 700 << 20;
 
-/// No arguments.
 const NONE: [c_long; 5] = [0; 5];
 
 type Attack<'a> = (&'a str, Box<dyn Fn() -> io::Result<()> + 'a>);
@@ -28,13 +27,11 @@ type Attack<'a> = (&'a str, Box<dyn Fn() -> io::Result<()> + 'a>);
 struct Victims {
     /// A directory with `key`, `file`, `secret` and `socket`.
     directory: PathBuf,
-    /// A file in shared memory.
     shared: PathBuf,
     /// A process of the same user: `sleep`.
     process: i32,
     /// A socket without a file.
     abstract_name: String,
-    /// Of a server on this machine.
     port: u16,
     /// Whether the guest may not even fill the disk.
     bounded: bool,
@@ -317,7 +314,6 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
     attacks
 }
 
-/// Writes into each of these directories until it may not.
 fn fill(directories: &[&str]) -> io::Result<()> {
     let piece = vec![1; 1 << 20];
     let mut written = 0;
@@ -358,7 +354,6 @@ pub(crate) fn with_hostile_kernel(words: &[&str]) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Boots a guest in which root attacks, and prints what came of it.
 pub(crate) fn with_hostile_root(kernel: UmlKernel, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let (words, readable) = prepared(words);
     let place = super::private_directory()?;

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 
-/// The example's handler.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs;
 
@@ -108,7 +107,6 @@ fn do_mount(words: &[&str], context: &Context<'_>) -> Answer {
     Ok(Vec::new())
 }
 
-/// A program of the host, in the guest; answers with what it printed.
 fn command(words: &[&str]) -> Answer {
     let [program, arguments @ ..] = words else { return Err("command PROGRAM ARGUMENTS".to_owned()) };
     let output = std::process::Command::new(program).args(arguments).output().map_err(text)?;
@@ -216,7 +214,6 @@ fn fsync_files(count: u64, context: &Context<'_>) -> Answer {
     Ok(start.elapsed().as_nanos().to_string().into())
 }
 
-/// One file of so many MiB, made durable.
 fn fill(mebibytes: u64, context: &Context<'_>) -> Answer {
     let mut file = File::create(format!("{}/fill", point(context))).map_err(text)?;
     let piece = vec![0x5a_u8; 1 << 20];
@@ -326,7 +323,6 @@ fn hang_kernel() -> Answer {
     Err(format!("the loop ended: {status}"))
 }
 
-/// So many MiB of text to the console.
 fn flood(mebibytes: u64) -> Answer {
     let mut console = OpenOptions::new().write(true).open("/dev/console").map_err(text)?;
     let line = format!("{}\n", "flood ".repeat(20));

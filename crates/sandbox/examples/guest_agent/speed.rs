@@ -42,7 +42,6 @@ fn read_back(speed: Speed, settle: bool, kind: &str, how: &str) -> Result<f64, B
     Ok(rates[rates.len() / 2])
 }
 
-/// Measures and prints.
 pub(crate) fn measure() -> Result<(), Box<dyn Error>> {
     let unlimited = read_back(Speed::default(), false, "random-reads", "")?;
     println!("unlimited: {unlimited:.0} reads/s, {:.1?} each", Duration::from_secs_f64(1.0 / unlimited));

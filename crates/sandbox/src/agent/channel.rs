@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 /// How long a device node may take to appear after its driver was loaded.
 const APPEARING_TIME: Duration = Duration::from_secs(10);
 
-/// An open line to the host.
 #[derive(Debug)]
 pub(crate) struct Line(File);
 
@@ -44,7 +43,6 @@ impl Write for Line {
     }
 }
 
-/// The channel that a child was started with.
 pub(crate) fn inherited(number: RawFd) -> io::Result<Line> {
     // Through /proc, which takes no descriptor's owner on trust; a socket cannot be opened there, but it can be told.
     let target = fs::read_link(format!("/proc/self/fd/{number}"))?;
@@ -58,7 +56,6 @@ pub(crate) fn inherited(number: RawFd) -> io::Result<Line> {
     Ok(Line(File::from(descriptor)))
 }
 
-/// Opens the channel named in the settings.
 pub(crate) fn open(name: &str) -> io::Result<Line> {
     let since = Instant::now();
     loop {

@@ -1,7 +1,6 @@
 //! What an agent prints and how it ends where there is no kernel of its own: its standard error is a pipe to its parent,
 //! which takes it for a console.
 
-/// Says something where the parent listens.
 pub(super) fn say(text: &str) {
     eprint!("{text}");
 }

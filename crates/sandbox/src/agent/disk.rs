@@ -16,7 +16,6 @@ const TIME: Duration = Duration::from_millis(600);
 /// What is so many median deviations above the median was not the disk but a stall of the host.
 const STALL: u32 = 6;
 
-/// What O_DIRECT reads into.
 #[repr(C, align(4096))]
 struct Page([u8; 4096]);
 

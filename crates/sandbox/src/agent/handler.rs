@@ -21,7 +21,6 @@ pub struct Context<'a> {
     pub(super) writer: Option<&'a Writer>,
     pub(super) settings: &'a Settings,
     pub(super) job: u32,
-    /// How many questions an exact guest has asked.
     asked: AtomicU64,
 }
 
@@ -30,7 +29,6 @@ impl<'a> Context<'a> {
         Self { writer: Some(writer), settings, job, asked: AtomicU64::new(0) }
     }
 
-    /// Of a guest whose host does not listen.
     pub(super) const fn of_exact(settings: &'a Settings) -> Self {
         Self { writer: None, settings, job: 0, asked: AtomicU64::new(0) }
     }
@@ -47,7 +45,6 @@ impl<'a> Context<'a> {
         exchange::ask(number, question).map_err(|error| format!("the host does not answer: {error}"))
     }
 
-    /// Tells the host how far the job is.
     pub fn progress(&self, text: impl Into<String>) {
         if let Some(writer) = self.writer {
             send(writer, &Message::Progress { id: self.job, text: bounded(text.into()) });
@@ -68,7 +65,6 @@ impl<'a> Context<'a> {
     }
 
     /// A directory in memory where mount points can be made.
-    #[must_use]
     pub const fn scratch(&self) -> &'static str {
         setup::SCRATCH
     }

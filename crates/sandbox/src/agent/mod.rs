@@ -36,7 +36,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-/// No job is running.
 const IDLE: u64 = u64::MAX;
 
 /// Real-time priority of the heartbeat: above any load, below the kernel's own real-time threads.
@@ -47,20 +46,15 @@ pub(crate) const CHILD_WORD: &str = "agent-of-fstone";
 pub(crate) const CHILD_CHANNEL: i32 = 3;
 
 /// Whether this process is an agent, in a guest or as a child of fstone. A binary that is both asks this first of all.
-#[must_use]
 pub fn is_agent() -> bool {
     is_guest() || is_child()
 }
 
-/// Whether this process is the agent of a guest.
-#[must_use]
 pub fn is_guest() -> bool {
     let is_told = |name| std::env::var_os(name).is_some();
     rustix::process::getpid().is_init() && (is_told(settings::CHANNEL) || is_told(settings::EXACT))
 }
 
-/// Whether this process is the agent of a guest whose time is simulated.
-#[must_use]
 pub fn is_exact() -> bool {
     is_guest() && std::env::var_os(settings::EXACT).is_some()
 }
@@ -100,7 +94,6 @@ fn serve(handler: &mut dyn Handler) -> Result<(), String> {
     converse(handler, line, setup::hello(complaints), &settings)
 }
 
-/// Says hello and does jobs until the host wants no more.
 fn converse(handler: &mut dyn Handler, line: Line, hello: Hello, settings: &Settings) -> Result<(), String> {
     let incoming = line.try_clone().map_err(|error| error.to_string())?;
 
@@ -177,7 +170,6 @@ fn heartbeat(writer: &Writer, job: &AtomicU64) {
     }
 }
 
-/// Says what went wrong where the host may read it.
 fn complain(problem: &str) {
     let text = format!("fstone agent: {problem}\n");
     if is_guest() { setup::print_on_console(&text) } else { child::say(&text) }

@@ -9,36 +9,18 @@ use std::path::{Path, PathBuf};
 /// Why a module was not loaded; completes "failed to load a module: …".
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// There is no list of modules.
     #[error("no modules are known: {directory}/modules.dep: {cause}")]
-    NoList {
-        /// Where it was looked for.
-        directory: String,
-        /// Why it cannot be read.
-        cause: io::Error,
-    },
+    NoList { directory: String, cause: io::Error },
     /// Neither built in nor on the list.
     #[error("this kernel has no module {0}")]
     Unknown(String),
-    /// The file cannot be read.
     #[error("{path}: {cause}")]
-    File {
-        /// Of the module.
-        path: String,
-        /// Why.
-        cause: io::Error,
-    },
+    File { path: String, cause: io::Error },
     /// Compressed in a way this agent cannot undo.
     #[error("{0} is compressed; unpack the kernel's modules on the host")]
     Compressed(String),
-    /// The kernel refused it.
     #[error("the kernel refused {path}: {cause}")]
-    Refused {
-        /// Of the module.
-        path: String,
-        /// Why.
-        cause: io::Error,
-    },
+    Refused { path: String, cause: io::Error },
 }
 
 /// A kernel's modules: what there is, what is built in, and what needs what.

@@ -14,20 +14,14 @@ pub const MODULES: &str = "FSTONE_MODULES";
 /// Modules to load before hello, comma separated, in this order, dependencies understood.
 pub const LOAD: &str = "FSTONE_LOAD";
 
-/// Where programs are looked for in a guest.
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Where they may write: in memory.
 const TMPDIR: &str = "TMPDIR=/run/tmp";
 
-/// The agent's settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// [`CHANNEL`].
     pub channel: String,
-    /// [`MODULES`].
     pub modules: Option<PathBuf>,
-    /// [`LOAD`].
     pub load: Vec<String>,
 }
 

@@ -15,7 +15,6 @@ use std::os::fd::AsRawFd;
 /// In memory, writable, and the home of every mount point.
 pub(crate) const SCRATCH: &str = "/run/fstone";
 
-/// The level below which the kernel's messages are printed on its console.
 const PRINTK: &str = "/proc/sys/kernel/printk";
 const USUAL_LEVEL: &str = "4";
 
@@ -117,7 +116,6 @@ pub(crate) fn print_on_console(text: &str) {
     }
 }
 
-/// Ends the guest.
 pub(crate) fn power_off() -> ! {
     rustix::fs::sync();
     loop {
@@ -127,7 +125,6 @@ pub(crate) fn power_off() -> ! {
     }
 }
 
-/// What the agent says of itself and of its kernel.
 pub(crate) fn hello(complaints: Vec<String>) -> Hello {
     let uname = rustix::system::uname();
     let text = |field: &std::ffi::CStr| field.to_string_lossy().into_owned();

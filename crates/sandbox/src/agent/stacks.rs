@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// Tasks that are told of, the blocked ones first.
 const TASKS: usize = 8;
-/// Lines of each stack.
 const LINES: usize = 16;
 
 /// The stacks of the tasks that this process and all in its pid namespace have, in the form of the kernel's own list of
@@ -19,7 +18,6 @@ pub(super) fn describe() -> String {
 }
 
 /// The same of what cannot even be killed, when there is such a task.
-#[must_use]
 pub fn blocked() -> Option<String> {
     let mut tasks = all();
     tasks.retain(|(blocked, _)| *blocked);

@@ -61,7 +61,6 @@ pub(crate) fn take_reading() {
     readings.push((read(), monotonic_ns()));
 }
 
-/// What is known of the counter; found out once, at the start.
 pub(crate) fn facts() -> &'static TscFacts {
     static FOUND: OnceLock<TscFacts> = OnceLock::new();
     FOUND.get_or_init(measured)
@@ -118,7 +117,6 @@ impl Stopwatch {
         Self { ticks_per_second, start: 0 }.started()
     }
 
-    /// Starts over.
     pub(crate) fn started(self) -> Self {
         let start = if self.ticks_per_second.is_some() { read() } else { monotonic_ns() };
         Self { start, ..self }

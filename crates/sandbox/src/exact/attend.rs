@@ -41,12 +41,10 @@ pub struct StoppedDisk<'a> {
     place: &'a Place,
 }
 
-/// What belongs to the guest's disk.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) shared: Shared,
     pub(super) image: File,
-    /// The guest's own.
     pub(super) directory: PathBuf,
     /// `None` where the guest has ended before it could be looked for.
     pub(super) outputs: Option<Outputs>,
@@ -79,7 +77,6 @@ impl Outputs {
 
 impl StoppedDisk<'_> {
     /// The log so far, of a disk that keeps one.
-    #[must_use]
     pub fn log(&self) -> Option<Result<Log, LogError>> {
         self.place.shared.log()
     }
@@ -114,11 +111,9 @@ impl StoppedDisk<'_> {
     }
 }
 
-/// Where questions are asked.
 pub(super) struct Desk<'a> {
     place: Place,
     attendant: Option<&'a mut dyn Attendant>,
-    /// The number of the next question.
     next: u64,
 }
 
@@ -141,7 +136,6 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// What the guest left as its result.
     pub(super) fn result(&self) -> Option<Vec<u8>> {
         self.place.outputs.as_ref()?.take(RESULT, MAX_RESULT_BYTES).ok().flatten()
     }
@@ -154,7 +148,6 @@ mod tests {
     use fstone_drive::Model;
     use std::fs;
 
-    /// Says what it was asked, and how often.
     struct Echo(u32);
 
     impl Attendant for Echo {

@@ -7,12 +7,10 @@ use std::os::unix::net::UnixStream;
 /// Bytes of a message: operation, number, time.
 const BYTES: usize = 16;
 
-/// What a message says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// The answer to any other.
     Ack,
-    /// The guest begins.
     Start,
     /// The guest has something to do at this time.
     Request,
@@ -42,7 +40,6 @@ const OPERATIONS: [Operation; 9] = [
     Operation::TimeOfDay,
 ];
 
-/// A message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) operation: Operation,

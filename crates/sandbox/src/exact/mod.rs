@@ -64,13 +64,11 @@ pub struct ExactSpec {
     pub kernel: PathBuf,
     /// The binary that is to be process 1; it calls [`crate::agent::main`].
     pub agent: PathBuf,
-    /// Memory of the guest, bytes.
     pub memory_bytes: u64,
     /// The disk's image, an existing file; its size is the disk's.
     pub image: PathBuf,
     /// Logical block of the disk: 512 or 4096.
     pub sector_bytes: u32,
-    /// What the disk is like.
     pub model: Model,
     /// What is random in the guest follows from it.
     pub seed: u64,
@@ -82,50 +80,35 @@ pub struct ExactSpec {
     pub directory: PathBuf,
     /// How long the guest may compute, in real time, without a word to its disk or its clock.
     pub silence_limit: Duration,
-    /// How much virtual time it may take in all.
     pub virtual_limit: Duration,
-    /// Whether its disk keeps a log of every change, and how.
     pub log: Option<LogSpec>,
 }
 
-/// How a job in an exact guest ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExactEnd {
-    /// With this result.
     Done(Vec<u8>),
-    /// The handler could not, and says why.
     Failed(String),
-    /// The guest ended before it had a result.
     GuestEnded(Ending),
-    /// It was stopped from outside.
     Stopped,
 }
 
-/// What became of an exact guest.
 #[derive(Debug, Clone)]
 pub struct ExactReport {
-    /// How its job ended.
     pub end: ExactEnd,
-    /// What its disk was asked for.
     pub counters: DiskCounters,
     marks: Marks,
     /// A hash over every request: operation, offset, length and virtual time.
     pub trace: String,
-    /// The virtual time that it took in all.
     pub virtual_time: Duration,
-    /// The real time.
     pub real_time: Duration,
     /// What it was not kept from if it was hostile, in one line.
     pub not_enforced: Option<String>,
-    /// What its kernel said.
     pub console: ConsoleSummary,
-    /// All that it said.
     pub console_log: PathBuf,
 }
 
 impl ExactReport {
     /// What the disk had been asked for when the guest set this mark.
-    #[must_use]
     pub fn mark(&self, number: u64) -> Option<DiskCounters> {
         self.marks.get(number)
     }
@@ -157,12 +140,10 @@ impl ExactSpec {
         }
     }
 
-    /// Boots it, has it do the job, and waits for its end.
     pub fn run(&self, kind: &str, body: &[u8], stop: &AtomicBool) -> Result<ExactReport, BootError> {
         self.run_attended(kind, body, stop, None)
     }
 
-    /// The same with somebody to answer what the guest [asks](crate::agent::Context::ask) in the middle of its job.
     pub fn run_attended(
         &self,
         kind: &str,

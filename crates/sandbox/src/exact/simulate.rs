@@ -21,27 +21,19 @@ const NEVER_NS: u64 = i64::MAX as u64;
 /// The time of day at which every guest starts: 2020-01-01.
 const START_OF_TIME_NS: u64 = 1_577_836_800_000_000_000;
 
-/// How often to look whether anybody wants it to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Why there is no more to simulate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The guest is gone: powered off, panicked, or killed.
     Gone,
-    /// It waits for nothing that could ever happen.
     Deadlock,
-    /// It computed for so long without a word.
     Silent(Duration),
-    /// It got to the end of the time it was given.
     Late(Duration),
-    /// Somebody wants it to stop.
     Wanted,
-    /// It said what makes no sense.
     Garbled(String),
 }
 
-/// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goal {
     /// That the guest has nothing to do.
@@ -52,12 +44,10 @@ enum Goal {
     Interrupted,
 }
 
-/// How patient to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
     /// Real time without a word.
     pub(super) silence: Duration,
-    /// Virtual time in all.
     pub(super) virtual_ns: u64,
 }
 
@@ -73,14 +63,11 @@ pub(super) struct Simulation<'a, 'd> {
     ended: &'a OwnedFd,
     desk: &'a mut Desk<'d>,
     now_ns: u64,
-    /// What the guest asked to be woken for.
     request_ns: Option<u64>,
-    /// Until when it may go by itself.
     free_until_ns: u64,
     waiting: bool,
     /// It has asked to be woken since the disk's interrupt: it has taken it.
     asked: bool,
-    /// Interrupts whose answer was not read yet.
     unanswered: u32,
     /// What the guest has said, for one allocation.
     heard_of: Vec<Message>,
@@ -122,12 +109,10 @@ impl<'a, 'd> Simulation<'a, 'd> {
         }
     }
 
-    /// How far the guest got.
     pub(super) const fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Simulates until there is nothing more to.
     pub(super) fn run(&mut self) -> Stop {
         loop {
             if let Err(stop) = self.until(Goal::Waiting).and_then(|()| self.pass()) {
@@ -136,7 +121,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         }
     }
 
-    /// Lets time pass for a guest that waits, up to the next thing that happens.
     fn pass(&mut self) -> Result<(), Stop> {
         let completion = self.engine.next_event_ns();
         let wanted = self.request_ns.filter(|&at_ns| at_ns < NEVER_NS);
@@ -160,7 +144,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         self.say(&[(Operation::FreeUntil, may), (Operation::Run, self.now_ns)])
     }
 
-    /// Interrupts the guest for what is complete.
     fn interrupt(&mut self) -> Result<(), Stop> {
         let Some(disk) = &mut self.disk else { return Err(Stop::Gone) };
         // Those of interrupts before this lie there: the guest wrote them before whatever it has said since.
@@ -174,7 +157,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         self.until(Goal::Interrupted)
     }
 
-    /// How far the guest may go by itself from now on.
     fn may_go_until(&mut self) -> u64 {
         self.free_until_ns = self.engine.next_event_ns().unwrap_or(NEVER_NS).min(self.limits.virtual_ns);
         self.free_until_ns
@@ -187,7 +169,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         self.until(Goal::Taken(self.sequence))
     }
 
-    /// Tells the guest something.
     fn say(&mut self, what: &[(Operation, u64)]) -> Result<(), Stop> {
         let mut messages = [Message { operation: Operation::Ack, sequence: 0, time_ns: 0 }; 2];
         for (message, (operation, time_ns)) in messages.iter_mut().zip(what) {
@@ -198,7 +179,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         calendar.send(&messages[..what.len()]).map_err(|_| Stop::Gone)
     }
 
-    /// Answers the guest until the goal is reached.
     fn until(&mut self, goal: Goal) -> Result<(), Stop> {
         loop {
             let reached = match goal {
@@ -259,7 +239,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         }
     }
 
-    /// What the guest has told the calendar, one message and what has come with it.
     fn hear(&mut self) -> Result<(), Stop> {
         let Some(calendar) = &mut self.calendar else {
             let (stream, _) = self.calendar_listener.accept().map_err(|error| Stop::Garbled(error.to_string()))?;
@@ -279,7 +258,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
         Ok(())
     }
 
-    /// Takes what the guest has told the calendar.
     fn understand(&mut self, message: Message) -> Result<(), Stop> {
         let mut time_ns = 0;
         match message.operation {
@@ -315,7 +293,6 @@ impl<'a, 'd> Simulation<'a, 'd> {
             .map_err(|_| Stop::Gone)
     }
 
-    /// One message to the disk.
     fn serve(&mut self) -> Result<(), Stop> {
         let Some(disk) = &mut self.disk else {
             let (stream, _) = self.disk_listener.accept().map_err(|error| Stop::Garbled(error.to_string()))?;

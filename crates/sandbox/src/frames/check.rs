@@ -5,7 +5,6 @@ use super::{Hello, JobStatus, Message, TscFacts};
 use fstone_model::text::visible;
 
 impl Message {
-    /// Says which rule is broken.
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Self::Hello(hello) => hello.check(),

@@ -11,31 +11,24 @@ pub enum Message {
     Job {
         /// Chosen by the host; comes back with progress and result.
         id: u32,
-        /// What the handler is to make of the body.
         kind: String,
         /// Opaque; the rest of what the chunks before it began.
         body: Vec<u8>,
     },
     /// Host → agent: a piece of the body of the job that comes next, in order. The agent acknowledges each, and the
     /// host sends only few ahead: the serial line of user-mode Linux stalls for good when it is sent too much.
-    Chunk {
-        /// Opaque.
-        body: Vec<u8>,
-    },
+    Chunk { body: Vec<u8> },
     /// Agent → host, about four times a second for as long as the guest's kernel schedules anything.
     Heartbeat(Heartbeat),
     /// Agent → host: how far a job is, for a person.
     Progress {
-        /// The job.
         id: u32,
         /// One line.
         text: String,
     },
     /// Agent → host: a job is over.
     Result {
-        /// The job.
         id: u32,
-        /// Whether the handler could do it.
         status: JobStatus,
         /// Opaque; empty unless `status` is done.
         body: Vec<u8>,
@@ -46,28 +39,21 @@ pub enum Message {
         text: String,
     },
     /// Either way: the frame with this sequence number has arrived and is kept.
-    Ack {
-        /// Of the frame acknowledged.
-        sequence: u32,
-    },
+    Ack { sequence: u32 },
     /// Host → agent: print the stacks of blocked tasks on the console (sysrq w), because a job is overdue.
     Dump,
     /// Host → agent: power off. Agent → host: about to.
     Bye,
 }
 
-/// The agent introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// `uname -r` of the guest.
     pub kernel_release: String,
     /// `uname -v` of the guest.
     pub kernel_version: String,
-    /// The agent's own version.
     pub agent_version: String,
-    /// CPUs the guest has.
     pub cpus: u32,
-    /// Memory the guest has.
     pub memory_bytes: u64,
     /// Time since the guest's kernel started.
     pub booted_ns: u64,
@@ -75,16 +61,13 @@ pub struct Hello {
     pub filesystems: Vec<String>,
     /// Block devices as (name, bytes).
     pub disks: Vec<(String, u64)>,
-    /// Whether the guest's time-stamp counter may be used as a clock.
     pub tsc: TscFacts,
     /// What went wrong while it set itself up, without being fatal (a module that would not load).
     pub complaints: Vec<String>,
 }
 
-/// What was found about the time-stamp counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TscFacts {
-    /// The processor says it has one.
     pub present: bool,
     /// The processor says it ticks at a constant rate in every power state (CPUID 8000_0007h, EDX bit 8).
     pub invariant: bool,
@@ -96,7 +79,6 @@ pub struct TscFacts {
     pub clock_read_ns: u32,
 }
 
-/// A sign of life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
     /// From 0.
@@ -105,7 +87,6 @@ pub struct Heartbeat {
     pub monotonic_ns: u64,
     /// The time-stamp counter, 0 without one.
     pub tsc: u64,
-    /// The job being run.
     pub job: Option<u32>,
 }
 
@@ -113,7 +94,6 @@ pub struct Heartbeat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobStatus {
-    /// The body is its result.
     Done,
     /// It could not, and says why. A handler that panics ends here too.
     Failed(String),
@@ -122,7 +102,6 @@ pub enum JobStatus {
 /// Which message a frame holds: the byte in its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[expect(missing_docs, reason = "as the messages of the same names")]
 pub enum Kind {
     Hello = 1,
     Job = 2,
@@ -153,7 +132,6 @@ impl Kind {
         })
     }
 
-    /// Longest body of this kind.
     pub(crate) const fn max_body_bytes(self) -> usize {
         match self {
             Self::Job | Self::Result => super::MAX_BODY_BYTES,
@@ -193,8 +171,6 @@ struct AckHead {
 struct NoHead {}
 
 impl Message {
-    /// Which it is.
-    #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Hello(_) => Kind::Hello,
@@ -229,7 +205,6 @@ impl Message {
         })
     }
 
-    /// The message that a head and a body make, when it makes sense.
     pub(crate) fn from_parts(kind: Kind, head: &[u8], body: Vec<u8>) -> Result<Self, String> {
         fn parse<'a, T: Deserialize<'a>>(head: &'a [u8]) -> Result<T, String> {
             let text = std::str::from_utf8(head).map_err(|error| error.to_string())?;

@@ -26,10 +26,8 @@ pub use read::{FrameReader, ReadError, check_stream};
 pub use version::Version;
 pub use write::{FrameWriter, WriteError, encode};
 
-/// The first two bytes of every frame.
 pub(crate) const MAGIC: [u8; 2] = *b"fs";
 
-/// Bytes before the payload.
 pub(crate) const HEADER_BYTES: usize = 16;
 
 /// Longest JSON head. Hello is the largest, with some dozens of filesystem names.
@@ -38,10 +36,8 @@ pub(crate) const MAX_HEAD_BYTES: usize = 32 << 10;
 /// Longest body of a job or a result. A load report with all its histograms is some hundreds of KiB.
 pub const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// Longest body of any other message.
 pub(crate) const MAX_SMALL_BODY_BYTES: usize = 64 << 10;
 
-/// The checksum of a frame's parts.
 fn checksum(parts: &[&[u8]]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     parts.iter().for_each(|part| crc.update(part));

@@ -11,72 +11,36 @@ pub enum ReadError {
     /// The stream ended between two frames.
     #[error("the channel was closed")]
     Closed,
-    /// The stream ended inside a frame.
     #[error("the channel was closed {have} bytes into a frame of {want}")]
     Truncated {
-        /// Bytes of the frame that arrived.
         have: usize,
         /// Bytes it should have had, as far as known.
         want: usize,
     },
-    /// Not a frame.
     #[error("a frame must start with 66 73 but {found:02x?} came: something else writes to this channel")]
-    Magic {
-        /// The first bytes.
-        found: [u8; 2],
-    },
-    /// From the future, or garbage.
+    Magic { found: [u8; 2] },
     #[error(
         "the other side speaks protocol version {found} and this fstone knows up to {}: use the same fstone on both",
         Version::CURRENT.byte()
     )]
-    Version {
-        /// The header's byte.
-        found: u8,
-    },
-    /// No such message.
+    Version { found: u8 },
     #[error("there is no message of kind {found}")]
-    Kind {
-        /// The header's byte.
-        found: u8,
-    },
-    /// Longer than its kind may be.
+    Kind { found: u8 },
     #[error("a {kind:?} message claims {length} bytes, more than the {limit} it may have")]
-    TooLong {
-        /// Which message.
-        kind: Kind,
-        /// What the header claims.
-        length: u32,
-        /// What is allowed.
-        limit: usize,
-    },
-    /// Damaged in transit.
+    TooLong { kind: Kind, length: u32, limit: usize },
     #[error("the checksum of a {kind:?} message is {found:08x} and should be {expected:08x}")]
     Checksum {
-        /// Which message.
         kind: Kind,
         /// In the header.
         found: u32,
         /// Of what arrived.
         expected: u32,
     },
-    /// A frame is missing, or came twice.
     #[error("frame {found} came where frame {expected} was due")]
-    Sequence {
-        /// Next in order.
-        expected: u32,
-        /// In the header.
-        found: u32,
-    },
+    Sequence { expected: u32, found: u32 },
     /// An intact frame whose content is not what its kind promises.
     #[error("a {kind:?} message makes no sense: {problem}")]
-    Content {
-        /// Which message.
-        kind: Kind,
-        /// What is wrong.
-        problem: String,
-    },
-    /// The stream failed.
+    Content { kind: Kind, problem: String },
     #[error("the channel is broken: {0}")]
     Io(io::Error),
 }
@@ -87,7 +51,6 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Reads frames from a stream.
 #[derive(Debug)]
 pub struct FrameReader<R> {
     stream: R,
@@ -154,7 +117,6 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Reads until the buffer is full or the stream ends; how much was read.
 fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut have = 0;
     while have < buffer.len() {
@@ -173,7 +135,6 @@ fn read_full(stream: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 ///
 /// # Panics
 /// When a message that was read does not survive encoding, or an error has control characters: a fault in this module.
-#[must_use]
 pub fn check_stream(bytes: &[u8]) -> usize {
     let mut reader = FrameReader::new(bytes);
     let mut count = 0;

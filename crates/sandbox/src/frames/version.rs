@@ -12,17 +12,12 @@ pub enum Version {
 }
 
 impl Version {
-    /// What this fstone speaks.
     pub const CURRENT: Self = Self::First;
 
-    /// The byte in a frame's header.
-    #[must_use]
     pub const fn byte(self) -> u8 {
         self as u8
     }
 
-    /// The version a header's byte stands for.
-    #[must_use]
     pub const fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             1 => Some(Self::First),

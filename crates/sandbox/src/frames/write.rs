@@ -7,20 +7,10 @@ use std::io::{self, Write};
 /// Why a message was not sent; completes "failed to send a message to the guest: …".
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Its head or body is longer than the protocol allows.
     #[error("a {kind:?} message of {bytes} bytes is longer than the {limit} the protocol allows")]
-    TooLong {
-        /// Which message.
-        kind: super::Kind,
-        /// Of its head or body.
-        bytes: usize,
-        /// The limit.
-        limit: usize,
-    },
-    /// The head has no JSON form.
+    TooLong { kind: super::Kind, bytes: usize, limit: usize },
     #[error("its head cannot be written as JSON: {0}")]
     Head(serde_json::Error),
-    /// The stream refused it.
     #[error("the channel is broken: {0}")]
     Io(io::Error),
 }
@@ -37,7 +27,6 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// The bytes of one frame.
 pub fn encode(message: &Message, sequence: u32) -> Result<Vec<u8>, WriteError> {
     let kind = message.kind();
     let (head, body) = message.parts()?;

@@ -13,38 +13,17 @@ pub enum BootError {
     Unspeakable {
         /// "the agent's path", …
         what: &'static str,
-        /// As given.
         value: String,
     },
-    /// Out of bounds.
     #[error("{what} is {value}, and must be {bounds}")]
-    OutOfBounds {
-        /// "the guest's memory", …
-        what: &'static str,
-        /// As given.
-        value: String,
-        /// What would do.
-        bounds: &'static str,
-    },
-    /// The host could not provide something.
+    OutOfBounds { what: &'static str, value: String, bounds: &'static str },
     #[error("cannot {what}: {cause}")]
-    Host {
-        /// What was attempted.
-        what: String,
-        /// Why not.
-        cause: io::Error,
-    },
-    /// Its process could not be started.
+    Host { what: String, cause: io::Error },
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// It was started and never said hello.
     #[error("{}; see {}\n{}", .ending.describe(), .console_log.display(), .ending.words())]
-    NotUp {
-        /// How it ended.
-        ending: Box<Ending>,
-        /// What it said.
-        console_log: PathBuf,
-    },
+    NotUp { ending: Box<Ending>, console_log: PathBuf },
 }
 
 impl BootError {
@@ -64,7 +43,6 @@ pub(crate) fn word(what: &'static str, value: &str) -> Result<String, BootError>
     Ok(value.to_owned())
 }
 
-/// A path as a word of a kernel's command line.
 pub(crate) fn path_word(what: &'static str, path: &Path) -> Result<String, BootError> {
     let text = path.to_str().ok_or_else(|| BootError::Unspeakable { what, value: path.display().to_string() })?;
     word(what, text)

@@ -7,7 +7,6 @@
 use crate::frames::Heartbeat;
 use std::time::{Duration, Instant};
 
-/// The agent's period.
 pub const HEARTBEAT_PERIOD: Duration = Duration::from_millis(250);
 
 /// An interval longer than the period by this much is a gap. Scheduling delays of a busy 100 Hz guest stay below.
@@ -16,58 +15,45 @@ pub const GAP_TOLERANCE: Duration = Duration::from_millis(500);
 /// Most gaps kept; beyond them only counted.
 const MAX_GAPS: usize = 32;
 
-/// A long silence between two beats that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// When it ended, from the first beat on, by the host's clock.
     pub at: Duration,
-    /// How long it was by the host's clock.
     pub host: Duration,
-    /// How long it was by the guest's clock.
     pub guest: Duration,
-    /// The job that was running.
     pub job: Option<u32>,
 }
 
-/// What the heartbeats tell about the guest's clock.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockReport {
-    /// Beats that arrived.
     pub beats: u64,
-    /// Longest interval by the host's clock.
     pub longest_host: Duration,
-    /// Longest interval by the guest's clock.
     pub longest_guest: Duration,
     /// Time between the first and the last beat by the host's clock.
     pub span_host: Duration,
-    /// The same by the guest's clock.
     pub span_guest: Duration,
     /// Ticks of the time-stamp counter between the first and the last beat; `None` where it is absent or ran back.
     pub span_ticks: Option<u64>,
     /// Gaps, the first `MAX_GAPS` of them.
     pub gaps: Vec<Gap>,
-    /// All gaps.
     pub gap_count: u64,
 }
 
 impl ClockReport {
     /// How much faster the guest's clock ran than the host's, in parts per million, when the span is long enough for
     /// the channel's jitter (about a millisecond) not to matter.
-    #[must_use]
     pub fn drift_ppm(&self) -> Option<f64> {
         (self.span_host >= Duration::from_secs(2))
             .then(|| (self.span_guest.as_secs_f64() / self.span_host.as_secs_f64() - 1.0) * 1e6)
     }
 
     /// Ticks of the time-stamp counter per second of the guest's clock.
-    #[must_use]
     pub fn ticks_per_second(&self) -> Option<f64> {
         let ticks = self.span_ticks?;
         (self.span_guest >= Duration::from_secs(1)).then(|| ticks as f64 / self.span_guest.as_secs_f64())
     }
 
     /// What a reader of figures from this guest has to know, one sentence each.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(worst) = self.gaps.iter().max_by_key(|gap| gap.host.max(gap.guest)) {
@@ -85,7 +71,6 @@ impl ClockReport {
     }
 }
 
-/// Follows the heartbeats of one guest.
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
     first: Option<(Instant, Heartbeat)>,
@@ -94,7 +79,6 @@ pub(crate) struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// A beat arrived at this time.
     pub(crate) fn beat(&mut self, arrived: Instant, beat: Heartbeat) {
         let first = *self.first.get_or_insert((arrived, beat));
         let report = &mut self.report;

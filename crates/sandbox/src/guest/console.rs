@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 /// Kept of the beginning of a console, bytes: a boot is about 4 KiB, a stack trace about 3 KiB.
 pub const HEAD_BYTES: u64 = 512 << 10;
 
-/// Kept of its end, bytes.
 pub const TAIL_BYTES: usize = 512 << 10;
 
 /// Longest line looked at; the rest of a longer one is kept but not searched.
@@ -30,10 +29,8 @@ const MAX_INCIDENTS: usize = 8;
 /// What an agent prints after a list of stacks: without it, a list that comes slowly looks like one that is complete.
 pub(crate) const END_OF_STACKS: &str = "fstone: end of the list of blocked tasks";
 
-/// What a line on the console announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IncidentKind {
-    /// "Kernel panic - not syncing": the end.
     Panic,
     /// BUG, Oops, a bad access in the kernel: something is broken, the kernel may go on.
     Oops,
@@ -48,9 +45,7 @@ pub enum IncidentKind {
 /// Something the kernel had to say, with the lines that followed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incident {
-    /// What it is.
     pub kind: IncidentKind,
-    /// Its lines, bounded.
     pub lines: Vec<String>,
 }
 
@@ -78,35 +73,26 @@ const PATTERNS: [(&str, IncidentKind); 19] = [
 ];
 
 impl IncidentKind {
-    /// What this line announces, if anything.
-    #[must_use]
     pub fn of(line: &str) -> Option<Self> {
         PATTERNS.iter().find(|(pattern, _)| line.contains(pattern)).map(|(_, kind)| *kind)
     }
 }
 
-/// What has been seen on a console so far.
 #[derive(Debug, Clone, Default)]
 pub struct ConsoleSummary {
     /// Bytes the guest wrote.
     pub bytes: u64,
     /// Bytes of them that are not in the log, cut out of its middle.
     pub omitted_bytes: u64,
-    /// What the kernel reported, in order.
     pub incidents: Vec<Incident>,
-    /// Incidents beyond those kept.
     pub further_incidents: u64,
-    /// The last non-empty lines.
     pub last_lines: VecDeque<String>,
-    /// Whether a list of blocked tasks has come to its end.
     pub stacks_ended: bool,
     /// Why the log is incomplete, when the host could not write it.
     pub log_error: Option<String>,
 }
 
 impl ConsoleSummary {
-    /// The first incident of this kind.
-    #[must_use]
     pub fn first(&self, kind: IncidentKind) -> Option<&Incident> {
         self.incidents.iter().find(|incident| incident.kind == kind)
     }
@@ -163,12 +149,10 @@ impl Console {
         Ok(Self { summary, drain: Some(drain) })
     }
 
-    /// What has been seen so far.
     pub(crate) fn summary(&self) -> ConsoleSummary {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the kernel has reported its end.
     pub(crate) fn has_panicked(&self) -> bool {
         self.summary.lock().unwrap_or_else(PoisonError::into_inner).first(IncidentKind::Panic).is_some()
     }

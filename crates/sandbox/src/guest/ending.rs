@@ -9,80 +9,61 @@ use std::time::Duration;
 /// Lines of the kernel's words that go into a reason; the console log has all.
 const REASON_LINES: usize = 24;
 
-/// How a guest ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// It was told to power off, said bye and did.
     Bye,
-    /// Its kernel panicked.
     Panicked {
-        /// The kernel's words.
         words: String,
     },
     /// The agent, process 1 of the guest, died; the kernel panics then.
     AgentDied {
-        /// The kernel's words.
         words: String,
     },
     /// It was killed by fstone because nothing came from it any more, or not what was due.
     Hung {
-        /// What was waited for.
         waiting: Waiting,
-        /// For how long.
         waited: Duration,
-        /// The kernel's words, if it had any.
         words: String,
     },
     /// Its process on the host was killed by somebody else.
     Killed {
-        /// By this signal.
         signal: i32,
     },
     /// Its process on the host ended by itself, without bye and without a panic.
     Exited {
-        /// With this status.
         status: i32,
         /// The last lines on the console.
         words: String,
     },
-    /// What it sent made no sense.
     Garbled {
-        /// Why.
         problem: String,
     },
 }
 
-/// What a hung guest was expected to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
-    /// To say hello after it was started.
     Hello,
-    /// To give any sign of life.
     Heartbeat,
     /// To finish a job within its limit; its heartbeat went on.
     Job,
     /// To take the bytes of a job.
     Acceptance,
-    /// To power off after bye.
     PowerOff,
     /// Anything at all: it sleeps, and nothing will wake it.
     Event,
 }
 
-/// What is known when a guest has ended.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence<'a> {
     /// The agent said bye, after the host had.
     pub(crate) bye: bool,
     /// Why fstone killed it, if it did, and after what time.
     pub(crate) gave_up: Option<(Waiting, Duration)>,
-    /// How its process ended.
     pub(crate) process: ProcessEnd,
-    /// The channel brought something unreadable.
     pub(crate) garbled: Option<String>,
     /// The process ended as it does after a panic only: user-mode Linux by abort, QEMU as told for pvpanic.
     pub(crate) panic_reported: bool,
-    /// Its console.
     pub(crate) console: &'a ConsoleSummary,
 }
 
@@ -134,8 +115,6 @@ impl Evidence<'_> {
 }
 
 impl Ending {
-    /// In a few words, without the kernel's.
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Bye => "it ended as asked".to_owned(),
@@ -159,7 +138,6 @@ impl Ending {
     }
 
     /// What the kernel had to say, empty when it said nothing.
-    #[must_use]
     pub fn words(&self) -> &str {
         match self {
             Self::Panicked { words }
@@ -170,8 +148,6 @@ impl Ending {
         }
     }
 
-    /// The outcome of a trial whose guest ended like this during `step`.
-    #[must_use]
     pub fn outcome(&self, step: &str) -> Outcome {
         let mut text = self.describe();
         if !self.words().is_empty() {

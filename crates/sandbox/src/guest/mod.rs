@@ -37,7 +37,6 @@ const CHUNK_BYTES: usize = 1 << 10;
 /// fills up, user-mode Linux stops reading its serial line and sometimes forgets to go on.
 const CHUNKS_AHEAD: usize = 3;
 
-/// How often the watch looks up when nothing arrives.
 const TICK: Duration = Duration::from_millis(100);
 
 /// After a job is overdue, how long the stacks of blocked tasks are waited for. They take milliseconds; on a host that is
@@ -82,21 +81,15 @@ impl Watch {
     };
 }
 
-/// Something a guest says while it runs a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// How far the job is.
     Progress(String),
-    /// For the log.
     Log(String),
 }
 
-/// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobEnd {
-    /// With this result.
     Done(Vec<u8>),
-    /// The handler in the guest could not do it.
     Failed(String),
     /// The guest is gone; every further job ends the same way.
     GuestEnded(Ending),
@@ -104,20 +97,14 @@ pub enum JobEnd {
     Stopped,
 }
 
-/// What is known of a guest when it is over.
 #[derive(Debug, Clone)]
 pub struct GuestReport {
-    /// How it ended.
     pub ending: Ending,
-    /// What its kernel had to say.
     pub console: ConsoleSummary,
-    /// Whether its clock can be believed.
     pub clock: ClockReport,
-    /// The console log, bounded.
     pub console_log: PathBuf,
 }
 
-/// What an executor hands over when it has started a guest.
 pub(crate) struct Started {
     pub(crate) process: Supervised,
     pub(crate) to_guest: OwnedFd,
@@ -127,14 +114,12 @@ pub(crate) struct Started {
     pub(crate) watch: Watch,
     /// How the process ends when its guest has panicked, and otherwise does not.
     pub(crate) panic_end: ProcessEnd,
-    /// When the decision to start it was made.
     pub(crate) since: Instant,
 }
 
 /// After a panic, how long the kernel gets to print the rest of its trace.
 const PANIC_TIME: Duration = Duration::from_millis(500);
 
-/// For those who do not want it to stop.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
@@ -164,7 +149,6 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Takes over a started guest and waits for its hello.
     pub(crate) fn attach(started: Started) -> Result<Self, BootError> {
         let Started { process, to_guest, from_guest, console, console_log, watch, panic_end, since } = started;
         let activity = Activity::new();
@@ -219,43 +203,32 @@ impl Guest {
     ///
     /// # Panics
     /// Never: a guest is only handed out after its hello.
-    #[must_use]
     pub fn hello(&self) -> &Hello {
         self.hello.as_ref().expect("said hello before it was handed out")
     }
 
     /// From the decision to start it until its hello.
-    #[must_use]
     pub const fn boot_time(&self) -> Duration {
         self.boot_time
     }
 
-    /// What keeps its processes together.
-    #[must_use]
     pub const fn confinement(&self) -> Confinement {
         self.process.confinement()
     }
 
     /// What it is not kept from on this host if it is hostile, in one line.
-    #[must_use]
     pub fn not_enforced(&self) -> Option<String> {
         self.process.not_enforced()
     }
 
-    /// How it ended, if it has.
-    #[must_use]
     pub const fn ending(&self) -> Option<&Ending> {
         self.ending.as_ref()
     }
 
-    /// What its heartbeats tell so far.
-    #[must_use]
     pub fn clock(&self) -> ClockReport {
         self.clock.lock().unwrap_or_else(PoisonError::into_inner).report().clone()
     }
 
-    /// What its kernel has said so far.
-    #[must_use]
     pub fn console(&self) -> ConsoleSummary {
         self.console.summary()
     }
@@ -376,7 +349,6 @@ impl Guest {
         }
     }
 
-    /// Kills it and reports.
     #[must_use]
     pub fn kill(mut self) -> GuestReport {
         self.kill_now();
@@ -479,7 +451,6 @@ impl Guest {
         }
     }
 
-    /// Waits until the list of blocked tasks is on the console, to its end.
     fn await_dump(&self) {
         let since = Instant::now();
         while since.elapsed() < DUMP_TIME && !self.console.summary().stacks_ended {

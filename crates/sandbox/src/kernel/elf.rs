@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-/// The program header of the interpreter's path.
 const PT_INTERP: u32 = 3;
 
 /// What a program finds its C library's loader under when it was given another one: a link in the directory of its

@@ -15,7 +15,6 @@ const ARCHIVE: &str = "http://deb.debian.org/debian";
 /// The archive of security updates; its suites are named like the others with "-security" behind.
 const SECURITY_ARCHIVE: &str = "http://deb.debian.org/debian-security";
 
-/// Who signs it.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Package lists older than this are fetched again.
@@ -24,43 +23,21 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 /// Why a package could not be had; completes "failed to add a kernel: …".
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// A file or directory.
     #[error("{path}: {cause}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The tool is not there.
+    File { path: PathBuf, cause: io::Error },
     #[error("{tool} cannot be run: {cause}; fetching packages takes apt and dpkg, so give a path instead")]
     NoTool {
         /// apt-get, apt-cache or dpkg.
         tool: &'static str,
-        /// Why.
         cause: io::Error,
     },
-    /// The tool failed.
     #[error("{command} ended with {status}: {output}")]
-    Tool {
-        /// As a person would type it.
-        command: String,
-        /// How it ended.
-        status: String,
-        /// Its last lines.
-        output: String,
-    },
+    Tool { command: String, status: String, output: String },
     /// The package's file has a name that cannot be a directory's beside the store's own.
     #[error("{0:?} cannot be the name of a kernel's directory; rename the package's file, like linux-image-6.1.deb")]
     Name(String),
-    /// The release of the distribution does not have it.
     #[error("{suite} of Debian has no package {name}; kernels with short names are listed by fstone kernel add --help")]
-    NoPackage {
-        /// As asked for.
-        name: String,
-        /// The release.
-        suite: String,
-    },
+    NoPackage { name: String, suite: String },
     /// It succeeded, and what was asked for is not there.
     #[error("apt-get downloaded nothing for {0}")]
     Nothing(String),
@@ -71,7 +48,6 @@ fn file_error(path: &Path) -> impl FnOnce(io::Error) -> FetchError {
     move |cause| FetchError::File { path, cause }
 }
 
-/// Runs a tool to its end and gives what it printed.
 fn run(tool: &'static str, arguments: &[OsString], directory: &Path) -> Result<String, FetchError> {
     let output = Command::new(tool)
         .args(arguments)
@@ -102,14 +78,12 @@ pub(super) fn own_suite() -> String {
     field("VERSION_CODENAME=").filter(|_| debian).unwrap_or_else(|| "bookworm".to_owned())
 }
 
-/// A downloaded package.
 #[derive(Debug)]
 pub(super) struct Package {
     file: PathBuf,
 }
 
 impl Package {
-    /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.file
     }
@@ -198,7 +172,6 @@ impl Archive {
         Ok(Package { file: newest.ok_or_else(|| FetchError::Nothing(name.to_owned()))?.path() })
     }
 
-    /// Unpacks a package into a directory that is not there yet.
     pub(super) fn unpack(&self, package: &Package, root: &Path) -> Result<(), FetchError> {
         unpack(&package.file, root)?;
         package.discard();
@@ -234,13 +207,11 @@ pub(super) fn unpack_anew(package: &Path, root: &Path) -> Result<(), FetchError>
 #[derive(Debug)]
 pub(super) struct Place {
     root: PathBuf,
-    /// What was there before.
     before: Option<PathBuf>,
     kept: bool,
 }
 
 impl Place {
-    /// Unpacks a package to `store/NAME`.
     pub(super) fn unpack(package: &Path, store: &Path, name: &str) -> Result<Self, FetchError> {
         let root = store.join(own_name(name)?);
         let beside = |what: &str| store.join(format!(".{name}.{what}"));
@@ -261,7 +232,6 @@ impl Place {
         Ok(place)
     }
 
-    /// The directory.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }

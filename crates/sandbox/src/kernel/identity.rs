@@ -6,13 +6,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a kernel is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
-    /// User-mode Linux.
     Uml,
-    /// In QEMU.
     Qemu,
     /// User-mode Linux whose time is simulated.
     Exact,
@@ -20,7 +17,6 @@ pub enum Flavour {
 
 impl Flavour {
     /// What names of its kernels begin with.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Uml => "uml",
@@ -30,11 +26,9 @@ impl Flavour {
     }
 }
 
-/// A kernel on this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// How it is run.
     pub flavour: Flavour,
     /// `uname -r` of it ("6.1.176").
     pub release: String,
@@ -42,7 +36,6 @@ pub struct Kernel {
     pub source: String,
     /// `linux.uml`, `vmlinuz` or `vmlinux`.
     pub binary: PathBuf,
-    /// The directory that holds its modules.
     pub modules: Option<PathBuf>,
     /// A C library for it, newer than the host's.
     pub libraries: Option<PathBuf>,
@@ -50,13 +43,11 @@ pub struct Kernel {
 
 impl Kernel {
     /// What a study calls it ("uml:6.1.176").
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}:{}", self.flavour.word(), self.release)
     }
 
     /// As user-mode Linux takes it; `None` when it is not one.
-    #[must_use]
     pub fn as_uml(&self) -> Option<crate::uml::UmlKernel> {
         (self.flavour != Flavour::Qemu).then(|| crate::uml::UmlKernel {
             binary: self.binary.clone(),
@@ -65,7 +56,6 @@ impl Kernel {
         })
     }
 
-    /// The same kernel, whose time is not simulated.
     pub(super) fn in_normal_time(self) -> Self {
         Self { flavour: Flavour::Uml, ..self }
     }
@@ -76,7 +66,6 @@ impl Kernel {
         Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// The same kernel with each of its paths as this function gives it.
     pub(super) fn with_paths(mut self, change: impl Fn(&Path) -> PathBuf) -> Self {
         self.binary = change(&self.binary);
         self.modules = self.modules.as_deref().map(&change);

@@ -10,7 +10,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Package { name: String, suite: Option<String> },
@@ -35,7 +34,6 @@ fn command_for(name: &str) -> Option<String> {
     SHORT.iter().find(|(short, ..)| is_of(short)).map(|(short, ..)| format!("fstone kernel add {short}"))
 }
 
-/// "There is no package for 9.9; there are 5.10, 6.1, 6.12".
 fn no_package_for(name: &str) -> String {
     let (flavour, release) = name.split_once(':').unwrap_or(("", name));
     let of_flavour = SHORT.iter().filter_map(|(short, ..)| short.strip_prefix(flavour)?.strip_prefix(':'));
@@ -196,7 +194,6 @@ impl Store {
     }
 
     /// The kernel to use when none is named: the installed user-mode Linux, else the newest that there is.
-    #[must_use]
     pub fn default(&self, flavour: Flavour) -> Option<Kernel> {
         let number = |part: &str| part.parse::<u64>().unwrap_or(0);
         let age = |kernel: &Kernel| kernel.release.split(['.', '-', '+']).map(number).collect::<Vec<_>>();

@@ -9,7 +9,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The user-mode Linux that is installed on this host.
 pub(super) fn installed() -> Option<Kernel> {
     let kernel = crate::uml::installed_kernel()?;
     let release = version(&kernel.binary).ok()?;

@@ -12,7 +12,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 const MAGIC: &[u8; 18] = b"fstone disk log 1\n";
-/// Longest index that is read.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
 const ALIGNMENT: u64 = 4096;
 

@@ -15,35 +15,28 @@ pub type Event = u64;
 /// The unit of all addresses here, as of the guest's requests.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// A log to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSpec {
     /// Where its data goes, in a file without a name.
     pub directory: PathBuf,
-    /// Most bytes of data it may hold.
     pub bound_bytes: u64,
 }
 
 /// Why there is no log; completes "failed to keep a log of the disk: …".
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum LogError {
-    /// It would be larger than it may be.
     #[error("it would hold more than {bound_bytes} bytes")]
-    Full {
-        /// The bound.
-        bound_bytes: u64,
-    },
-    /// Its data could not be written or read.
+    Full { bound_bytes: u64 },
     #[error("{0}")]
     Host(String),
 }
 
-/// What a request changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Change {
     /// Sectors get the data at this place of the log's file.
-    Write { data_at: u64 },
-    /// Sectors become zeros.
+    Write {
+        data_at: u64,
+    },
     Zero,
 }
 
@@ -92,14 +85,10 @@ impl Entry {
 }
 
 impl Log {
-    /// When the guest set a mark.
-    #[must_use]
     pub fn event_of_mark(&self, mark: u64) -> Option<Event> {
         self.marks.binary_search_by_key(&mark, |(number, _)| *number).ok().map(|index| self.marks[index].1)
     }
 
-    /// The last mark that had been set before an event.
-    #[must_use]
     pub fn last_mark_before(&self, event: Event) -> Option<u64> {
         let count = self.marks.partition_point(|(_, at)| *at < event);
         Some(self.marks[count.checked_sub(1)?].0)
@@ -112,8 +101,6 @@ impl Log {
         self
     }
 
-    /// How many events it holds.
-    #[must_use]
     pub const fn events(&self) -> Event {
         self.events
     }
@@ -130,11 +117,9 @@ struct Writing {
     volatile: Vec<u32>,
     data_bytes: u64,
     bound_bytes: u64,
-    /// Why it cannot be used.
     broken: Option<LogError>,
 }
 
-/// What to tell a log when a request is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Logged {
     Change(u32),
@@ -142,7 +127,6 @@ pub(crate) enum Logged {
 }
 
 impl LogWriter {
-    /// An empty log of a disk that holds what is in this image.
     pub(crate) fn new(spec: &LogSpec, image: &File, sector_bytes: u32) -> io::Result<Self> {
         let (base, data) = (nameless(&spec.directory)?, nameless(&spec.directory)?);
         copy_sparsely(image, &base)?;
@@ -180,7 +164,6 @@ impl LogWriter {
         }
     }
 
-    /// Where the next data goes.
     pub(crate) fn position(&self) -> u64 {
         self.writing().data_bytes
     }
@@ -197,7 +180,6 @@ impl LogWriter {
         Some(Logged::Change(index))
     }
 
-    /// A flush arrived.
     pub(crate) fn flush(&self) -> Option<Logged> {
         let mut writing = self.writing();
         if writing.broken.is_some() {
@@ -209,7 +191,6 @@ impl LogWriter {
         Some(Logged::Flush(index))
     }
 
-    /// The guest set a mark.
     pub(crate) fn mark(&self, number: u64) {
         let mut writing = self.writing();
         let event = writing.next_event();
@@ -276,7 +257,6 @@ impl LogWriter {
         Ok(())
     }
 
-    /// The log so far.
     pub(crate) fn take(&self) -> Result<Log, LogError> {
         let writing = self.writing();
         match &writing.broken {

@@ -10,7 +10,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where sectors come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Source {
     /// The log's file, from this byte on.
@@ -182,17 +181,14 @@ impl Shown {
         Ok(())
     }
 
-    /// The disk when its log began.
     pub(super) const fn base(&self) -> &Arc<File> {
         &self.base
     }
 
-    /// The data of the log.
     pub(super) const fn data(&self) -> &Arc<File> {
         &self.data
     }
 
-    /// Where what it holds comes from.
     pub(super) const fn content(&self) -> &Content {
         &self.content
     }
@@ -282,7 +278,6 @@ mod tests {
             }
         }
 
-        /// Against an array with a byte for each sector.
         #[test]
         fn a_shown_disk_reads_as_an_array_would(steps in steps(), window in (0..SECTORS, 0..SECTORS)) {
             let directory = std::env::temp_dir();

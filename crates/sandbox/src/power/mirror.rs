@@ -16,7 +16,6 @@ pub struct Mirror {
     held: Option<Held>,
 }
 
-/// What the file holds.
 #[derive(Debug)]
 struct Held {
     /// The disk when its log began, and the log's data. Kept, so that no other file can be taken for them.
@@ -37,7 +36,6 @@ impl Mirror {
         Ok(Self { file, held: None })
     }
 
-    /// Makes it hold what is shown.
     pub(crate) fn hold(&mut self, shown: &Shown) -> io::Result<()> {
         let content = shown.content().clone();
         // Unknown until all of it is written: after what fails in between, the next begins from nothing.
@@ -70,7 +68,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::FileExt;
 
-    /// A log of twelve changes that overlap, to a disk with this base.
     fn write(writer: &LogWriter, bytes: u8) -> States {
         for number in 0..12u8 {
             let data_at = writer.position();

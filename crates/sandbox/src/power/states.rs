@@ -10,12 +10,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What became of the changes that were neither durable nor ruled out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Fate {
-    /// All of them are there.
     All,
-    /// None is.
     None,
     /// Each is there or not.
     Some,
@@ -38,8 +35,6 @@ pub struct CrashState {
 }
 
 impl CrashState {
-    /// Everything before this event happened.
-    #[must_use]
     pub const fn cut(&self) -> Event {
         self.cut
     }
@@ -52,7 +47,6 @@ impl fmt::Display for CrashState {
     }
 }
 
-/// This is not the name of a state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not the name of a crash state; names look like 1523-torn-9f2c")]
 pub struct ParseStateError(String);
@@ -78,7 +72,6 @@ impl FromStr for CrashState {
 /// A way in which a disk breaks its own promise. A check of durability that finds nothing on such a disk is broken itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
-    /// Flushes make nothing durable.
     ForgetsFlushes,
     /// A durable change is there in part.
     Tears,
@@ -89,7 +82,6 @@ pub enum Lie {
 /// How many of the last durable changes a lying disk may break.
 const REACH: usize = 32;
 
-/// The states of one log.
 #[derive(Debug)]
 pub struct States {
     log: Log,
@@ -105,7 +97,6 @@ pub struct States {
 
 impl States {
     /// Of a log, for power cuts in a window of it. A disk that lies is honest before the window.
-    #[must_use]
     pub fn new(log: Log, window: Range<Event>, lie: Option<Lie>) -> Self {
         let mut durable: Vec<u32> = (0u32..)
             .zip(&log.entries)
@@ -121,7 +112,6 @@ impl States {
 
     /// At most so many states, none of them twice, spread over the window: at the boundaries of flushes and between them, in
     /// the order of their cuts.
-    #[must_use]
     pub fn choose(&self, count: usize, seed: u64) -> Vec<CrashState> {
         let mut random = Random(seed);
         let mut cuts: BTreeSet<Event> = BTreeSet::new();
@@ -174,7 +164,6 @@ impl States {
     /// The states right after each of these events, whatever became of what was not durable, and others as
     /// [`choose`](Self::choose) has them, so many in all. Of states in which the disk holds the same, only the latest is there,
     /// of which most is asked. In the order of their cuts.
-    #[must_use]
     pub fn choose_after(&mut self, events: &[Event], count: usize, seed: u64) -> Vec<CrashState> {
         let mut random = Random(!seed);
         let mut wanted = BTreeSet::new();
@@ -223,7 +212,6 @@ impl States {
         })
     }
 
-    /// What the disk holds in a state.
     fn content(&mut self, state: CrashState) -> Content {
         let mut random = Random(u64::from(state.seed) << 32 | state.cut & 0xffff_ffff);
         let done = self.durable.partition_point(|&index| {
@@ -316,8 +304,6 @@ impl States {
         Shown::new(content, &self.log, directory)
     }
 
-    /// The log that the states are of.
-    #[must_use]
     pub const fn log(&self) -> &Log {
         &self.log
     }

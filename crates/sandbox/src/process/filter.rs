@@ -151,7 +151,6 @@ const SYS_OPEN_TREE_ATTR: c_long = 467;
 /// Requests of ioctl(2): to type for the user at a terminal, and to change attributes of files (`FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR`).
 const REQUESTS: [u32; 4] = [libc::TIOCSTI as u32, 0x541C, 0x4008_6602, 0x401C_5820];
 
-/// Flags of clone(2) that make namespaces.
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -160,7 +159,6 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
-/// Set-user-id and set-group-id.
 const SET_ID: u32 = 0o6000;
 
 #[cfg(target_arch = "x86_64")]
@@ -256,7 +254,6 @@ pub(super) fn program(may_trace: bool) -> Vec<sock_filter> {
     program
 }
 
-/// Whether this kernel has filters.
 pub(super) fn is_possible() -> bool {
     // SAFETY: a plain question.
     unsafe { libc::prctl(libc::PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 }

@@ -14,7 +14,6 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// What keeps the child within its limits, in one confinement.
 pub(super) struct Limits {
     /// The new root, in a mount namespace.
     pub(super) root: Option<Root>,
@@ -149,7 +148,6 @@ pub(super) fn make_own_places(confined: &Confined, directory: &Path) -> io::Resu
     Ok(())
 }
 
-/// How the names of such directories begin.
 const PREFIX: &str = ".fstone-";
 
 /// Where the guest's memory is if the guest has no filesystem of its own for it: a directory of its user's own in the host's

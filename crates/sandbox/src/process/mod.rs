@@ -28,7 +28,6 @@ pub(crate) struct Confined {
     pub(crate) needed: Vec<PathBuf>,
     /// Other files and directories, to read if its user may.
     pub(crate) readable: Vec<PathBuf>,
-    /// Files and devices to write.
     pub(crate) writable: Vec<PathBuf>,
     /// A directory in its own one for what it says to fstone, and for its control files.
     pub(crate) outputs: Option<&'static str>,

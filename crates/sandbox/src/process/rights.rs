@@ -126,21 +126,18 @@ mod access {
     pub(super) const RESOLVE_UNIX: u64 = 1 << 16;
 }
 
-/// What may be done with a file, or below a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// Read and execute.
     Read,
     /// The same, and connect to sockets.
     ReadAndConnect,
-    /// Read and write a file or a device.
     Write,
     /// Everything that a guest's kernel does in a directory of its own.
     Own,
 }
 
 impl Access {
-    /// As a rule on this file or directory has it, for this version of Landlock.
     pub(super) fn bits(self, is_directory: bool, version: u32) -> u64 {
         use access::{
             EXECUTE, IOCTL_DEV, MAKE_DIR, MAKE_REG, MAKE_SOCK, READ_DIR, READ_FILE, REMOVE_DIR, REMOVE_FILE,

@@ -28,7 +28,6 @@ pub(super) const SETTINGS: [&str; 9] = [
     "/etc/xattr.conf",
 ];
 
-/// Devices that every program may use.
 pub(super) const DEVICES: [&str; 4] = ["/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
 /// Directories that programs expect, and on which a guest's agent mounts. Empty.
@@ -38,7 +37,6 @@ const EXPECTED: [&str; 10] = ["/dev", "/home", "/media", "/mnt", "/proc", "/root
 const OLD: &str = "/host-root";
 const OLD_NAME: &CStr = c"/host-root";
 
-/// What is made in the new root.
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
     Directory(CString),
@@ -46,7 +44,6 @@ enum Entry {
         to: CString,
         place: CString,
     },
-    /// The same file or directory.
     Bind {
         from: CString,
         place: CString,
@@ -62,7 +59,6 @@ enum Entry {
     },
 }
 
-/// A new root, prepared.
 #[derive(Debug)]
 pub(super) struct Root {
     /// Where it is mounted until it becomes the root.
@@ -171,7 +167,6 @@ impl Root {
     }
 }
 
-/// How a path is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Show {
     Read,
@@ -188,7 +183,6 @@ struct Plan {
 }
 
 impl Plan {
-    /// Whether it is below something that is shown as a whole.
     fn is_seen(&self, path: &Path) -> bool {
         path.ancestors().any(|part| self.seen.contains(part))
     }
@@ -259,7 +253,6 @@ impl Plan {
     }
 }
 
-/// Where a path of the host is while the new root is made.
 fn on_host(source: &Path) -> io::Result<CString> {
     text(&Path::new(OLD).join(source.strip_prefix("/").unwrap_or(source)))
 }

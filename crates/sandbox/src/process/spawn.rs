@@ -31,19 +31,14 @@ pub enum Confinement {
     ProcessGroup,
 }
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// With this status.
     Exited(i32),
-    /// By this signal.
     Signalled(i32),
 }
 
-/// How a program's memory is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Addresses {
-    /// At random, as the host does it.
     Random,
     /// The same each time, where the host allows that: a container's seccomp profile may refuse it.
     FixedIfAllowed,
@@ -51,7 +46,6 @@ pub(crate) enum Addresses {
     Fixed,
 }
 
-/// What to start.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
@@ -173,7 +167,6 @@ impl Launch {
     }
 }
 
-/// A process that was started.
 struct Running {
     pid: Pid,
     pidfd: OwnedFd,
@@ -198,7 +191,6 @@ impl Supervised {
         self.confinement
     }
 
-    /// What it is not kept from if it is hostile.
     pub(crate) fn not_enforced(&self) -> Option<String> {
         self.not_enforced.clone()
     }
@@ -235,7 +227,6 @@ impl Supervised {
     }
 }
 
-/// How long a killed process gets to be gone.
 const DYING: Duration = Duration::from_secs(5);
 
 impl Drop for Supervised {
@@ -281,7 +272,6 @@ struct Prepared {
     descriptors: Vec<(OwnedFd, i32)>,
     /// The directory it is started in.
     own: PathBuf,
-    /// What it is limited to, if it is.
     limits: Option<Limits>,
     addresses: Addresses,
     uid_map: String,

@@ -11,7 +11,6 @@ use std::path::Path;
 /// The channel's descriptor in QEMU.
 pub(super) const CHANNEL: i32 = 3;
 
-/// The name of the channel's port.
 const PORT: &str = "fstone";
 
 pub(super) fn argv(

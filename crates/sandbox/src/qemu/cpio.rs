@@ -19,7 +19,6 @@ impl<W: Write> Archive<W> {
         Self { out, bytes: 0, entries: 0, directories: BTreeSet::new() }
     }
 
-    /// A directory.
     pub(super) fn directory(&mut self, path: &Path) -> io::Result<()> {
         let mut name = String::new();
         for part in path.components() {
@@ -35,7 +34,6 @@ impl<W: Write> Archive<W> {
         Ok(())
     }
 
-    /// A regular file.
     pub(super) fn file(&mut self, path: &Path, executable: bool, content: &[u8]) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             self.directory(parent)?;
@@ -44,7 +42,6 @@ impl<W: Write> Archive<W> {
         self.entry(name.trim_start_matches('/'), if executable { 0o100_755 } else { 0o100_644 }, content)
     }
 
-    /// The end of the archive.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, &[])?;
         self.out.flush()?;

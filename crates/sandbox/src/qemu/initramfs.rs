@@ -12,13 +12,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the guest finds its modules.
 pub(super) const MODULES: &str = "/lib/modules/fstone";
 
-/// Directories the agent mounts on, or programs expect.
 const DIRECTORIES: [&str; 9] = ["/dev", "/proc", "/sys", "/run", "/tmp", "/root", "/etc", "/mnt", "/var/tmp"];
 
-/// Writes an initramfs.
 pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &Set) -> Result<(), QemuError> {
     let error = |cause| QemuError::File { path: path.to_owned(), cause };
     let temporary = Temporary::owned(path, None).map_err(error)?;

@@ -18,19 +18,15 @@ const PAGE: usize = 4096;
 /// Real mode: mov ecx, 1000000; again: dec ecx; jnz again; hlt.
 const PROGRAM: [u8; 11] = [0x66, 0xB9, 0x40, 0x42, 0x0F, 0x00, 0x66, 0x49, 0x75, 0xFC, 0xF4];
 
-/// What came of trying KVM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kvm {
-    /// It ran the program.
     Works,
     /// It is not there, or may not be used.
     Absent(String),
-    /// It is there and does not work.
     Broken(String),
 }
 
 /// Tries KVM, once per process. Takes a few milliseconds, or 300 when it hangs.
-#[must_use]
 pub fn probe() -> Kvm {
     static FOUND: OnceLock<Kvm> = OnceLock::new();
     FOUND.get_or_init(try_it).clone()

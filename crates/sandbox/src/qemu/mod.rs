@@ -39,7 +39,6 @@ const KVM_HELLO_LIMIT: Duration = Duration::from_secs(10);
 const PANIC_STATUS: i32 = 1;
 
 impl QemuSpec {
-    /// Boots it and waits for its hello.
     pub fn boot(&self) -> Result<Guest, QemuError> {
         let since = Instant::now();
         let emulator = emulator().ok_or(QemuError::NoEmulator)?;
@@ -160,8 +159,6 @@ impl QemuSpec {
     }
 }
 
-/// The emulator, if it is installed.
-#[must_use]
 pub fn emulator() -> Option<PathBuf> {
     ["/usr/bin/qemu-system-x86_64", "/usr/local/bin/qemu-system-x86_64"]
         .map(PathBuf::from)

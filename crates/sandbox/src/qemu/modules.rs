@@ -20,22 +20,10 @@ pub(super) struct Set {
 /// Why modules could not be collected; completes "failed to collect the guest's modules: …".
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
-    /// A file.
     #[error("{path}: {cause}")]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// It is compressed.
+    File { path: PathBuf, cause: io::Error },
     #[error("{path}: {cause}")]
-    Compressed {
-        /// Which.
-        path: PathBuf,
-        /// Why it stays so.
-        cause: VmlinuxError,
-    },
+    Compressed { path: PathBuf, cause: VmlinuxError },
 }
 
 fn name_of(file: &str) -> Option<String> {
@@ -43,7 +31,6 @@ fn name_of(file: &str) -> Option<String> {
     matches!(rest, "" | ".xz" | ".zst" | ".gz").then(|| stem.replace('-', "_"))
 }
 
-/// Every module below a directory, by name.
 fn index(directory: &Path, found: &mut HashMap<String, PathBuf>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -66,7 +53,6 @@ fn tag<'a>(module: &'a [u8], tag: &str) -> Option<&'a str> {
 }
 
 impl Set {
-    /// Collects these modules of a kernel with all they need.
     pub(super) fn collect(directory: &Path, names: &[String]) -> Result<Self, ModulesError> {
         let mut files = HashMap::new();
         index(directory, &mut files);

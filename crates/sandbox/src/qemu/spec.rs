@@ -4,28 +4,22 @@ use crate::guest::Watch;
 use crate::kernel::Kernel;
 use std::path::PathBuf;
 
-/// What runs the guest's instructions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Accelerator {
     /// KVM where a probe shows that it works, else emulation.
     #[default]
     Auto,
-    /// KVM.
     Kvm,
-    /// QEMU's own emulation.
     Tcg,
 }
 
-/// What to boot.
 #[derive(Debug, Clone)]
 pub struct QemuSpec {
-    /// The kernel.
     pub kernel: Kernel,
     /// The binary that is to be process 1; it calls [`crate::agent::main`].
     pub agent: PathBuf,
     /// Programs of the host that are to be in the guest, at the same paths.
     pub programs: Vec<PathBuf>,
-    /// Memory of the guest, bytes.
     pub memory_bytes: u64,
     /// Sockets of disks: /dev/vda, /dev/vdb, …
     pub disks: Vec<PathBuf>,
@@ -34,13 +28,11 @@ pub struct QemuSpec {
     /// Modules that those ask the kernel for by name (algorithms, character sets), which only a modprobe in the guest could answer. They
     /// are loaded first; what a kernel does not have as a module it has built in, or does not need.
     pub asked_by_name: Vec<String>,
-    /// What runs its instructions.
     pub accelerator: Accelerator,
     /// An existing directory of this guest's own.
     pub directory: PathBuf,
     /// Where unpacked kernels and initramfs are kept; made when missing.
     pub cache: PathBuf,
-    /// How patient to be.
     pub watch: Watch,
 }
 

@@ -7,23 +7,18 @@ use std::process::{Command, Stdio};
 /// Why there is no vmlinux; completes "failed to unpack the kernel: …".
 #[derive(Debug, thiserror::Error)]
 pub enum VmlinuxError {
-    /// Not an image of this kind.
     #[error("it is neither a vmlinux nor a bzImage")]
     Format,
-    /// Compressed in a way fstone does not know.
     #[error("its compression (first bytes {0:02x?}) is not known")]
     Compression([u8; 6]),
-    /// The tool that undoes the compression.
     #[error("{tool}: {problem}")]
     Tool {
         /// xz, gzip or zstd.
         tool: &'static str,
-        /// What went wrong.
         problem: String,
     },
 }
 
-/// The tool that undoes a compression, by the first bytes.
 pub(super) fn tool_for(bytes: &[u8]) -> Option<&'static str> {
     const MAGICS: [(&[u8], &str); 4] =
         [(b"\xFD7zXZ\0", "xz"), (b"\x28\xB5\x2F\xFD", "zstd"), (b"\x1F\x8B\x08", "gzip"), (b"\x02\x21\x4C\x18", "lz4")];
@@ -58,7 +53,6 @@ pub(super) fn decompress(tool: &'static str, bytes: &[u8]) -> Result<Vec<u8>, Vm
     Ok(output.stdout)
 }
 
-/// The vmlinux in a kernel image.
 pub(super) fn extract(image: &[u8]) -> Result<Vec<u8>, VmlinuxError> {
     if image.starts_with(b"\x7fELF") {
         return Ok(image.to_vec());

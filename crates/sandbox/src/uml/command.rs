@@ -22,7 +22,6 @@ pub(crate) const HOST_AS_ROOT: [&str; 7] =
 /// be there; the agent raises it again.
 const BOOT_QUICKLY: [&str; 3] = ["lpj=16000000", "cryptomgr.notests", "loglevel=3"];
 
-/// The virtio device type of a block device.
 const VIRTIO_ID_BLOCK: u32 = 2;
 
 /// The program to execute and its arguments, argv[0] included. Everything in the guest's own directory is named

@@ -26,7 +26,6 @@ use std::time::Instant;
 const ABORT: i32 = 6;
 
 impl UmlSpec {
-    /// Boots it and waits for its hello.
     pub fn boot(&self) -> Result<Guest, BootError> {
         let since = Instant::now();
         let directory = fs::canonicalize(&self.directory)
@@ -106,7 +105,6 @@ const MEMORY: &str = "memory";
 /// The same from within. As long as "/dev/shm", which is where it usually is: see [`crate::exact`] on lengths.
 const MEMORY_FROM_WITHIN: &str = "./memory";
 
-/// What every user-mode kernel may do.
 pub(crate) fn confined(memory_bytes: u64) -> Confined {
     Confined {
         outputs: Some(command::CONTROL),
@@ -131,13 +129,10 @@ pub(crate) fn environment(
     environment
 }
 
-/// What an exact guest's kernel is to be started with: see [`shim`].
 pub(crate) fn seeded_preloads(first: i32) -> io::Result<Preloads> {
     shim::seeded(first)
 }
 
-/// The kernel of the installed package `user-mode-linux`, if it is installed.
-#[must_use]
 pub fn installed_kernel() -> Option<UmlKernel> {
     let binary =
         ["/usr/bin/linux.uml", "/usr/local/bin/linux.uml"].map(PathBuf::from).into_iter().find(|p| p.is_file())?;

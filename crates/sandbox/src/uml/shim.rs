@@ -32,7 +32,6 @@ impl Preloads {
         })
     }
 
-    /// As the loader takes it.
     pub(crate) fn names(&self) -> Option<OsString> {
         let names: Vec<String> = self.libraries.iter().map(|(_, number)| format!("/proc/self/fd/{number}")).collect();
         (!names.is_empty()).then(|| names.join(":").into())

@@ -13,19 +13,15 @@ pub const MAX_MEMORY_BYTES: u64 = 64 << 30;
 /// Most disks of a guest; each is one command-line word.
 pub const MAX_DISKS: usize = 8;
 
-/// A user-mode kernel on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UmlKernel {
-    /// The executable (`linux.uml`).
     pub binary: PathBuf,
-    /// The directory that holds its modules.dep.
     pub modules: Option<PathBuf>,
     /// A C library newer than the host's, that came with the kernel: the directory with `ld-linux-x86-64.so.2` and
     /// `libc.so.6`. The executable's interpreter then is `ld.so`, which is linked into each guest's directory.
     pub libraries: Option<PathBuf>,
 }
 
-/// A disk of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UmlDisk {
     /// Served at this vhost-user socket; `/dev/vda`, `/dev/vdb`, … in this order. Needs the module virtio_blk.
@@ -34,18 +30,14 @@ pub enum UmlDisk {
     Ubd(PathBuf),
 }
 
-/// What to boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UmlSpec {
-    /// The kernel.
     pub kernel: UmlKernel,
     /// The binary that is to be process 1, usually the running one; it calls [`crate::agent::main`].
     pub agent: PathBuf,
     /// Further arguments of the agent, without blanks.
     pub agent_arguments: Vec<String>,
-    /// Memory of the guest, bytes.
     pub memory_bytes: u64,
-    /// Its disks.
     pub disks: Vec<UmlDisk>,
     /// Modules to load before hello; virtio_blk is added where a disk needs it.
     pub modules: Vec<String>,
@@ -53,7 +45,6 @@ pub struct UmlSpec {
     pub readable: Vec<PathBuf>,
     /// An existing directory of this guest's own: its console log, its sockets, its control files.
     pub directory: PathBuf,
-    /// How patient to be.
     pub watch: Watch,
 }
 

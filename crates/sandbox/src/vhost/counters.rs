@@ -2,36 +2,24 @@
 
 use super::fault::Operation;
 
-/// Counts of one disk since it was started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskCounters {
-    /// Read requests.
     pub reads: u64,
-    /// Bytes they asked for.
     pub read_bytes: u64,
     /// Write requests, write-zeroes included.
     pub writes: u64,
-    /// Bytes they brought.
     pub write_bytes: u64,
-    /// Flush requests.
     pub flushes: u64,
-    /// Discard requests.
     pub discards: u64,
-    /// Bytes they gave up.
     pub discard_bytes: u64,
     /// Time from arrival to completion of all reads, nanoseconds.
     pub read_ns: u64,
-    /// The same of all writes.
     pub write_ns: u64,
-    /// The same of all flushes.
     pub flush_ns: u64,
-    /// Requests that were made to fail.
     pub injected_errors: u64,
-    /// Requests that were never answered.
     pub stalled: u64,
     /// Requests that failed because the host could not do them; the first reason is in `host_error`.
     pub host_errors: u64,
-    /// Requests that made no sense.
     pub guest_errors: u64,
     /// What the host said first ("No space left on device").
     pub host_error: Option<String>,
@@ -69,7 +57,6 @@ impl DiskCounters {
 
     /// What happened since an earlier look at the same disk; nothing where the two looks are the wrong way round, as a guest that
     /// names its marks wrongly can have it.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             reads: self.reads.saturating_sub(earlier.reads),

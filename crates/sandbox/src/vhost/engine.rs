@@ -41,10 +41,8 @@ const GATHER_NS: u64 = 50_000;
 /// Zeroes: a disk reads and writes nothing else meanwhile.
 const WRITTEN_AT_ONCE_SECTORS: u32 = 1 << 16;
 
-/// Where the write-cache byte is in the configuration space.
 const WRITEBACK_OFFSET: u32 = 32;
 
-/// A completion that waits for its time.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     due: Due,
@@ -52,7 +50,6 @@ struct Waiting {
     head: u16,
     bytes: u32,
     operation: Option<Operation>,
-    /// Where it stands in the disk's log.
     logged: Option<Logged>,
 }
 
@@ -75,7 +72,6 @@ struct Simulated {
 }
 
 impl Timing {
-    /// A request with this number arrived.
     fn admit(&mut self, arrived_ns: u64, number: u64, work: Work, asked: &fstone_drive::Request) -> Due {
         match self {
             Self::Host { pacer, .. } => pacer.admit(arrived_ns, work),
@@ -143,7 +139,6 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The calendar says what time it is.
     pub(crate) fn set_now_ns(&mut self, now_ns: u64) {
         if let Timing::Simulated(simulated) = &mut self.timing {
             simulated.now_ns = now_ns;
@@ -158,7 +153,6 @@ impl Engine {
         }
     }
 
-    /// The hash over every request so far.
     pub(crate) fn trace(&self) -> String {
         match &self.timing {
             Timing::Host { .. } => String::new(),
@@ -179,7 +173,6 @@ impl Engine {
         }
     }
 
-    /// The features of virtio and of its block device.
     pub(crate) fn features(&self) -> u64 {
         let always = [
             VIRTIO_F_VERSION_1,
@@ -228,7 +221,6 @@ impl Engine {
         }
     }
 
-    /// A new guest: nothing of the last one is left.
     pub(crate) fn reset(&mut self) {
         self.order.clear();
         self.waiting.clear();
@@ -256,7 +248,6 @@ impl Engine {
         self.complete(queue, memory, tell)
     }
 
-    /// When the earliest of what waits is due.
     fn oldest_due_ns(&self) -> Option<u64> {
         self.order.peek().map(|&Reverse((due, _))| due)
     }
@@ -334,7 +325,6 @@ impl Engine {
         }
     }
 
-    /// Writes into the disk's log that a request is complete.
     fn log_completed(&self, logged: Option<Logged>) {
         if let (Some(logged), Some(log)) = (logged, self.medium.log()) {
             log.completed(logged, self.write_through);
@@ -478,7 +468,6 @@ impl Engine {
         }
     }
 
-    /// Takes everything off the queue, at the calendar's time.
     pub(crate) fn take_all(&mut self, queue: &mut Queue, memory: &GuestMemoryMmap) {
         loop {
             let _ = queue.disable_notification(memory);
@@ -525,7 +514,6 @@ impl Simulated {
     }
 }
 
-/// What a drive is asked for by a request.
 fn asked_of(request: &Request) -> fstone_drive::Request {
     match request.what {
         What::Operation(Operation::Read) => fstone_drive::Request::Read(request.sectors.clone()),

@@ -3,36 +3,27 @@
 use std::ops::Range;
 use std::time::Duration;
 
-/// What a request does to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Reads sectors.
     Read,
     /// Writes sectors, zeroes included.
     Write,
-    /// Makes everything written durable.
     Flush,
-    /// Gives sectors up.
     Discard,
 }
 
-/// A fault: which requests, and what happens to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Of this kind only, or of any.
     pub operation: Option<Operation>,
-    /// Which of them.
     pub trigger: Trigger,
-    /// What happens.
     pub effect: Effect,
 }
 
-/// Which requests of a kind are hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
     /// The n-th, counted from 1.
     Nth(u64),
-    /// The n-th and every later one.
     From(u64),
     /// Those that touch a sector in this range of 512-byte sectors; flushes never do.
     Sectors(Range<u64>),
@@ -40,16 +31,13 @@ pub enum Trigger {
     After(Duration),
 }
 
-/// What happens to a request that is hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// It fails with an I/O error and touches nothing.
     Error,
-    /// It is never answered.
     Stall,
 }
 
-/// Watches the requests of one disk.
 #[derive(Debug)]
 pub(crate) struct Faults {
     /// Each with how many requests of its kind have been seen.

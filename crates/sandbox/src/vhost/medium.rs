@@ -30,7 +30,6 @@ impl Medium {
         Self { image, host_cache, zeros_as_holes, log, showing: Arc::clone(showing) }
     }
 
-    /// Does something with the crash state that is shown, if one is.
     fn shown<T>(&self, with: impl FnOnce(&mut Shown) -> T) -> Option<T> {
         // Without a log there is nothing to be shown.
         self.log.as_ref()?;
@@ -82,7 +81,6 @@ impl Medium {
         Ok(())
     }
 
-    /// Gives a range up.
     pub(crate) fn discard(&self, at: u64, bytes: u64) -> io::Result<()> {
         match self.shown(|shown| shown.zero(at, bytes)) {
             Some(()) => Ok(()),

@@ -42,25 +42,12 @@ use std::time::Duration;
 /// Why a disk is not served; completes "failed to serve a disk: …".
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// The image cannot be used.
     #[error("{path}: {cause}")]
-    Image {
-        /// Of the image.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// The sector size is none that guests understand.
+    Image { path: PathBuf, cause: io::Error },
     #[error("sectors of {0} bytes are not possible; 512 and 4096 are")]
     SectorSize(u32),
-    /// No socket or thread to be had.
     #[error("cannot {what}: {cause}")]
-    Host {
-        /// What was attempted.
-        what: &'static str,
-        /// Why not.
-        cause: io::Error,
-    },
+    Host { what: &'static str, cause: io::Error },
 }
 
 /// A disk being served, to one guest after the other, until this is dropped.
@@ -75,7 +62,6 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Serves a disk at a socket made at this path.
     pub fn serve(spec: &DiskSpec, socket: &Path) -> Result<Self, DiskError> {
         let image_error = |cause| DiskError::Image { path: spec.image.clone(), cause };
         let host_error = |what| move |cause| DiskError::Host { what, cause };
@@ -94,20 +80,15 @@ impl Disk {
         Ok(Self { socket: socket.to_owned(), image: own, shared, stop: Some(stop), server: Some(server) })
     }
 
-    /// Where it is served.
-    #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// What it was asked to do so far.
-    #[must_use]
     pub fn counters(&self) -> DiskCounters {
         self.shared.counters()
     }
 
     /// What it had been asked to do when the guest set a mark: every request before that one, and none after it.
-    #[must_use]
     pub fn mark(&self, number: u64) -> Option<DiskCounters> {
         self.shared.marks.lock().unwrap_or_else(PoisonError::into_inner).get(number)
     }
@@ -183,7 +164,6 @@ impl Drop for Disk {
     }
 }
 
-/// The image of a disk that can be one.
 pub(crate) fn open_image(spec: &DiskSpec) -> Result<File, DiskError> {
     if !matches!(spec.sector_bytes, 512 | 4096) {
         return Err(DiskError::SectorSize(spec.sector_bytes));

@@ -17,10 +17,8 @@ const HEADER_BYTES: usize = 12;
 /// Longest payload: a configuration space of 4 KiB and its head.
 const MAX_PAYLOAD_BYTES: usize = (4 << 10) + 64;
 
-/// Most memory regions of a guest.
 pub(crate) const MAX_REGIONS: usize = 8;
 
-/// Bytes of one memory region in a table.
 const REGION_BYTES: usize = 32;
 
 const VERSION: u32 = 1;
@@ -31,7 +29,6 @@ const NEEDS_REPLY: u32 = 1 << 3;
 /// In a ring's file message: no file comes with it, poll the ring instead.
 const NO_FILE: u64 = 1 << 8;
 
-/// Why a guest's kernel is no longer listened to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProtocolError {
     #[error("the guest is gone")]
@@ -50,7 +47,6 @@ pub(crate) enum ProtocolError {
     Io(#[from] io::Error),
 }
 
-/// A region of the guest's memory, in a file that came along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) guest_address: u64,
@@ -59,7 +55,6 @@ pub(crate) struct Region {
     pub(crate) file_offset: u64,
 }
 
-/// What the guest's kernel asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Call {
     GetFeatures,
@@ -118,7 +113,6 @@ pub(crate) enum Call {
     },
 }
 
-/// A message with the files that came along.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) call: Call,
@@ -127,7 +121,6 @@ pub(crate) struct Message {
     needs_reply: bool,
 }
 
-/// Reads numbers off a payload.
 struct Fields<'a> {
     request: u32,
     whole: usize,
@@ -235,7 +228,6 @@ impl Message {
         Ok(Self { call, files, request, needs_reply: flags & NEEDS_REPLY != 0 })
     }
 
-    /// Answers a question.
     pub(crate) fn reply(&self, stream: &mut UnixStream, payload: &[u8]) -> io::Result<()> {
         let words = [self.request, VERSION | IS_REPLY, payload.len() as u32];
         let mut frame = words.map(u32::to_ne_bytes).concat();

@@ -14,7 +14,6 @@ use virtio_bindings::virtio_blk::{
 /// The unit of the protocol's addresses, whatever the disk's logical block.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// Bytes moved at a time.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Most ranges a guest may name in one discard or write-zeroes request; the configuration space says 1.
@@ -23,7 +22,6 @@ pub(crate) const MAX_RANGES: usize = 1;
 /// Most sectors of one such range, 1 GiB.
 pub(crate) const MAX_RANGE_SECTORS: u32 = 1 << 21;
 
-/// How a request ended, for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Done,
@@ -41,7 +39,6 @@ impl Status {
     }
 }
 
-/// A decoded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) what: What,
@@ -57,7 +54,6 @@ pub(crate) enum What {
 }
 
 impl Request {
-    /// What it counts as.
     pub(crate) const fn operation(&self) -> Option<Operation> {
         match self.what {
             What::Operation(operation) => Some(operation),

@@ -65,7 +65,6 @@ fn wait_for(stop: &OwnedFd, ready: &impl AsFd, kick: Option<&OwnedFd>, time: Opt
     }
 }
 
-/// What a guest's kernel has set up.
 pub(crate) struct Connection {
     offered: u64,
     stream: UnixStream,
@@ -140,7 +139,6 @@ impl Connection {
         self.requests.as_ref().map(AsFd::as_fd)
     }
 
-    /// In band: takes the answer to an interrupt.
     pub(crate) fn interrupted(&self) -> io::Result<()> {
         let back = self.requests.as_ref().ok_or_else(|| io::Error::other("it has no channel for interrupts"))?;
         let mut answer = [0; ANSWER_BYTES];
@@ -319,7 +317,6 @@ impl Connection {
     }
 }
 
-/// Tells the guest that requests were completed.
 fn interrupt(call: Option<&OwnedFd>) {
     if let Some(call) = call {
         let _ = rustix::io::write(call, &1u64.to_ne_bytes());
@@ -332,7 +329,6 @@ impl AsFd for Connection {
     }
 }
 
-/// Maps the guest's memory.
 fn map(regions: &[Region], files: &mut Vec<OwnedFd>) -> Result<GuestMemoryMmap, ProtocolError> {
     if files.len() < regions.len() {
         return Err(ProtocolError::Refused("a memory region without a file"));

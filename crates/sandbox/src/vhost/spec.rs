@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// [mark](super::Disk::mark) follows: asking for the name sets one.
 pub const MARK_PREFIX: &str = "fstone-mark-";
 
-/// A disk to be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskSpec {
     /// The image, an existing file; its size is the disk's.
@@ -29,11 +28,8 @@ pub struct DiskSpec {
     /// Whether zeros that the guest writes become holes in the image. A disk that is larger than its host's then takes a
     /// mkfs that clears every inode table, but a write costs another system call.
     pub zeros_as_holes: bool,
-    /// How fast it is.
     pub speed: Speed,
-    /// What is to go wrong.
     pub faults: Vec<Fault>,
-    /// Whether to keep a log of every change, and how.
     pub log: Option<LogSpec>,
 }
 
@@ -68,7 +64,6 @@ pub(crate) struct Shared {
 pub(crate) type Showing = Arc<Mutex<Option<Shown>>>;
 
 impl Shared {
-    /// For a disk with this image.
     pub(crate) fn new(spec: &DiskSpec, image: &File) -> io::Result<Self> {
         let log = spec.log.as_ref().map(|log| LogWriter::new(log, image, spec.sector_bytes)).transpose()?;
         Ok(Self { log, ..Self::default() })
@@ -82,7 +77,6 @@ impl Shared {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The log so far, of a disk that keeps one.
     pub(crate) fn log(&self) -> Option<Result<Log, LogError>> {
         self.log.as_ref().map(LogWriter::take)
     }

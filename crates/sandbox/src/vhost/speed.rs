@@ -20,23 +20,17 @@ const CORRECTION: i64 = 16;
 pub struct Speed {
     /// From the request's arrival at the device until its completion leaves it; the mean is kept exact.
     pub latency: Option<Duration>,
-    /// The same for a flush.
     pub flush_latency: Option<Duration>,
-    /// Reads and writes per second.
     pub iops: Option<u32>,
-    /// Bytes read and written per second.
     pub bytes_per_second: Option<u64>,
 }
 
 impl Speed {
-    /// Whether nothing is slowed.
-    #[must_use]
     pub const fn is_unlimited(&self) -> bool {
         self.latency.is_none() && self.flush_latency.is_none() && self.iops.is_none() && self.bytes_per_second.is_none()
     }
 
     /// The latency, when it is what decides about small requests one at a time, and not a rate.
-    #[must_use]
     pub fn deciding_latency(&self) -> Option<Duration> {
         self.latency.filter(|latency| latency.as_nanos() > self.cost_ns(4096).unwrap_or(0))
     }
@@ -65,38 +59,31 @@ impl fmt::Display for Speed {
     }
 }
 
-/// What a request is, for its speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Reads or writes this many bytes.
     Transfer(u64),
-    /// Makes what was written durable.
     Flush,
-    /// Costs nothing.
     Free,
 }
 
 /// When a request should complete, and how it will be judged whether it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Due {
-    /// When to complete it.
     pub(crate) at_ns: u64,
     decided: Decided,
 }
 
 impl Due {
-    /// A model says when.
     pub(crate) const fn by_model(arrived_ns: u64) -> Self {
         Self { at_ns: arrived_ns, decided: Decided::Host }
     }
 }
 
-/// What decided when a request is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Decided {
     /// Nothing: it takes as long as it takes.
     Host,
-    /// The rates.
     Rate,
     /// Its latency, which asks for this completion time.
     Latency(u64),
@@ -134,7 +121,6 @@ impl Pacer {
         self.transport = transport;
     }
 
-    /// A request arrived.
     pub(crate) fn admit(&mut self, now_ns: u64, work: Work) -> Due {
         let latency = match work {
             Work::Transfer(_) => self.speed.latency,
@@ -171,7 +157,6 @@ impl Pacer {
         Some(next.max(now_ns))
     }
 
-    /// It completed at this time.
     pub(crate) fn completed(&mut self, due: Due, now_ns: u64) {
         match due.decided {
             Decided::Latency(wanted) => {

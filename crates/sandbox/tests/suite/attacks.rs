@@ -18,7 +18,6 @@ enum Starter {
     Root,
     /// Root, called by this user with sudo.
     Sudo,
-    /// An ordinary user.
     User,
 }
 
@@ -39,7 +38,6 @@ impl Starter {
         }
     }
 
-    /// This test's own example, started by it.
     fn command(self, agent: &Path, directory: &Path) -> Command {
         let mut command = Command::new(agent);
         command.env("TMPDIR", directory).current_dir("/").env_remove("SUDO_UID").env_remove("SUDO_GID");
@@ -170,7 +168,6 @@ fn attacked(agent: &Path, starter: Starter, by: &str, how: &[&str], victims: &mu
     text
 }
 
-/// Whether this host allows namespaces to whom it is started by.
 fn allows_namespaces(starter: Starter) -> bool {
     let mut command = Command::new("unshare");
     command.args(["--user", "--mount", "--net", "--pid", "--fork", "true"]);

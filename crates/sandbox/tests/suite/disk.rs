@@ -13,7 +13,6 @@ use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap};
 use vmm_sys_util::eventfd::EventFd;
 
 const MEMORY: usize = 4 << 20;
-/// Entries of the ring.
 const RING: u16 = 256;
 const DESCRIPTORS: u64 = 0x1000;
 const AVAILABLE: u64 = 0x3000;
@@ -86,13 +85,11 @@ impl Driver {
         self.memory.write_obj(next, GuestAddress(at + 14)).unwrap();
     }
 
-    /// Puts one request on the ring and says so.
     fn submit(&mut self, kind: u32, sector: u64, data_bytes: u32) {
         self.queue(0, kind, sector, data_bytes);
         self.kick.write(1).unwrap();
     }
 
-    /// Puts one request on the ring, in a place of its own.
     fn queue(&mut self, place: u64, kind: u32, sector: u64, data_bytes: u32) {
         const NEXT: u16 = 1;
         const WRITE: u16 = 2;
@@ -198,7 +195,6 @@ fn faults_hit_what_they_name() {
     assert_eq!((counters.injected_errors, counters.stalled, counters.writes), (1, 1, 4), "{counters:?}");
 }
 
-/// Bytes of a file that are in the page cache, by mincore(2).
 fn cached_bytes(path: &std::path::Path) -> usize {
     use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
     let file = File::open(path).unwrap();
@@ -235,7 +231,6 @@ fn what_was_read_or_flushed_is_cold_again() {
     }
 }
 
-/// A flush that takes long must not hold up a read that was done before it.
 #[test]
 fn a_read_does_not_wait_for_the_flush_behind_it() {
     let (_directory, disk) = disk(|_| ());

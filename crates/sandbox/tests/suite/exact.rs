@@ -22,7 +22,6 @@ fn kernel() -> Option<PathBuf> {
     None
 }
 
-/// A guest in a directory of this name, with a drive of 4 GiB.
 struct Guest {
     _place: tempfile::TempDir,
     spec: ExactSpec,

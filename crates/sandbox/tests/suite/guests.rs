@@ -117,7 +117,6 @@ fn every_fsync_reaches_a_vhost_disk_and_the_filesystem_is_whole() {
     assert!(text.contains("31/"), "20 files beside the 11 inodes of an empty filesystem: {text}");
 }
 
-/// Two guests, one after the other, on one disk: what the first wrote is there for the second.
 #[test]
 fn a_disk_outlives_its_guest() {
     let Some(turn) = Turn::new() else { return };

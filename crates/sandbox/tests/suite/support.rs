@@ -22,7 +22,6 @@ pub(crate) struct Turn {
     _lock: MutexGuard<'static, ()>,
 }
 
-/// Says why a test does not run.
 pub(crate) fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
@@ -77,7 +76,6 @@ impl Turn {
         make_filesystem(kind, &image).then_some(image)
     }
 
-    /// A guest with this disk as /dev/vda.
     pub(crate) fn boot_with(&self, spec: &DiskSpec, change: impl FnOnce(&mut UmlSpec)) -> (Guest, Disk) {
         let disk = Disk::serve(spec, &self.path("disk.sock")).unwrap();
         let mut guest = self.spec();
@@ -147,12 +145,10 @@ fn make_filesystem(kind: &str, image: &Path) -> bool {
     }
 }
 
-/// Does a job and gives how it ended.
 pub(crate) fn run(guest: &mut Guest, kind: &str, body: &str) -> JobEnd {
     guest.run(kind, body.as_bytes(), AMPLE, &mut |_| ())
 }
 
-/// Does a job that has to succeed.
 #[track_caller]
 pub(crate) fn done(guest: &mut Guest, kind: &str, body: &str) -> String {
     match run(guest, kind, body) {
@@ -161,7 +157,6 @@ pub(crate) fn done(guest: &mut Guest, kind: &str, body: &str) -> String {
     }
 }
 
-/// Does a job that has to cost the guest its life, and gives how.
 #[track_caller]
 pub(crate) fn fatal(guest: &mut Guest, kind: &str, body: &str, limit: Duration) -> fstone_sandbox::guest::Ending {
     match guest.run(kind, body.as_bytes(), limit, &mut |_| ()) {

@@ -3,16 +3,13 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded source of simulated figures.
 pub(crate) struct Simulation(Xoshiro256PlusPlus);
 
 impl Simulation {
-    /// A stream of its own for every seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// A seed for the method under test.
     pub(crate) fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// The work for incomplete blocks grows with the cube of the rows; this many take a few milliseconds.
 const MAX_INCOMPLETE: usize = 200;
 
-/// A figure at its place.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     row: usize,
@@ -18,19 +17,15 @@ struct Cell {
     value: f64,
 }
 
-/// The fitted model.
 pub(super) struct Additive {
     cells: Vec<Cell>,
     rows: usize,
     /// For each block how many figures of each row it holds.
     held: Vec<Vec<f64>>,
-    /// How many figures each block holds.
     sizes: Vec<f64>,
-    /// Of the rows' reduced normal equations.
     inverse: Inverse,
     /// Figures less what the model says of them, in the order of `cells`.
     pub(super) residuals: Vec<f64>,
-    /// Degrees of freedom of all residuals.
     pub(super) freedom: f64,
     /// For each row the sum of its squared residuals and the degrees of freedom that it rests on.
     pub(super) of_rows: Vec<(f64, f64)>,
@@ -174,7 +169,6 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// For each row the group that it belongs to, from 0: rows are in one group if blocks connect them, that is if one block holds both, or
 /// other rows link their blocks. Rows of different groups cannot be compared within blocks. `blocks` has the blocks of each row's figures.
-#[must_use]
 pub fn block_groups(blocks: &[Vec<usize>]) -> Vec<usize> {
     let mut rows_of: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (row, of_row) in blocks.iter().enumerate() {

@@ -9,7 +9,6 @@ use crate::sample::{median_in_place, variance};
 /// Fewer other rows than this cannot tell a block's effect from their own noise.
 const MIN_REFERENCES: usize = 2;
 
-/// The figures of every row by block.
 pub(super) struct Blocks<'a> {
     samples: &'a [Sample],
     /// For each row the block of each figure.

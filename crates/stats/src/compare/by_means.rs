@@ -28,7 +28,6 @@ const ROUNDING: f64 = 1e-12;
 /// have two values, as likely as each other, agree and differ in 9 % of tables; with this many degrees of freedom it is 4 % at most.
 const MIN_EXACT_FREEDOM: f64 = 4.0;
 
-/// The fitted table.
 pub(super) struct Means<'a> {
     samples: &'a [Sample],
     scale: Scale,
@@ -41,7 +40,6 @@ pub(super) struct Means<'a> {
     freedom: f64,
     /// The variance of all rows that share blocks, together.
     pooled: f64,
-    /// Of each row.
     variances: Vec<Variance>,
     /// Whether figures do not vary but from row to row and block to block.
     still: bool,
@@ -49,7 +47,6 @@ pub(super) struct Means<'a> {
     largest: f64,
 }
 
-/// The variance of a row's figures.
 #[derive(Clone, Copy)]
 struct Variance {
     value: f64,
@@ -150,7 +147,6 @@ impl<'a> Means<'a> {
         !self.exact && self.freedom >= 1.0 && grossly_non_normal(&scores.collect::<Vec<_>>())
     }
 
-    /// Every pair of rows.
     pub(super) fn pairs(&self) -> Vec<Pairwise> {
         let rows = self.samples.len();
         if rows < 2 {
@@ -295,7 +291,6 @@ impl<'a> Means<'a> {
         self.know(part, &self.parts[part].model.mean(place))
     }
 
-    /// A contrast between the rows of a part.
     fn know(&self, part: usize, contrast: &Contrast) -> Known {
         let (mut variance, mut of_all, mut most_shared, mut spread) = (0.0, 0.0, 0.0_f64, 0.0);
         for (weight, row) in contrast.weights.iter().zip(&self.parts[part].rows) {

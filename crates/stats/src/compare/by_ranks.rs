@@ -19,7 +19,6 @@ const BLOCKED_HEADROOM: f64 = 4.0;
 /// blocks enough for a table of this size; else the two rows are first cleared of what the other rows show of each block. Which of
 /// these is used depends on the numbers of blocks and rows and on the *other* rows, never on the figures of the pair, so choosing
 /// costs no false alarms; what is left of a block's effect makes the two rows more alike, which errs on the safe side.
-#[must_use]
 pub fn compare_by_ranks(samples: &[Sample], level: Level, blocking: Blocking<'_>) -> Vec<Pairwise> {
     let rows = samples.len();
     let all_pairs: Vec<(usize, usize)> = (0..rows).flat_map(|i| (i + 1..rows).map(move |j| (i, j))).collect();

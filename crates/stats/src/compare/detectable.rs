@@ -20,7 +20,6 @@ const SIMULATED: usize = 2000;
 /// groups the smallest shift that it would find is an order statistic of the differences; the answer is a quantile of
 /// those. Large groups: the test's asymptotic efficiency against t is 3/π (Hodges & Lehmann, "The efficiency of some
 /// nonparametric competitors of the t-test", 1956).
-#[must_use]
 pub fn detectable_shift(n: usize, m: usize, level: f64, power: f64) -> Option<f64> {
     if n == 0 || m == 0 || level <= 0.0 {
         return None;
@@ -51,7 +50,6 @@ pub fn detectable_shift(n: usize, m: usize, level: f64, power: f64) -> Option<f6
 
 /// About how many figures in either group it takes to find a shift of `shift` standard deviations; never fewer than
 /// `fewest`. `None` when more than a million would not do.
-#[must_use]
 pub fn figures_needed(shift: f64, level: f64, fewest: usize) -> Option<usize> {
     let critical = normal_quantile(1.0 - level / 2.0);
     // The second term is for small groups (Guenther, "Sample size formulas for normal theory t tests", 1981).
@@ -66,7 +64,6 @@ mod tests {
     use super::*;
     use crate::Sample;
 
-    /// Fresh pairs of groups that far apart are found as often as claimed.
     #[test]
     fn the_shift_is_found_as_often_as_claimed() {
         for (n, m, level) in [(4, 4, 0.05), (6, 6, 0.05 / 9.0), (10, 10, 0.05), (5, 12, 0.01), (30, 31, 0.01)] {

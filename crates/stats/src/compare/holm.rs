@@ -5,7 +5,6 @@
 /// Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
 /// Statistics 6 (1979). Calling a pair different when its adjusted p is at most α calls *any* pair
 /// wrongly different in at most α of tables, whatever the dependence between pairs.
-#[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&i, &j| p_values[i].total_cmp(&p_values[j]));

@@ -16,7 +16,6 @@ type Group = BTreeSet<usize>;
 /// all-pairwise comparisons", JCGS 13 (2004). Each letter is one `char`; the first row has "a", and
 /// letters follow the order of the rows. `differ` is asked with the smaller index first. `None`
 /// when the pattern needs more groups than there are letters.
-#[must_use]
 pub fn letters(rows: usize, differ: impl Fn(usize, usize) -> bool) -> Option<Vec<String>> {
     let mut groups: Vec<Group> = vec![(0..rows).collect()];
     for i in 0..rows {

@@ -29,7 +29,6 @@ fn anderson_darling(values: &[f64]) -> f64 {
 /// to see them would replace a better method by a worse one.
 const GROSS: f64 = 1.443;
 
-/// Whether residuals are grossly non-normal.
 pub(super) fn grossly_non_normal(residuals: &[f64]) -> bool {
     anderson_darling(residuals) > GROSS
 }

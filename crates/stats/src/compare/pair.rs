@@ -9,7 +9,6 @@ use crate::Sample;
 /// Two rows by themselves: the test and the same test turned into intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairComparison {
-    /// The rank test.
     pub test: RankTest,
     /// other − baseline, in the metric's unit.
     pub shift: Shift,
@@ -18,7 +17,6 @@ pub struct PairComparison {
 }
 
 /// Two independent samples: Mann–Whitney and the Hodges–Lehmann shift, whose intervals are of `confidence`.
-#[must_use]
 pub fn independent_comparison(baseline: &Sample, other: &Sample, confidence: f64) -> PairComparison {
     PairComparison {
         test: mann_whitney(baseline, other),
@@ -30,7 +28,6 @@ pub fn independent_comparison(baseline: &Sample, other: &Sample, confidence: f64
 /// Two rows over blocks, each a pair (baseline, other): signed ranks and the shift of the
 /// differences. What a block shares cancels, so this finds more than [`independent_comparison`]
 /// when there is drift. `None` without a block.
-#[must_use]
 pub fn blocked_comparison(pairs: &[(f64, f64)], confidence: f64) -> Option<PairComparison> {
     Some(PairComparison {
         test: signed_rank(pairs),

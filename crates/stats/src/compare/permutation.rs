@@ -13,7 +13,6 @@ pub const MAX_ENUMERATED: u64 = 200_000;
 /// 0.0001.
 pub const DRAWN: u64 = 9_999;
 
-/// What a permutation test compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Difference {
@@ -33,7 +32,6 @@ pub struct PermutationTest {
     pub difference: f64,
     /// The share of relabellings at least as far from zero as the observed one.
     pub p: f64,
-    /// Whether every relabelling was tried.
     pub exact: bool,
 }
 
@@ -42,7 +40,6 @@ pub struct PermutationTest {
 /// Every relabelling when there are at most [`MAX_ENUMERATED`], else [`DRAWN`] seeded ones with the
 /// observed one counted in, so that p is never 0 (Phipson & Smyth, "Permutation p-values should
 /// never be zero", 2010).
-#[must_use]
 pub fn permutation_test(baseline: &Sample, other: &Sample, difference: Difference, seed: u64) -> PermutationTest {
     let mut pooled: Vec<f64> = other.values().iter().chain(baseline.values()).copied().collect();
     let center = mean(&pooled);
@@ -78,7 +75,6 @@ pub fn permutation_test(baseline: &Sample, other: &Sample, difference: Differenc
 /// each block, which flips the sign of its difference (Fisher 1935, Darwin's maize).
 ///
 /// Exact up to 2^17 sign patterns, seeded draws above. `None` without a block.
-#[must_use]
 pub fn sign_flip_test(pairs: &[(f64, f64)], seed: u64) -> Option<PermutationTest> {
     let differences: Vec<f64> = pairs.iter().map(|(baseline, other)| other - baseline).collect();
     if differences.is_empty() {
@@ -150,7 +146,6 @@ impl Relabelling {
     }
 }
 
-/// The squared standard error of a mean, from a count and sums.
 fn squared_error(sum: f64, squares: f64, count: f64) -> f64 {
     if count < 2.0 {
         return 0.0;

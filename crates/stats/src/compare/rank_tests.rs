@@ -36,7 +36,6 @@ pub struct RankTest {
 /// Small groups: the exact permutation distribution, over midranks when there are ties; p is twice
 /// the smaller tail. Large groups: the normal approximation with tie and continuity correction
 /// (Hollander & Wolfe, "Nonparametric Statistical Methods", §4.1).
-#[must_use]
 pub fn mann_whitney(baseline: &Sample, other: &Sample) -> RankTest {
     let (n, m) = (baseline.n(), other.n());
     let pooled: Vec<f64> = baseline.values().iter().chain(other.values()).copied().collect();
@@ -67,7 +66,6 @@ pub fn mann_whitney(baseline: &Sample, other: &Sample) -> RankTest {
 /// cannot decide it. Blocks without a difference are ranked and then left out (Pratt, "Remarks on
 /// zeros and ties in the Wilcoxon signed rank procedures", JASA 54, 1959). Exact, ties included, up
 /// to 60 blocks; tie-corrected normal with continuity correction above.
-#[must_use]
 pub fn signed_rank(pairs: &[(f64, f64)]) -> RankTest {
     let differences: Vec<f64> = pairs.iter().map(|(baseline, other)| other - baseline).collect();
     let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();

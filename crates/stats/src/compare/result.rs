@@ -39,7 +39,6 @@ impl Blocking<'_> {
     }
 }
 
-/// How often a table may err.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// The share of tables in which any pair at all may be called different by mistake; what intervals claim is 1 less this.
@@ -67,7 +66,6 @@ impl Level {
     }
 }
 
-/// What rows are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
@@ -79,7 +77,6 @@ pub enum Scale {
     Differences,
 }
 
-/// How the rows of a table were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
@@ -91,7 +88,6 @@ pub enum Basis {
     Exact,
 }
 
-/// Which test a pair was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PairTest {
@@ -110,20 +106,16 @@ pub enum PairTest {
     NoCommonBlock,
 }
 
-/// One pair of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pairwise {
     /// The row that shift and δ are told against.
     pub baseline: usize,
-    /// The other row.
     pub other: usize,
-    /// The test that was used.
     pub test: PairTest,
     /// Its two-sided p-value, for this pair alone.
     pub p: f64,
     /// Adjusted for all pairs of the table: compare this with α.
     pub adjusted_p: f64,
-    /// Whether the table calls the two different.
     pub differs: bool,
     /// Whether, with so many figures and so many rows, any figures at all could have made them
     /// differ.
@@ -138,8 +130,6 @@ pub struct Pairwise {
 }
 
 impl Pairwise {
-    /// Whether the two rows were compared at all.
-    #[must_use]
     pub fn is_compared(&self) -> bool {
         self.test != PairTest::NoCommonBlock
     }
@@ -162,7 +152,6 @@ impl Pairwise {
 pub struct PowerNote {
     /// Pairs that no figures could have made differ.
     pub powerless_pairs: usize,
-    /// All pairs.
     pub pairs: usize,
     /// The fewest repeats of every row with which every pair *could* differ. More are needed to
     /// find a difference that is not glaring.
@@ -180,18 +169,13 @@ pub struct RowMean {
     pub interval: Option<Interval>,
 }
 
-/// All rows of a table, compared pair by pair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// The share of tables in which any pair at all may be called different by mistake.
     pub alpha: f64,
-    /// How many rows.
     pub rows: usize,
-    /// How the rows were compared.
     pub basis: Basis,
-    /// What they were compared by.
     pub scale: Scale,
-    /// What each row comes to.
     pub means: Vec<RowMean>,
     /// Every pair once, the earlier row as the baseline, in the order (0, 1), (0, 2), …
     pub pairs: Vec<Pairwise>,
@@ -205,7 +189,6 @@ const MIN_REPEATS: usize = 2;
 
 impl Comparison {
     /// The pair told against `baseline`; `None` when a row is not there or the two are the same.
-    #[must_use]
     pub fn pair(&self, baseline: usize, other: usize) -> Option<Pairwise> {
         let find = |a, b| self.pairs.iter().find(|p| (p.baseline, p.other) == (a, b)).copied();
         find(baseline, other).or_else(|| Some(find(other, baseline)?.reversed()))
@@ -213,13 +196,11 @@ impl Comparison {
 
     /// Whether any figures at all could have made any two rows differ. When not, "no difference
     /// found" says nothing about the filesystems, and a report must say that.
-    #[must_use]
     pub fn can_ever_differ(&self) -> bool {
         self.pairs.iter().any(|pair| pair.can_differ)
     }
 
     /// What to tell the reader when some pairs had too few trials to differ.
-    #[must_use]
     pub fn power_note(&self) -> Option<PowerNote> {
         let compared = || self.pairs.iter().filter(|pair| pair.is_compared());
         let powerless_pairs = compared().filter(|pair| !pair.can_differ).count();
@@ -232,7 +213,6 @@ impl Comparison {
 }
 
 /// The fewest repeats with which the Mann–Whitney test can survive a correction over `pairs`.
-#[must_use]
 pub fn repeats_needed(pairs: usize, alpha: f64) -> usize {
     let fits = |n: &usize| smallest_p_independent(*n, *n) * pairs as f64 <= alpha;
     // C(2n, n) passes 10^15 before n = 30, so this ends soon for any table and any sane alpha.

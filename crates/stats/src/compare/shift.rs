@@ -12,7 +12,6 @@ use crate::interval::{Interval, IntervalMethod};
 /// baseline).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
-    /// The point estimate.
     pub estimate: f64,
     /// Its interval; look at `confidence`, which tiny groups cannot bring to what was asked.
     pub interval: Interval,
@@ -31,14 +30,10 @@ impl Shift {
         logarithm.reversed().map(f64::exp_m1)
     }
 
-    /// The same with an interval that holds 0.
-    #[must_use]
     pub fn reaching_none(self) -> Self {
         self.reaching(0.0)
     }
 
-    /// The same with an interval that holds a value, too.
-    #[must_use]
     pub fn reaching(self, value: f64) -> Self {
         let (low, high) = (self.interval.low.min(value), self.interval.high.max(value));
         Self { interval: Interval { low, high, ..self.interval }, ..self }
@@ -59,7 +54,6 @@ impl Shift {
 /// Hodges & Lehmann (1963); the interval inverts the Mann–Whitney test (Moses; Hollander & Wolfe
 /// §4.3), so zero lies outside it exactly when that test, at the same level and without ties, calls
 /// the groups different. Exact up to m·n = 900, normal approximation above.
-#[must_use]
 pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shift {
     let (baselines, others) = (baseline.sorted(), other.sorted());
     // The larger the baseline, the more of the others are at most `shift` above it.
@@ -79,7 +73,6 @@ pub fn hodges_lehmann(baseline: &Sample, other: &Sample, confidence: f64) -> Shi
 
 /// [`hodges_lehmann`] on the logarithms: the shift as a share of the baseline, with the baseline's
 /// own scatter in the interval. `None` unless every figure is positive.
-#[must_use]
 pub fn relative_shift(baseline: &Sample, other: &Sample, confidence: f64) -> Option<Shift> {
     let shift = hodges_lehmann(&logarithms(baseline)?, &logarithms(other)?, confidence);
     Some(shift.map(f64::exp_m1))
@@ -88,14 +81,12 @@ pub fn relative_shift(baseline: &Sample, other: &Sample, confidence: f64) -> Opt
 /// The Hodges–Lehmann shift over blocks, each a pair (baseline, other): the median of the Walsh
 /// averages of the differences; its interval inverts the signed-rank test (Tukey; Hollander & Wolfe
 /// §3.2–3.3). Exact up to 60 blocks. `None` without a block.
-#[must_use]
 pub fn blocked_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<Shift> {
     let differences: Vec<f64> = pairs.iter().map(|(baseline, other)| other - baseline).collect();
     walsh(&differences, confidence)
 }
 
 /// [`blocked_shift`] as a share of the baseline; `None` unless every figure is positive.
-#[must_use]
 pub fn blocked_relative_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<Shift> {
     let ratios: Option<Vec<f64>> = pairs.iter().map(|(b, o)| (*b > 0.0 && *o > 0.0).then(|| (o / b).ln())).collect();
     Some(walsh(&ratios?, confidence)?.map(f64::exp_m1))
@@ -105,7 +96,6 @@ pub fn blocked_relative_shift(pairs: &[(f64, f64)], confidence: f64) -> Option<S
 ///
 /// Cliff, "Dominance statistics", Psychological Bulletin 114 (1993). 0 is complete overlap; ± 1
 /// means that the two do not overlap at all.
-#[must_use]
 pub fn cliffs_delta(baseline: &Sample, other: &Sample) -> f64 {
     let sorted = baseline.sorted();
     let balance: f64 = other
@@ -223,7 +213,6 @@ mod tests {
         assert!((shift.interval.confidence - 0.9).abs() < 1e-12);
     }
 
-    /// Every rank of every estimate, with ties, zeros and both signs, beside a sorted list of them.
     #[test]
     fn estimates_are_found_by_their_rank() {
         let mut random = crate::random::Random::new(3);

@@ -22,7 +22,6 @@ use crate::Sample;
 /// # Panics
 /// When a level is not strictly between 0 and 1, or when the block lists do not match the samples
 /// or name a block twice in one sample.
-#[must_use]
 pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blocking<'_>) -> Comparison {
     let (level, alpha) = (level.checked(), level.alpha);
     let rows = samples.len();
@@ -61,7 +60,6 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
 }
 
 /// What each row comes to, as in [`compare_all`] but without comparing the rows, whose intervals may then lie apart by chance.
-#[must_use]
 pub fn row_means(samples: &[Sample], scale: Scale, level: Level, blocking: Blocking<'_>) -> Vec<RowMean> {
     if samples.is_empty() {
         return Vec::new();

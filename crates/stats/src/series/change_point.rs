@@ -9,7 +9,6 @@ use crate::sample::{mean, median_in_place};
 /// Longer series are averaged in batches down to at most this many points: a scan costs the square.
 pub(super) const MAX_POINTS: usize = 200;
 
-/// How to look for change points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePointOptions {
     /// The fewest points between two changes; at least 2.
@@ -30,7 +29,6 @@ impl Default for ChangePointOptions {
     }
 }
 
-/// A place where the distribution changes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ChangePoint {
     /// The first point after the change.
@@ -57,7 +55,6 @@ pub struct ChangePoint {
 ///
 /// # Panics
 /// When `min_segment` is below 2 or `block` is 0.
-#[must_use]
 pub fn change_points(series: &Sample, options: &ChangePointOptions, seed: u64) -> Vec<ChangePoint> {
     assert!(options.min_segment >= 2, "a segment of one point has no distribution");
     assert!(options.block >= 1, "a block of no points cannot be moved");

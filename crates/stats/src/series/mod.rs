@@ -17,7 +17,6 @@ pub const MIN_POINTS: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stationarity {
-    /// No change was found.
     Stationary,
     /// The start differs; from `until_index` on no change was found. (A lasting shift in the first
     /// half is told as a warm-up too: from the series alone they are the same.)
@@ -40,7 +39,6 @@ pub enum Stationarity {
 /// seconds of one trial are not independent. When all changes lie in the first half, it was a
 /// warm-up, and its end is the later of the last change and the cut of MSER-5 ([`warm_up`]), which
 /// also takes in a gentle tail.
-#[must_use]
 pub fn stationarity(series: &Sample, seed: u64) -> Stationarity {
     let n = series.n();
     if n < MIN_POINTS {

@@ -12,7 +12,6 @@ const BATCHED_FROM: usize = 50;
 /// Simulation 69 (1997); White, Cobb & Spratt (WSC 2000): the cut d that minimises Σ(y − ȳ)² / (m −
 /// d)² over what is left, within the first half. It always names some cut, often a small one by
 /// chance: [`stationarity`](super::stationarity) asks first whether anything changed at all.
-#[must_use]
 pub fn warm_up(series: &[f64]) -> usize {
     let batch = if series.len() >= BATCHED_FROM { 5 } else { 1 };
     let batches = batched(series, batch);

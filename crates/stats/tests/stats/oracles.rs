@@ -19,7 +19,6 @@ fn pairs(differences: &[f64]) -> Vec<(f64, f64)> {
     differences.iter().map(|d| (0.0, *d)).collect()
 }
 
-/// The two groups of every way to choose `size` of the values.
 fn relabellings(pooled: &[f64], size: usize) -> Vec<(Vec<f64>, Vec<f64>)> {
     (0..1_u32 << pooled.len())
         .filter(|mask| mask.count_ones() as usize == size)
@@ -223,7 +222,6 @@ fn cliffs_delta_is_u_rescaled() {
     close(cliffs_delta(&sample(&A), &sample(&B)), expected);
 }
 
-/// All 1,024 patterns of differences between five rows.
 #[test]
 fn letters_of_every_pattern_of_five_rows() {
     let all_pairs: Vec<(usize, usize)> = (0..5).flat_map(|i| (i + 1..5).map(move |j| (i, j))).collect();

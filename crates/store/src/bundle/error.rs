@@ -7,85 +7,45 @@ use std::path::PathBuf;
 /// Why a bundle was not written. No file is left then.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// There is a file of that name.
     #[error("write the bundle {path}: there is a file of that name; remove it or choose another")]
-    Exists {
-        /// The name.
-        path: PathBuf,
-    },
-    /// The file could not be written.
+    Exists { path: PathBuf },
     #[error("write the bundle {path}: {cause}")]
-    Io {
-        /// The bundle.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
+    Io { path: PathBuf, cause: io::Error },
 }
 
-/// Why a bundle was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// The file could not be read, is cut short, or its compression is damaged.
     #[error("read the bundle {path}: {cause}")]
-    Io {
-        /// The bundle.
-        path: PathBuf,
-        /// What the system or the decompressor said.
-        cause: io::Error,
-    },
-    /// A newer fstone wrote it.
+    Io { path: PathBuf, cause: io::Error },
     #[error(
         "read the bundle {path}: it has version {found}, and this fstone knows versions up to {known}; \
          use the fstone that wrote it, or a newer one"
     )]
-    Newer {
-        /// The bundle.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The newest version this program knows.
-        known: u32,
-    },
-    /// It is not what fstone writes.
+    Newer { path: PathBuf, found: u32, known: u32 },
     #[error("read the bundle {path}: {why}")]
-    Malformed {
-        /// The bundle.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Malformed { path: PathBuf, why: String },
 }
 
 /// Why a bundle was not imported. The store then has none of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The bundle could not be read.
     #[error(transparent)]
     Bundle(#[from] BundleError),
-    /// The store did not take it.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The store could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The store has another run under the same identity.
     #[error("import the bundle: run {run} here has the same identity and other content: {why}")]
-    Differs {
-        /// Its number.
-        run: u64,
-        /// What differs.
-        why: String,
-    },
+    Differs { run: u64, why: String },
 }
 
 /// Why blocks were not merged into a run. The store then has none of them.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
-    /// The store did not take it.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The store could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// It is of something else, or contradicts what the run has.
@@ -93,9 +53,7 @@ pub enum MergeError {
     Refused {
         /// What messages call the bundle.
         bundle: String,
-        /// The run's number.
         run: u64,
-        /// Why.
         why: String,
     },
 }

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The newest version that this program knows.
 pub(super) const VERSION: u32 = 2;
 
 /// The version of a run's bundle: the oldest that holds all of it. Version 2 has blocks of other machines, which a reader of
@@ -17,7 +16,6 @@ pub(super) const fn version_of(run: &Run) -> u32 {
     if run.blocks.is_empty() { 1 } else { VERSION }
 }
 
-/// What [`Format::format`] says.
 pub(super) const FORMAT: &str = "fstone bundle";
 
 pub(super) const FORMAT_NAME: &str = "fstone-bundle.json";
@@ -41,7 +39,6 @@ pub(super) struct Manifest {
     pub(super) files: Vec<Listed>,
 }
 
-/// An entry as the manifest lists it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Listed {
     pub(super) path: String,
@@ -115,7 +112,6 @@ impl TrialFile {
     }
 }
 
-/// The name of the entry of the trial with this index.
 pub(super) fn trial_name(index: usize) -> String {
     format!("trials/{index:06}.json")
 }

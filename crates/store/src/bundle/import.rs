@@ -30,21 +30,16 @@ pub struct Staged {
     contents: Contents,
 }
 
-/// What became of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imported {
-    /// The run is in the store, under this number.
     New(u64),
     /// An earlier state of the run had been imported before. It has the bundle's trials now.
     More {
-        /// Its number.
         run: u64,
-        /// How many trials were added.
         added: u64,
     },
     /// The store already has everything in the bundle, and nothing was changed.
     Known {
-        /// Its number.
         run: u64,
         /// How many finished trials it has there.
         trials: u64,
@@ -66,8 +61,6 @@ impl Staged {
         Ok(Self { store, run, contents })
     }
 
-    /// What is in it.
-    #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents
     }
@@ -149,7 +142,6 @@ impl Staged {
 
 type Lay<'l> = dyn FnMut(Part) -> Result<(), ImportError> + 'l;
 
-/// Records a run and its trials as they come.
 fn lay_out(
     store: &mut Store,
     visit: impl FnOnce(&mut Lay<'_>) -> Result<Contents, ImportError>,

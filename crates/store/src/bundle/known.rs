@@ -22,7 +22,6 @@ pub(super) enum Likeness {
     Within,
     /// It has all that the store has, and more.
     Beyond,
-    /// They are different runs, for this reason.
     Other(String),
 }
 

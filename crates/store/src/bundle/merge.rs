@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 /// A bundle with blocks, and what messages call it.
 pub type Part = (String, Staged);
 
-/// What became of a merge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Merged {
     /// Trials that the run has now and had not.
@@ -64,7 +63,6 @@ pub fn merge(store: &mut Store, run: u64, parts: &[Part]) -> Result<Merged, Merg
     Ok(merged)
 }
 
-/// What a run has, as it grows.
 struct Known {
     run: Run,
     /// Of each block the digests of its trials, by cell.

@@ -12,40 +12,29 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// What a bundle may hold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Bytes of one entry.
     entry_bytes: u64,
     /// Bytes of all entries, tar headers included.
     total_bytes: u64,
-    /// Entries.
     entries: u64,
 }
 
 /// Generous: the largest run thought of, 10,000 trials with an hour's series each, has about 4 GiB of JSON.
 pub(super) const LIMITS: Limits = Limits { entry_bytes: 256 << 20, total_bytes: 16 << 30, entries: 1_000_000 };
 
-/// For small inputs.
 pub(super) const SMALL: Limits = Limits { entry_bytes: 1 << 20, total_bytes: 4 << 20, entries: 1000 };
 
 /// Memory that decompression may take, as a power of two: zstd's own default limit.
 const WINDOW_LOG: u32 = 27;
 
-/// What is in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
-    /// The study's short name.
     pub study: String,
-    /// The study's title.
     pub title: String,
-    /// The machine it was run on.
     pub host: String,
-    /// When, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
-    /// Trials.
     pub trials: u64,
-    /// Bytes, unpacked.
     pub bytes: u64,
     /// SHA-256 of the manifest, and so of all there is: two bundles with the same digest are the same.
     pub digest: String,
@@ -122,7 +111,6 @@ pub(super) fn visit<E: From<BundleError>>(
     visit_archive(path, unpacking(BufReader::new(file)).map_err(failed)?, limits, part)
 }
 
-/// The bytes before compression.
 fn unpacking<R: BufRead>(bytes: R) -> io::Result<impl Read> {
     let mut decoder = zstd::Decoder::with_buffer(bytes)?;
     decoder.window_log_max(WINDOW_LOG)?;
@@ -241,7 +229,6 @@ fn unreadable(path: &Path, cause: io::Error) -> BundleError {
     }
 }
 
-/// The entries of an archive, one after the other, each checked and hashed as it comes.
 struct Entries<'p, 'a, R: Read> {
     path: &'p Path,
     limits: Limits,
@@ -252,7 +239,6 @@ struct Entries<'p, 'a, R: Read> {
 }
 
 impl<R: Read> Entries<'_, '_, R> {
-    /// Name and content of the next entry.
     fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, BundleError> {
         let failed = |cause| unreadable(self.path, cause);
         let Some(entry) = self.entries.next() else { return Ok(None) };

@@ -12,14 +12,10 @@ const SCHEMA: &str = include_str!("schema.sql");
 /// The version of the schema. Stores of others are refused.
 pub(crate) const VERSION: i64 = 8;
 
-/// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A database without any table: new.
     Empty,
-    /// A store of this version.
     Store(i64),
-    /// A database of some other program.
     Foreign,
 }
 

@@ -73,7 +73,6 @@ fn a_run_goes_through_a_bundle_unchanged() {
     assert!(left.iter().all(|name| !name.to_string_lossy().contains("part")), "{left:?}");
 }
 
-/// The first trials of [`recorded`]'s run, as they were while it went on.
 fn begun(path: &Path, trials: u32, finished: bool) -> (Store, u64) {
     let mut store = Store::open(path).expect("a store");
     let number = store.begin_run(&run()).expect("recorded");

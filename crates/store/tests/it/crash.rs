@@ -84,7 +84,6 @@ fn a_killed_writer_loses_no_recorded_trial() {
     assert_eq!(integrity, "ok");
 }
 
-/// Counts the fsyncs with strace, where there is one that works.
 #[test]
 fn recorded_means_synced() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -20,7 +20,6 @@ fn origin(block: u32, machine: &str) -> BlockOrigin {
     }
 }
 
-/// The bundle that a machine makes of one block.
 fn block(directory: &Path, block: u32, machine: &str) -> Dataset {
     let run = Run { blocks: vec![origin(block, machine)], ..run() };
     let dataset = Dataset { run, trials: trials(block) };

@@ -155,7 +155,6 @@ pub(crate) fn trial(id: TrialId, position: u32) -> Trial {
     }
 }
 
-/// A trial that was refused.
 pub(crate) fn refused(id: TrialId, position: u32) -> Trial {
     let words = "ext4: Unknown parameter 'nomballoc'";
     Trial {
@@ -276,12 +275,10 @@ pub(crate) fn trials() -> impl Strategy<Value = Vec<Trial>> {
     })
 }
 
-/// A note, where a text makes one.
 fn note(text: &str) -> Option<Note> {
     text.to_owned().try_into().ok()
 }
 
-/// Runs with any texts, numbers and times in them.
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     let texts = prop::array::uniform5(text());
     let numbers = (any::<u64>(), number(), number(), integer(), prop::option::of(integer()));
@@ -299,7 +296,6 @@ pub(crate) fn runs() -> impl Strategy<Value = Run> {
     })
 }
 
-/// Writes a run of a store into a bundle.
 pub(crate) fn export(store: &Store, run: u64, path: &Path) -> Result<(), bundle::ExportError> {
     bundle::write(store.dataset(run).expect("read"), path)
 }

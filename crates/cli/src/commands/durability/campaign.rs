@@ -40,7 +40,6 @@ pub(super) struct Setting<'a> {
     pub(super) seed: u64,
     pub(super) disk: DiskTruth,
     pub(super) device_bytes: u64,
-    /// What the disk writes whole.
     pub(super) sector_bytes: u32,
     /// Whether states are of interest that lack no more than a property which nothing promises.
     pub(super) properties: bool,
@@ -65,7 +64,6 @@ impl Setting<'_> {
     }
 }
 
-/// The sequences of one filesystem.
 pub(super) struct Campaign {
     path: PathBuf,
     label: String,
@@ -83,7 +81,6 @@ struct Results {
     file: File,
     /// By the sequence's text, in the order of the list.
     found: BTreeMap<String, SequenceFound>,
-    /// States looked at by this command.
     states: u64,
     logs: u32,
     told: Instant,
@@ -97,7 +94,6 @@ impl Drop for Results {
 }
 
 impl Campaign {
-    /// What is known already, and what is to be found out.
     pub(super) fn open(
         directory: &Path,
         setting: &Setting<'_>,
@@ -186,7 +182,6 @@ impl Campaign {
         self.total
     }
 
-    /// What was found, by sequence.
     pub(super) fn outcomes(&self) -> BTreeMap<String, SequenceFound> {
         self.results().found.clone()
     }
@@ -196,7 +191,6 @@ impl Campaign {
         (self.results().states, self.started.elapsed())
     }
 
-    /// Takes the progress away.
     pub(super) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish();
@@ -269,12 +263,10 @@ impl Explorer for Campaign {
     }
 }
 
-/// Where the disk's log of a sequence is, beside the file that the sequence is written down in.
 fn log_path(campaign: &Path, number: u64) -> Option<PathBuf> {
     Some(campaign.with_file_name(format!("{}-{number:016x}.{LOG_EXTENSION}", campaign.file_stem()?.to_str()?)))
 }
 
-/// Removes the logs of sequences that are to be forgotten.
 fn remove_logs(campaign: &Path, sequences: &[String]) -> io::Result<()> {
     let mut logs = sequences.iter().filter_map(|text| log_path(campaign, fnv1a(text.as_bytes())));
     logs.try_for_each(|path| paths::remove_file(&path))

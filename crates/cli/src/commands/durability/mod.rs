@@ -37,7 +37,6 @@ const LOG_BYTES: u64 = 256 << 20;
 const STATES: u32 = 60;
 /// The same if a few sequences are to show a property or a counterexample.
 const STATES_OF_PROPERTIES: u32 = 200;
-/// How long mkfs may take.
 const MKFS_LIMIT: Duration = Duration::from_secs(300);
 
 pub(crate) fn durability(context: &Context, arguments: &DurabilityArguments) -> CommandResult {
@@ -61,7 +60,6 @@ pub(crate) fn durability(context: &Context, arguments: &DurabilityArguments) -> 
     Ok(exit)
 }
 
-/// Whether sequences are tried one by one, rather than properties.
 const fn is_exhaustive(arguments: &DurabilityArguments) -> bool {
     arguments.exhaustive || !arguments.sequence.is_empty()
 }
@@ -133,7 +131,6 @@ fn sequences(arguments: &DurabilityArguments) -> Result<Vec<Sequence>, Failure> 
     Ok(sequences)
 }
 
-/// One filesystem.
 fn one(
     context: &Context,
     arguments: &DurabilityArguments,
@@ -202,7 +199,6 @@ fn device_bytes(filesystem: &FilesystemSpec) -> u64 {
     least.max(DEVICE_BYTES).next_multiple_of(1 << 20)
 }
 
-/// The trial that each guest makes: a filesystem, and power cuts.
 fn cell(setting: &Setting<'_>) -> Cell {
     let cut = PowerCut {
         states: setting.states,
@@ -234,7 +230,6 @@ fn cell(setting: &Setting<'_>) -> Cell {
 }
 
 impl Setting<'_> {
-    /// For a heading.
     fn described(&self) -> String {
         let disk = match self.disk {
             DiskTruth::Sound => "",

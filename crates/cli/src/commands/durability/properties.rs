@@ -48,7 +48,6 @@ const PROBES: [Probe; 10] = [
     ),
 ];
 
-/// Every sequence once.
 pub(super) fn sequences() -> Vec<Sequence> {
     let mut sequences: Vec<Sequence> = Vec::new();
     for probe in &PROBES {
@@ -63,7 +62,6 @@ pub(super) fn sequences() -> Vec<Sequence> {
 /// What each filesystem's sequences gave, by their texts.
 pub(super) type Column = (String, BTreeMap<String, SequenceFound>);
 
-/// The table, a counterexample for each property that does not hold, and what else is wrong with the states.
 pub(super) fn table(columns: &[Column]) -> String {
     let cells: Vec<Vec<String>> = PROBES
         .iter()

@@ -74,7 +74,6 @@ pub(super) fn report(setting: &Setting<'_>, campaign: &Campaign) -> String {
     out
 }
 
-/// How to see a state, if the disk's log was kept.
 pub(super) fn again(found: &SequenceFound, state: &str) -> String {
     let log = found.log.as_ref().map(|log| log.display());
     log.map_or_else(String::new, |log| format!("    fstone crash-state {log} {state} --image FILE\n"))
@@ -122,7 +121,6 @@ fn counts(sick: &[(&String, &SequenceFound)]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// How many states of a sequence are not as they should be.
 fn share(found: &SequenceFound) -> String {
     if found.lossy > 0 {
         format!("{} of {} states lost something", found.lossy, found.states)

@@ -6,14 +6,12 @@ use fstone_model::ranks::{RankReport, Ranked};
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How often the ranks meet after their load.
 const MEETINGS: usize = 2;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Meets after the load, and remembers who met.
 #[derive(Default)]
 struct Meets {
     met: Mutex<Vec<(u32, bool)>>,
@@ -66,7 +64,6 @@ group = [{{ name = "stat", sequence = [{{ stat = {{}}, fileset = "files" }}] }}]
     native::parse(&Source::new("load.toml".to_owned(), text)).expect("a workload")
 }
 
-/// Removes every file below a directory.
 fn remove_files(directory: &Path) {
     for entry in fs::read_dir(directory).expect("it is there") {
         let path = entry.expect("readable").path();

@@ -17,7 +17,6 @@ use std::{
 
 /// Longest head of a request; browsers send one or two KiB.
 const HEAD_BYTES: usize = 16 << 10;
-/// Headers a request may have.
 const HEADERS: usize = 64;
 /// Requests at once; a browser makes six.
 const CONNECTIONS: usize = 16;
@@ -27,7 +26,6 @@ const ASKING: Duration = Duration::from_secs(5);
 const TAKING: Duration = Duration::from_secs(30);
 /// How long nothing is accepted after a connection could not be.
 const PAUSE: Duration = Duration::from_millis(20);
-/// What the token is called in an address.
 const TOKEN: &str = "token";
 /// Bytes that are written at once, between two looks at the clock.
 const PIECE: usize = 64 << 10;
@@ -35,7 +33,6 @@ const PIECE: usize = 64 << 10;
 /// Who is let in.
 #[derive(Debug, Clone)]
 pub(super) struct Gate {
-    /// Where this server is.
     pub(super) address: SocketAddr,
     /// What a browser has to know; anyone is let in without one.
     pub(super) token: Option<String>,
@@ -62,7 +59,6 @@ impl Gate {
         })
     }
 
-    /// Whether a header's cookies have the token among them.
     fn admits(&self, cookies: &[u8]) -> bool {
         let name = self.cookie();
         let cookies = String::from_utf8_lossy(cookies);
@@ -73,7 +69,6 @@ impl Gate {
     }
 }
 
-/// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Request {
     /// "/run/3", percent-decoded.
@@ -83,13 +78,11 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// The value of a name in the query.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// What is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -146,7 +139,6 @@ pub(super) fn serve(listener: &TcpListener, gate: &Gate, answer: impl Fn(&Reques
     accept(listener.incoming(), gate, answer, || std::thread::sleep(PAUSE));
 }
 
-/// Answers each connection in a thread of its own.
 fn accept(
     streams: impl Iterator<Item = std::io::Result<TcpStream>>,
     gate: &Gate,

@@ -62,7 +62,6 @@ struct Server {
     kept: Mutex<Kept>,
 }
 
-/// The pages of runs by number, until somebody writes to the store.
 #[derive(Default)]
 struct Kept {
     pages: Vec<(u64, String)>,

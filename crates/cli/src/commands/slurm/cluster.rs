@@ -18,7 +18,6 @@ use std::{
 /// The Slurm programs that a run needs; `sacct` is used if it exists.
 const PROGRAMS: [&str; 3] = ["sbatch", "squeue", "scancel"];
 
-/// Where a task is, in Slurm's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
     /// "RUNNING", "PENDING", "NODE_FAIL", …
@@ -32,7 +31,6 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Whether Slurm will still do something about it.
     pub(super) fn is_under_way(&self) -> bool {
         const ENDED: [&str; 9] = [
             "COMPLETED",
@@ -49,7 +47,6 @@ impl Task {
     }
 }
 
-/// Refuses if Slurm's programs are not installed, before anything is made.
 pub(crate) fn refuse_without_slurm() -> Result<(), Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let there = |program: &str| std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
@@ -74,16 +71,13 @@ fn ask(program: &str, arguments: &[String]) -> Result<Output, Failure> {
         .or_exit(Exit::CannotHere)
 }
 
-/// What a program said, for people.
 fn words(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let said = if said.trim().is_empty() { String::from_utf8_lossy(&output.stdout) } else { said };
     said.trim().lines().map(text::line).collect::<Vec<_>>().join("\n")
 }
 
-/// What sbatch made of a job.
 pub(super) enum Submission {
-    /// The job's number.
     Job(u64),
     /// There may be a job, and these words do not say which.
     Unclear(String),
@@ -136,7 +130,6 @@ fn read_named(answer: &Value, name: &str) -> BTreeSet<u64> {
     jobs.filter(|job| job["name"] == name).filter_map(|job| number(&job["array_job_id"])).collect()
 }
 
-/// What squeue answers.
 fn queue(arguments: &[String]) -> Result<Value, String> {
     let output = ask("squeue", arguments).map_err(|failure| format!("{:#}", failure.error))?;
     if !output.status.success() {

@@ -43,16 +43,15 @@ const UNREADABLE: Duration = Duration::from_secs(300);
 /// How often to look whether the user cancelled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a course ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// Every block is in the store.
     Complete,
     /// The user cancelled, and so many tasks were still under way when nobody waited any longer.
-    Cancelled { left: usize },
+    Cancelled {
+        left: usize,
+    },
 }
 
-/// A run on its way.
 pub(super) struct Course<'a> {
     home: &'a Home,
     run: u64,
@@ -63,7 +62,6 @@ pub(super) struct Course<'a> {
     is_submitting: bool,
     /// Of each block that is dealt out, its last task.
     tasks: BTreeMap<u32, Dealt>,
-    /// How often each block was dealt out.
     attempts: BTreeMap<u32, u32>,
     merged: BTreeSet<u32>,
     /// Blocks whose bundles are there and cannot be read, and since when.
@@ -71,11 +69,9 @@ pub(super) struct Course<'a> {
     unreachable: bool,
 }
 
-/// A block that is dealt out.
 #[derive(Debug, Clone)]
 struct Dealt {
     job: u64,
-    /// What was last told of it.
     told: String,
     /// Since when Slurm does nothing about it any more.
     over_since: Option<Instant>,
@@ -349,7 +345,6 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Notes the answer of sbatch, or what was found in its place.
     fn note(&mut self, jobs: impl IntoIterator<Item = u64>) -> Result<(), Failure> {
         for job in jobs {
             if !self.jobs.contains(&job) {
@@ -417,7 +412,6 @@ impl<'a> Course<'a> {
 }
 
 impl Dealt {
-    /// Tells where a task is when that has changed.
     fn tell(&mut self, block: u32, task: &Task) {
         let words = match task.state.as_str() {
             "RUNNING" => format!("running on {}", task.node),

@@ -22,7 +22,6 @@ use std::{
 /// A run's own directory, and whether the one above it is fstone's as well.
 pub(in crate::commands) struct Home(PathBuf, bool);
 
-/// What is noted of a run's jobs.
 pub(super) struct Noted {
     pub(super) jobs: Vec<u64>,
     /// Whether sbatch was started and its answer is not noted: there may be a job that `jobs` lacks.
@@ -48,7 +47,6 @@ impl Home {
         Ok(Self(Self::below(&above, run), named.is_none()))
     }
 
-    /// A run's own directory below the one for all runs.
     pub(super) fn below(above: &Path, run: &Run) -> PathBuf {
         above.join(begun::file_name(run))
     }
@@ -121,12 +119,10 @@ impl Home {
         self.0.join("task.sh")
     }
 
-    /// Where the output of tasks goes, as sbatch takes it.
     pub(super) fn logs(&self) -> PathBuf {
         self.0.join("task-%A_%a.log")
     }
 
-    /// The last lines that a task printed.
     pub(super) fn log(&self, job: u64, block: u32) -> Option<String> {
         let path = self.0.join(format!("task-{job}_{}.log", block + 1));
         let text = fs::read(path).ok()?;
@@ -135,7 +131,6 @@ impl Home {
         (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(LINES)..].join("\n"))
     }
 
-    /// The bundle of a block.
     pub(super) fn bundle(&self, block: u32) -> PathBuf {
         self.0.join(format!("block-{}.fstone", block + 1))
     }
@@ -151,7 +146,6 @@ impl Home {
         Ok(self.readable(entries)?.into_iter().filter_map(block).collect())
     }
 
-    /// The jobs that were submitted for the run.
     pub(super) fn noted(&self) -> Result<Noted, Failure> {
         let text = match fs::read_to_string(self.0.join(JOBS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -223,7 +217,6 @@ impl Home {
 }
 
 const JOBS: &str = "jobs.json";
-/// Says of which run the directory is.
 const MARK: &str = "run.json";
 const MARK_BYTES: u64 = 4096;
 

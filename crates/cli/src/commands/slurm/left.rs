@@ -91,7 +91,6 @@ pub(super) fn out_of_reach(run: &Run) -> Option<PathBuf> {
     (!own.is_dir()).then_some(own)
 }
 
-/// The directory that the run was begun with.
 fn of_run(context: &Context, run: &Run) -> Result<Home, Failure> {
     let named = begun_with(run).and_then(|then| then.slurm_directory);
     Home::of(run, named.as_deref(), &context.store)
@@ -145,7 +144,6 @@ fn refuse_running_elsewhere(run: &Run, id: u64, directory: &Path) -> Result<(), 
     Err(Failure::new(Exit::CannotHere, words))
 }
 
-/// The command that merges blocks that tasks delivered.
 fn import(context: &Context, home: &Home, id: u64, blocks: &[u32]) -> String {
     let words = ["import".to_owned(), "--into".to_owned(), id.to_string()];
     let bundles = blocks.iter().map(|block| home.bundle(*block).display().to_string());
@@ -153,7 +151,6 @@ fn import(context: &Context, home: &Home, id: u64, blocks: &[u32]) -> String {
     context.typed(&all)
 }
 
-/// Removes the directory of a run that was deleted.
 pub(in crate::commands) fn delete(home: &Home) -> Result<String, Failure> {
     let path = home.path().display().to_string();
     if !home.is_marked() {

@@ -36,7 +36,6 @@ pub(crate) use cluster::refuse_without_slurm;
 pub(super) use home::Home;
 pub(super) use left::{delete, refuse_dealt_out, to_delete};
 
-/// Refuses what makes no sense, before anything is made.
 pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failure> {
     let refused = |words: &str| Err(Failure::new(Exit::BadInput, format!("--slurm: {words}")));
     if plan.budget.is_some() {
@@ -57,7 +56,6 @@ pub(super) fn refuse(plan: &Plan, arguments: &RunArguments) -> Result<(), Failur
     options::refuse_own(&arguments.sbatch).or_else(|words| refused(&words))
 }
 
-/// Carries out a plan on the nodes of a cluster.
 pub(super) fn carry_out(
     context: &Context,
     arguments: &RunArguments,
@@ -121,7 +119,6 @@ fn remembered(context: &Context, arguments: &RunArguments, command: &[String]) -
     Ok(context.command_line(&RunArguments { slurm_directory: Some(named), ..arguments.clone() }))
 }
 
-/// Goes on with a run that `--slurm` began.
 pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
     cluster::refuse_without_slurm()?;
     let cancel = cancel_on_signals()?;

@@ -8,7 +8,6 @@ use crate::support::Bench;
 use std::collections::BTreeSet;
 use table::MISTAKES;
 
-/// A store with two runs, and files to be wrong about.
 fn bench() -> Bench {
     let bench = Bench::new();
     command_study(&bench, "one.toml", "work", "true");

@@ -13,7 +13,6 @@ fn path(name: &str) -> Arc<str> {
     format!("{DIRECTORY}/{name}").into()
 }
 
-/// A witness of calls one after the other.
 struct Told(Witness);
 
 impl Told {
@@ -36,7 +35,6 @@ impl Told {
         self.look_between(moment..u64::MAX)
     }
 
-    /// What is found after a power cut between two moments.
     fn look_between(&self, cut: Range<u64>) -> Kept {
         let kept = self.0.look(cut.clone(), false);
         assert_eq!(self.0.look(cut, true), kept);
@@ -47,7 +45,6 @@ impl Told {
         self.0.promises(self.0.now())
     }
 
-    /// Unit and generation of what is promised of a file.
     fn promised(&self, file: FileId) -> Vec<(u64, u64)> {
         let promises = self.promises();
         let units = promises.files[&file].units.iter();
@@ -223,7 +220,6 @@ fn a_file_is_not_taken_for_the_one_that_had_its_name() {
     assert!(broken(between, &[("tmp", 3)]).is_empty());
 }
 
-/// By the name of a file that is replaced there is the old one or the new one, whatever moment the power goes at.
 #[test]
 fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -278,7 +274,6 @@ fn a_name_that_is_only_replaced_is_there_with_one_of_its_files() {
     assert!(broken(told.0.moment(), None, None).is_empty() && broken(moment, None, None).is_empty());
 }
 
-/// A removal is no excuse for a file that is missing after a power cut before it.
 #[test]
 fn what_is_removed_later_has_to_be_there_before() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -309,7 +304,6 @@ fn what_is_removed_later_has_to_be_there_before() {
     }
 }
 
-/// An editor saves a document again and again: whatever save the power is cut in, the name has the old one or a new one, whole.
 #[test]
 fn every_save_of_a_document_is_looked_at() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -352,7 +346,6 @@ fn every_save_of_a_document_is_looked_at() {
     assert!(!told.0.promises(moments[1]..u64::MAX).replaced.is_empty());
 }
 
-/// What was built before the load and synced is durable, and what the load makes is not.
 #[test]
 fn names_of_files_that_were_built_are_promised_from_the_beginning() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -418,7 +411,6 @@ fn names_of_files_that_were_built_anew_are_promised_whatever_their_numbers() {
     assert!(!told.promises().files[&second].promised_names.contains(&path("b")));
 }
 
-/// A sync runs while another thread renames the file: it is there by the name that was promised before, or by the new one.
 #[test]
 fn a_sync_beside_a_rename_drops_no_promised_name() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -483,7 +475,6 @@ fn what_others_may_have_changed_is_not_asked_for_after_that() {
     assert_eq!(broken(told.0.now()), 1);
 }
 
-/// A file that nobody opened is moved to a name that was removed before.
 #[test]
 fn a_file_that_was_found_may_get_a_name_that_was_removed() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -525,7 +516,6 @@ fn a_number_that_is_given_away_early_belongs_to_the_new_file() {
     assert_eq!(promises.owner[&path("a")], first);
 }
 
-/// What is promised when everything is gone through from the start, and nothing is shared.
 fn from_the_start(events: &[Event], cut: &Range<u64>) -> Promises {
     let mut promises = Promises::default();
     events.iter().for_each(|event| Arc::make_mut(&mut promises.writers).note(event));
@@ -538,7 +528,6 @@ fn from_the_start(events: &[Event], cut: &Range<u64>) -> Promises {
     promises
 }
 
-/// Everything that a look asks for.
 fn assert_same(one: &Promises, other: &Promises) {
     let known = |promises: &Promises| -> BTreeMap<FileId, String> {
         let files = promises.files.iter();
@@ -555,7 +544,6 @@ fn assert_same(one: &Promises, other: &Promises) {
     assert_eq!(one.writers.0, other.writers.0);
 }
 
-/// A history of few files and names, whose calls ran at the same time as others.
 fn history() -> impl Strategy<Value = Vec<Event>> {
     let file = || (1..5u64, 1..3u32).prop_map(|(inode, incarnation)| FileId { inode, incarnation });
     let name = || prop::sample::select(vec!["a", "b", "set/a", "set/b", "set/c"]).prop_map(path);
@@ -602,7 +590,6 @@ proptest! {
     }
 }
 
-/// A file's content, and what is found in it, after writes one after the other of which the first so many were synced.
 fn found_in(content: &[u8], writes: &[(u64, u64)], synced: usize) -> Kept {
     let place = tempfile::tempdir().expect("a temporary directory");
     let name = place.path().join("a");
@@ -622,7 +609,6 @@ fn found_in(content: &[u8], writes: &[(u64, u64)], synced: usize) -> Kept {
     told.look(told.0.moment())
 }
 
-/// What a file holds after these writes, one of each generation from the first on.
 fn written(writes: &[(u64, u64)]) -> Vec<u8> {
     let mut content = Vec::new();
     for (generation, (offset, bytes)) in (1..).zip(writes) {
@@ -633,7 +619,6 @@ fn written(writes: &[(u64, u64)]) -> Vec<u8> {
     content
 }
 
-/// Records of any length, appended one after the other.
 #[test]
 fn every_byte_of_appended_records_is_looked_at() {
     let lengths = [1000, 100, 700, 24, 32, 300, 1536, 511];

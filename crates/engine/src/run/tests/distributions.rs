@@ -157,7 +157,6 @@ fn what_is_drawn_has_the_distribution_that_was_asked_for() {
     fits("Poisson arrivals", &gaps, &shares(|gap| (-gap).exp(), 0.0, &edges, 40.0));
 }
 
-/// The block that was moved most often, by reads and by writes.
 fn favourites(actions: Actions, tour: Option<Tour>) -> [u64; 2] {
     let mut group = ThreadGroup { open: OpenPolicy::KeepOpen, ..ThreadGroup::new("group", 1, actions) };
     (group.tour, group.stop.operations) = (tour, Some(3000));

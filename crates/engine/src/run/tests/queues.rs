@@ -7,18 +7,14 @@ use std::cell::RefCell;
 
 /// What a request takes from its submission, whatever else is in flight.
 const SERVICE: Duration = Duration::from_micros(2);
-/// The same of an fsync.
 const FSYNC: Duration = Duration::from_millis(5);
 
 thread_local! {
-    /// What the engine of this thread saw.
     static SEEN: RefCell<Seen> = const { RefCell::new(Seen::new()) };
 }
 
-/// What an engine saw.
 #[derive(Debug)]
 struct Seen {
-    /// How many requests each submission had, but for those of none.
     submissions: Vec<usize>,
     fsyncs: usize,
     /// The most transfers that were pushed without an fsync between them.
@@ -43,7 +39,6 @@ struct Served {
     clock: Clock,
     memory: Vec<u8>,
     pushed: Vec<(u32, usize, Duration)>,
-    /// In flight: when each is done.
     flying: Vec<(u64, u32, usize)>,
 }
 
@@ -156,7 +151,6 @@ fn simulated_run<E: Io>(group: ThreadGroup, stop: Stop, depth: u32) -> (Operatio
     })
 }
 
-/// A request that is due is submitted then, and not when others have filled the queue; and it is seen to be done when it is.
 #[test]
 fn a_pace_neither_holds_requests_back_nor_sees_them_late() {
     for arrivals in [Arrivals::Even, Arrivals::Poisson] {
@@ -184,7 +178,6 @@ fn a_pace_neither_holds_requests_back_nor_sees_them_late() {
     }
 }
 
-/// The same of the engines that reach the kernel, in files that are cached: nothing but the pace takes any of the simulated time.
 #[test]
 fn every_engine_keeps_a_pace() {
     use crate::io::{Aio, Mmap, Psync, Uring};
@@ -213,7 +206,6 @@ fn every_engine_keeps_a_pace() {
     }
 }
 
-/// As [`simulated_run`] on a file in memory.
 fn on_files<E: Io>(group: ThreadGroup, stop: Stop, depth: u32) -> (OperationReport, Seen) {
     let place = tempfile::tempdir().expect("a temporary directory");
     let io = IoSettings { queue_depth: depth, engine: IoEngineKind::IoUring, ..IoSettings::default() };
@@ -229,7 +221,6 @@ fn on_files<E: Io>(group: ThreadGroup, stop: Stop, depth: u32) -> (OperationRepo
     })
 }
 
-/// Reads that are in flight beside an fsync of the policy have their own latency.
 #[test]
 fn an_fsync_is_in_no_other_latency() {
     let mut writes = group(Operation::Write(block()));
@@ -241,7 +232,6 @@ fn an_fsync_is_in_no_other_latency() {
     assert!(Duration::from_nanos(writes.latency.max_ns()) < FSYNC / 2, "{} ns", writes.latency.max_ns());
 }
 
-/// An fsync of the policy does not wait until a pace has filled the queue, or for the end; and it takes no operation's slot.
 #[test]
 fn fsyncs_of_a_paced_queue_are_made_when_they_are_due() {
     for (depth, rate) in [(32, 50.0), (32, 150.0), (4, 1000.0), (2, 1000.0)] {
@@ -264,7 +254,6 @@ fn fsyncs_of_a_paced_queue_are_made_when_they_are_due() {
     }
 }
 
-/// A pause comes after the fsync that the operations before it ask for.
 #[test]
 fn an_fsync_does_not_wait_for_a_pause_to_end() {
     const PAUSE: Duration = Duration::from_millis(10);
@@ -277,7 +266,6 @@ fn an_fsync_does_not_wait_for_a_pause_to_end() {
     assert!(seen.fsyncs == 10 && late < PAUSE / 2, "{} fsyncs, {late:?}", seen.fsyncs);
 }
 
-/// The page cache is dropped between two passes with an empty queue.
 #[test]
 fn the_cache_is_dropped_with_nothing_in_flight() {
     let mut reads = group(Operation::Read(block()));
@@ -288,7 +276,6 @@ fn the_cache_is_dropped_with_nothing_in_flight() {
     assert_eq!(seen.submissions.iter().max(), Some(&10), "a pass is never mixed with the next");
 }
 
-/// What one operation took to drop cached pages is not taken from the latency of another.
 #[test]
 fn dropping_what_is_cached_shortens_no_other_operation() {
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -316,7 +303,6 @@ fn dropping_what_is_cached_shortens_no_other_operation() {
     });
 }
 
-/// As many requests are submitted together as the group says.
 #[test]
 fn batches_are_submitted_as_they_are_asked_for() {
     for (submit, largest) in [(None, 32), (Some(1), 1), (Some(4), 4)] {
@@ -329,7 +315,6 @@ fn batches_are_submitted_as_they_are_asked_for() {
     }
 }
 
-/// All threads hand over the points of the series at the same moments, which is in no latency of requests in flight either.
 #[test]
 fn handing_over_is_in_no_latency_of_a_queue() {
     const HELD: Duration = Duration::from_secs(1);

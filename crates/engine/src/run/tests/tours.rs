@@ -9,7 +9,6 @@ thread_local! {
     pub(super) static MOVED: RefCell<Vec<(bool, u64, u64)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Notes what is moved.
 pub(super) struct Noting;
 
 impl Io for Noting {
@@ -94,7 +93,6 @@ fn reads_and_writes_share_one_order() {
     }
 }
 
-/// Blocks of two sizes at the same places are cut off where the next place was taken.
 #[test]
 fn blocks_of_several_sizes_share_one_map() {
     let sizes = SizeDistribution::Weighted(vec![(BLOCK, 1), (4 * BLOCK, 1)]);
@@ -149,7 +147,6 @@ fn each_file_is_finished_before_any_is_begun_anew() {
     }
 }
 
-/// Files that hold no block are no reason to look for one without end.
 #[test]
 fn a_tour_without_a_block_is_an_error() {
     let mix = vec![Weighted { weight: 1, action: reading(permuted(), 0) }];

@@ -14,8 +14,6 @@ struct Clarification {
     text: &'static str,
 }
 
-/// The workload file that means what the profile means, below one directory.
-#[must_use]
 pub fn convert(profile: &Profile) -> String {
     let mut out = format!("# Read as a profile of FFSB {}.\n", profile.dialect.name());
     let (general, mut particular): (Vec<_>, Vec<_>) =

@@ -6,7 +6,6 @@ use crate::diagnostic::{self, Diagnostic, Report, Severity, Source};
 /// keyword of each of its lines would take long.
 const LIMIT: usize = diagnostic::MAXIMUM_SHOWN;
 
-/// Collects findings.
 #[derive(Debug)]
 pub(super) struct Findings {
     report: Report,
@@ -38,12 +37,10 @@ impl Findings {
         }
     }
 
-    /// Keeps a finding, unless there are too many of its severity.
     pub(super) fn push(&mut self, diagnostic: Diagnostic) {
         self.push_with(diagnostic.severity, || diagnostic);
     }
 
-    /// The collection itself.
     pub(super) fn into_report(self) -> Report {
         self.report
     }

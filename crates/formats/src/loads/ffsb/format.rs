@@ -6,7 +6,6 @@ use crate::{
     loads::{Document, Load, LoadFormat, Reader},
 };
 
-/// FFSB profiles.
 pub struct Ffsb;
 
 impl LoadFormat for Ffsb {

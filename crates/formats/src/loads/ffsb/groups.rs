@@ -138,7 +138,6 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Demands a setting that an operation cannot do without.
     fn needs(&mut self, section: &Section, op: Op, keyword: &'static str) {
         if section.number(keyword) == 0 && !section.is_botched(keyword) {
             let (weight, keyword) = (weight_keyword(op), self.spelled(keyword));
@@ -207,7 +206,6 @@ impl Resolver<'_, '_> {
     }
 }
 
-/// The keyword of an operation's weight.
 pub(super) const fn weight_keyword(op: Op) -> &'static str {
     match op {
         Op::Read => "read_weight",

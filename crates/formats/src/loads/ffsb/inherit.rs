@@ -4,7 +4,6 @@ use super::{Dialect, findings::Findings, keyword::Part, sections::Section};
 use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 
-/// Spells every section of the profile out.
 pub(super) fn expand(profile: &mut Section, dialect: Dialect, findings: &mut Findings) {
     if dialect == Dialect::V5 {
         inherit(&mut profile.children, Part::Filesystem);
@@ -66,7 +65,6 @@ fn clone(sections: &mut [Section], findings: &mut Findings) {
     }
 }
 
-/// The filesystem at the end of a chain of clones.
 fn follow<'a>(
     first: &'a Section,
     filesystems: usize,

@@ -1,21 +1,14 @@
 //! Every keyword of an FFSB 5.x or 6.0 profile, defined once: reading, suggestions and documentation use this table.
 
-/// Which part of a profile a keyword belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// Outside every section.
     Global,
-    /// `[filesystem]`
     Filesystem,
-    /// `[threadgroup]`
     Threadgroup,
-    /// `[stats]`
     Stats,
 }
 
 impl Part {
-    /// How messages call it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "the global part",
@@ -26,10 +19,8 @@ impl Part {
     }
 }
 
-/// What a keyword's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number.
     Number,
     /// 0 or 1; 5.x takes every number but 0 for 1.
     Flag,
@@ -37,7 +28,6 @@ pub enum Kind {
     Size,
     /// A share, 0 to 1.
     Share,
-    /// A word.
     Word,
     /// The rest of the line.
     Line,
@@ -50,8 +40,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What to write.
-    #[must_use]
     pub const fn expected(self) -> &'static str {
         match self {
             Self::Number => "a whole number",
@@ -65,23 +53,17 @@ impl Kind {
         }
     }
 
-    /// Whether the keyword may be given many times.
-    #[must_use]
     pub const fn is_list(self) -> bool {
         matches!(self, Self::SizeAndWeight | Self::Range | Self::Words)
     }
 }
 
-/// One keyword.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Keyword {
-    /// As written.
     pub name: &'static str,
     /// The name it is looked up by: that of 6.0 where 5.x has another.
     pub canonical: &'static str,
-    /// Where it may stand.
     pub part: Part,
-    /// What its value is.
     pub kind: Kind,
     /// Whether, in 5.x, a section takes it over from the one before.
     pub inherited: bool,
@@ -106,7 +88,6 @@ impl Keyword {
 use Kind::{Flag, Line, Number, Range, Share, Size, SizeAndWeight, Word, Words};
 use Part::{Filesystem, Global, Stats, Threadgroup};
 
-/// All of them.
 pub static KEYWORDS: &[Keyword] = &[
     keyword(Global, "num_filesystems", Number),
     keyword(Global, "num_threadgroups", Number),
@@ -165,8 +146,6 @@ pub static KEYWORDS: &[Keyword] = &[
     keyword(Stats, "msec_range", Range),
 ];
 
-/// The keyword of that name in a part of the profile.
-#[must_use]
 pub fn find(part: Part, name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|keyword| keyword.part == part && keyword.name == name)
 }
@@ -175,12 +154,10 @@ pub fn find(part: Part, name: &str) -> Option<&'static Keyword> {
 ///
 /// # Panics
 /// When there is none: the name is always written out in this crate.
-#[must_use]
 pub(super) fn canonical(part: Part, name: &'static str) -> &'static Keyword {
     find(part, name).expect("a keyword of the table")
 }
 
-/// Names of a part's keywords.
 pub fn names(part: Part) -> impl Iterator<Item = &'static str> {
     KEYWORDS.iter().filter(move |keyword| keyword.part == part).map(|keyword| keyword.name)
 }

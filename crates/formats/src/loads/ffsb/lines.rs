@@ -2,32 +2,25 @@
 
 use crate::Span;
 
-/// A line that means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'a> {
     /// Its text, from the first to the last character that is not white space.
     pub(super) text: &'a str,
-    /// Where that is.
     pub(super) span: Span,
 }
 
-/// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
-    /// Its text.
     pub(super) text: &'a str,
-    /// Where that is.
     pub(super) span: Span,
 }
 
-/// What a line is by its shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape<'a> {
     /// `[name3]`
     Section {
         /// "name", without the number that ends it.
         name: Piece<'a>,
-        /// 3
         number: Option<u64>,
     },
     /// `key = value`, or `key value value`.
@@ -36,7 +29,6 @@ pub(super) enum Shape<'a> {
         key: Piece<'a>,
         /// The rest, comment included; empty when there is none.
         rest: Piece<'a>,
-        /// Whether there was an `=`.
         assigned: bool,
     },
 }
@@ -62,12 +54,10 @@ fn piece<'a>(outer: &str, offset: usize, inner: &'a str) -> Piece<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A slice of this line, with its place.
     fn piece(&self, inner: &'a str) -> Piece<'a> {
         piece(self.text, self.span.start, inner)
     }
 
-    /// What it is by its shape.
     pub(super) fn shape(&self) -> Shape<'a> {
         if let Some(inside) = self.text.strip_prefix('[') {
             let inside = inside.split(']').next().unwrap_or(inside).trim();
@@ -83,14 +73,12 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// The first word and what follows it.
     pub(super) fn word(self) -> (Self, Self) {
         let end = self.text.find(char::is_whitespace).unwrap_or(self.text.len());
         let (word, rest) = self.text.split_at(end);
         (self.slice(word), self.slice(rest.trim()))
     }
 
-    /// Without a `#` comment at its end.
     pub(super) fn without_comment(self) -> Self {
         let text = self.text.split_once('#').map_or(self.text, |(before, _)| before);
         self.slice(text.trim_end())

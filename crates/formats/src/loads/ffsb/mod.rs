@@ -95,7 +95,6 @@ fn detect(text: &str) -> Dialect {
     dialect
 }
 
-/// A path's last part without extension.
 fn stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.rsplit_once('.') {

@@ -16,16 +16,11 @@ use crate::{
 /// Ageing writes this much at a time; 4.x cannot say otherwise.
 const AGEING_WRITE: u64 = 4096;
 
-/// What a setting means.
 #[derive(Clone, Copy)]
 enum Meaning {
-    /// A number of the global part.
     Global(&'static str),
-    /// A number of the filesystem.
     Filesystem(&'static str),
-    /// A number of the threadgroup.
     Group(&'static str),
-    /// A number of the ageing threadgroup.
     Ageing(&'static str),
     Location,
     Utilization,
@@ -71,7 +66,6 @@ static SETTINGS: &[(&str, bool, Meaning)] = &[
     ("metaweight", true, Group("metaop_weight")),
 ];
 
-/// How 4.x spells a keyword of the later dialects, for messages.
 pub(super) fn spelling(keyword: &'static str) -> &'static str {
     let means = |meaning: &Meaning| match *meaning {
         Global(name) | Filesystem(name) | Group(name) | GroupFlag(name) | Ageing(name) => name == keyword,
@@ -82,7 +76,6 @@ pub(super) fn spelling(keyword: &'static str) -> &'static str {
     SETTINGS.iter().rev().find(|(.., meaning)| means(meaning)).map_or(keyword, |(name, ..)| name)
 }
 
-/// Reads a 4.x profile.
 pub(super) fn read(text: &str, findings: &mut Findings) -> Section {
     let start = Span::default();
     let mut reader = Reader {
@@ -214,7 +207,6 @@ impl Reader<'_> {
         self.findings.push(diagnostic.note("this is read as a profile of FFSB 4"));
     }
 
-    /// Notes that a setting was meant to be there.
     fn botch(&mut self, meaning: Meaning) {
         let (section, names): (Option<&mut Section>, &[&'static str]) = match meaning {
             Filesystem(name) => (Some(&mut self.filesystem), &[name]),

@@ -14,8 +14,6 @@ use std::fmt::Write as _;
 
 const RULE: &str = "===============";
 
-/// What is printed before the run: the profile as it was understood.
-#[must_use]
 pub fn header(profile: &Profile) -> String {
     let mut out = format!("FFSB version 6.0 started (fstone {})\n\n", env!("CARGO_PKG_VERSION"));
     if profile.time.is_zero() {
@@ -33,8 +31,6 @@ pub fn header(profile: &Profile) -> String {
     out
 }
 
-/// What is printed after the run: each threadgroup, all of them together, and CPU time.
-#[must_use]
 pub fn print(profile: &Profile, report: &LoadReport) -> String {
     let mut out = String::new();
     line(&mut out, format_args!("fs setup took {} secs", report.setup_ns / 1_000_000_000));
@@ -153,7 +149,6 @@ fn per_second(report: &LoadReport, bytes: u64) -> String {
     format!("{}/sec", size(report.per_second(bytes)))
 }
 
-/// The latency table of a group.
 fn latencies(out: &mut String, report: &LoadReport, group: &str, stats: &Stats) {
     line(out, format_args!("\nSystem Call Latency statistics in millisecs\n====="));
     out.push_str("\t\tMin\t\tAvg\t\tMax\t\tTotal Calls\n\t\t========\t========\t========\t============\n");

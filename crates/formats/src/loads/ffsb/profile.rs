@@ -4,7 +4,6 @@ use crate::Diagnostics;
 use fstone_model::workload::{Amount, SizeDistribution};
 use std::time::Duration;
 
-/// The dialects of FFSB's profiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// 4.x: one list of settings and `[config0]`; the run time is an argument.
@@ -17,7 +16,6 @@ pub enum Dialect {
 
 impl Dialect {
     /// "5.x"
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::V4 => "4.x",
@@ -27,52 +25,39 @@ impl Dialect {
     }
 }
 
-/// A profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// The file's name without directory and extension.
     pub name: String,
-    /// The dialect it was written in.
     pub dialect: Dialect,
     /// How long to run; zero only builds the filesets.
     pub time: Duration,
-    /// O_DIRECT while benchmarking.
     pub direct: bool,
     /// Random offsets are multiples of 4096; `directio` implies it.
     pub aligned: bool,
     /// Shell command to run between building and benchmarking.
     pub callout: Option<String>,
-    /// The filesystems, in order.
     pub filesystems: Vec<Filesystem>,
-    /// The groups of threads, in order.
     pub groups: Vec<Group>,
-    /// What was accepted but may not be what was meant.
     pub warnings: Option<Diagnostics>,
 }
 
-/// A directory to work in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filesystem {
-    /// Where, as written.
     pub location: String,
     /// Directories below `data`.
     pub directories: u64,
-    /// Files to start with.
     pub amount: Amount,
     /// Sizes of files, at the start and of every create.
     pub sizes: SizeDistribution,
-    /// Size of the writes that build it.
     pub create_block_bytes: u64,
     /// Use a fileset that is there already and fits.
     pub reuse: bool,
-    /// How it is aged before its files are made.
     pub ageing: Option<Ageing>,
 }
 
-/// The ageing of a filesystem.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ageing {
-    /// Who does it.
     pub group: Group,
     /// Until the filesystem is used to this share, 0 to 1.
     pub utilization: f64,
@@ -83,19 +68,14 @@ pub struct Ageing {
 /// Threads that draw operations from the same mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// How many threads.
     pub threads: u32,
     /// The only filesystem they work on, by index; all of them when `None`.
     pub bound_to: Option<u32>,
     /// Weights that are not 0, in the order of [`Op::ALL`].
     pub weights: Vec<(Op, u32)>,
-    /// Reads of existing files.
     pub read: ReadSettings,
-    /// Writes.
     pub write: WriteSettings,
-    /// Pause of a thread after each operation.
     pub delay: Duration,
-    /// Which system calls' latencies to print.
     pub stats: Option<Stats>,
 }
 
@@ -115,20 +95,16 @@ pub struct ReadSettings {
 /// How a group writes. Sizes are bytes; 0 where the profile does not say and no operation needs it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteSettings {
-    /// Every block at an offset of its own.
     pub random: bool,
     /// How much one write or append operation writes.
     pub size_bytes: u64,
-    /// How much one system call writes.
     pub block_bytes: u64,
     /// Whether `write` ends with an fsync (5.x).
     pub fsync: bool,
 }
 
-/// Printing of system call latencies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stats {
-    /// Calls left out, of [`CALLS`].
     pub ignored: Vec<&'static str>,
     /// Ranges to count calls in, milliseconds.
     pub ranges: Vec<(f64, f64)>,
@@ -137,9 +113,7 @@ pub struct Stats {
 /// The system calls whose latency FFSB knows, in the order it prints them.
 pub const CALLS: [&str; 8] = ["open", "read", "write", "create", "lseek", "unlink", "close", "stat"];
 
-/// FFSB's operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "docs/formats/ffsb.md says what each does")]
 pub enum Op {
     Read,
     Readall,
@@ -159,7 +133,6 @@ pub enum Op {
 }
 
 impl Op {
-    /// All of them, in the order FFSB prints them.
     pub const ALL: [Self; 15] = [
         Self::Read,
         Self::Readall,
@@ -179,7 +152,6 @@ impl Op {
     ];
 
     /// Its name in FFSB's output; the keyword of its weight is this with `_weight`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -200,14 +172,10 @@ impl Op {
         }
     }
 
-    /// Whether a filesystem can be aged with it.
-    #[must_use]
     pub const fn ages(self) -> bool {
         matches!(self, Self::Create | Self::Append | Self::Delete | Self::CreateFsync | Self::AppendFsync)
     }
 
-    /// Whether it moves data, so that a throughput can be told.
-    #[must_use]
     pub const fn moves_data(self) -> bool {
         !matches!(self, Self::Delete | Self::Metaop | Self::Createdir | Self::Stat | Self::OpenClose)
     }
@@ -222,7 +190,6 @@ impl Op {
         matches!(self, Self::Write | Self::WriteFsync | Self::Append | Self::AppendFsync)
     }
 
-    /// Whether it makes files.
     pub(super) const fn creates(self) -> bool {
         matches!(self, Self::Create | Self::CreateFsync)
     }

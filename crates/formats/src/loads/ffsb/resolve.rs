@@ -15,14 +15,12 @@ use std::{collections::HashMap, time::Duration};
 /// FFSB's default for `create_blocksize` and `age_blocksize`.
 const DEFAULT_BLOCK: u64 = 4096;
 
-/// What the command line or the study adds to a profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
     /// Seconds to run: required by 4.x profiles, and in place of `time` for the others.
     pub seconds: Option<u64>,
 }
 
-/// The profile; whether it is any good is in the findings.
 pub(super) fn resolve(
     mut root: Section,
     name: &str,
@@ -159,7 +157,6 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// A filesystem's block size, by default 4096.
     fn block(&mut self, section: &Section, keyword: &'static str) -> u64 {
         match self.limited(section, keyword, MAXIMUM_BLOCK) {
             0 => DEFAULT_BLOCK,

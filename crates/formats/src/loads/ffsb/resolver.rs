@@ -19,7 +19,6 @@ pub(super) struct Resolver<'a, 'f> {
 }
 
 impl Resolver<'_, '_> {
-    /// How the profile's dialect spells a keyword.
     pub(super) fn spelled(&self, keyword: &'static str) -> &'static str {
         if self.dialect == Dialect::V4 { old::spelling(keyword) } else { keyword }
     }
@@ -32,7 +31,6 @@ impl Resolver<'_, '_> {
         self.findings.push_with(Severity::Warning, || Diagnostic::warning(span, message()));
     }
 
-    /// A number that is at most `limit`.
     pub(super) fn limited(&mut self, section: &Section, keyword: &'static str, limit: u64) -> u64 {
         let number = section.number(keyword);
         if number > limit {

@@ -19,7 +19,6 @@ use fstone_model::units;
 /// and inheritance would multiply them.
 pub(super) const MAXIMUM_ENTRIES: usize = 256;
 
-/// A value, as its keyword's kind says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// Number, flag (0 or 1) and size.
@@ -31,7 +30,6 @@ pub(super) enum Value {
     Range(f64, f64),
 }
 
-/// A keyword with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setting {
     pub(super) keyword: &'static Keyword,
@@ -40,11 +38,9 @@ pub(super) struct Setting {
     pub(super) span: Span,
 }
 
-/// A section, or the global part.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Section {
     pub(super) part: Part,
-    /// Its `[name]`.
     pub(super) header: Span,
     pub(super) settings: Vec<Setting>,
     /// `[threadgroup]` in `[filesystem]`, `[stats]` in `[threadgroup]`.
@@ -341,7 +337,6 @@ impl Reader<'_> {
         Some((value, span))
     }
 
-    /// A whole number, with a size's suffix if it may have one.
     fn number(&mut self, keyword: &Keyword, word: Piece<'_>, size: bool) -> Option<u64> {
         let end = word.text.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.text.len());
         let (digits, suffix) = word.text.split_at(end);

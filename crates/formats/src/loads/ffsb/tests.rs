@@ -18,7 +18,6 @@ use fstone_model::{
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// The published small-file profile, in the order its authors wrote it.
 const SMALL_FILE: &str = "\
 num_filesystems=1
 num_threadgroups=1
@@ -44,7 +43,6 @@ readall_weight=2
 [end0]
 ";
 
-/// The published large-file profile.
 const LARGE_FILE: &str = "\
 num_filesystems=1
 num_threadgroups=1
@@ -64,7 +62,6 @@ time=300
 [end0]
 ";
 
-/// Every keyword of 6.0, spaces and suffixes of all kinds.
 const EVERYTHING: &str = "\
 # a profile of FFSB 6.0
 directio\t= 0
@@ -427,7 +424,6 @@ fn a_conversion_means_the_same_and_explains_itself() {
     assert!(!convert(&read_well(LARGE_FILE)).contains("whole block"), "there is no readall");
 }
 
-/// Text that looks like a profile, from its own words.
 fn profile_like() -> impl Strategy<Value = String> {
     let words: Vec<&'static str> = keyword::KEYWORDS.iter().map(|keyword| keyword.name).collect();
     let line = prop_oneof![

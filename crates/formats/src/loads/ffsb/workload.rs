@@ -13,7 +13,6 @@ const ALIGNMENT: u64 = 4096;
 /// Files that ageing starts from, so that there is something to append to and to delete.
 const FILES_TO_AGE: u64 = 10;
 
-/// Where a profile's locations are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// In the load's directory: the directory itself when there is one filesystem; `fs0`, `fs1`, … when there are more.
@@ -25,8 +24,6 @@ pub enum Placement {
 }
 
 impl Profile {
-    /// The load it describes.
-    #[must_use]
     pub fn workload(&self, placement: Placement) -> Workload {
         let bases: Vec<String> = self
             .filesystems
@@ -90,7 +87,6 @@ impl Profile {
     }
 }
 
-/// Name of a threadgroup, from 0, in workloads and reports.
 pub(super) fn group_name(index: usize) -> String {
     format!("threadgroup{index}")
 }
@@ -134,19 +130,15 @@ impl Filesystem {
     }
 }
 
-/// The filesets that an unbound group works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Targets {
-    /// Every fileset of the workload.
     All,
     /// The first so many; those of ageing come after them.
     First(u32),
-    /// Only this.
     One(u32),
 }
 
 impl Targets {
-    /// Those of a benchmark's group that is not bound.
     fn of(profile: &Profile, filesets: usize) -> Self {
         match profile.filesystems.len() {
             1 => Self::One(0),
@@ -233,7 +225,6 @@ impl Group {
     }
 }
 
-/// Data of one operation, from a random place on or in random places.
 struct Moved {
     size_bytes: u64,
     block_bytes: u64,

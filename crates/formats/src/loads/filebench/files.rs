@@ -9,24 +9,19 @@ use fstone_model::workload::{self, Directories, Existing, Fileset, MAXIMUM_FILES
 
 /// What filebench takes where no size is given.
 const DEFAULT_SIZE: u64 = 1024;
-/// Size of the writes that make files.
 const BUILD_BLOCK: u64 = 1 << 20;
 
-/// A file or fileset.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) name: String,
-    /// Where its name stands.
     pub(super) span: Span,
     pub(super) fileset: Fileset,
     pub(super) entries: u64,
     /// About how large a file is.
     pub(super) typical: u64,
-    /// Whether its entries are empty directories (`leafdirs`).
     pub(super) leafdirs: bool,
 }
 
-/// Reads one.
 pub(super) fn files(
     one: bool,
     attributes: &[Attribute],

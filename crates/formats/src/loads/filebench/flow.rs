@@ -13,12 +13,10 @@ use fstone_model::workload::{
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// How deep flowops may be put together of others.
 const MAXIMUM_DEPTH: usize = 16;
 /// Size of reads and writes where filebench takes the file in one.
 const WHOLE_BLOCK: u64 = 1 << 20;
 
-/// A flowop that is put together of others.
 #[derive(Debug, Clone)]
 pub(super) struct Composite {
     pub(super) locals: Vec<Local>,
@@ -26,30 +24,25 @@ pub(super) struct Composite {
     pub(super) flowops: Vec<Flowop>,
 }
 
-/// What flowops refer to.
 pub(super) struct World<'a> {
     pub(super) files: &'a [Files],
     pub(super) composites: &'a HashMap<String, Composite>,
     /// Events per second.
     pub(super) rate: Option<f64>,
-    /// What the thread's buffer holds at most.
     pub(super) memory: u64,
     /// Whether the process has other threads than these.
     pub(super) shares_process: bool,
 }
 
-/// How a thread opens its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) direct: bool,
     pub(super) dsync: bool,
 }
 
-/// A thread's steps.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     pub(super) opening: Option<(Opening, Span)>,
-    /// The part of files that it works on at random.
     pub(super) working_set: Option<(u64, Span)>,
     /// Whether it goes through the files of a fileset and leaves each open.
     pub(super) keeps_open: bool,
@@ -60,7 +53,6 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// The steps of some flowops.
     pub(super) fn steps(
         &mut self,
         flowops: &[Flowop],
@@ -166,7 +158,6 @@ impl Flow {
         Some(vec![Step::Perform { action, times: one.times }])
     }
 
-    /// The action of a flowop that does something with files.
     fn action(&mut self, one: &One<'_>, world: &World<'_>, report: &mut Report) -> Option<Action> {
         let kind = one.kind.value.as_str();
         let handle = self.handle(one, kind, report)?;
@@ -311,7 +302,6 @@ impl Flow {
         }
     }
 
-    /// The operation, and the sizes of its blocks where they are drawn.
     fn operation(
         &mut self,
         one: &One<'_>,
@@ -406,7 +396,6 @@ impl Flow {
         }
     }
 
-    /// An fsync of everything that is open of a fileset.
     fn fsync_set(&self, one: &One<'_>, world: &World<'_>, report: &mut Report) -> Vec<Step> {
         let Some(fileset) = self.fileset(one, None, world, report) else { return Vec::new() };
         let open = self.handles.iter().filter(|(_, (of, open))| *of == fileset && *open);
@@ -480,7 +469,6 @@ impl Flow {
     }
 }
 
-/// A flowop.
 struct One<'a> {
     of: Attributes<'a>,
     name: String,

@@ -3,7 +3,6 @@
 use super::{Options, Placement, parse};
 use crate::loads::{Load, LoadFormat, Reader};
 
-/// filebench's personalities.
 pub struct Filebench;
 
 impl LoadFormat for Filebench {

@@ -45,14 +45,12 @@ impl<'t> Parser<'t, '_> {
         self.peek().is_some_and(|token| token.kind == Kind::Sign(sign))
     }
 
-    /// Takes a sign, if it is the next.
     fn sign(&mut self, sign: char) -> bool {
         let is = self.is_sign(sign);
         self.at += usize::from(is);
         is
     }
 
-    /// Where the parser is, for messages.
     fn here(&self) -> Span {
         self.peek().map_or(self.end, |token| token.span)
     }
@@ -63,7 +61,6 @@ impl<'t> Parser<'t, '_> {
             .push(Diagnostic::error(self.here(), format!("unexpected {found}")).label(format!("expected {expected}")));
     }
 
-    /// Takes a sign or reports that it is missing.
     fn expect(&mut self, sign: char) -> Option<()> {
         if self.sign(sign) {
             return Some(());
@@ -72,7 +69,6 @@ impl<'t> Parser<'t, '_> {
         None
     }
 
-    /// Goes on to what looks like the next command.
     fn recover(&mut self, start: usize) {
         self.at = self.at.max(start + 1);
         let mut depth = 0_usize;
@@ -172,7 +168,6 @@ impl<'t> Parser<'t, '_> {
         Some(At::new(command, Span::new(span.start, end.min(span.start + name.len()).max(span.end))))
     }
 
-    /// One of these words.
     fn keyword(&mut self, known: &[&'static str]) -> Option<&'static str> {
         if let Some((text, span)) = self.word() {
             if let Some(found) = known.iter().find(|word| **word == text) {
@@ -344,7 +339,6 @@ impl<'t> Parser<'t, '_> {
         Some(Attribute { name: At::new(name.to_owned(), span), value })
     }
 
-    /// Attributes with commas between, and settings of local variables among them.
     fn attributes(&mut self, of: Of) -> Option<(Vec<Attribute>, Vec<Local>)> {
         let (mut attributes, mut locals) = (Vec::new(), Vec::new());
         loop {

@@ -33,12 +33,9 @@ use fstone_model::Workload;
 /// The largest personality that is read; filebench's own have up to 14 KiB.
 pub const MAXIMUM_SIZE: usize = 1 << 20;
 
-/// A personality that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Personality {
-    /// The load that it runs.
     pub workload: Workload,
-    /// What its author should know.
     pub warnings: Option<Diagnostics>,
 }
 
@@ -57,7 +54,6 @@ pub fn parse(source: &Source, options: Options) -> Result<Personality, Diagnosti
     Ok(Personality { workload, warnings })
 }
 
-/// A path's last part without extension.
 fn stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.rsplit_once('.') {

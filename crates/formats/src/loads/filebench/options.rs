@@ -1,18 +1,14 @@
 //! How a personality is read.
 
-/// Where a personality's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// In the load's directory, each fileset in one of its own name. For studies, where a personality's path is another machine's.
     UnderDirectory,
-    /// Where the personality says.
     AsWritten,
 }
 
-/// How to read a personality.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Where its files are.
     pub placement: Placement,
     /// How long to run, whatever the personality says.
     pub seconds: Option<u64>,

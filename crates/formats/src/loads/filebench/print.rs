@@ -9,7 +9,6 @@ const NS_PER_MS: f64 = 1e6;
 
 /// The breakdown by flowop and the summary, of each `run`. Flowops that are no operations on files (limits, semaphores) are not counted, and
 /// have no line.
-#[must_use]
 pub fn print(report: &LoadReport) -> String {
     if report.phases.is_empty() {
         return run(&report.operations.iter().collect::<Vec<_>>(), report.running_ns);
@@ -27,7 +26,6 @@ pub fn print(report: &LoadReport) -> String {
     report.phases.iter().map(of_phase).collect()
 }
 
-/// What one `run` did.
 fn run(operations: &[&OperationReport], ran_ns: u64) -> String {
     let seconds = ran_ns as f64 / 1e9;
     let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
@@ -79,7 +77,6 @@ mod tests {
     use super::*;
     use fstone_model::load::Span;
 
-    /// Two runs of the same process, of one and of three seconds.
     #[test]
     fn each_run_has_figures_of_its_own() {
         let phase = |seconds: u64| PhaseReport { elapsed_ns: seconds * 1_000_000_000, ..PhaseReport::default() };

@@ -13,7 +13,6 @@ const QUANTILES: u32 = 1000;
 /// The largest number that can be drawn: 256 TiB less one byte is the largest file.
 const LARGEST: f64 = 281_474_976_710_655.0;
 
-/// A number that is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     kind: Kind,
@@ -57,7 +56,6 @@ enum Kind {
     Table(Vec<(f64, f64, f64)>),
 }
 
-/// A random or custom variable.
 pub(super) fn drawn(scope: &Scope, random: &At<Random>, report: &mut Report) -> Option<Drawn> {
     let At { value: random, span } = random;
     if random.custom { custom(scope, random, *span, report) } else { randvar(scope, random, *span, report) }
@@ -190,7 +188,6 @@ fn checked(drawn: Drawn, span: Span, report: &mut Report) -> Option<Drawn> {
 }
 
 impl Drawn {
-    /// Sizes of files.
     pub(super) fn sizes(&self) -> SizeDistribution {
         let plain = self.round <= 1.0 && self.minimum <= 0.0 && self.maximum >= LARGEST;
         match &self.kind {
@@ -233,7 +230,6 @@ impl Drawn {
         }
     }
 
-    /// The value below which this share of all is.
     fn at(&self, share: f64) -> f64 {
         let value = match &self.kind {
             Kind::Uniform { from, to } => from + (to - from) * share,

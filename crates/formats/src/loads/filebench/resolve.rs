@@ -13,9 +13,7 @@ use fstone_model::workload::{
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// How long filebench runs where nobody says.
 const USUAL_SECONDS: u64 = 60;
-/// Runs in one file.
 const MAXIMUM_RUNS: usize = 100;
 
 /// What has been said until a run.
@@ -29,7 +27,6 @@ struct Said<'a> {
     quit: Option<Quit>,
 }
 
-/// The load of a file's commands.
 pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, report: &mut Report) -> Workload {
     let mut said = Said::default();
     let mut load = Workload {
@@ -107,7 +104,6 @@ pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, r
 }
 
 impl Said<'_> {
-    /// Adds the phase of a run.
     fn run(&self, load: &mut Workload, seconds: u64, options: Options, place: Span, report: &mut Report) {
         let mut all: Vec<Files> = Vec::new();
         for (one, attributes, span) in &self.files {

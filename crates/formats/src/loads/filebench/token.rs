@@ -5,7 +5,6 @@ use crate::diagnostic::{Diagnostic, Report, Span};
 /// Tokens read; real files have a few thousand.
 const MAXIMUM_TOKENS: usize = 200_000;
 
-/// What a token is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A keyword, a name or a path.
@@ -16,13 +15,11 @@ pub(super) enum Kind {
     Negative(u64),
     /// A variable, without its dollar and braces.
     Variable(String),
-    /// What stands between quotes.
     Quoted(String),
     /// One of `{}(),=*/+-`.
     Sign(char),
 }
 
-/// A token and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -30,7 +27,6 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// What it is, for messages.
     pub(super) fn shown(&self) -> String {
         match &self.kind {
             Kind::Word(text) => format!("`{text}`"),
@@ -79,7 +75,6 @@ impl<'t> Reader<'t, '_> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Everything from here on of which this holds.
     fn run(&mut self, of: impl Fn(u8) -> bool) -> &'t str {
         let start = self.at;
         while self.peek().is_some_and(&of) {
@@ -133,7 +128,6 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    /// A number with its unit.
     fn number(&mut self) -> Kind {
         let start = self.at;
         let digits = self.run(|byte| byte.is_ascii_digit());

@@ -2,7 +2,6 @@
 
 use crate::diagnostic::Span;
 
-/// Something and where it stands.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct At<T> {
     pub(super) value: T,
@@ -15,7 +14,6 @@ impl<T> At<T> {
     }
 }
 
-/// What stands for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Number(u64),
@@ -23,16 +21,12 @@ pub(super) enum Value {
     Text(String),
     /// What the variable has when the load is run.
     Variable(String),
-    /// What is worked out of two others (filebench 1.4).
     Sum(Box<At<Value>>, char, Box<At<Value>>),
-    /// Drawn each time.
     Random(Box<Random>),
 }
 
-/// A random variable, or a custom one.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Random {
-    /// Whether it is a `cvar`.
     pub(super) custom: bool,
     pub(super) attributes: Vec<Attribute>,
     /// Rows of `randtable`: percent, smallest, largest.
@@ -46,23 +40,19 @@ pub(super) struct Attribute {
     pub(super) value: Option<At<Value>>,
 }
 
-/// A flowop, or the use of one that was put together of others.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Flowop {
     pub(super) kind: At<String>,
     pub(super) attributes: Vec<Attribute>,
-    /// What local variables are set to.
     pub(super) locals: Vec<Local>,
 }
 
-/// A local variable of a flowop that is put together, and what it is set to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Local {
     pub(super) name: At<String>,
     pub(super) value: Option<At<Value>>,
 }
 
-/// A thread of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thread {
     pub(super) span: Span,
@@ -70,7 +60,6 @@ pub(super) struct Thread {
     pub(super) flowops: Vec<Flowop>,
 }
 
-/// A command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Command {
     Set {
@@ -79,7 +68,6 @@ pub(super) enum Command {
     },
     /// `set mode quit …`.
     Mode(At<Quit>),
-    /// A file or a fileset.
     Files {
         one: bool,
         attributes: Vec<Attribute>,
@@ -88,7 +76,6 @@ pub(super) enum Command {
         attributes: Vec<Attribute>,
         threads: Vec<Thread>,
     },
-    /// A flowop that is put together of others.
     Flowop {
         attributes: Vec<Attribute>,
         locals: Vec<Local>,
@@ -97,14 +84,12 @@ pub(super) enum Command {
     Eventgen {
         attributes: Vec<Attribute>,
     },
-    /// `run` and `psrun`.
     Run {
         seconds: Option<At<Value>>,
     },
     Quit,
     /// Understood, and without any effect on the load.
     Nothing,
-    /// Refused, for this reason.
     Refused {
         why: &'static str,
         cure: &'static str,

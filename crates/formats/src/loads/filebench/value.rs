@@ -13,7 +13,6 @@ pub(super) struct Scope {
     variables: HashMap<String, At<Value>>,
 }
 
-/// A number that is, or one that is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Amount {
     Fixed(u64),
@@ -25,7 +24,6 @@ impl Scope {
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// The same with local variables, each set to what it means here.
     pub(super) fn with(&self, declared: &[Local], given: &[Local], report: &mut Report) -> Self {
         let mut inner = self.clone();
         for local in declared.iter().chain(given) {
@@ -58,7 +56,6 @@ impl Scope {
         None
     }
 
-    /// A number, or one that is drawn.
     pub(super) fn amount(&self, value: &At<Value>, report: &mut Report) -> Option<Amount> {
         let plain = self.plain(value, report)?;
         match &plain.value {
@@ -89,7 +86,6 @@ impl Scope {
         }
     }
 
-    /// A number that is not drawn.
     pub(super) fn number(&self, value: &At<Value>, report: &mut Report) -> Option<u64> {
         match self.amount(value, report)? {
             Amount::Fixed(number) => Some(number),
@@ -129,7 +125,6 @@ impl Scope {
     }
 }
 
-/// The attributes of something, asked for one by one.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes<'a> {
     pub(super) all: &'a [Attribute],

@@ -25,7 +25,6 @@ pub(super) fn is_command(word: &str) -> bool {
     COMMANDS.contains(&word)
 }
 
-/// What has attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     File,
@@ -41,7 +40,6 @@ pub(super) enum Of {
 }
 
 impl Of {
-    /// The attributes it has; `cached` is of filebench 1.4.
     pub(super) const fn attributes(self) -> &'static [&'static str] {
         match self {
             Self::File => &[
@@ -105,7 +103,6 @@ impl Of {
         }
     }
 
-    /// What it is called in messages.
     pub(super) const fn what(self) -> &'static str {
         match self {
             Self::File => "a file",
@@ -121,13 +118,11 @@ impl Of {
         }
     }
 
-    /// Whether local variables stand among them.
     pub(super) const fn has_locals(self) -> bool {
         matches!(self, Self::Flowop | Self::Composite)
     }
 }
 
-/// The flowops that there are.
 pub(super) const FLOWOPS: &[&str] = &[
     "aiowait",
     "aiowrite",

@@ -9,18 +9,15 @@ use fstone_model::workload::{
     Zone, Zones,
 };
 
-/// What names its operations have in reports.
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write";
 const READ_ON: &str = "read on";
 const WRITE_ON: &str = "write on";
 
-/// Whether an operation of a group that a job is reads.
 pub(super) fn reads(operation: &str) -> bool {
     operation == READ || operation == READ_ON
 }
 
-/// Whether an operation of a group that a job is writes.
 pub(super) fn writes(operation: &str) -> bool {
     operation == WRITE || operation == WRITE_ON
 }

@@ -9,51 +9,34 @@ use crate::{
     diagnostic::{Diagnostic, Report},
 };
 
-/// What a command line asks to be told, in place of something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// Which program this is.
     Version,
 }
 
-/// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// For people.
     Normal,
-    /// A line for each job.
     Terse,
-    /// JSON.
     Json,
-    /// JSON with histograms.
     JsonPlus,
 }
 
-/// Where results go, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// One after the other.
     pub formats: Vec<OutputFormat>,
     /// A file; standard output without one.
     pub file: Option<String>,
 }
 
-/// A command line that was read.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
-    /// What it asks to be told.
     pub asked: Option<Asked>,
-    /// Where results go.
     pub output: Output,
-    /// Job files, by their paths.
     pub files: Vec<String>,
-    /// Only these sections.
     pub sections: Vec<String>,
-    /// The seed of all random streams.
     pub seed: Option<u64>,
-    /// Read, and do nothing.
     pub parse_only: bool,
     /// Submit all requests that a queue has room for together, unless a job says how many.
     batches: bool,
@@ -169,7 +152,6 @@ impl Reader {
         }
     }
 
-    /// An option that begins here, dashes and all.
     fn option(&mut self, start: usize, (at, key): (usize, &str), value: Option<(usize, &str)>) {
         let key_span = Span::new(start, at + key.len());
         let text = value.map_or("", |(_, value)| value);

@@ -70,7 +70,6 @@ impl Gaps {
         passes(job, wanted, self.block, blocks.saturating_mul(self.block))
     }
 
-    /// Reads and writes of a job that moves so much in a loop.
     fn operations(&self, job: &Job, bytes: u64) -> u64 {
         let most = bytes.saturating_mul(job.loops).div_ceil(self.block);
         match self.blocks_in_all_directions(job) {
@@ -127,14 +126,12 @@ fn passes(job: &Job, wanted: u64, block: u64, bytes: u64) -> u64 {
     (wanted.saturating_sub(block) / bytes.max(1) + 1).max(job.loops)
 }
 
-/// The same of one that goes over all blocks of its files.
 fn whole_passes(job: &Job, place: &Place, bytes: u64) -> u64 {
     let used = [job.direction.reads, job.direction.writes];
     let blocks = job.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(blocks, _)| blocks.largest());
     passes(job, bytes_of_a_loop(job, place), blocks.max().unwrap_or(1), bytes)
 }
 
-/// What a job moves in all its loops.
 fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     if job.loops > 1 && goes_around(job, place) {
         let whole = place.bytes();
@@ -143,7 +140,6 @@ fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     bytes_of_a_loop(job, place).saturating_mul(job.loops)
 }
 
-/// Whether a job reads back what it wrote.
 pub(super) fn reads_back(job: &Job) -> bool {
     job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
 }
@@ -176,7 +172,6 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
 /// More than any load does; what files hold has a sign.
 const MOST: u64 = i64::MAX as u64;
 
-/// When a clone of a job ends.
 pub(super) fn stop(job: &Job, place: &Place) -> Stop {
     let time = job.runtime;
     if job.time_based {

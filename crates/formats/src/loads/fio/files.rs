@@ -10,12 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Files of a job that are named one by one; more have to be numbered.
 const MAXIMUM_NAMED: u64 = 1_000;
-/// Filesets of a load.
 const MAXIMUM_FILESETS: usize = 10_000;
-/// The longest name of a file.
 const MAXIMUM_NAME: usize = 180;
 
-/// Whose directories a load works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
     /// Where the job file says, from the working directory on (`fstone fio`).
@@ -24,35 +21,26 @@ pub enum Placement {
     UnderDirectory,
 }
 
-/// The filesets of a workload, as jobs need them.
 #[derive(Default)]
 pub(super) struct Filesets<'l> {
     all: Vec<Fileset>,
-    /// How each is made.
     first: Vec<Made>,
-    /// The size of a file that is there.
     looks: Option<&'l Look<'l>>,
     /// By directory and prefix, and whether that is the whole name.
     known: HashMap<(String, String, bool), usize>,
-    /// What filesets are called.
     names: HashSet<String>,
 }
 
 /// How files are made: as the jobs want them that have them first.
 #[derive(Debug, Clone, Copy)]
 struct Made {
-    /// The level of these jobs.
     level: usize,
-    /// Whether one of them wants data in them.
     fill: bool,
-    /// Whether one wants blocks.
     allocate: bool,
 }
 
-/// Files that are there.
 #[derive(Debug, Clone, Copy)]
 enum There {
-    /// None.
     Missing,
     /// All, and all have so many bytes.
     Alike(u64),
@@ -63,12 +51,10 @@ enum There {
 /// Gives the size of a regular file that is there.
 pub type Look<'l> = dyn Fn(&str) -> Option<u64> + 'l;
 
-/// What a clone of a job works on.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     /// Its filesets; several when its files have names of their own.
     pub(super) filesets: Vec<u32>,
-    /// Files in all of them.
     pub(super) files: u64,
     /// Where its part of each file begins.
     pub(super) offset: u64,
@@ -79,7 +65,6 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// How much its parts of all files are.
     pub(super) const fn bytes(&self) -> u64 {
         self.length.saturating_mul(self.files)
     }
@@ -101,7 +86,6 @@ impl<'l> Filesets<'l> {
         all
     }
 
-    /// How many files a fileset has.
     pub(super) fn files_of(&self, fileset: u32) -> u64 {
         match self.all[fileset as usize].amount {
             Amount::Files(files) => files,
@@ -323,7 +307,6 @@ impl<'l> Filesets<'l> {
     }
 }
 
-/// How sizes of a job's files are drawn.
 fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> Option<SizeDistribution> {
     if let Some((low, high)) = job.file_size {
         return Some(if low == high {
@@ -356,12 +339,10 @@ fn has_size(job: &Job) -> bool {
     job.file_size.is_some() || matches!(job.size, Some(super::job::Amount::Bytes(bytes)) if bytes > 0)
 }
 
-/// Whether where a job begins is a share of its files.
 fn is_share_of_files(job: &Job) -> bool {
     [job.offset, job.offset_increment].iter().any(|of| matches!(of, Some(super::job::Amount::Percent(1..))))
 }
 
-/// Where a clone begins in its files, which have so many bytes.
 fn offset(job: &Job, clone: u32, there: u64) -> u64 {
     let of = |amount: Option<super::job::Amount>| amount.map_or(0, |amount| amount.of(there));
     let offset = of(job.offset).saturating_add(of(job.offset_increment).saturating_mul(u64::from(clone)));
@@ -388,7 +369,6 @@ fn numbered_prefix(job: &Job, clone: u32) -> Option<String> {
     (!matches!(last, "" | "." | "..")).then(|| prefix.to_owned())
 }
 
-/// The path of a file, as the job has it.
 fn path_of(job: &Job, clone: u32, name: &str) -> String {
     let directory = job.directory(clone);
     if name.starts_with('/') || directory.is_empty() {
@@ -398,7 +378,6 @@ fn path_of(job: &Job, clone: u32, name: &str) -> String {
     }
 }
 
-/// The directory of a file and its name in there.
 fn place_of(
     job: &Job,
     clone: u32,
@@ -435,7 +414,6 @@ fn place_of(
     Some((directory, file.to_owned()))
 }
 
-/// An error of a job as a whole.
 pub(super) fn error(job: &Job, findings: &mut Findings, message: String, cure: &str) {
     let diagnostic = match &job.section {
         Some((_, span)) => Diagnostic::error(*span, message),
@@ -444,7 +422,6 @@ pub(super) fn error(job: &Job, findings: &mut Findings, message: String, cure: &
     tell(job, findings, diagnostic.help(cure));
 }
 
-/// What its author should know of a job as a whole.
 pub(super) fn note(job: &Job, findings: &mut Findings, message: String, why: &str) {
     let span = job.section.as_ref().map_or_else(Span::default, |(_, span)| *span);
     tell(job, findings, Diagnostic::warning(span, message).note(why));
@@ -459,7 +436,6 @@ fn tell(job: &Job, findings: &mut Findings, diagnostic: Diagnostic) {
     }
 }
 
-/// The most files that all jobs have together.
 pub(super) const MOST_FILES: u64 = MAXIMUM_FILES;
 
 #[cfg(test)]

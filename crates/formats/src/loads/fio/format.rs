@@ -6,7 +6,6 @@ use crate::{
     loads::{Document, Load, LoadFormat, Reader},
 };
 
-/// fio's job files.
 pub struct Fio;
 
 impl LoadFormat for Fio {

@@ -3,14 +3,10 @@
 use super::options::{OPTIONS, Treatment};
 use std::fmt::Write as _;
 
-/// The program's name and version, as every output begins.
-#[must_use]
 pub fn version() -> String {
     format!("fio-3.33 (fstone {})\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Usage and options.
-#[must_use]
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone fio [options] JOB.fio...\n  fstone fio [options] --name=NAME --rw=randread --size=1g [options of the job]...\n\n\
@@ -46,7 +42,6 @@ fn push_names(out: &mut String, names: &[&str]) {
     }
 }
 
-/// The options of this kind, with all their names, by reason.
 fn push_reasons(out: &mut String, head: &str, reason: fn(Treatment) -> Option<&'static str>) {
     let _ = writeln!(out, "\n{head}:");
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();

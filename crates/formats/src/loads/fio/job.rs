@@ -4,54 +4,39 @@ use crate::Source;
 use fstone_model::workload::Zones;
 use std::time::Duration;
 
-/// A job as it is to be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// The section's name, or the section's own `name`.
     pub name: String,
     /// The section's name, after which its files are called.
     pub(super) section_name: String,
-    /// Where its section begins.
     pub(super) section: Option<(Source, crate::Span)>,
-    /// What does the I/O.
     pub engine: Engine,
-    /// `rw`.
     pub direction: Direction,
     /// Block sizes of reads and of writes.
     pub blocks: [Blocks; 2],
     /// Offsets of reads and of writes are multiples of this, if it is not the block size.
     pub align: [Option<u64>; 2],
-    /// Total size of the files.
     pub size: Option<Amount>,
     /// How much is moved, if it is not the size.
     pub io_size: Option<Amount>,
-    /// Size of each file.
     pub file_size: Option<(u64, u64)>,
-    /// Where in each file I/O begins.
     pub offset: Option<Amount>,
     /// How much further it begins for each further clone.
     pub offset_increment: Option<Amount>,
     /// What an offset that is a share is rounded up to, if it is not the block size.
     pub offset_align: Option<u64>,
-    /// The most reads and writes.
     pub number_ios: Option<u64>,
-    /// How many files.
     pub files: u64,
-    /// How a file is chosen.
     pub service: Service,
     /// Names of files, if they are not made up.
     pub filenames: Vec<String>,
     /// Where files are: each clone in one of them, in turn.
     pub directories: Vec<String>,
-    /// How files are called.
     pub format: String,
-    /// O_DIRECT.
     pub direct: bool,
-    /// O_SYNC or O_DSYNC.
     pub sync: Sync,
-    /// Requests in flight.
     pub depth: u32,
-    /// Whether completions are polled for.
     pub polled: bool,
     /// Whether data leaves the page cache again.
     pub uncached: bool,
@@ -65,53 +50,37 @@ pub struct Job {
     pub complete_least: u32,
     /// How many are left in flight then.
     pub low: Option<u32>,
-    /// Clones.
     pub clones: u32,
-    /// Times that the job is run.
     pub loops: u64,
-    /// The longest it runs.
     pub runtime: Option<Duration>,
     /// Whether it runs that long whatever it has done.
     pub time_based: bool,
-    /// Time before it is measured.
     pub ramp: Duration,
-    /// Time before it starts.
     pub delay: Duration,
-    /// Whether it waits for the jobs before it.
     pub stonewall: bool,
     /// Whether the jobs that run beside it end when it does.
     pub exit_all: bool,
-    /// The job that it waits for.
     pub wait_for: Option<String>,
-    /// Where it says so.
     pub(super) waits_at: Option<(Source, crate::Span)>,
-    /// Whether its clones are reported as one.
     pub group_reporting: bool,
-    /// Whether a new group of reports begins with it.
     pub new_group: bool,
     /// An fsync after so many writes; 0 for none.
     pub fsync_every: u64,
     /// An fdatasync after so many writes, where no fsync is due; 0 for none.
     pub fdatasync_every: u64,
-    /// An fsync at the end.
     pub end_fsync: bool,
     /// Percent of a mix that are reads.
     pub read_percent: u32,
     /// Percent of reads and of writes that are random.
     pub random_percent: [u32; 2],
-    /// How random offsets are drawn.
     pub distribution: Offsets,
     /// Whether a block may come again before all were there.
     pub repeats_blocks: bool,
-    /// Bytes a second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
-    /// Operations a second of reads and of writes.
     pub rate_operations: [Option<u64>; 2],
-    /// Whether operations of a rate begin at random times.
     pub poisson: bool,
     /// A pause after each operation, or after so many.
     pub think: Duration,
-    /// Operations between two pauses.
     pub think_every: u64,
     /// The latency to keep with as many requests in flight as can be.
     pub latency_target: Option<Duration>,
@@ -121,103 +90,68 @@ pub struct Job {
     pub latency_percent: f64,
     /// Whether the job goes on when the depth is found.
     pub latency_run: bool,
-    /// CPUs that threads run on.
     pub cpus: Vec<u32>,
     /// Whether each clone has one of them.
     pub split_cpus: bool,
-    /// Whether data is verified.
     pub verify: bool,
-    /// Whether what was written is read back.
     pub do_verify: bool,
     /// Percent that compress away.
     pub compress_percent: u32,
-    /// Bytes that are written again and again.
     pub pattern: Vec<u8>,
-    /// Percent of blocks that repeat another.
     pub dedupe_percent: u32,
     /// Whether cached data of its files is dropped first.
     pub invalidate: bool,
-    /// Whether its files are read into the cache first.
     pub pre_read: bool,
-    /// What the kernel is told of its files when they are opened.
     pub hint: Hint,
     /// Whether files that it only writes have data before that.
     pub overwrite: bool,
     /// Whether files that it only writes have blocks before that.
     pub allocate: bool,
-    /// Whether it makes its files, and does nothing with them.
     pub create_only: bool,
-    /// Whether its files are removed in the end.
     pub unlink: bool,
-    /// Whether an error ends the job.
     pub continues: bool,
-    /// Percentiles that are reported.
     pub percentiles: Vec<f64>,
-    /// Whether `clat_ns` has percentiles.
     pub percentiles_of_completion: bool,
-    /// Whether `lat_ns` has.
     pub percentiles_of_all: bool,
     /// Prefixes of the files with bandwidth, latency and IOPS over time.
     pub logs: [Option<String>; 3],
-    /// Whether each clone has files of its own.
     pub log_each: bool,
-    /// Length of an interval in them.
     pub log_interval: Option<Duration>,
     /// The options as they were written, for JSON.
     pub written: Vec<(String, String)>,
 }
 
-/// What does the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// One call after the other.
     Psync,
-    /// The kernel's AIO.
     Libaio,
-    /// io_uring.
     IoUring,
-    /// Memory mappings.
     Mmap,
-    /// Nothing.
     Null,
-    /// A file is made for each operation.
     FileCreate,
-    /// A file is looked at.
     FileStat,
-    /// A file is removed.
     FileDelete,
-    /// A file gets another name.
     FileRename,
-    /// A directory is made.
     DirectoryCreate,
-    /// A directory is looked at.
     DirectoryStat,
-    /// A directory is removed.
     DirectoryDelete,
 }
 
 impl Engine {
-    /// Whether its operations are of whole files, or of directories.
-    #[must_use]
     pub const fn of_files(self) -> bool {
         matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::FileRename) || self.of_directories()
     }
 
-    /// Whether they are of directories.
-    #[must_use]
     pub const fn of_directories(self) -> bool {
         matches!(self, Self::DirectoryCreate | Self::DirectoryStat | Self::DirectoryDelete)
     }
 }
 
-/// `rw`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
-    /// Whether it reads.
     pub reads: bool,
-    /// Whether it writes.
     pub writes: bool,
-    /// Whether at random places.
     pub random: bool,
     /// What stands behind it: of sequential operations, bytes between the end of one and the begin of the next.
     pub gap: i64,
@@ -225,10 +159,8 @@ pub struct Direction {
     pub burst: u32,
 }
 
-/// Sizes of blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocks {
-    /// One size.
     Fixed(u64),
     /// Uniform, in steps of the smaller.
     Range(u64, u64),
@@ -237,8 +169,6 @@ pub enum Blocks {
 }
 
 impl Blocks {
-    /// The smallest.
-    #[must_use]
     pub fn smallest(&self) -> u64 {
         match self {
             Self::Fixed(bytes) | Self::Range(bytes, _) => *bytes,
@@ -246,7 +176,6 @@ impl Blocks {
         }
     }
 
-    /// What they are on average.
     fn mean(&self) -> f64 {
         match self {
             Self::Fixed(bytes) => *bytes as f64,
@@ -259,8 +188,6 @@ impl Blocks {
         }
     }
 
-    /// The largest.
-    #[must_use]
     pub fn largest(&self) -> u64 {
         match self {
             Self::Fixed(bytes) | Self::Range(_, bytes) => *bytes,
@@ -269,25 +196,19 @@ impl Blocks {
     }
 }
 
-/// Two amounts as weights.
 fn parts(first: f64, second: f64) -> [u32; 2] {
     const ALL: f64 = 10_000.0;
     let first = (ALL * first / (first + second)).round().clamp(1.0, ALL - 1.0);
     [first as u32, (ALL - first) as u32]
 }
 
-/// A size, or a share of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// Bytes.
     Bytes(u64),
-    /// Percent.
     Percent(u64),
 }
 
 impl Amount {
-    /// Bytes, where a whole has so many.
-    #[must_use]
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
@@ -299,48 +220,35 @@ impl Amount {
 /// What the kernel is told of a job's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing.
     None,
     /// What `rw` says.
     ByType,
-    /// That they are read from begin to end.
     Sequential,
-    /// That they are read anywhere.
     Random,
 }
 
-/// How the next file is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// Each in turn, for one block.
     RoundRobin,
     /// Each to its end.
     Sequential,
-    /// Any.
     Random,
 }
 
-/// O_SYNC and the like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sync {
-    /// Neither.
     None,
-    /// O_SYNC.
     Sync,
-    /// O_DSYNC.
     Dsync,
 }
 
-/// How random offsets are drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Offsets {
-    /// All alike.
     Uniform,
-    /// Zipf with this exponent.
     Zipf(f64),
     /// Normal around the middle, the deviation as percent of the space.
     Normal(f64),
-    /// By the Pareto principle with this share.
     Pareto(f64),
     /// By zones: percent of the operations and of the space.
     Zoned(Zones),
@@ -434,7 +342,6 @@ impl Job {
         }
     }
 
-    /// Whether reads and writes have a rate each, of operations or of bytes.
     pub(super) fn own_rates(&self) -> [bool; 2] {
         let rates = if self.rate_operations == [None; 2] { self.rate_bytes } else { self.rate_operations };
         rates.map(|rate| rate.is_some())
@@ -456,14 +363,12 @@ impl Job {
         }
     }
 
-    /// Where files of a clone are.
     pub(super) fn directory(&self, clone: u32) -> &str {
         // As in fio, names that are given are all in the first.
         let turn = if self.filenames.is_empty() { clone as usize } else { 0 };
         self.directories.get(turn % self.directories.len().max(1)).map_or("", String::as_str)
     }
 
-    /// How files are called, in clone `clone`.
     pub(super) fn file_name(&self, clone: u32, file: u64) -> String {
         self.format
             .replace("$jobname", &self.section_name)
@@ -473,9 +378,7 @@ impl Job {
     }
 }
 
-/// How files are called by default.
 pub(super) const DEFAULT_FORMAT: &str = "$jobname.$jobnum.$filenum";
 
-/// Percentiles that are reported by default.
 pub(super) const DEFAULT_PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];

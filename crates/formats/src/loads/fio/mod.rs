@@ -42,27 +42,19 @@ use text::Findings;
 /// The largest job file that is read, bytes; real ones have a few hundred lines.
 pub const MAXIMUM_SIZE: usize = 256 << 10;
 
-/// What a command line is called in messages.
 const COMMAND_LINE: &str = "command line";
 
 /// What a job file comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Its jobs.
     pub jobs: Vec<Job>,
-    /// Options of `[global]`, as they were written.
     pub global: Vec<(String, String)>,
-    /// The load.
     pub workload: Workload,
-    /// Where each clone of each job is in the load's report.
     pub parts: Vec<Part>,
-    /// What its author should know.
     pub warnings: Option<Diagnostics>,
 }
 
-/// How a job file is read.
 pub struct Options<'o, 'l> {
-    /// Where its files are.
     pub placement: Placement,
     /// Only these sections; all when there are none.
     pub sections: &'o [String],
@@ -70,7 +62,6 @@ pub struct Options<'o, 'l> {
     pub variable: &'o dyn Fn(&str) -> Option<String>,
     /// The size of a regular file that is there: of a job that gives none. Asked only with [`Placement::AsWritten`].
     pub size_of: &'o Look<'o>,
-    /// Reads included files.
     pub loader: &'o mut Loader<'l>,
     /// How long every job runs, whatever the file says.
     pub seconds: Option<u64>,
@@ -89,7 +80,6 @@ pub fn parse(source: &Source, options: &mut Options<'_, '_>) -> Result<Plan, Dia
     plan(source, &sections, options, findings)
 }
 
-/// The plan of sections.
 fn plan(
     source: &Source,
     sections: &[text::Section],
@@ -132,7 +122,6 @@ fn plan(
     Ok(Plan { jobs, global, workload, parts, warnings })
 }
 
-/// A path's last part without extension.
 fn stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     match file.rsplit_once('.') {

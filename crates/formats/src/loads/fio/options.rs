@@ -2,10 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, closest};
 
-/// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// It means what it means in fio.
     Taken,
     /// It changes nothing that is measured here, for this reason.
     Ignored(&'static str),
@@ -13,23 +11,19 @@ pub(super) enum Treatment {
     Refused(&'static str),
 }
 
-/// An option.
 #[derive(Debug)]
 pub(super) struct Opt {
     pub(super) name: &'static str,
-    /// Other names of it.
     pub(super) aliases: &'static [&'static str],
     pub(super) treatment: Treatment,
 }
 
-/// The option of this name.
 pub(super) fn find(name: &str) -> Option<&'static Opt> {
     // Dashes and underscores are the same to fio's command line.
     let same = |known: &str| known == name || (known.len() == name.len() && known == name.replace('-', "_"));
     OPTIONS.iter().find(|option| same(option.name) || option.aliases.iter().any(|alias| same(alias)))
 }
 
-/// Every name.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied()))
 }
@@ -74,7 +68,6 @@ const VERIFYING: &str =
 const NETWORK: &str =
     "it belongs to an I/O engine for hardware, a network or a library, and loads work on a mounted filesystem";
 
-/// The options, in the order of fio's documentation.
 pub(super) const OPTIONS: &[Opt] = &[
     taken("kb_base", &[]),
     ignored("unit_base", &[], "it changes how rates are printed"),

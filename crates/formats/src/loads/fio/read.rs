@@ -13,15 +13,10 @@ use std::{cell::Cell, time::Duration};
 
 /// Clones and files that a job has at most: what the engine can have at once.
 const MAXIMUM_CLONES: u64 = 4_000;
-/// Files of a job's clone.
 const MAXIMUM_FILES: u64 = 100_000_000;
-/// Requests in flight.
 const MAXIMUM_DEPTH: u64 = 4_096;
-/// The largest block.
 const MAXIMUM_BLOCK: u64 = 1 << 30;
-/// The largest distance between two operations.
 const MAXIMUM_GAP: u64 = 1 << 50;
-/// Writes between two fsyncs.
 const MAXIMUM_FSYNC: u64 = 1_000_000;
 /// Percentiles that a list may have, as in fio.
 const MAXIMUM_PERCENTILES: usize = 20;
@@ -79,7 +74,6 @@ pub(super) fn jobs(sections: &[Section], variable: &Variable<'_>, findings: &mut
     jobs
 }
 
-/// The options of a section as JSON has them.
 pub(super) fn written(settings: &[&Setting]) -> Vec<(String, String)> {
     let value = |setting: &&Setting| setting.value.as_ref().map_or("1".to_owned(), |value| value.text.clone());
     settings.iter().map(|setting| (setting.key.text.clone(), value(setting))).collect()
@@ -90,11 +84,9 @@ struct Reader<'r> {
     base: Base,
     variable: &'r Variable<'r>,
     findings: &'r mut Findings,
-    /// What is wrong with the last number that was not one.
     why: Cell<Option<String>>,
 }
 
-/// Says which variables stand for nothing, and how they get values.
 fn with_unset(diagnostic: Diagnostic, unset: &[String]) -> Diagnostic {
     let Some(name) = unset.first() else { return diagnostic };
     if let Some(machine) = name.strip_prefix('$') {
@@ -106,7 +98,6 @@ fn with_unset(diagnostic: Diagnostic, unset: &[String]) -> Diagnostic {
     ))
 }
 
-/// What a value should have been.
 type Expected = &'static str;
 
 impl Reader<'_> {
@@ -555,7 +546,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The job, after what its options say together.
     fn finish(mut self, section: &Word) -> Job {
         let job = &mut self.job;
         if job.time_based && job.runtime.is_none() {

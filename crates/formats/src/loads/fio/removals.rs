@@ -29,7 +29,6 @@ impl Removals {
         Self { last }
     }
 
-    /// The phase in which those are removed that jobs of this level have last.
     pub(super) fn phase(&self, level: usize, filesets: &Filesets<'_>) -> Option<Phase> {
         let due =
             self.last.iter().filter(|(_, (last, removes))| *last == level && *removes).map(|(fileset, _)| *fileset);

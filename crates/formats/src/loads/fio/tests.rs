@@ -57,7 +57,6 @@ fn problems(text: &str) -> String {
     read(text).expect_err("it is wrong").to_string()
 }
 
-/// The only operation of a group.
 fn operation(plan: &Plan, phase: usize, group: usize) -> (Operation, FileChoice) {
     match &plan.workload.phases[phase].groups[group].actions {
         Actions::Sequence(actions) => (actions[0].operation.clone(), actions[0].choice),
@@ -265,7 +264,6 @@ fn what_a_search_has_warmed_stays_warm() {
     assert_eq!(cold("ramp_time=2\npre_read=1\n"), [false, false, false]);
 }
 
-/// Behind a ramp or a search fio goes on where it was.
 #[test]
 fn what_is_measured_continues_the_ramp() {
     let continues = |options: &str| -> Vec<bool> {
@@ -280,7 +278,6 @@ fn what_is_measured_continues_the_ramp() {
     assert_eq!(continues(&format!("{search}ramp_time=2\n")), [false, true, true]);
 }
 
-/// fio reads back after each loop what was written in it.
 #[test]
 fn each_loop_is_read_back() {
     let plan = plan(

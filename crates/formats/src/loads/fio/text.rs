@@ -10,10 +10,8 @@ use crate::{
 const MAXIMUM_DEPTH: usize = 16;
 /// Settings read in all, included files and all; real job files have a few hundred.
 const MAXIMUM_SETTINGS: usize = 20_000;
-/// Sections read; each is a job.
 const MAXIMUM_SECTIONS: usize = 4_000;
 
-/// A text and where it stands.
 #[derive(Debug, Clone)]
 pub(super) struct Word {
     pub(super) text: String,
@@ -34,15 +32,12 @@ pub(super) struct Setting {
     pub(super) value: Option<Word>,
 }
 
-/// A section and its settings, in order.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
-    /// The name in brackets.
     pub(super) name: Word,
     pub(super) settings: Vec<Setting>,
 }
 
-/// What is wrong, wherever it stands.
 #[derive(Debug)]
 pub(super) struct Findings {
     report: Report,
@@ -53,7 +48,6 @@ impl Findings {
         Self { report: Report::new(source) }
     }
 
-    /// Adds what is wrong at a place.
     pub(super) fn at(&mut self, source: &Source, diagnostic: Diagnostic) {
         if source == self.report.source() {
             self.report.push(diagnostic);
@@ -62,12 +56,10 @@ impl Findings {
         }
     }
 
-    /// An error at a word.
     pub(super) fn error(&mut self, word: &Word, message: impl Into<String>, cure: impl Into<String>) {
         self.at(&word.source, Diagnostic::error(word.span, message).help(cure));
     }
 
-    /// A warning at a word.
     pub(super) fn note(&mut self, word: &Word, message: impl Into<String>, note: impl Into<String>) {
         self.at(&word.source, Diagnostic::warning(word.span, message).note(note));
     }
@@ -81,7 +73,6 @@ impl Findings {
     }
 }
 
-/// Reads the sections of a job file, and of what it includes.
 pub(super) fn sections(source: &Source, loader: &mut Loader<'_>, findings: &mut Findings) -> Vec<Section> {
     let mut reader = Reader { loader, findings, sections: Vec::new(), settings: 0, open: Vec::new() };
     reader.read(source);
@@ -198,7 +189,6 @@ impl Reader<'_, '_> {
     }
 }
 
-/// What stands behind `include`, if the line begins with that.
 fn included(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("include")?;
     (rest.is_empty() || rest.starts_with(|next: char| next.is_whitespace() || next == '=')).then(|| rest.trim())

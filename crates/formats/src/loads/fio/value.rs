@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-/// What text stands for depends on this.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Base {
     /// What `k` means: 1024, or 1000 with `kb_base=1000`; `ki` means the other one.
@@ -14,7 +13,6 @@ pub(super) fn number(text: &str, base: Base) -> Option<u64> {
     arithmetic(text, base).and_then(whole).ok()
 }
 
-/// The same, or what is wrong with it.
 pub(super) fn explained(text: &str, base: Base) -> Result<u64, String> {
     arithmetic(text, base).and_then(whole).map_err(|wrong| match wrong {
         Wrong::TooLong => "an expression has at most 256 characters".to_owned(),
@@ -28,7 +26,6 @@ pub(super) fn explained(text: &str, base: Base) -> Result<u64, String> {
     })
 }
 
-/// Why a text is not a number.
 #[derive(Debug, PartialEq, Eq)]
 enum Wrong<'t> {
     TooLong,
@@ -101,7 +98,6 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     Some(all).filter(|all| !all.is_empty())
 }
 
-/// A plain decimal number.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|number| number.is_finite())
 }
@@ -294,7 +290,6 @@ impl<'t> Arithmetic<'t> {
         self.with_unit(value)
     }
 
-    /// The value times the unit that stands behind it.
     fn with_unit(&mut self, value: f64) -> Result<f64, Wrong<'t>> {
         let end = self.rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(self.rest.len());
         let (letters, rest) = self.rest.split_at(end);

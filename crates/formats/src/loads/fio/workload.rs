@@ -25,47 +25,36 @@ use std::{collections::HashMap, time::Duration};
 /// Where a job's figures are in the report of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// The job, by its place in the file.
     pub job: usize,
-    /// Which of its clones.
     pub clone: u32,
-    /// The group's name.
     pub group: String,
     /// The names of those of its further loops, where each is a phase of its own.
     pub again: Vec<String>,
-    /// The names of the groups that read back what it wrote.
     pub verify: Vec<String>,
 }
 
 impl Part {
-    /// The names of all its groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.group).chain(&self.again).chain(&self.verify)
     }
 }
 
-/// What is read back of what a group wrote.
 struct Back<'p> {
     job: usize,
     place: &'p Place,
-    /// The name of the group that does it.
     name: String,
     written: ThreadGroup,
 }
 
 /// A job whose loops are phases of their own.
 struct Loops<'p> {
-    /// How many there are.
     count: u64,
-    /// Its place among the parts.
     part: usize,
     job: usize,
     place: &'p Place,
-    /// What it does in each.
     group: ThreadGroup,
 }
 
-/// What the clones of one level do.
 #[derive(Default)]
 struct Level<'p> {
     number: usize,
@@ -79,19 +68,15 @@ struct Level<'p> {
     ramp: Duration,
 }
 
-/// Phases as they are made, level by level.
 struct Phases<'p> {
     jobs: &'p [Job],
     filesets: &'p Filesets<'p>,
-    /// The I/O settings of most jobs.
     io: IoSettings,
-    /// What groups are called.
     names: HashMap<String, u32>,
     all: Vec<Phase>,
     parts: Vec<Part>,
 }
 
-/// The load, and where each job is in its report. What cannot be is reported.
 pub(super) fn workload(
     name: &str,
     jobs: &[Job],
@@ -145,7 +130,6 @@ pub(super) fn workload(
     (workload, parts)
 }
 
-/// All clones of all jobs, by the job and its clone, and what each works on.
 fn clones(
     jobs: &[Job],
     levels: &[usize],
@@ -170,7 +154,6 @@ fn clones(
 }
 
 impl<'p> Phases<'p> {
-    /// Adds to a level what a clone of a job does there.
     fn clone_of(&mut self, index: usize, clone: u32, place: &'p Place, level: &mut Level<'p>, findings: &mut Findings) {
         let job = &self.jobs[index];
         let name = unique(&mut self.names, &group_name(job, clone));
@@ -202,7 +185,6 @@ impl<'p> Phases<'p> {
         self.parts.push(part);
     }
 
-    /// Adds the phases of a level, whose jobs these are.
     fn level(&mut self, level: Level<'p>, jobs: &[&Job], findings: &mut Findings) {
         let Level { number, mut groups, first_read, back, loops, ramp } = level;
         let searching = searches(jobs.iter().copied(), findings);
@@ -250,7 +232,6 @@ impl<'p> Phases<'p> {
         }
     }
 
-    /// Adds the phase in which is read back what was written in so many phases, if anything is.
     fn read_back(&mut self, name: &str, back: Vec<Back<'_>>, written_in: u32) {
         if back.is_empty() {
             return;
@@ -261,7 +242,6 @@ impl<'p> Phases<'p> {
         self.all.push(Phase::new(format!("{name} verify"), groups, Stop::default()));
     }
 
-    /// Adds the phases of a further loop, with the jobs that have so many.
     fn further_loop(&mut self, name: &str, number: u64, loops: &[Loops<'p>]) {
         let (mut groups, mut back) = (Vec::new(), Vec::new());
         for of in loops.iter().filter(|of| number <= of.count) {
@@ -296,14 +276,12 @@ fn not_measured(name: String, groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
     Phase { name, measured: false, groups, stop, rank_shift: 0, node_shift: 0 }
 }
 
-/// Whether jobs that run at once look for queue depths before they are measured.
 fn searches<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
     let what = "a job that ends when it has found its queue depth";
     let cure = "give both a latency_target, or latency_run=1 to the other, or put a stonewall between them";
     all_or_none(jobs, findings, |job| job.latency_target.is_some() && !job.latency_run, what, cure)
 }
 
-/// Whether jobs that run at once end when the first of them does.
 fn all_end<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
     let cure = "give exitall to both, or put a stonewall between them";
     all_or_none(jobs, findings, |job| job.exit_all, "a job with exitall", cure)
@@ -336,7 +314,6 @@ fn goes_on(group: &mut ThreadGroup) {
     group.invalidate = false;
 }
 
-/// A group that looked for its queue depth, measured for a window at what it found.
 fn at_found_depth(group: &mut ThreadGroup) {
     if let Some(target) = group.latency_target.take() {
         let time = group.stop.time.map_or(target.window, |time| time.min(target.window));
@@ -345,7 +322,6 @@ fn at_found_depth(group: &mut ThreadGroup) {
     }
 }
 
-/// Reports latency targets of jobs that cannot look for a queue depth.
 fn fit_targets(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut Findings) {
     let groups = workload.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
     for (phase, group) in groups {
@@ -374,7 +350,6 @@ fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
     first.pattern.clone()
 }
 
-/// The length of a point of all logs: one of all jobs that have any.
 fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
     const USUAL: Duration = Duration::from_millis(500);
     let logging = jobs.iter().filter(|job| job.logs.iter().any(Option::is_some));
@@ -416,7 +391,6 @@ fn levels(jobs: &[Job], findings: &mut Findings) -> Vec<usize> {
     levels
 }
 
-/// Reports a job that waits for none of those before it.
 fn waits_in_vain(job: &Job, name: &str, stands_below: bool, before: &[Job], findings: &mut Findings) {
     let span = job.waits_at.as_ref().map_or_else(Span::default, |(_, span)| *span);
     let diagnostic = if stands_below {
@@ -437,12 +411,10 @@ fn waits_in_vain(job: &Job, name: &str, stands_below: bool, before: &[Job], find
     }
 }
 
-/// The name of a clone's group.
 fn group_name(job: &Job, clone: u32) -> String {
     if job.clones == 1 { job.name.clone() } else { format!("{}.{clone}", job.name) }
 }
 
-/// A name for a group that no other has: this one, or with a number behind it.
 fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
     let mut unique = name.to_owned();
     while names.contains_key(&unique) {
@@ -454,7 +426,6 @@ fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
     unique
 }
 
-/// The I/O settings of most jobs.
 fn io(jobs: &[Job], findings: &mut Findings) -> IoSettings {
     let nulls = jobs.iter().filter(|job| job.engine == Engine::Null).count();
     if nulls > 0 && nulls < jobs.len() {
@@ -487,7 +458,6 @@ fn settings(job: &Job) -> IoSettings {
     }
 }
 
-/// Reports I/O settings that jobs cannot have with their engines.
 fn possible_settings(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut Findings) {
     for group in workload.phases.iter().flat_map(|phase| &phase.groups) {
         let part = parts.iter().find(|part| part.group == group.name && part.clone == 0);
@@ -559,7 +529,6 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     group
 }
 
-/// The part of each file that is worked on, if that is not all of it.
 fn region(place: &Place, filesets: &Filesets<'_>) -> Region {
     let whole = place.filesets.iter().all(|fileset| filesets.size_of(*fileset) == Some(place.length));
     if place.offset == 0 && (whole || place.file_bytes.is_none()) {

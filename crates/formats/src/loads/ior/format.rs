@@ -9,7 +9,6 @@ use crate::{
     },
 };
 
-/// Command lines of IOR.
 pub struct IorFormat;
 
 impl LoadFormat for IorFormat {

@@ -3,8 +3,6 @@
 use super::options;
 use crate::loads::letters;
 
-/// Usage and options.
-#[must_use]
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone ior -b 1g -t 1m -o /mnt/shared/file [options]\n  mpirun -n 64 fstone ior -b 1g -t 1m -F -e -C -o /mnt/shared/file [options]\n\n\

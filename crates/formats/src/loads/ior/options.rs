@@ -6,7 +6,6 @@ const BYTES: Kind = Kind::Size(i64::MAX as u64);
 
 const ORDER: &str = "use -C, and -Q with a number, to shift tasks";
 
-/// The options.
 pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
     Opt::letter('b', "block", BYTES, "bytes that a task moves in one piece of the file [1m]"),

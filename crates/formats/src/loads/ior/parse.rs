@@ -74,7 +74,6 @@ fn directives(said: &mut Said<'_>) -> (bool, bool) {
     (wear_out, json)
 }
 
-/// What does not go together.
 fn check(said: &mut Said<'_>, ior: &Ior) {
     said.check_interface();
     if ior.transfer_bytes == 0 || ior.block_bytes == 0 || ior.segments == 0 || ior.repetitions == 0 {

@@ -9,8 +9,6 @@ use fstone_model::{text, units};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, time::Duration};
 
-/// The tables, with the lines around them.
-#[must_use]
 pub fn print(results: &Results<'_>) -> String {
     let mut out = String::new();
     let (ior, report, place) = (results.ior, results.report, results.place);
@@ -74,7 +72,6 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     }
 }
 
-/// Of the repetitions that lack nothing, if there are any.
 fn of<'r>(lines: &[Line<'r>], access: Access, value: impl Fn(&Line<'r>) -> f64) -> Spread {
     let (lines, _) = complete(lines, access);
     Spread::of(&lines.into_iter().map(value).collect::<Vec<_>>(), Deviation::OfAll)
@@ -148,7 +145,6 @@ fn beside(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
 }
 
 /// Everything for programs: MiB and transfers per second, times in seconds, latencies and skews in nanoseconds.
-#[must_use]
 pub fn json(results: &Results<'_>) -> Value {
     let (ior, report, place) = (results.ior, results.report, results.place);
     let lines = results.lines();

@@ -11,10 +11,8 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-/// The place that was worked in, for the lines above the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Place {
-    /// The command line.
     pub command_line: String,
     /// The file of `-o`, with the directory that it is in.
     pub path: String,
@@ -22,7 +20,6 @@ pub struct Place {
     pub times: [String; 2],
 }
 
-/// What a phase came to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line<'r> {
     pub(super) access: Access,
@@ -40,7 +37,6 @@ pub(super) struct Line<'r> {
     /// same at once, so these may overlap. Nothing for what is not known of all tasks.
     pub(super) seconds_of: [Option<f64>; 3],
     pub(super) meeting: &'r PhaseMeeting,
-    /// The transfers.
     pub(super) moves: Option<&'r OperationReport>,
     /// What it lacks, if not all tasks did all of it.
     pub(super) lacking: Option<String>,
@@ -68,16 +64,11 @@ impl Line<'_> {
     }
 }
 
-/// What came of a run.
 #[derive(Debug, Clone)]
 pub struct Results<'r> {
-    /// What was asked for.
     pub ior: &'r Ior,
-    /// The load.
     pub plan: &'r Plan,
-    /// What all tasks did.
     pub report: &'r RanksReport,
-    /// Where.
     pub place: &'r Place,
 }
 

@@ -18,7 +18,6 @@ fn load(line: &str) -> Workload {
     read(line).expect(line).plan().workload
 }
 
-/// The operations of a phase, each with how often it is performed.
 fn steps(workload: &Workload, phase: usize) -> Vec<(&'static str, u64)> {
     let Actions::Program(steps) = &workload.phases[phase].groups[0].actions else { panic!("a program") };
     let of = |step: &Step| match step {

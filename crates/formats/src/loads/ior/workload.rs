@@ -7,25 +7,19 @@ use fstone_model::workload::{
     Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Workload,
 };
 
-/// The handle that the file is open in.
 const HANDLE: u32 = 0;
-/// The names of actions, in results.
 pub(super) const OPEN: &str = "open";
 pub(super) const FSYNC: &str = "fsync";
 pub(super) const CLOSE: &str = "close";
 
-/// Which way data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Written.
     Write,
-    /// Read.
     Read,
 }
 
 impl Access {
     /// As IOR calls it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Write => "write",
@@ -37,28 +31,22 @@ impl Access {
 /// A phase that has a line in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// Which way.
     pub access: Access,
     /// From 0.
     pub repetition: u64,
-    /// The phase's name in the load.
     pub phase: String,
     /// The name of the phase that makes it durable, where that is apart.
     pub sync: Option<String>,
 }
 
-/// The load of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The load, in the directory of the file. Each repetition has a fileset.
     pub workload: Workload,
-    /// What is printed of it.
     pub stages: Vec<Stage>,
 }
 
 impl Ior {
-    /// The load it describes.
-    #[must_use]
     pub fn plan(&self) -> Plan {
         let (mut phases, mut stages) = (Vec::new(), Vec::new());
         for repetition in 0..self.repetitions {
@@ -136,7 +124,6 @@ impl Ior {
         phase
     }
 
-    /// Where a task's transfers are.
     fn runs(&self) -> Runs {
         Runs {
             run_bytes: self.block_bytes,
@@ -168,7 +155,6 @@ fn performed(steps: &[Step]) -> u64 {
     steps.iter().map(|step| if let Step::Perform { times, .. } = step { *times } else { 0 }).sum()
 }
 
-/// The thread is done once it has closed its file.
 fn finish() -> Step {
     Step::Finish { count: 1, unit: FinishUnit::Operations, of: Some(CLOSE.into()) }
 }

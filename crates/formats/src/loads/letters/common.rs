@@ -2,17 +2,14 @@
 
 use super::{Kind, Opt, Treatment};
 
-/// An option that is an error, for this reason.
 pub(in crate::loads) const fn refused(option: Opt, why: &'static str) -> Opt {
     option.treated(Treatment::Refused(why))
 }
 
-/// An option that does nothing, for this reason.
 pub(in crate::loads) const fn ignored(option: Opt, why: &'static str) -> Opt {
     option.treated(Treatment::Ignored(why))
 }
 
-/// An option of fstone's own.
 pub(in crate::loads) const fn own(name: &'static str, kind: Kind, about: &'static str) -> Opt {
     Opt::word(name, kind, about).treated(Treatment::Own)
 }

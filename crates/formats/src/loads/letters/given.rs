@@ -11,21 +11,17 @@ use std::time::Duration;
 /// Words read; nobody types more.
 const MAXIMUM_WORDS: usize = 1000;
 
-/// An option that was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Given {
-    /// Which.
     pub option: &'static Opt,
     /// What was given for a flag (1) or a number.
     pub number: u64,
     /// What was written; nothing for a flag.
     pub text: String,
-    /// Where.
     pub span: Span,
 }
 
 impl Given {
-    /// Every option of a command line that is one of `options`; what is wrong is reported.
     pub fn read(line: &CommandLine, options: &'static [Opt], report: &mut Report) -> Vec<Self> {
         let mut reading = Reading { options, report, given: Vec::new() };
         let mut words = line.words.iter().take(MAXIMUM_WORDS);

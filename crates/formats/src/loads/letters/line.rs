@@ -2,7 +2,6 @@
 
 use crate::{Source, Span};
 
-/// A word and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     /// The word, without quotes around it.
@@ -11,18 +10,14 @@ pub struct Word {
     pub span: Span,
 }
 
-/// A command line.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
-    /// Where it is from.
     pub source: Source,
     /// Its words, without the program's name.
     pub words: Vec<Word>,
 }
 
 impl CommandLine {
-    /// As it was typed.
-    #[must_use]
     pub fn of_arguments(arguments: &[String]) -> Self {
         let mut start = 0;
         let mut words = Vec::new();
@@ -36,7 +31,6 @@ impl CommandLine {
     /// As a file has it: words with white space between them, over as many lines as they need (a backslash at the end of a line may say so),
     /// in quotes where they have white space themselves; `#` begins a comment. What stands before the program's name, and the name itself, does
     /// not count: a line may be copied from a script as it is, launcher and all.
-    #[must_use]
     pub fn of_text(source: &Source, program: &str) -> Self {
         let mut words = words(source.text());
         let is_program = |word: &Word| word.text.rsplit('/').next() == Some(program);

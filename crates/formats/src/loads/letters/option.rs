@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-/// What an option takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing. Given `=0` it is off.
@@ -11,17 +10,13 @@ pub enum Kind {
     Number(u64),
     /// The same, of bytes.
     Size(u64),
-    /// A word.
     Text,
     /// A time, such as `60s`; a number alone is of seconds.
     Time,
-    /// Anything: it is not looked at.
     Any,
 }
 
 impl Kind {
-    /// What stands behind the option.
-    #[must_use]
     pub const fn placeholder(self) -> &'static str {
         match self {
             Self::Flag => "",
@@ -33,8 +28,6 @@ impl Kind {
         }
     }
 
-    /// What to write.
-    #[must_use]
     pub fn expected(self) -> String {
         match self {
             Self::Flag => "nothing, 0 or 1".into(),
@@ -47,76 +40,53 @@ impl Kind {
     }
 }
 
-/// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     /// It means what it means to the original, or better.
     Supported,
     /// It is taken and does nothing, for this reason, which is told.
     Ignored(&'static str),
-    /// It is an error, for this reason.
     Refused(&'static str),
-    /// It is fstone's own.
     Own,
 }
 
-/// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
-    /// Its letter, if it has one.
     pub letter: Option<char>,
     /// Its word without the dashes; what it is called by here where it only has a letter.
     pub name: &'static str,
-    /// Whether that word can be written.
     pub has_word: bool,
-    /// What it takes.
     pub kind: Kind,
-    /// What becomes of it.
     pub treatment: Treatment,
-    /// What it sets, for `--help`.
     pub about: &'static str,
 }
 
 impl Opt {
-    /// An option of a letter, which means what it means to the original.
-    #[must_use]
     pub const fn letter(letter: char, name: &'static str, kind: Kind, about: &'static str) -> Self {
         Self { letter: Some(letter), name, has_word: false, kind, treatment: Treatment::Supported, about }
     }
 
-    /// An option of a word.
-    #[must_use]
     pub const fn word(name: &'static str, kind: Kind, about: &'static str) -> Self {
         Self { letter: None, name, has_word: true, kind, treatment: Treatment::Supported, about }
     }
 
-    /// The same with another treatment.
-    #[must_use]
     pub const fn treated(self, treatment: Treatment) -> Self {
         Self { treatment, ..self }
     }
 
-    /// The same, which can be written as a word, too.
-    #[must_use]
     pub const fn or_word(self) -> Self {
         Self { has_word: true, ..self }
     }
 
-    /// As it is written: `-n`, or `--random-seed`.
-    #[must_use]
     pub fn written(&self) -> String {
         self.letter.map_or_else(|| format!("--{}", self.name), |letter| format!("-{letter}"))
     }
 }
 
-/// Whether a command line asks for help, whatever else it says.
-#[must_use]
 pub fn asks_for_help(arguments: &[String]) -> bool {
     arguments.iter().any(|word| word == "-h" || word == "--help")
 }
 
-/// The options of a table, for `--help`: what is supported, fstone's own, and what has no effect or is refused.
-#[must_use]
 pub fn help(options: &[Opt]) -> String {
     let mut out = String::new();
     let left = |option: &Opt| match (option.letter, option.has_word) {

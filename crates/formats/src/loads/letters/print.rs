@@ -11,7 +11,6 @@ use std::{fmt::Write as _, time::Duration};
 /// Warnings and errors that are printed; the JSON has all.
 const TOLD: usize = 20;
 
-/// What the standard deviation of a spread is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::loads) enum Deviation {
     /// Of a sample: over one less than there are values, as mdtest has it.
@@ -51,7 +50,6 @@ impl Spread {
     }
 }
 
-/// A time for a table.
 pub(in crate::loads) fn time(ns: u64) -> String {
     units::format_duration(Duration::from_nanos(ns))
 }

@@ -32,31 +32,23 @@ impl Said<'_> {
     }
 
     /// An option, by its name in the table. The last one counts.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Given> {
         self.given.iter().rev().find(|given| given.option.name == name)
     }
 
     /// The number given for an option; of a time, nanoseconds.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.get(name).map(|given| given.number)
     }
 
-    /// Whether a flag is on.
-    #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.number(name).unwrap_or(0) > 0
     }
 
-    /// What was written behind an option.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<String> {
         self.get(name).map(|given| given.text.clone())
     }
 
-    /// The time given for an option.
-    #[must_use]
     pub fn time(&self, name: &str, default: Duration) -> Duration {
         self.number(name).map_or(default, Duration::from_nanos)
     }
@@ -79,7 +71,6 @@ impl Said<'_> {
         self.report.push(if help.is_empty() { diagnostic } else { diagnostic.help(help) });
     }
 
-    /// Warns of an option that was given.
     pub fn warn(&mut self, name: &str, message: &str, note: &str) {
         let place = self.get(name).map(|given| given.span);
         if let Some(place) = place {

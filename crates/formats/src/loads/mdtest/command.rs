@@ -5,19 +5,13 @@ use std::time::Duration;
 
 /// Where mdtest works unless it is told.
 pub const DIRECTORY: &str = "./out";
-/// Which phases there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Phases {
-    /// -C
     pub create: bool,
-    /// -T
     pub stat: bool,
-    /// -E
     pub read: bool,
-    /// -U
     pub rename: bool,
-    /// -r
     pub remove: bool,
 }
 
@@ -33,25 +27,17 @@ pub struct Mdtest {
     pub each: u64,
     /// Levels below the tree's top.
     pub depth: u32,
-    /// Subdirectories of each directory.
     pub branching: u32,
-    /// Only the last level has items.
     pub leaves_only: bool,
     /// Every task has a tree of its own.
     pub unique: bool,
-    /// Whether there are files.
     pub files: bool,
-    /// Whether there are directories.
     pub directories: bool,
-    /// What is done.
     pub phases: Phases,
-    /// How often.
     pub iterations: u64,
     /// Whose files a task works on, after creating.
     pub shift: u32,
-    /// Bytes written to each file.
     pub write_bytes: u64,
-    /// Bytes read from each.
     pub read_bytes: u64,
     /// fsync of each.
     pub sync_file: bool,
@@ -59,33 +45,27 @@ pub struct Mdtest {
     pub sync: bool,
     /// Files are taken in random order.
     pub random: bool,
-    /// O_DIRECT.
     pub direct: bool,
     /// How long is created at most.
     pub stonewall: Option<Duration>,
     /// Where it is kept how much was created.
     pub status_file: Option<String>,
-    /// Whether rates are printed.
     pub print_rates: bool,
-    /// Whether times are printed.
     pub print_times: bool,
     /// The seed of all random numbers; drawn by the caller when `None`.
     pub seed: Option<u64>,
     /// Where files about the results go.
     pub results: Option<String>,
-    /// Whether JSON is printed.
     pub json: bool,
     /// When a task is taken for dead.
     pub silence: Duration,
     /// When a task is taken for hung.
     pub stillness: Duration,
-    /// What was accepted but may not be what was meant.
     pub warnings: Option<Diagnostics>,
 }
 
 impl Mdtest {
     /// The name of an iteration's directory, in that of `-d`.
-    #[must_use]
     pub fn test_directory(iteration: u64) -> String {
         format!("test-dir.{iteration}-0")
     }

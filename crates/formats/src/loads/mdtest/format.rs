@@ -9,7 +9,6 @@ use crate::{
     },
 };
 
-/// Command lines of mdtest.
 pub struct MdtestFormat;
 
 impl LoadFormat for MdtestFormat {

@@ -3,8 +3,6 @@
 use super::options;
 use crate::loads::letters;
 
-/// Usage and options.
-#[must_use]
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone mdtest -n 1000 [options]\n  mpirun -n 64 fstone mdtest -n 1000 -u -F -d /mnt/shared/test [options]\n\n\

@@ -9,7 +9,6 @@ const FILE_BYTES: Kind = Kind::Size(i64::MAX as u64);
 const EACH_NUMBER: &str = "a load has as many tasks as the launcher starts: run it for each number";
 const RANKS: &str = "--results DIR has every rank's figures, as JSON and CSV";
 
-/// The options.
 pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('n', "items", MANY, "files and directories that every task makes, stats, reads and removes"),
     Opt::letter('I', "items-per-directory", MANY, "files and directories per directory of the tree, instead of -n"),

@@ -11,7 +11,6 @@ use crate::{
 use fstone_model::workload::{Directories, MAXIMUM_FILES};
 use std::time::Duration;
 
-/// Phases that a command line may ask for.
 const MAXIMUM_PHASES: u64 = 5000;
 
 /// Reads a command line. `created` gives the content of the file of `-x`, or says why it cannot.

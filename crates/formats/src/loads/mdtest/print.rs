@@ -6,8 +6,6 @@ use fstone_model::{load::OperationReport, text};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The table, with the lines around it.
-#[must_use]
 pub fn print(results: &Results<'_>) -> String {
     let mut out = String::new();
     let (mdtest, report, place) = (results.mdtest, results.report, results.place);
@@ -114,7 +112,6 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
 }
 
 /// Everything for programs: rates in items per second, times in seconds, latencies and skews in nanoseconds.
-#[must_use]
 pub fn json(results: &Results<'_>) -> Value {
     let (mdtest, report, place) = (results.mdtest, results.report, results.place);
     let rows: Vec<Value> = results.rows().iter().map(|row| row_json(results, row)).collect();

@@ -11,35 +11,27 @@ use std::{collections::BTreeMap, time::Duration};
 /// What was done to trees, by iteration: directories of all tasks together, and how long that took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trees {
-    /// Made.
     pub made: Vec<(u64, Duration)>,
-    /// Removed.
     pub removed: Vec<(u64, Duration)>,
 }
 
 /// The place that was worked in, for the lines above the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Place {
-    /// The command line.
     pub command_line: String,
     /// The directory of `-d`.
     pub path: String,
     /// Size of its filesystem, bytes.
     pub bytes: u64,
-    /// Free of that.
     pub free_bytes: u64,
-    /// Inodes.
     pub inodes: u64,
-    /// Free inodes.
     pub free_inodes: u64,
     /// When the run began and ended, as text.
     pub times: [String; 2],
 }
 
-/// What a phase came to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figure<'r> {
-    /// Of which iteration.
     pub(super) iteration: u64,
     /// Items that were done, of all tasks.
     pub(super) items: u64,
@@ -64,26 +56,18 @@ impl Figure<'_> {
     }
 }
 
-/// A row of the table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row<'r> {
     pub(super) name: &'static str,
-    /// By iteration.
     pub(super) figures: Vec<Figure<'r>>,
 }
 
-/// What came of a run.
 #[derive(Debug, Clone)]
 pub struct Results<'r> {
-    /// What was asked for.
     pub mdtest: &'r Mdtest,
-    /// The load.
     pub plan: &'r Plan,
-    /// What all tasks did.
     pub report: &'r RanksReport,
-    /// What was done to trees.
     pub trees: &'r Trees,
-    /// Where.
     pub place: &'r Place,
 }
 
@@ -132,7 +116,6 @@ impl<'r> Results<'r> {
 
     /// What `-x` keeps: how many items each task has created, the fewest, so that none is looked for that is not there; and, which mdtest
     /// does not write and does not mind, how many each directory was to have.
-    #[must_use]
     pub fn created(&self) -> Option<String> {
         let stage = self.plan.stages.iter().rev().find(|stage| stage.test == Test::FileCreation)?;
         let created = self.report.of_phase(&stage.phase).map(|phase| phase.operations).min()?;

@@ -7,33 +7,25 @@ use fstone_model::workload::{
     Pattern, Phase, Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
 
-/// Largest read or write at once.
 const LARGEST_BLOCK: u64 = 1 << 30;
 
 /// What a phase does, in the order in which mdtest prints them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
-    /// mkdir
     DirectoryCreation,
-    /// stat of a directory
     DirectoryStat,
-    /// rename of a directory
     DirectoryRename,
-    /// rmdir
     DirectoryRemoval,
     /// open(O_CREAT), write, close
     FileCreation,
-    /// stat
     FileStat,
     /// open, read, close
     FileRead,
-    /// unlink
     FileRemoval,
 }
 
 impl Test {
     /// As mdtest calls it.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::DirectoryCreation => "Directory creation",
@@ -65,28 +57,22 @@ impl Test {
 /// A phase that has a place in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// What it does.
     pub test: Test,
     /// From 0.
     pub iteration: u64,
-    /// The phase's name in the load.
     pub phase: String,
     /// The name of the phase that makes it durable, if there is one.
     pub sync: Option<String>,
 }
 
-/// The load of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The load, in the directory of `-d`. Each iteration has a fileset.
     pub workload: Workload,
-    /// What is printed of it.
     pub stages: Vec<Stage>,
 }
 
 impl Mdtest {
-    /// The load it describes.
-    #[must_use]
     pub fn plan(&self) -> Plan {
         let (mut phases, mut stages) = (Vec::new(), Vec::new());
         for iteration in 0..self.iterations {
@@ -107,7 +93,6 @@ impl Mdtest {
         Plan { workload, stages }
     }
 
-    /// What is done in an iteration, in order.
     fn tests(&self) -> Vec<Test> {
         let phases = self.phases;
         let of_directories = [
@@ -205,7 +190,6 @@ fn name_of(iteration: u64) -> String {
     format!("iteration {}", iteration + 1)
 }
 
-/// Makes durable what the phase before did.
 fn sync_phase(name: &str, iteration: u64) -> Phase {
     let fileset = Some(u32::try_from(iteration).unwrap_or(u32::MAX));
     let action = Action::new("sync", Operation::Syncfs, fileset);

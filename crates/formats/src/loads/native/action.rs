@@ -16,7 +16,6 @@ use fstone_model::workload::{
     TransactionRule, Transfer,
 };
 
-/// The number of a handle.
 type HandleNumber = Count<0, { MAXIMUM_HANDLES as u64 - 1 }>;
 
 table! {
@@ -175,23 +174,18 @@ table! {
     }
 }
 
-/// What stands for any fileset.
 pub(super) const ANY: &str = "*";
 
-/// Where an action stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Mix,
-    /// First of a sequence.
     First,
-    /// Later in a sequence.
     Later,
     Ratio,
     /// In a program, where a file may be that of the action before, or one that is held open.
     Program,
 }
 
-/// An action of a group.
 pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, report: &mut Report) -> Action {
     if let Some(field) = surface.weight.as_ref().filter(|_| place != Place::Mix) {
         report.push(
@@ -229,7 +223,6 @@ pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, rep
     }
 }
 
-/// A handle's number.
 fn handle(field: &Field<HandleNumber>) -> u32 {
     u32::try_from(field.value.0).expect("the type allows no more")
 }
@@ -262,7 +255,6 @@ fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice,
     }
 }
 
-/// The index of a fileset that a field names.
 fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) -> Option<u32> {
     let Text(name) = &field.value;
     let position = filesets.iter().position(|known| known == name);
@@ -280,7 +272,6 @@ fn fileset_named(field: &Field<Text>, filesets: &[&str], report: &mut Report) ->
 /// An operation that has nothing to choose, and where an action says it.
 type PlainOperation = (Operation, fn(&ActionSurface) -> &Option<Field<Nothing>>);
 
-/// The operations that have nothing to choose.
 const PLAIN_OPERATIONS: [PlainOperation; 24] = [
     (Operation::OpenClose, |surface| &surface.open_close),
     (Operation::Open, |surface| &surface.open),
@@ -342,7 +333,6 @@ fn drawn_where_they_can_be(
     });
 }
 
-/// The operation of an action, and the sizes that its blocks are drawn from.
 fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> (Operation, Option<SizeDistribution>) {
     type Moving = fn(Transfer) -> Operation;
     let transfers: [(Moving, &Option<Field<TransferSurface>>); 4] = [
@@ -382,7 +372,6 @@ fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) ->
     (unmoving(surface, filesets, report), None)
 }
 
-/// The operation of an action that moves no data of the load's.
 fn unmoving(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> Operation {
     for (operation, field) in PLAIN_OPERATIONS {
         if field(surface).is_some() {
@@ -420,7 +409,6 @@ fn unmoving(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> 
     Operation::Stat
 }
 
-/// Its keys as they are written.
 pub(super) fn print(action: &Action, filesets: &[Fileset]) -> KeyValues {
     let (key, value) = (action.operation.nature().word, printed(action, filesets));
     let fileset = match action.fileset {
@@ -502,7 +490,6 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
 }
 
 impl ActionSurface {
-    /// Where an operation that works by a handle stands.
     fn operation_key(&self) -> Option<Span> {
         let plain = |field: &Option<Field<Nothing>>| field.as_ref().map(|field| field.key);
         plain(&self.open).or_else(|| plain(&self.close)).or_else(|| self.fill.as_ref().map(|field| field.key))

@@ -3,7 +3,6 @@
 use super::parse;
 use crate::loads::{Load, LoadFormat, Reader};
 
-/// Workload files.
 pub struct Native;
 
 impl LoadFormat for Native {

@@ -3,7 +3,6 @@
 use crate::decode::Word;
 use std::time::Duration;
 
-/// Keys of a table, in order.
 pub(super) type KeyValues = Vec<(&'static str, String)>;
 
 #[derive(Default)]
@@ -34,12 +33,10 @@ impl Lines {
     }
 }
 
-/// The keys that are wanted.
 pub(super) fn wanted<const N: usize>(keys: [(&'static str, Option<String>); N]) -> KeyValues {
     keys.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// A value unless it is what stands there without being said.
 pub(super) fn unless(is_default: bool, value: impl FnOnce() -> String) -> Option<String> {
     (!is_default).then(value)
 }

@@ -27,7 +27,6 @@ pub use target::Target;
 use crate::decode::{self, Decode, KeyReference, Keys};
 
 /// The JSON schema (draft 2020-12) of the workload file.
-#[must_use]
 pub fn schema() -> serde_json::Value {
     let mut schema = surface::WorkloadFile::schema();
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
@@ -36,7 +35,6 @@ pub fn schema() -> serde_json::Value {
 }
 
 /// Every key of the workload file, table by table, in the order a file usually has them.
-#[must_use]
 pub fn reference() -> Vec<KeyReference> {
     decode::reference([
         ("", surface::WorkloadFile::keys()),

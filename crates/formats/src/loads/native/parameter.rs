@@ -14,9 +14,7 @@ use std::{fmt, time::Duration};
 pub enum Parameter {
     /// Threads of the measured group.
     Threads,
-    /// Files the fileset starts with.
     Files,
-    /// Directories of the fileset.
     Directories,
     /// Size of every file, bytes.
     FileSize,
@@ -26,7 +24,6 @@ pub enum Parameter {
     BlockSize,
     /// Time the load runs, nanoseconds.
     Duration,
-    /// Operations the load does.
     Operations,
     /// Requests in flight per thread.
     QueueDepth,
@@ -34,19 +31,16 @@ pub enum Parameter {
     Ranks,
 }
 
-/// How a parameter is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// A whole number from 1.
     Count,
     /// A size in bytes.
     Size,
-    /// A time.
     Time,
 }
 
 impl Parameter {
-    /// All there are.
     pub const ALL: [Self; 10] = [
         Self::Threads,
         Self::Files,
@@ -60,8 +54,6 @@ impl Parameter {
         Self::Ranks,
     ];
 
-    /// Its name in study files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -77,8 +69,6 @@ impl Parameter {
         }
     }
 
-    /// What it is, in one sentence.
-    #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
             Self::Threads => "Number of threads.",
@@ -94,8 +84,6 @@ impl Parameter {
         }
     }
 
-    /// How it is written.
-    #[must_use]
     pub const fn quantity(self) -> Quantity {
         match self {
             Self::Threads | Self::Files | Self::Directories | Self::Operations | Self::QueueDepth | Self::Ranks => {
@@ -107,7 +95,6 @@ impl Parameter {
     }
 
     /// A value of it as a level of a factor is called: "16 threads", "4 KiB blocks".
-    #[must_use]
     pub fn level(self, value: u64) -> String {
         let counted = |one: &str| if value == 1 { format!("1 {one}") } else { format!("{value} {one}s") };
         match self {
@@ -128,7 +115,6 @@ impl Parameter {
 
 impl Parameter {
     /// A value of it as a command takes it: a number of things, bytes or seconds.
-    #[must_use]
     pub fn plain(self, value: u64) -> String {
         match self.quantity() {
             Quantity::Count | Quantity::Size => value.to_string(),
@@ -136,7 +122,6 @@ impl Parameter {
         }
     }
 
-    /// Why a load may not have it.
     const fn absent(self) -> &'static str {
         match self {
             Self::Threads => "the load has no measured threads",
@@ -151,7 +136,6 @@ impl Parameter {
     }
 
     /// A value of it as one writes it: "16", "4 KiB", "30 s".
-    #[must_use]
     pub fn written(self, value: u64) -> String {
         match self.quantity() {
             Quantity::Count => value.to_string(),
@@ -170,7 +154,6 @@ impl fmt::Display for Parameter {
 /// Why a parameter cannot be set; completes "failed to set threads: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The load has nothing that it would change.
     #[error("{}", .0.absent())]
     Absent(Parameter),
     /// It could change several things that are not alike.
@@ -178,10 +161,8 @@ pub enum ApplyError {
     Ambiguous {
         /// Of what it has several.
         what: &'static str,
-        /// What they are called.
         names: String,
     },
-    /// The value makes no sense for this load.
     #[error("{0}")]
     OutOfRange(String),
 }

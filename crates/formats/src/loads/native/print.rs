@@ -18,7 +18,6 @@ use fstone_model::workload::{
 ///
 /// That holds for workloads that a workload file can describe: names are unique, filesets are below the load's
 /// directory, every phase ends. Queue depths that change nothing are left out.
-#[must_use]
 pub fn print(workload: &Workload) -> String {
     let workload = &workload.clone().without_unused_depths();
     let mut out = Lines::default();
@@ -45,7 +44,6 @@ pub fn print(workload: &Workload) -> String {
     out.0
 }
 
-/// What a workload's settings are beyond the usual.
 fn beyond_default(io: &IoSettings) -> IoOverrides {
     let default = IoSettings::default();
     IoOverrides {

@@ -26,9 +26,7 @@ use std::{
     time::Duration,
 };
 
-/// The largest workload file that is read.
 pub const MAXIMUM_BYTES: usize = 1 << 20;
-/// A point of the series, unless the file says otherwise.
 pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a queue depth is tried for a latency target, unless the file says otherwise.
 pub(super) const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
@@ -92,7 +90,6 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
     Some(workload)
 }
 
-/// Bytes as their digits are written.
 fn hexadecimal(field: &Field<Text>, report: &mut Report) -> Vec<u8> {
     let Text(text) = &field.value;
     let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
@@ -108,7 +105,6 @@ fn hexadecimal(field: &Field<Text>, report: &mut Report) -> Vec<u8> {
     digits.chunks(2).map(|two| two[0] << 4 | two[1]).collect()
 }
 
-/// Reports queue depths that would change nothing.
 fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSurface>], report: &mut Report) {
     // What an empty group could do is not known.
     if workload.phases.iter().flat_map(|phase| &phase.groups).any(|group| group.actions.all().is_empty()) {
@@ -135,7 +131,6 @@ fn used_depths(workload: &Workload, surface: &WorkloadFile, phases: &[At<PhaseSu
     );
 }
 
-/// Reports latency targets of groups that cannot look for a queue depth.
 fn fit_targets(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Report) {
     let surfaces = phases.iter().flat_map(|phase| phase.value.group.iter().flat_map(|field| &field.value));
     let groups = workload.phases.iter().flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)));
@@ -178,7 +173,6 @@ fn distinct_names(filesets: &[Fileset], surfaces: &[At<FilesetSurface>], report:
     }
 }
 
-/// What an `io` table says, of a workload or a group.
 fn io(surface: &IoSurface) -> IoOverrides {
     IoOverrides {
         engine: surface.engine.as_ref().map(|field| field.value.0),
@@ -192,7 +186,6 @@ fn io(surface: &IoSurface) -> IoOverrides {
     }
 }
 
-/// Reports I/O settings that cannot be done, by the groups that have them.
 fn possible_settings(workload: &Workload, phases: &[At<PhaseSurface>], report: &mut Report) {
     let surfaces = phases.iter().flat_map(|phase| phase.value.group.iter().flat_map(|field| &field.value));
     let groups = workload.phases.iter().flat_map(|phase| &phase.groups);
@@ -506,7 +499,6 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
     }
 }
 
-/// A tour, of a mix whose actions can make one.
 fn tour(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> Option<Tour> {
     let field = surface.tour.as_ref()?;
     let Actions::Mix(mix) = actions else {

@@ -11,12 +11,9 @@ use crate::{
 use fstone_model::workload::SizeDistribution;
 use serde_json::{Value, json};
 
-/// `size`: one size, or a distribution.
 #[derive(Debug, Clone)]
 pub(crate) enum SizeSurface {
-    /// All alike.
     Fixed(u64),
-    /// Drawn.
     Table(Box<SizeTable>),
 }
 
@@ -156,7 +153,6 @@ pub(super) fn blocks(field: &Field<SizeSurface>, report: &mut Report) -> (u64, O
     (largest, Some(drawn))
 }
 
-/// As it is written.
 pub(super) fn print(distribution: &SizeDistribution) -> String {
     match distribution {
         SizeDistribution::Fixed(bytes) => printed(*bytes),

@@ -12,7 +12,6 @@ use crate::{
 use fstone_model::workload::{Fileset, FinishUnit, MAXIMUM_STEPS, PaceUnit, Step};
 use serde_json::{Value, json};
 
-/// How often, or how many.
 type Number = Count<1, { u64::MAX }>;
 
 table! {
@@ -119,7 +118,6 @@ table! {
     }
 }
 
-/// How deep steps may be repeated within steps.
 const MAXIMUM_DEPTH: usize = 16;
 
 /// The steps of a program; reports those that lead nowhere.
@@ -239,7 +237,6 @@ fn pace(surface: &PaceSurface, report: &mut Report) -> Step {
     Step::Pace { per_second, unit: word(surface.per.as_ref(), PaceUnit::Rounds), of }
 }
 
-/// A step's keys as they are written.
 pub(super) fn print(step: &Step, filesets: &[Fileset]) -> KeyValues {
     let of = |of: &Option<String>| of.as_deref().map(lines::quoted);
     let count = |usual: u64, count: u64| lines::unless(count == usual, || count.to_string());

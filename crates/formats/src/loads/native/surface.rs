@@ -19,7 +19,6 @@ use fstone_model::workload::{
 use serde_json::{Value, json};
 use toml::de::DeValue;
 
-/// A number of files, directories, operations or weights, from 1.
 type Number = Count<1, { u64::MAX }>;
 /// A number of threads; more do not help and exhaust the machine.
 type Threads = Count<1, MAXIMUM_THREADS>;
@@ -93,12 +92,9 @@ table! {
     one of ["files", "bytes", "utilization"]
 }
 
-/// `directories`: a number, or a table.
 #[derive(Debug, Clone)]
 pub(crate) enum DirectoriesSurface {
-    /// Side by side.
     Count(u64),
-    /// With more to say.
     Table(Box<DirectoriesTable>),
 }
 
@@ -277,14 +273,12 @@ table! {
     }
 }
 
-/// `region`: a word, or where.
 #[derive(Debug, Clone)]
 pub(crate) enum RegionSurface {
     Word(RegionWord),
     Table(RegionTable),
 }
 
-/// The regions without a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegionWord {
     Whole,

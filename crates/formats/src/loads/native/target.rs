@@ -8,21 +8,16 @@ use std::fmt;
 /// it, and a part has its own number in place of the whole load's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
-    /// Which number.
     pub parameter: Parameter,
     /// The group, phase or fileset that it belongs to; `None` when it is the whole load's.
     pub part: Option<String>,
 }
 
 impl Target {
-    /// A number of the whole load.
-    #[must_use]
     pub const fn whole(parameter: Parameter) -> Self {
         Self { parameter, part: None }
     }
 
-    /// A number of one part.
-    #[must_use]
     pub fn of(part: &str, parameter: Parameter) -> Self {
         Self { parameter, part: Some(part.to_owned()) }
     }
@@ -38,21 +33,16 @@ impl Target {
         }
     }
 
-    /// Whether a load has something that it would change.
-    #[must_use]
     pub fn is_in(&self, workload: &Workload) -> bool {
         let result = self.apply(&mut workload.clone(), any_value(self.parameter));
         !matches!(result, Err(ApplyError::Absent(_)))
     }
 
-    /// The names of the parts of a load that have this number.
-    #[must_use]
     pub fn parts(&self, workload: &Workload) -> Vec<String> {
         parts(workload, self.parameter)
     }
 
     /// A value of it as a level of a factor is called: "16 threads", "readers: 16 threads".
-    #[must_use]
     pub fn level(&self, value: u64) -> String {
         let level = self.parameter.level(value);
         self.part.as_ref().map_or_else(|| level.clone(), |part| format!("{part}: {level}"))

@@ -55,7 +55,6 @@ table! {
     }
 }
 
-/// How much an operation moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtentSurface {
     Whole,
@@ -63,9 +62,7 @@ pub(crate) enum ExtentSurface {
     Bytes(u64),
 }
 
-/// The word for a whole file.
 pub(crate) const WHOLE: &str = "whole";
-/// The word for one block.
 pub(crate) const BLOCK: &str = "block";
 
 impl Decode for ExtentSurface {
@@ -86,7 +83,6 @@ impl Decode for ExtentSurface {
     }
 }
 
-/// The kinds of pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PatternWord {
     FromStart,
@@ -101,14 +97,12 @@ pub(crate) enum PatternWord {
     Runs,
 }
 
-/// How random offsets are drawn.
 #[derive(Debug, Clone)]
 pub(crate) enum DistributionSurface {
     Word(DistributionWord),
     Table(Box<DistributionTable>),
 }
 
-/// The distributions without a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DistributionWord {
     Uniform,
@@ -172,7 +166,6 @@ impl Decode for DistributionSurface {
     }
 }
 
-/// What it means, and the sizes that its blocks are drawn from.
 pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer, Option<SizeDistribution>) {
     let (block_bytes, blocks) = surface.block.as_ref().map_or((1, None), |field| blocks(field, report));
     let smallest =
@@ -319,12 +312,10 @@ fn distribution(surface: &TransferSurface, report: &mut Report) -> Distribution 
     }
 }
 
-/// A block as it is written.
 pub(super) fn print_block(bytes: u64, blocks: Option<&SizeDistribution>) -> String {
     blocks.map_or_else(|| lines::size(bytes), sizes::print)
 }
 
-/// Its keys as they are written.
 pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> KeyValues {
     let smallest =
         blocks.and_then(SizeDistribution::block_bounds).map_or(transfer.block_bytes, |(smallest, _)| smallest);

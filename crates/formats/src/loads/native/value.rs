@@ -5,13 +5,11 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
 };
 
-/// A number that fits 32 bits, from 1.
 pub(super) type Small = Count<1, { u32::MAX as u64 }>;
 
 /// The largest block: what the kernel moves in one call.
 const MAXIMUM_BLOCK_BYTES: u64 = 1 << 30;
 
-/// The value of a key, or its default.
 pub(super) fn or<T: Clone, U>(field: Option<&Field<T>>, default: U, value: impl Fn(T) -> U) -> U {
     field.map_or(default, |field| value(field.value.clone()))
 }
@@ -36,14 +34,12 @@ pub(super) fn small<const MAX: u64>(field: Option<&Field<Count<1, MAX>>>) -> u32
     or(field, 1, |Count(count)| u32::try_from(count).expect("the type allows no more"))
 }
 
-/// The size of a block; reports one that no call can move.
 pub(super) fn block(field: &Field<Size>, report: &mut Report) -> u64 {
     let Size(bytes) = field.value;
     check_block(bytes, field.span, report);
     bytes
 }
 
-/// Reports a size that no block can have.
 pub(super) fn check_block(bytes: u64, span: Span, report: &mut Report) {
     if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
         report.push(Diagnostic::error(span, "no block can have this size").label("expected 1 byte to 1 GiB"));

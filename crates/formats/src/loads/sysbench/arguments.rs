@@ -6,13 +6,11 @@ use crate::{
     diagnostic::{Diagnostic, Report, closest},
 };
 
-/// The commands.
 pub(super) const COMMANDS: [&str; 3] = ["prepare", "run", "cleanup"];
 
 /// Arguments read; nobody types more.
 const MAXIMUM_ARGUMENTS: usize = 1000;
 
-/// A value, as its option's kind says.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Number(u64),
@@ -21,7 +19,6 @@ pub(super) enum Value {
     Words(Vec<&'static str>),
 }
 
-/// An option that was given.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Given {
     pub(super) option: &'static Opt,
@@ -30,7 +27,6 @@ pub(super) struct Given {
     pub(super) span: Span,
 }
 
-/// What was typed.
 #[derive(Debug)]
 pub(super) struct Arguments {
     pub(super) report: Report,
@@ -39,7 +35,6 @@ pub(super) struct Arguments {
     pub(super) command: Option<&'static str>,
     /// Whether a word stands where the command should, and is none.
     pub(super) unknown_command: bool,
-    /// The end of the command line.
     pub(super) end: Span,
 }
 
@@ -104,7 +99,6 @@ impl Arguments {
         self.get(canonical).map_or(self.end, |given| given.span)
     }
 
-    /// A word that is no option: the test's name or the command.
     fn word(&mut self, word: &str, span: Span) {
         let command = COMMANDS.into_iter().find(|command| *command == word);
         match (command, self.command) {

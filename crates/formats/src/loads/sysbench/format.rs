@@ -3,7 +3,6 @@
 use super::parse;
 use crate::loads::{Load, LoadFormat, Reader};
 
-/// Command lines of sysbench.
 pub struct Sysbench;
 
 impl LoadFormat for Sysbench {

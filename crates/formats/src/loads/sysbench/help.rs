@@ -6,15 +6,12 @@ use std::fmt::Write as _;
 /// What a command line asks to be told, in place of something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// The options.
     Help,
-    /// Which program this is.
     Version,
 }
 
 /// What the arguments after `sysbench` ask to be told, if anything. As with sysbench, whatever else there is does not
 /// count then.
-#[must_use]
 pub fn asked(args: &[String]) -> Option<Asked> {
     args.iter().find_map(|arg| match arg.as_str() {
         "--help" | "--help=on" | "-h" | "help" => Some(Asked::Help),
@@ -24,13 +21,10 @@ pub fn asked(args: &[String]) -> Option<Asked> {
 }
 
 /// The program's name and version, as the first line of every output has it.
-#[must_use]
 pub fn version() -> String {
     format!("sysbench 1.0 (fstone {})\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Usage and options.
-#[must_use]
 pub fn help() -> String {
     let mut out = String::from(
         "Usage:\n  fstone sysbench [options]... fileio prepare|run|cleanup|help\n\n\

@@ -35,14 +35,10 @@ const MAXIMUM_TOTAL: u64 = i64::MAX as u64;
 /// A year; longer is a typing error.
 const MAXIMUM_SECONDS: u64 = 366 * 24 * 3600;
 
-/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// Make the files.
     Prepare,
-    /// Run the test on them.
     Run,
-    /// Remove them.
     Cleanup,
 }
 
@@ -51,21 +47,15 @@ pub enum Command {
 pub enum TestMode {
     /// Sequential write, making the files.
     Seqwr,
-    /// Sequential rewrite.
     Seqrewr,
-    /// Sequential read.
     Seqrd,
-    /// Random read.
     Rndrd,
-    /// Random write.
     Rndwr,
-    /// Random read and write.
     Rndrw,
 }
 
 impl TestMode {
     /// How sysbench calls it in its output.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seqwr => "sequential write (creation)",
@@ -77,14 +67,10 @@ impl TestMode {
         }
     }
 
-    /// Whether it writes.
-    #[must_use]
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Seqrd | Self::Rndrd)
     }
 
-    /// Whether its offsets are random.
-    #[must_use]
     pub const fn random(self) -> bool {
         matches!(self, Self::Rndrd | Self::Rndwr | Self::Rndrw)
     }
@@ -97,22 +83,17 @@ pub enum IoMode {
     Sync,
     /// Many requests in flight; sysbench uses libaio, fstone io_uring.
     Async,
-    /// Memory mappings.
     Mmap,
 }
 
 /// `--file-extra-flags`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExtraFlags {
-    /// O_SYNC
     pub sync: bool,
-    /// O_DSYNC
     pub dsync: bool,
-    /// O_DIRECT
     pub direct: bool,
 }
 
-/// When files are synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FsyncOptions {
     /// All files after every so many requests; 0 for never.
@@ -121,11 +102,9 @@ pub struct FsyncOptions {
     pub all: bool,
     /// All files by every thread at the end.
     pub at_end: bool,
-    /// fdatasync in place of fsync.
     pub data_only: bool,
 }
 
-/// The most operations to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// `--events`: reads, writes and periodic fsyncs together.
@@ -137,47 +116,33 @@ pub enum Limit {
 /// A `sysbench fileio` command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fileio {
-    /// What to do.
     pub command: Command,
-    /// How many files.
     pub files: u64,
     /// Size of each: the total divided by the number of files.
     pub file_bytes: u64,
-    /// Size of a request before merging.
     pub block_bytes: u64,
     /// Requests merged into one, in sequential modes; 0 for none.
     pub merged_requests: u64,
     /// The test; always there for [`Command::Run`].
     pub mode: Option<TestMode>,
-    /// How data gets to the files.
     pub io: IoMode,
     /// Requests in flight per thread in [`IoMode::Async`].
     pub backlog: u32,
-    /// Flags to open files with.
     pub flags: ExtraFlags,
-    /// When files are synced.
     pub fsync: FsyncOptions,
     /// Reads per write in [`TestMode::Rndrw`].
     pub rw_ratio: f64,
-    /// Threads.
     pub threads: u32,
-    /// The most operations to run, if there is a limit.
     pub limit: Option<Limit>,
-    /// The longest time to run, if there is a limit.
     pub time: Option<Duration>,
-    /// Events per second wanted.
     pub rate_per_second: Option<u64>,
-    /// Time between two interval lines.
     pub report_interval: Option<Duration>,
     /// Which percentile of the latency to print, 1 to 100.
     pub percentile: Option<u32>,
-    /// Whether to print the latency's histogram.
     pub histogram: bool,
     /// Seed of the random numbers; drawn by the caller when `None`.
     pub seed: Option<u64>,
-    /// Whether data is stamped and verified.
     pub validate: bool,
-    /// What was accepted but may not be what was meant.
     pub warnings: Option<Diagnostics>,
 }
 
@@ -313,7 +278,6 @@ fn mode(arguments: &mut Arguments, command: Command) -> Option<TestMode> {
     mode
 }
 
-/// When the run ends: after so much, after so long, or whichever is first.
 fn ends(arguments: &mut Arguments) -> (Option<Limit>, Option<Duration>) {
     let requests = arguments.number("max-requests").filter(|requests| *requests > 0);
     let events = arguments.number("events").filter(|events| *events > 0);
@@ -345,7 +309,6 @@ fn some_seconds(seconds: u64) -> Option<Duration> {
     Some(Duration::from_secs(seconds)).filter(|time| !time.is_zero())
 }
 
-/// A number within limits; the default when it was not given.
 fn limited(arguments: &mut Arguments, name: &'static str, default: u64, minimum: u64, maximum: u64) -> u64 {
     let number = arguments.number(name).unwrap_or(default);
     if !(minimum..=maximum).contains(&number) {

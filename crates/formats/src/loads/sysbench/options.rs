@@ -1,27 +1,20 @@
 //! Every option of `sysbench fileio`, defined once: reading, suggestions and documentation use this table.
 
-/// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number.
     Number,
     /// Bytes, with K, M, G or T (1024-based).
     Size,
-    /// A number that may have a fraction.
     Decimal,
     /// on or off; on when there is no value.
     Switch,
-    /// One of these.
     Choice(&'static [&'static str]),
     /// Some of these, with commas between.
     List(&'static [&'static str]),
-    /// Anything: it is not looked at.
     Any,
 }
 
 impl Kind {
-    /// What to write.
-    #[must_use]
     pub fn expected(self) -> String {
         match self {
             Self::Number => "a whole number".into(),
@@ -35,31 +28,24 @@ impl Kind {
     }
 }
 
-/// What becomes of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Treatment {
     /// It means what it means to sysbench, or better.
     Supported,
-    /// It is taken and does nothing, for this reason.
     Ignored(&'static str),
-    /// It is an error, for this reason.
     Refused(&'static str),
 }
 
-/// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opt {
     /// Without the dashes in front.
     pub name: &'static str,
     /// The option it is another name of, or itself.
     pub canonical: &'static str,
-    /// What its value is.
     pub kind: Kind,
-    /// What becomes of it.
     pub treatment: Treatment,
     /// Its value when it is not given; for people.
     pub default: &'static str,
-    /// What it sets, for `--help`.
     pub about: &'static str,
 }
 
@@ -85,7 +71,6 @@ const fn refused(name: &'static str, why: &'static str) -> Opt {
 
 const UNIFORM: &str = "fileio draws offsets uniformly whatever this says, in sysbench too";
 
-/// All of them.
 pub static OPTIONS: &[Opt] = &[
     supported("file-num", Kind::Number, "128", "how many files"),
     supported("file-block-size", Kind::Size, "16384", "size of a read or write"),
@@ -147,7 +132,6 @@ pub static OPTIONS: &[Opt] = &[
 ];
 
 /// The option of that name; sysbench takes `_` for `-`.
-#[must_use]
 pub fn find(name: &str) -> Option<&'static Opt> {
     let name = name.replace('_', "-");
     OPTIONS.iter().find(|option| option.name == name)

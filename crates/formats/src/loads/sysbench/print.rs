@@ -16,8 +16,6 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     writeln!(out, "{text}").expect("writing to a string");
 }
 
-/// What is printed before anything is done.
-#[must_use]
 pub fn header(fileio: &Fileio) -> String {
     let mut out = super::version() + "\n";
     match fileio.command {
@@ -34,7 +32,6 @@ pub fn header(fileio: &Fileio) -> String {
 }
 
 /// What is printed of a file when `prepare` comes to it: how many bytes it has, if it is there, and how many it is to have.
-#[must_use]
 pub fn preparing(name: &str, there: Option<u64>, wanted: u64) -> String {
     let what = match there {
         Some(bytes) if bytes >= wanted => "Reusing existing file",
@@ -44,8 +41,6 @@ pub fn preparing(name: &str, there: Option<u64>, wanted: u64) -> String {
     format!("{what} {name}\n")
 }
 
-/// What is printed after `prepare` wrote so many bytes in that time.
-#[must_use]
 pub fn prepared(bytes: u64, elapsed: Duration) -> String {
     if bytes == 0 {
         return "No bytes written.\n".to_owned();
@@ -129,18 +124,13 @@ pub struct Interval {
     pub elapsed: Duration,
     /// Time since the last line.
     pub length: Duration,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
-    /// Fsyncs.
     pub fsyncs: u64,
-    /// Latency of the events completed.
     pub latency: Histogram,
 }
 
 /// The line of `--report-interval`, without a newline.
-#[must_use]
 pub fn interval_line(fileio: &Fileio, interval: &Interval) -> String {
     let seconds = interval.length.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
@@ -213,8 +203,6 @@ impl Figures {
     }
 }
 
-/// What is printed after the run.
-#[must_use]
 pub fn print(fileio: &Fileio, report: &LoadReport) -> String {
     let figures = Figures::of(fileio, report);
     let mut out = String::new();

@@ -187,7 +187,6 @@ fn report() -> LoadReport {
     }
 }
 
-/// Whichever call it is that makes each write durable.
 #[test]
 fn fsyncs_of_each_write_are_printed_in_both_modes() {
     for call in ["fsync", "fdatasync"] {

@@ -8,10 +8,8 @@ use fstone_model::workload::{
 };
 use std::time::Duration;
 
-/// What files are called, before their number.
 const FILE_PREFIX: &str = "test_file.";
 
-/// The name of the group of threads, and of the actions, in results.
 pub(super) const GROUP: &str = "fileio";
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write";
@@ -24,7 +22,6 @@ impl Fileio {
 
     /// The load it describes: of `prepare` the files alone; of `run` the test, on files that have to be there already;
     /// of `cleanup` nothing at all.
-    #[must_use]
     pub fn workload(&self) -> Workload {
         let filesets = if self.command == Command::Cleanup { Vec::new() } else { vec![self.fileset()] };
         let phases = match (self.command, self.mode) {
@@ -46,7 +43,6 @@ impl Fileio {
     }
 
     /// The load of `prepare` and `run` in one: for studies, where every trial begins on an empty filesystem.
-    #[must_use]
     pub fn prepared_workload(&self) -> Workload {
         let mut workload = self.workload();
         for fileset in &mut workload.filesets {
@@ -139,7 +135,6 @@ impl Fileio {
         }
     }
 
-    /// Size of a sequential request.
     pub(super) fn request_bytes(&self) -> u64 {
         self.block_bytes * self.merged_requests.max(1)
     }

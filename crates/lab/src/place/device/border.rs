@@ -119,26 +119,21 @@ pub trait Devices: Send + Sync {
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 
-/// Room in a filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Bytes free for us.
     pub free_bytes: u64,
-    /// Bytes there are.
     pub total_bytes: u64,
 }
 
 impl Space {
     /// What we leave free: room for the system's logs and for this run's store; a twentieth where that is less.
-    #[must_use]
     pub const fn reserve_bytes(&self) -> u64 {
         const RESERVE_BYTES: u64 = 256 << 20;
         let share = self.total_bytes / 20;
         if share < RESERVE_BYTES { share } else { RESERVE_BYTES }
     }
 
-    /// Whether no more may be written.
-    #[must_use]
     pub const fn is_used_up(&self) -> bool {
         self.free_bytes < self.reserve_bytes()
     }

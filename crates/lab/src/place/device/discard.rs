@@ -6,7 +6,6 @@ use std::{fs::File, io, os::fd::AsRawFd};
 /// _IO(0x12, 119), the same on every architecture whose ioctl numbers are the generic ones.
 const BLKDISCARD: u32 = 0x1277;
 
-/// Discards the first so many bytes of an open block device.
 pub(super) fn all(device: &File, bytes: u64) -> io::Result<()> {
     let range = [0u64, bytes];
     // SAFETY: the kernel reads two u64 at the pointer, which is to a live local of that type.

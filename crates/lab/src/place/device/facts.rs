@@ -13,16 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Nothing.
     Missing,
-    /// A block device.
     Block,
-    /// A regular file.
     Regular,
-    /// A directory, a character device, a socket, …
     Other,
 }
 
@@ -35,15 +30,11 @@ pub struct BlockFacts {
     pub canonical: PathBuf,
     /// Its device number: (major, minor).
     pub number: (u32, u32),
-    /// Its size.
     pub size_bytes: u64,
-    /// Whether the device can only be read.
     pub read_only: bool,
-    /// Names of its partitions.
     pub partitions: Vec<String>,
     /// Names of devices stacked on it (md, dm, LVM, bcache).
     pub holders: Vec<String>,
-    /// Whether it is swapped to.
     pub swap: bool,
     /// Where it is mounted, in any mount namespace that can be seen.
     pub mounted_at: Vec<PathBuf>,
@@ -51,18 +42,13 @@ pub struct BlockFacts {
     pub exclusive: Result<(), i32>,
     /// The file behind it, for loop devices.
     pub backing: Option<FileId>,
-    /// The part of the path that others than root could make lead elsewhere.
     pub exchangeable: Option<Exchangeable>,
-    /// Serial number or model, to show it to a person.
     pub identity: Option<Identity>,
 }
 
-/// What is printed on a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// Maker's name for its kind.
     pub model: Option<String>,
-    /// Its own number.
     pub serial: Option<String>,
 }
 
@@ -79,7 +65,6 @@ impl std::fmt::Display for Identity {
 
 impl BlockFacts {
     /// Of something of this kind nothing else is known; of a block device: nothing is wrong with it.
-    #[must_use]
     pub const fn of_kind(kind: FileKind, canonical: PathBuf) -> Self {
         Self {
             kind,
@@ -161,7 +146,6 @@ fn look(path: &Path) -> io::Result<BlockFacts> {
 
 const LOOP_MAJOR: u32 = 7;
 
-/// The directory that tells about a block device.
 pub(super) fn sysfs(number: (u32, u32)) -> PathBuf {
     let link = PathBuf::from(format!("/sys/dev/block/{}:{}", number.0, number.1));
     fs::canonicalize(&link).unwrap_or(link)

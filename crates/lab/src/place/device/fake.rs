@@ -36,7 +36,6 @@ struct State {
     unreadable: BTreeSet<PathBuf>,
 }
 
-/// A loop device, until it is closed.
 #[derive(Debug)]
 struct Attached {
     index: u32,
@@ -56,8 +55,6 @@ impl Default for FakeDevices {
 }
 
 impl FakeDevices {
-    /// No device in use, a terabyte free.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             faults: Arc::default(),
@@ -68,19 +65,16 @@ impl FakeDevices {
         }
     }
 
-    /// Calls count in this countdown; the one it strikes fails with EIO.
     #[must_use]
     pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
         self.faults = faults;
         self
     }
 
-    /// Sets how much is free in every directory.
     pub fn set_free_bytes(&self, bytes: u64) {
         self.free_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Makes somebody else take the next so many loop devices just before they are attached.
     pub fn snatch_loops(&self, count: u64) {
         self.snatches.store(count, Ordering::Relaxed);
     }
@@ -90,36 +84,28 @@ impl FakeDevices {
         self.dead.store(true, Ordering::Relaxed);
     }
 
-    /// Sets what is found out about a path.
     pub fn set_facts(&self, path: &Path, facts: BlockFacts) {
         self.state().facts.insert(path.to_owned(), facts);
     }
 
-    /// A queue setting of every device.
     pub fn set_default_queue(&self, device: (u32, u32), name: &str, value: &str) {
         self.state().queue.insert((device, name.to_owned()), value.to_owned());
     }
 
-    /// Devices in use: loop devices attached, zram devices made.
-    #[must_use]
     pub fn in_use(&self) -> usize {
         let state = self.state();
         state.loops.len() + state.zrams.len()
     }
 
-    /// Paths whose signatures were erased.
-    #[must_use]
     pub fn erased(&self) -> Vec<PathBuf> {
         self.state().erased.clone()
     }
 
     /// Paths whose blocks were given back, each as often as that was done.
-    #[must_use]
     pub fn discarded(&self) -> Vec<PathBuf> {
         self.state().discarded.clone()
     }
 
-    /// Makes a device that fails every read.
     pub fn make_unreadable(&self, path: &Path) {
         self.state().unreadable.insert(path.to_owned());
     }
@@ -133,7 +119,6 @@ impl FakeDevices {
     }
 }
 
-/// Facts of a block device that nothing is wrong with.
 pub(super) fn blank(path: &Path, number: (u32, u32), size_bytes: u64) -> BlockFacts {
     BlockFacts { number, size_bytes, ..BlockFacts::of_kind(FileKind::Block, path.to_owned()) }
 }

@@ -16,7 +16,6 @@ use std::{
 /// How much of both ends of a device is overwritten: every signature that blkid knows lies within.
 const SIGNATURES_BYTES: u64 = 1 << 20;
 
-/// Devices for real.
 #[derive(Debug, Default)]
 pub struct KernelDevices;
 

@@ -26,7 +26,6 @@ pub struct DeviceLock {
 }
 
 impl DeviceLock {
-    /// Locks nothing; for fakes.
     #[cfg(any(test, feature = "fakes"))]
     pub(super) const fn of_nothing() -> Self {
         Self { _node: None }

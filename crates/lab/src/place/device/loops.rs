@@ -13,10 +13,8 @@ use std::{
     path::PathBuf,
 };
 
-/// How a loop device is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopSettings {
-    /// Logical sector size.
     pub sector_bytes: u32,
     /// Whether it bypasses the page cache of the filesystem below.
     pub direct_io: bool,
@@ -48,7 +46,6 @@ fn open(index: u32) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(&path).map_err(|error| named(&path.display().to_string(), &error))
 }
 
-/// The same error with the path it is about.
 fn named(path: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{path}: {error}"))
 }
@@ -57,7 +54,6 @@ fn check(result: libc::c_int) -> io::Result<u32> {
     u32::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// An ioctl without an argument, or with a descriptor as its argument.
 fn plain_ioctl(file: &File, request: u32) -> io::Result<u32> {
     // SAFETY: the requests this is used for take no pointer.
     check(unsafe { libc::ioctl(file.as_raw_fd(), libc::c_ulong::from(request) as _, 0) })
@@ -103,7 +99,6 @@ pub(super) fn backing(index: u32) -> io::Result<Option<FileId>> {
     behind(&device)
 }
 
-/// The file behind an open loop device.
 fn behind(device: &File) -> io::Result<Option<FileId>> {
     // SAFETY: loop_info64 is plain data for which all zeroes are valid.
     let mut info: loop_info64 = unsafe { std::mem::zeroed() };

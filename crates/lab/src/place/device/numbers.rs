@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct FileId {
     /// st_dev of the filesystem that holds it, as (major, minor).
     pub device: (u32, u32),
-    /// Its inode number.
     pub inode: u64,
 }
 
-/// The identity of an open or named file.
 pub(crate) fn file_id(facts: &std::fs::Metadata) -> FileId {
     use std::os::unix::fs::MetadataExt;
     FileId { device: split_number(facts.dev()), inode: facts.ino() }

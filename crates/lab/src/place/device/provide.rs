@@ -28,18 +28,12 @@ const RELEASE: Duration = Duration::from_secs(10);
 /// How long the filesystem that held an image is waited for.
 const SETTLING: Duration = Duration::from_secs(2);
 
-/// What else is to be known to provide a device.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
-    /// What the study says.
     pub spec: &'a DeviceSpec,
-    /// Queue settings to set: (name, value).
     pub queue: &'a [(String, String)],
-    /// Where images are made.
     pub work_directory: &'a Path,
-    /// Named devices that may be destroyed.
     pub allow_destroy: &'a [PathBuf],
-    /// The least size that will do.
     pub needed_bytes: u64,
     /// Whether loads open files with O_DIRECT: then a loop device should not read from the host's page cache either.
     pub direct: bool,
@@ -64,35 +58,27 @@ pub struct Provided {
 struct OpenImage {
     file: File,
     id: FileId,
-    /// The number of its loop device, and what keeps that attached.
     device: (u32, LoopHandle),
 }
 
 impl Provided {
-    /// A file that a guest's disk serves.
     pub(crate) fn file(path: PathBuf, id: FileId) -> Self {
         let image_directory = path.parent().map(Path::to_owned);
         Self { path, number: id.device, purpose: Purpose::OwnFile(id), image: None, image_directory, cached: false }
     }
 
-    /// Its path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// On what grounds it may be formatted.
-    #[must_use]
     pub const fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
-    /// Path and number, as the journal has those of a device that somebody named.
     pub(crate) fn named(&self) -> (&Path, (u32, u32)) {
         (&self.path, self.number)
     }
 
-    /// What is to be said of the figures of loads with O_DIRECT.
     pub(crate) fn warning(&self) -> Option<String> {
         self.cached.then(|| {
             "the filesystem that holds the image cannot do direct I/O: loads with O_DIRECT may read from the host's page \
@@ -112,7 +98,6 @@ impl Provided {
         let _ = file.set_len(0);
     }
 
-    /// The directory on a filesystem that its image is made on, when it is.
     pub(crate) fn image_directory(&self) -> Option<&Path> {
         self.image_directory.as_deref()
     }

@@ -12,21 +12,17 @@ pub(super) const MARK: &[u8; 48] = b"fstone: only trials have left data on this 
 /// Samples besides those of both ends, and the bytes of each.
 const SAMPLES: u64 = 254;
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// How much of the beginning is read.
 const BEGINNING_BYTES: u64 = 1 << 20;
 /// No sample is begun after this time: a device may take seconds for each.
 const LIMIT: Duration = Duration::from_secs(5);
 /// So many of the first bytes are shown.
 const SHOWN: usize = 16;
 
-/// Data that was found on a device by looking at parts of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampled {
     /// Where the first byte that is not zero was found.
     pub first_at: u64,
-    /// That byte and those after it.
     pub first: Vec<u8>,
-    /// How many samples have a byte that is not zero.
     pub with_data: u32,
     /// How many there are, evenly distributed.
     pub samples: u32,

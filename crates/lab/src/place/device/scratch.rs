@@ -14,15 +14,11 @@ use std::{
 pub enum Purpose {
     /// It is the loop device of an image that this run made.
     OwnImage(FileId),
-    /// It is an image file that this run made, for a guest.
     OwnFile(FileId),
-    /// It is a zram device that this run made.
     OwnZram,
     /// It is the disk that a guest was given, and this is the agent in that guest: whatever is on it, the host put there.
     GuestDisk,
-    /// A person named it.
     Named {
-        /// The paths that the person allowed to be destroyed.
         allowed: Vec<PathBuf>,
     },
 }
@@ -38,7 +34,6 @@ pub struct ScratchDevice {
     purpose: Purpose,
 }
 
-/// How long blkid may take to probe a device.
 const PROBE_LIMIT: Duration = Duration::from_secs(60);
 
 impl ScratchDevice {
@@ -114,38 +109,28 @@ impl ScratchDevice {
         judge(&self.path, &facts, &self.purpose, self.size_bytes)
     }
 
-    /// Whether a person named it, rather than fstone having made it.
-    #[must_use]
     pub const fn is_named(&self) -> bool {
         matches!(self.purpose, Purpose::Named { .. })
     }
 
-    /// On what grounds it may be formatted.
-    #[must_use]
     pub const fn purpose(&self) -> &Purpose {
         &self.purpose
     }
 
     /// Its path, without symbolic links.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its path as an argument for a command.
-    #[must_use]
     pub fn argument(&self) -> String {
         self.path.display().to_string()
     }
 
     /// Its device number: (major, minor).
-    #[must_use]
     pub const fn number(&self) -> (u32, u32) {
         self.number
     }
 
-    /// Its size.
-    #[must_use]
     pub const fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -206,7 +191,6 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
     Ok(())
 }
 
-/// What blkid recognises on a device.
 pub(crate) fn signature(path: &Path, runner: &dyn CommandRunner) -> Result<Option<String>, Refusal> {
     let unprobed = |words: String| Refusal::Unprobed { path: path.to_owned(), words };
     let command = CommandLine::new("blkid", ["-p", "-o", "export", &path.display().to_string()]);
@@ -227,7 +211,6 @@ pub(crate) fn signature(path: &Path, runner: &dyn CommandRunner) -> Result<Optio
     }
 }
 
-/// The UUID of the filesystem on a device, as blkid reads it.
 pub(crate) fn filesystem_uuid(path: &Path, runner: &dyn CommandRunner) -> Option<String> {
     let command = CommandLine::new("blkid", ["-p", "-o", "value", "-s", "UUID", &path.display().to_string()]);
     let output = runner.run(&command, PROBE_LIMIT).ok()?;

@@ -8,7 +8,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Remembers what it was asked to mount.
 #[derive(Debug, Default)]
 pub struct FakeMounter {
     faults: Arc<Faults>,
@@ -18,27 +17,22 @@ pub struct FakeMounter {
 }
 
 impl FakeMounter {
-    /// Mounts everything.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Calls count in this countdown; the one it strikes fails.
     #[must_use]
     pub fn with_faults(mut self, faults: Arc<Faults>) -> Self {
         self.faults = faults;
         self
     }
 
-    /// Refuses this option, with these words.
     #[must_use]
     pub fn refusing(mut self, option: &str, words: &str) -> Self {
         self.refused.push((option.to_owned(), words.to_owned()));
         self
     }
 
-    /// The kernel has no such filesystem.
     #[must_use]
     pub fn without(mut self, kernel_name: &str) -> Self {
         self.unknown.push(kernel_name.to_owned());

@@ -23,7 +23,6 @@ use std::{
 /// How long something in use is waited for. Indexers and udev's probes let go within a second or two.
 const BUSY: Duration = Duration::from_secs(15);
 
-/// Mounts for real.
 #[derive(Debug, Default)]
 pub struct KernelMounter;
 

@@ -42,7 +42,6 @@ impl KernelLog {
         Self { log }
     }
 
-    /// What was said since about this device or filesystem.
     pub(super) fn heard_about(self, device_name: &str, kernel_name: &str) -> Option<String> {
         let log = self.log?;
         let mut heard = Vec::new();

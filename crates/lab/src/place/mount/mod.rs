@@ -23,12 +23,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What to mount where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountRequest {
-    /// The block device.
     pub source: PathBuf,
-    /// The filesystem's name for the kernel.
     pub kernel_name: String,
     /// Comma-separated options, as a study writes them.
     pub options: String,
@@ -37,8 +34,6 @@ pub struct MountRequest {
 }
 
 impl MountRequest {
-    /// The command a person would type.
-    #[must_use]
     pub fn argv(&self) -> Vec<String> {
         let mut argv: Vec<String> = ["mount", "-t", &self.kernel_name].map(str::to_owned).into();
         if !self.options.is_empty() {
@@ -52,12 +47,8 @@ impl MountRequest {
 /// Why a filesystem is not mounted; completes "failed to mount: ".
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// The kernel does not have this filesystem.
     #[error("the running kernel has no {kernel_name}")]
-    UnknownFilesystem {
-        /// Its name.
-        kernel_name: String,
-    },
+    UnknownFilesystem { kernel_name: String },
     /// The kernel does not know or does not accept an option, or a feature that mkfs turned on.
     #[error("{words}")]
     Refused {
@@ -66,44 +57,27 @@ pub enum MountError {
         /// The kernel's own words, or the errno's where it says nothing.
         words: String,
     },
-    /// Anything else.
     #[error("{call}: {words}")]
-    Failed {
-        /// The system call.
-        call: &'static str,
-        /// Its errno.
-        errno: i32,
-        /// The kernel's own words, or the errno's where it says nothing.
-        words: String,
-    },
+    Failed { call: &'static str, errno: i32, words: String },
 }
 
 /// Why something is still mounted; completes "failed to unmount: ".
 #[derive(Debug, thiserror::Error)]
 pub enum UnmountError {
-    /// It is in use and stays so.
     #[error("{}: still in use{}", target.display(), holders(.by))]
     Busy {
-        /// The mount point.
         target: PathBuf,
         /// Who uses it, as far as can be seen: "tar (1234)".
         by: Vec<String>,
     },
-    /// Anything else.
     #[error("{}: {cause}", target.display())]
-    Failed {
-        /// The mount point.
-        target: PathBuf,
-        /// The errno.
-        cause: io::Error,
-    },
+    Failed { target: PathBuf, cause: io::Error },
 }
 
 fn holders(by: &[String]) -> String {
     if by.is_empty() { String::new() } else { format!(" by {}", by.join(", ")) }
 }
 
-/// Mounts and unmounts.
 pub trait Mounter: Send + Sync {
     /// Mounts a filesystem.
     ///
@@ -151,6 +125,5 @@ pub trait Mounter: Send + Sync {
     /// An agent with mounts of its own has ended, and they with it. The kernel knows; a fake has to be told.
     fn namespace_ended(&self) {}
 
-    /// Whether the kernel has a filesystem.
     fn kernel_has(&self, kernel_name: &str) -> bool;
 }

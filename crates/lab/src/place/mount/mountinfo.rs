@@ -2,30 +2,23 @@
 
 use std::{ffi::OsString, fs, io, os::unix::ffi::OsStringExt, path::PathBuf};
 
-/// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MountEntry {
-    /// Its id.
     pub id: u64,
     /// Device number of the superblock: (major, minor).
     pub device: (u32, u32),
     /// The path within the filesystem that is mounted; "/" for the whole.
     pub root: PathBuf,
-    /// The mount point.
     pub target: PathBuf,
-    /// The filesystem's kernel name.
     pub kernel_name: String,
     /// What was mounted, as the filesystem calls it.
     pub source: String,
-    /// Options of the mount.
     pub mount_options: String,
-    /// Options of the superblock.
     pub superblock_options: String,
 }
 
 impl MountEntry {
     /// Both kinds of options in one line, without what is there twice.
-    #[must_use]
     pub fn options(&self) -> String {
         let of_mount: Vec<&str> = self.mount_options.split(',').collect();
         let of_superblock = self.superblock_options.split(',').filter(|word| !of_mount.contains(word));

@@ -2,21 +2,15 @@
 
 use rustix::mount::MountAttrFlags;
 
-/// One option of a study's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MountOption {
-    /// A word for the filesystem or the superblock.
     Flag(String),
-    /// A name and a value.
     Value(String, String),
 }
 
-/// A study's list of options, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MountOptions {
-    /// What the filesystem is given, in order.
     pub filesystem: Vec<MountOption>,
-    /// Attributes of the mount itself.
     pub attributes: Attributes,
 }
 
@@ -31,8 +25,6 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    /// For fsmount.
-    #[must_use]
     pub const fn flags(self) -> MountAttrFlags {
         MountAttrFlags::from_bits_retain(self.0)
     }
@@ -42,7 +34,6 @@ impl MountOptions {
     /// Takes a comma-separated list apart, with mount(8)'s reading of it: attributes of the mount are set on the mount,
     /// the last of contradicting words counts, commas within double quotes do not separate, `defaults` and words that
     /// are for mount(8) alone say nothing. All else is the kernel's to know or to refuse.
-    #[must_use]
     pub fn parse(list: &str) -> Self {
         let mut filesystem = Vec::new();
         let mut bits = MountAttrFlags::MOUNT_ATTR_RELATIME;

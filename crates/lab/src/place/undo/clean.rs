@@ -8,10 +8,8 @@ use crate::{
 use std::io;
 use std::path::Path;
 
-/// Something a killed run left.
 #[derive(Debug)]
 pub struct Leftover {
-    /// What it is, for a person.
     pub what: String,
     /// Why it is still there, or could not be looked at; `None` when it is undone, or nothing was to be done yet.
     pub error: Option<String>,
@@ -22,17 +20,13 @@ pub struct Leftover {
 /// Why it could not be found out what was left; completes "cannot clean: ".
 #[derive(Debug, thiserror::Error)]
 pub enum CleanError {
-    /// The work directory cannot be had.
     #[error(transparent)]
     WorkDirectory(#[from] WorkDirectoryError),
-    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl CleanError {
-    /// The error of the system that this one comes from.
-    #[must_use]
     pub const fn system(&self) -> Option<&io::Error> {
         match self {
             Self::WorkDirectory(WorkDirectoryError::File { cause, .. }) => Some(cause),
@@ -77,7 +71,6 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
     Ok(found)
 }
 
-/// The same with one journal.
 fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, JournalError> {
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();

@@ -17,21 +17,15 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// The name of the journal in the work directory.
 pub(super) const JOURNAL_NAME: &str = "fstone.journal";
-/// The name of an image in its directory.
 pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
-/// The name of a guest's directory in the work directory.
 pub(crate) const GUEST_NAME: &str = "guest";
-/// How the names of directories begin that loads work in.
 pub(crate) const TREE_PREFIX: &str = "fstone-load-";
 /// One thing that was made, with everything needed to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
-    /// A directory with what a load made in it.
     Tree {
-        /// Where.
         path: PathBuf,
         /// Which directory; `None` while it is being made, when there is nothing in it.
         id: Option<FileIdentity>,
@@ -41,63 +35,46 @@ pub enum Entry {
     },
     /// What the commands of a study made, to be removed by another of them.
     Own {
-        /// The filesystem's name.
         filesystem: String,
-        /// The command that removes it.
         remove: Vec<String>,
         /// The trial's directory; the command runs in the one below that it was given.
         trial: PathBuf,
-        /// Which directory.
         id: FileIdentity,
-        /// The process that hung in it and could not be killed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hung: Option<Holder>,
     },
-    /// An image file.
     Image {
-        /// Where.
         path: PathBuf,
         /// Which file; `None` while it is being made, when nothing has been written to it.
         id: Option<FileIdentity>,
     },
     /// A guest: a directory with its sockets, its console's log and its control files, and the processes that run in it.
     Guest {
-        /// Where.
         path: PathBuf,
         /// Which directory; `None` while it is being made, when there is nothing in it.
         #[serde(default)]
         id: Option<FileIdentity>,
-        /// What runs there.
         program: PathBuf,
     },
     /// A zram device about to be made: these were there before.
     ZramToCome {
-        /// Their numbers.
         existing: Vec<u32>,
     },
-    /// A zram device.
     Zram {
-        /// Its number.
         index: u32,
-        /// The size it is given.
         size_bytes: u64,
     },
-    /// A changed setting of a device's queue.
     QueueSetting {
         /// Of which device: (major, minor).
         device: (u32, u32),
-        /// The setting.
         name: String,
-        /// What it was.
         before: String,
         /// What it was set to, as the kernel shows it; `None` while it is being set.
         after: Option<String>,
     },
     /// A named block device that is being used; what is on it is erased in the end.
     Scratch {
-        /// Where.
         path: PathBuf,
-        /// Its number.
         device: (u32, u32),
         /// UUIDs of the filesystems made on it, for recognition after a kill.
         uuid: Option<String>,
@@ -108,24 +85,18 @@ pub enum Entry {
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {words}")]
 pub struct UndoError {
-    /// The entry, described.
     pub what: String,
-    /// Why.
     pub words: String,
 }
 
-/// Who undoes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
-    /// The run that made it.
     Itself,
     /// Somebody later, who can trust only what is recognised.
     Later,
 }
 
 impl Entry {
-    /// What it is, for a person.
-    #[must_use]
     pub fn describe(&self) -> String {
         match self {
             Self::Tree { path, .. } => format!("directory {} with everything in it", path.display()),

@@ -28,14 +28,12 @@ enum Line {
         machine: String,
         #[serde(default)]
         host: String,
-        /// As in a [`Holder`].
         #[serde(default)]
         pid_namespace: u64,
     },
     Made {
         id: u64,
         entry: Entry,
-        /// The entry whose place it takes.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<u64>,
     },
@@ -56,54 +54,27 @@ enum Durable {
 /// Why the journal could not be kept; completes "failed to keep the journal of undo: ".
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It could not be read or written.
     #[error("{}: {cause}", path.display())]
-    File {
-        /// The journal.
-        path: PathBuf,
-        /// Why.
-        cause: io::Error,
-    },
-    /// An earlier run was killed.
+    File { path: PathBuf, cause: io::Error },
     #[error(
         "an earlier run left {count} thing(s) behind, first {first}; run `fstone clean` (work directory {})",
         work_directory.display()
     )]
-    Leftovers {
-        /// How many.
-        count: usize,
-        /// The first of them.
-        first: String,
-        /// Whose journal names them.
-        work_directory: PathBuf,
-    },
+    Leftovers { count: usize, first: String, work_directory: PathBuf },
     /// It is not this user's own, or others may write to it: it could name anything.
     #[error("{}: it has to belong to the user who runs fstone and be writable by nobody else", .0.display())]
     Untrusted(PathBuf),
-    /// It names something that fstone never makes.
     #[error("{}: it names something that fstone never makes: {what}", path.display())]
-    Implausible {
-        /// The journal.
-        path: PathBuf,
-        /// The entry.
-        what: String,
-    },
+    Implausible { path: PathBuf, what: String },
     /// A run on another machine wrote it, in a directory that machines share.
     #[error(
         "{}: a run on {host}, another machine, left things behind that only {host} can undo; run `fstone clean` there, or \
          name another directory with --work-directory",
         path.display()
     )]
-    Elsewhere {
-        /// The journal.
-        path: PathBuf,
-        /// The machine's name.
-        host: String,
-    },
-    /// A line is not ours.
+    Elsewhere { path: PathBuf, host: String },
     #[error("{}:{line}: not a line of a journal; is it another program's file?", path.display())]
     Foreign {
-        /// The journal.
         path: PathBuf,
         /// Which line, from 1.
         line: usize,
@@ -111,7 +82,6 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// The error of the system that this one comes from.
     pub(crate) const fn system(&self) -> Option<&io::Error> {
         match self {
             Self::File { cause, .. } => Some(cause),
@@ -205,12 +175,10 @@ impl<'m> Undo<'m> {
         Ok(id)
     }
 
-    /// The entry of the named device in use, when there is one.
     pub(crate) fn scratch_entry(&self) -> Option<u64> {
         self.open.iter().rfind(|(_, entry)| matches!(entry, Entry::Scratch { .. })).map(|(id, _)| *id)
     }
 
-    /// Undoes one thing.
     pub(crate) fn undo(&mut self, id: u64) -> Result<(), UndoError> {
         self.undo_by(id, By::Itself)
     }
@@ -320,12 +288,9 @@ impl Drop for Undo<'_> {
     }
 }
 
-/// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Replayed {
-    /// Entries still open.
     open: Vec<(u64, Entry)>,
-    /// The next id.
     next: u64,
     /// The host of another machine, where the open entries were made there. Its boot is no reboot of this machine, and its
     /// numbers of files and devices mean others here.
@@ -413,7 +378,6 @@ mod tests {
         Line::Boot { id: id.into(), machine: machine.into(), host: format!("{machine}.example"), pid_namespace: 7 }
     }
 
-    /// What is read here in this boot, by a process of pid namespace 7.
     fn replayed(text: &str, boot: &str) -> Result<Replayed, usize> {
         let here = Holder { machine: "here".into(), boot: boot.into(), pid_namespace: 7, ..holder::this_process() };
         replay(text, &here)

@@ -8,7 +8,6 @@ use crate::{
 use fstone_files::FileIdentity;
 use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
-/// How long it may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs the command in the directory that it was given, and nowhere else: with a relative path in it, it would remove

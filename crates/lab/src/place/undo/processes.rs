@@ -7,7 +7,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long killed processes may take to be gone.
 const DYING: Duration = Duration::from_secs(10);
 
 /// Kills what runs this program (or fstone itself, which waits for it there) in this directory, and waits until it is gone.

@@ -53,7 +53,6 @@ fn run(plan: &Plan, finished: &[Trial], seconds: impl Fn(TrialId) -> f64) -> Vec
     order
 }
 
-/// Each machine makes its blocks as one machine would have made all of them.
 #[test]
 fn blocks_that_are_dealt_out_are_those_of_one_machine() {
     let plan = plan(5, Repeats { min: 4, max: 4, until: None });
@@ -75,7 +74,6 @@ fn blocks_that_are_dealt_out_are_those_of_one_machine() {
     assert_eq!(parts, whole);
 }
 
-/// What one block shows decides nothing in another: all cells take part, but for one that is refused here.
 #[test]
 fn blocks_beyond_the_least_are_made_whole() {
     let plan = plan(2, Repeats { min: 2, max: 6, until: Some(0.5) });
@@ -218,7 +216,6 @@ fn budgeted(seconds: u64) -> Plan {
     Plan { budget: Some(budget), ..plan(4, Repeats { min: 2, max: 1000, until: None }) }
 }
 
-/// Each trial takes a second.
 fn dealt(plan: &Plan, finished: &[Trial], enough: usize) -> Vec<TrialId> {
     let judge = Box::new(FakeJudge { enough, ..FakeJudge::default() });
     let mut schedule = Schedule::judged(plan, finished, judge).expect("fits");

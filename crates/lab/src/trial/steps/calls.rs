@@ -20,32 +20,35 @@ use std::path::{Component, Path, PathBuf};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Call<'s> {
     /// Gives all blocks of the device back, where it can do that.
-    Discard { device: String },
+    Discard {
+        device: String,
+    },
     /// Runs a tool of the filesystem on the device. `hold` when the tool does not open the device exclusively itself.
-    Tool { command: CommandLine, hold: bool },
-    /// Mounts the device.
+    Tool {
+        command: CommandLine,
+        hold: bool,
+    },
     Mount(MountRequest),
     /// Makes everything written to the mounted filesystem durable.
     Flush(PathBuf),
-    /// Unmounts it.
     Unmount(PathBuf),
-    /// Mounts a filesystem of the study's own here.
-    MountBy { command: CommandLine, place: PathBuf },
+    MountBy {
+        command: CommandLine,
+        place: PathBuf,
+    },
     /// Unmounts one, by umount(2) where the study has no command.
-    UnmountBy { command: Option<CommandLine>, place: PathBuf },
+    UnmountBy {
+        command: Option<CommandLine>,
+        place: PathBuf,
+    },
     /// Makes everything written anywhere durable and drops the kernel's caches.
     DropCaches,
     /// Makes everything written anywhere durable, and tells what could not be written to this filesystem.
     Sync(PathBuf),
-    /// Discards the filesystem's free space.
     Trim(PathBuf),
-    /// Makes a directory with its parents.
     MakeDirectory(PathBuf),
-    /// Runs a command.
     Run(CommandLine),
-    /// Runs a load.
     Load(&'s Workload),
-    /// Counts the extents of every file.
     CountExtents(PathBuf),
     /// Looks at what power cuts would have left, so many states at most.
     CutPower(u32),
@@ -73,7 +76,6 @@ impl Call<'_> {
         }
     }
 
-    /// As one line for people.
     fn typed(&self) -> String {
         match self {
             Self::Load(workload) => {
@@ -106,12 +108,10 @@ impl Call<'_> {
         self.opens_device() || self.command().is_some()
     }
 
-    /// Whether it opens the device itself, which is looked at again before.
     pub(crate) const fn opens_device(&self) -> bool {
         matches!(self, Self::Discard { .. } | Self::Tool { .. } | Self::Mount(_) | Self::MountBy { .. })
     }
 
-    /// The command that it runs.
     pub(crate) const fn command(&self) -> Option<&CommandLine> {
         match self {
             Self::Tool { command, .. } | Self::Run(command) | Self::MountBy { command, .. } => Some(command),
@@ -121,31 +121,26 @@ impl Call<'_> {
     }
 }
 
-/// The calls of one step, in order.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Calls<'s> {
     /// What has to be done before and is not the step's time.
     pub(crate) before: Vec<Call<'s>>,
-    /// What the step's time is of.
     pub(crate) timed: Vec<Call<'s>>,
     /// Why there is nothing to do, when that is so.
     pub(crate) nothing: Option<String>,
 }
 
 impl Calls<'_> {
-    /// All of them in one line for people.
     pub(crate) fn typed(&self) -> String {
         let all = self.before.iter().chain(&self.timed).map(Call::typed);
         all.chain(self.nothing.clone()).collect::<Vec<_>>().join("; ")
     }
 
-    /// Whether the filesystem is mounted after them.
     pub(crate) fn leave_mounted(&self, mounted: bool) -> bool {
         self.before.iter().chain(&self.timed).filter_map(Call::leaves_mounted).next_back().unwrap_or(mounted)
     }
 }
 
-/// With what a step works.
 #[derive(Clone, Copy)]
 pub(crate) struct Scene<'a> {
     /// None on a directory, which is not fstone's to make, mount or check.
@@ -153,16 +148,13 @@ pub(crate) struct Scene<'a> {
     pub(crate) spec: &'a FilesystemSpec,
     /// The device, as tools are given it; empty where there is none.
     pub(crate) device: &'a str,
-    /// Whether a person named the device.
     pub(crate) named: bool,
     /// The mount point, or the directory that stands for it.
     pub(crate) place: &'a Path,
     pub(crate) mounted: bool,
-    /// A filesystem of the study's own, and where it is.
     pub(crate) own: Option<OwnPlaces<'a>>,
 }
 
-/// What a step does here, or why it cannot be made.
 pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, Outcome> {
     let failed = |words: String| Outcome::Failed(Reason::new(&step.name, words));
     let filesystem = || scene.filesystem.ok_or_else(|| failed("there is no device".to_owned()));

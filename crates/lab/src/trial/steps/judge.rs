@@ -75,15 +75,12 @@ impl Session {
     }
 }
 
-/// The command that was run last, as typed.
 fn ran(report: &StepReport) -> String {
     report.commands.last().map(|command| typed(&command.argv)).unwrap_or_default()
 }
 
-/// What the filesystem's own check said of what a power cut left.
 pub(in crate::trial) struct Checked {
     pub(in crate::trial) clean: bool,
-    /// What it found, if anything.
     pub(in crate::trial) words: Option<String>,
 }
 
@@ -95,7 +92,6 @@ impl Checked {
     }
 }
 
-/// What a check said at its end.
 pub(super) fn last_words(output: &CommandOutput) -> String {
     const LINES: usize = 3;
     let lines: Vec<&str> =

@@ -36,16 +36,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long reading a superblock may take.
 const READ_BACK_LIMIT: Duration = Duration::from_secs(60);
 
-/// What a call gave.
 enum Made {
-    /// It is done.
     Done,
     /// A command ended, with whatever status.
     Ended(CommandOutput),
-    /// Extents were counted.
     Counted(Fragmentation),
     /// It cannot be done here, which is a warning.
     Not(String),
@@ -155,7 +151,6 @@ impl Session {
         }
     }
 
-    /// Makes a call and keeps a record of it.
     fn make(&mut self, step: &Step, call: &Call<'_>, report: &mut StepReport) -> Result<Made, Halt> {
         if let Call::Tool { command, .. } | Call::Run(command) = call {
             let ran = self.run(step, command, report);
@@ -286,7 +281,6 @@ impl Session {
         }
     }
 
-    /// The place's mount options, as the kernel shows them.
     pub(in crate::trial) fn options_in_force(&self) -> Option<String> {
         let mounts = self.machine.mounter.mounts().ok()?;
         let below = mounts.iter().filter(|mount| self.place.starts_with(&mount.target));

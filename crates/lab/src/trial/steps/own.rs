@@ -21,13 +21,11 @@ use std::{io, path::Path, time::Duration};
 const ENDING: Duration = Duration::from_secs(600);
 
 impl Session {
-    /// The filesystem of the study's own, where it is one.
     pub(super) fn own_places(&self) -> Option<OwnPlaces<'_>> {
         let (definition, ground) = (self.spec.own.as_deref()?, self.own.as_ref()?);
         Some(OwnPlaces { definition, directory: &ground.directory, mounts: &ground.mounts })
     }
 
-    /// Runs the command, and looks whether anything is mounted then.
     pub(super) fn mount_by(
         &mut self,
         step: &Step,
@@ -171,7 +169,6 @@ impl Session {
     }
 }
 
-/// How to come by its programs.
 pub(in crate::trial) fn cure(own: &OwnFilesystem) -> Option<String> {
     (!own.packages.is_empty()).then(|| format!("apt-get install {}", own.packages.join(" ")))
 }

@@ -33,10 +33,8 @@ use std::{
 
 /// How the name of the directory begins in which ranks find their load and leave its report.
 const PREFIX: &str = "fstone-ranks-";
-/// Files in it.
 const TASK: &str = "task.json";
 const NEWS: &str = "news";
-/// The last line of the news.
 const OVER: &str = "over";
 /// How long a launcher may take to end its ranks and to remove what they shared: Open MPI's kills them a second after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
@@ -134,7 +132,6 @@ impl Session {
     }
 }
 
-/// The command line that starts the ranks.
 fn command(launch: &Launch, task: &Path) -> io::Result<CommandLine> {
     let own = std::env::current_exe()?;
     let mut words = launch.words();
@@ -160,7 +157,6 @@ fn used(command: &CommandLine, places: &[&Path]) -> Vec<PathBuf> {
     places.iter().map(PathBuf::from).chain(named).chain(launcher).collect()
 }
 
-/// The figures of all ranks and of this machine.
 fn figures(ranks: &RanksReport, readings: Option<&Readings>) -> Vec<Figure> {
     let mut figures = if ranks.ranked.merged > 0 { load_figures(&ranks.load, readings) } else { Vec::new() };
     // The ranks of all nodes used and wrote this, but processors and device are those of this node.
@@ -207,7 +203,6 @@ fn end_of(output: &CommandOutput) -> String {
     format!("exit status {}: {}", output.status, output.words())
 }
 
-/// A warning if the ranks did not work together.
 fn skew(step: &Step, ranks: &RanksReport) -> Option<String> {
     let skewed: Vec<&str> = ranks
         .ranked

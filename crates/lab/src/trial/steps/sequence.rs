@@ -14,7 +14,6 @@ use fstone_model::Step;
 use std::time::Instant;
 
 impl Session {
-    /// Makes the tree that sequences begin with, or carries one out.
     pub(crate) fn carry_out_sequence(&mut self, job: &SequenceJob) -> Result<SequenceDone, Halt> {
         let step = &job.step;
         let Some(device) = self.device.as_ref().map(|device| device.path().to_owned()) else {

@@ -32,7 +32,6 @@ impl Session {
         self.check_state(step, filesystem, &device.argument(), reply)
     }
 
-    /// Adds what the filesystem's own check says to what was found in a state.
     fn check_state(
         &self,
         step: &Step,

@@ -25,16 +25,13 @@ const TOOLS: [(&str, &str); 10] = [
 /// Files that a build of 6.1 makes; others make about as many.
 const FILES: u32 = 2_300;
 
-/// Where tools are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The tools that are not here.
 pub(super) fn missing_tools() -> Vec<(&'static str, &'static str)> {
     let is_missing = |tool: &str| !PATH.split(':').any(|place| Path::new(place).join(tool).is_file());
     TOOLS.into_iter().filter(|(tool, _)| is_missing(tool)).collect()
 }
 
-/// Runs make for user-mode Linux in `built`, below the sources.
 pub(super) fn run_make(
     tree: &Path,
     targets: &[&str],

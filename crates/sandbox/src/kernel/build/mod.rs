@@ -37,7 +37,6 @@ const CHARGE: &str = include_str!("../../../kernel/charge.patch");
 /// The words by which a kernel with time travel is known.
 const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
 
-/// Whether a kernel's time can be simulated.
 pub(super) fn has_time_travel(binary: &Path) -> bool {
     fs::read(binary).is_ok_and(|image| image.windows(TIME_TRAVEL.len()).any(|window| window == TIME_TRAVEL))
 }
@@ -154,7 +153,6 @@ fn make_in(
     Ok(fs::read_to_string(&release).map_err(file_error(&release))?.trim().to_owned())
 }
 
-/// A configuration with some of its options set anew.
 fn merged(base: &str, wanted: &str) -> String {
     let option = |line: &str| line.trim_start_matches("# ").split(['=', ' ']).next().map(str::to_owned);
     let is_set = |line: &&str| line.starts_with("CONFIG_");
@@ -197,7 +195,6 @@ mod tests {
         tree
     }
 
-    /// Packs some names of a directory.
     fn pack(archive: &Path, options: &[&str], directory: &Path, names: &[&str]) {
         let mut tar = Command::new("tar");
         tar.args(options).arg("-cf").arg(archive).arg("-C").arg(directory).args(names);
@@ -241,7 +238,6 @@ mod tests {
         }
     }
 
-    /// Somebody edits the tree, or checks out another commit, while make runs.
     #[test]
     fn a_tree_that_changes_while_it_is_built_gives_no_kernel() {
         if !missing_tools().is_empty() {

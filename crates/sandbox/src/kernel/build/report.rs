@@ -4,20 +4,17 @@ use super::super::error::StoreError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How far a build is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildProgress {
     /// It is fetching, unpacking, reading or configuring.
     Preparing(&'static str),
     /// The patch that charges system calls does not fit these sources.
     Uncharged,
-    /// It is compiling.
     Compiling {
         /// Files made so far.
         done: u32,
         /// About how many there are in all; not known where sources were built before and only some have changed.
         total: Option<u32>,
-        /// Since compiling began.
         elapsed: Duration,
     },
 }
@@ -25,61 +22,34 @@ pub enum BuildProgress {
 /// Why a kernel could not be built; completes "failed to build a kernel: …".
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Neither a package, nor an archive, nor a tree.
     #[error(
         "{0} is not a kernel source: give a package (linux-source-6.1), a .tar or a directory with a kernel's Kbuild"
     )]
     NoSource(PathBuf),
-    /// Tar cannot read it.
     #[error(
         "{path} cannot be unpacked ({words}); give an archive that tar can read, such as a .tar, .tar.gz or .tar.xz"
     )]
-    NoArchive {
-        /// The archive.
-        path: PathBuf,
-        /// What tar said.
-        words: String,
-    },
-    /// It was unpacked, and something else was in it.
+    NoArchive { path: PathBuf, words: String },
     #[error("{0} has no kernel's sources: at its top or in its one directory there have to be Kbuild and arch/um")]
     NoTree(PathBuf),
     /// A link in it leads out of it, or there is a device in it.
     #[error(
         "{path} has {member}, which leads out of the sources; pack a clean tree, as git archive --prefix=linux/ --output=linux.tar HEAD does"
     )]
-    LeadsOut {
-        /// The archive.
-        path: PathBuf,
-        /// What is in it.
-        member: PathBuf,
-    },
-    /// Tools are not there.
+    LeadsOut { path: PathBuf, member: PathBuf },
     #[error("building a kernel takes {}; install them: apt-get install --no-install-recommends {packages}", .tools.join(", "))]
-    Tools {
-        /// What was looked for.
-        tools: Vec<&'static str>,
-        /// Debian's packages.
-        packages: String,
-    },
-    /// A tool failed.
+    Tools { tools: Vec<&'static str>, packages: String },
     #[error("{what} failed:\n{lines}\n(the whole log is in {log})")]
     Failed {
         /// "make linux".
         what: String,
-        /// Its last error lines.
         lines: String,
-        /// Everything it said.
         log: PathBuf,
     },
-    /// It was built, and is not what was wanted.
     #[error("the kernel built from these sources has no time travel: they are older than 5.4, or {log} says why")]
-    NoTimeTravel {
-        /// Everything the build said.
-        log: PathBuf,
-    },
+    NoTimeTravel { log: PathBuf },
     /// What was built is of no state of the tree that is known.
     #[error("{0} changed while it was being built; build it again")]
     Changed(String),

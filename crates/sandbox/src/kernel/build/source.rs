@@ -23,7 +23,6 @@ const ARCHIVES: [&str; 3] = [".tar", ".tgz", ".txz"];
 /// Below the sources: what make makes of them.
 pub(super) const BUILT: &str = "built";
 
-/// Where sources are.
 #[derive(Debug)]
 pub(super) struct KernelSource {
     name: String,
@@ -63,7 +62,6 @@ pub(super) fn find(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)
     Ok(KernelSource { name: plain(&name), told, kind: Kind::Tree { root: path, files }, fetched: None })
 }
 
-/// Whether a directory has the sources of a kernel that can be user-mode Linux.
 fn is_tree(directory: &Path) -> bool {
     directory.join("Kbuild").is_file() && directory.join("arch/um").is_dir()
 }
@@ -169,7 +167,6 @@ impl KernelSource {
         if self.is_tree() { self.name.clone() } else { format!("{}-{key}", self.name) }
     }
 
-    /// A hash of every byte of it.
     pub(super) fn digest(&self) -> Result<Vec<u8>, BuildError> {
         let mut digest = Sha256::new();
         let mut add = |path: &Path| -> io::Result<()> {
@@ -314,7 +311,6 @@ fn leads_out(root: &Path, below: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Whether a link in a directory of a tree names something in that tree.
 fn stays_inside(below: &Path, target: &Path) -> bool {
     let mut depth = below.components().count();
     target.components().all(|component| match component {

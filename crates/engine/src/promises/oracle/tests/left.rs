@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// What a look finds, by property, after calls that may have had their effect, with empty files by some names.
 fn found_after(calls: impl Fn(&Told, &dyn Fn(&str) -> Arc<str>), there: &[&str]) -> (u64, Vec<Property>) {
     let place = tempfile::tempdir().expect("a temporary directory");
     let path = |name: &str| -> Arc<str> { place.path().join(name).to_string_lossy().into() };
@@ -20,7 +19,6 @@ fn found_after(calls: impl Fn(&Told, &dyn Fn(&str) -> Arc<str>), there: &[&str])
     (kept.checked, kept.first.into_iter().map(|broken| broken.property).collect())
 }
 
-/// A file that is moved to a name which another left, be it by calls that may have had no effect, replaces nothing.
 #[test]
 fn a_name_that_was_left_is_not_replaced() {
     let rename = |told: &Told, from, to| told.change(Change::Renamed { from, to });
@@ -38,7 +36,6 @@ fn a_name_that_was_left_is_not_replaced() {
     assert_eq!(found_after(removed_before, &["b"]), (1, vec![]));
 }
 
-/// A file that is moved away and back is asked for like any other.
 #[test]
 fn a_file_that_is_moved_back_does_not_replace_itself() {
     let back = |told: &Told, path: &dyn Fn(&str) -> Arc<str>| {

@@ -15,10 +15,8 @@ use std::collections::HashMap;
 const EIO: i32 = 5;
 const ENODATA: i32 = 61;
 
-/// When a run was: what a report of the load does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
-    /// Milliseconds since 1970.
     pub unix_ms: u64,
     /// The same as fio prints it: `Sun Nov 22 20:05:55 2026`.
     pub text: String,
@@ -31,23 +29,17 @@ pub struct When {
 pub(super) struct JobFigures {
     pub(super) name: String,
     pub(super) group: u32,
-    /// How many clones are in it.
     pub(super) clones: u64,
     /// The first error number.
     pub(super) error: i32,
-    /// Its place in the plan.
     pub(super) job: usize,
     /// Reads, writes.
     pub(super) directions: [DirectionFigures; 2],
-    /// Fsyncs.
     pub(super) syncs: Histogram,
-    /// Operations of whole files, by name.
     pub(super) others: Vec<(String, Histogram)>,
-    /// How many operations failed.
     pub(super) errors: u64,
     /// How long its clones ran together, ms.
     pub(super) job_runtime_ms: u64,
-    /// What the kernel counted for them.
     pub(super) usage: ThreadUsage,
     /// The queue depth that it was given, or found.
     pub(super) depth: u32,
@@ -55,7 +47,6 @@ pub(super) struct JobFigures {
     by_depth: [u64; 7],
 }
 
-/// Reads or writes of a job.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirectionFigures {
     pub(super) operations: u64,
@@ -63,7 +54,6 @@ pub(super) struct DirectionFigures {
     pub(super) latency: Histogram,
     /// How long the longest clone ran, with what it read back, ms.
     pub(super) runtime_ms: u64,
-    /// Its rates over time.
     pub(super) over_time: OverTime,
     /// Its mean bandwidth, percent of that of all jobs of the group.
     pub(super) share_percent: f64,
@@ -83,7 +73,6 @@ impl DirectionFigures {
     }
 }
 
-/// The figures of every job that is reported, in order.
 pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
     let ran: HashMap<&str, &ThreadReport> =
         report.per_thread.iter().map(|thread| (thread.group.as_str(), thread)).collect();
@@ -172,7 +161,6 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
     all
 }
 
-/// Says how much of its group's bandwidth each job has.
 fn share_out(all: &mut [JobFigures]) {
     let groups: Vec<u32> = all.iter().map(|figures| figures.group).collect();
     for direction in 0..2 {
@@ -231,7 +219,6 @@ impl JobFigures {
         self.by_depth.map(|count| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 })
     }
 
-    /// Latencies of reads and writes.
     pub(super) fn latency(&self) -> Histogram {
         let mut all = self.directions[0].latency.clone();
         all.merge(&self.directions[1].latency);
@@ -290,7 +277,6 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
 /// Values below this have a bin each.
 const SMALL: u64 = 128;
 
-/// The name of the bin that holds a value.
 fn bin_of(value: u64) -> u64 {
     if value < SMALL {
         return value;
@@ -299,7 +285,6 @@ fn bin_of(value: u64) -> u64 {
     ((value >> shift) << shift) + (1 << (shift - 1))
 }
 
-/// The value at each percentile, from the bins.
 pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
     let bins = bins(histogram);
     let count = histogram.count();
@@ -348,7 +333,6 @@ fn depth_class(depth: u32) -> usize {
     (31 - depth.max(1).leading_zeros()).min(6) as usize
 }
 
-/// The name that output begins with.
 pub(super) fn version() -> String {
     crate::loads::fio::help::version().trim_end().to_owned()
 }

@@ -8,7 +8,6 @@ use fstone_model::{Histogram, LoadReport, units::nanoseconds};
 use serde_json::{Map, Value, json};
 
 /// The results of a run as JSON, with histograms if that is `plus`.
-#[must_use]
 pub fn json(plan: &Plan, report: &LoadReport, when: &When, plus: bool) -> String {
     let all = jobs(plan, report);
     let entries: Vec<Value> = all.iter().map(|figures| entry(plan, figures, when, plus)).collect();

@@ -7,7 +7,6 @@ use crate::loads::fio::{
 use fstone_model::{LoadReport, load::SeriesPoint, load_series::Moment};
 use std::{collections::BTreeMap, fmt::Write as _};
 
-/// A log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     /// Its path, relative to the working directory.
@@ -23,7 +22,6 @@ const KINDS: [(usize, &str); 4] = [(0, "bw"), (1, "lat"), (1, "clat"), (2, "iops
 
 /// The log files that jobs ask for, one of each clone and kind, or with `per_job_logs=0` one of each name. As with fio, a line has the
 /// time at which its interval ended, and an interval that the end of a phase cut short is only in the logs of latencies.
-#[must_use]
 pub fn logs(plan: &Plan, report: &LoadReport) -> Vec<Log> {
     let mut logs: BTreeMap<String, String> = BTreeMap::new();
     for (number, part) in (1..).zip(&plan.parts) {
@@ -49,7 +47,6 @@ fn begin_of(part: &Part, report: &LoadReport) -> u64 {
     own.and_then(|operation| operation.at_work).map_or(0, |[work, _]| work.begin_ns)
 }
 
-/// The lines of a clone's log, of its reads and its writes over time.
 fn lines(directions: &[Vec<SeriesPoint>; 2], job_begin_ns: u64, kind: &str, report: &LoadReport) -> String {
     let length = directions.iter().map(Vec::len).max().unwrap_or(0);
     let none = SeriesPoint::default();
@@ -79,7 +76,6 @@ fn lines(directions: &[Vec<SeriesPoint>; 2], job_begin_ns: u64, kind: &str, repo
     text
 }
 
-/// The reads or the writes of a clone over time.
 fn over_time(part: &Part, direction: usize, report: &LoadReport) -> Vec<SeriesPoint> {
     let works = |group: &String| part.group == *group || part.again.contains(group);
     let is_it = |name: &str| if direction == 0 { reads(name) } else { writes(name) };

@@ -7,8 +7,6 @@ use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport, units::nanoseconds};
 use std::fmt::Write as _;
 
-/// The results of a run.
-#[must_use]
 pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
     let all = jobs(plan, report);
     let mut out = format!("{}\n", version());
@@ -108,7 +106,6 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
     );
 }
 
-/// Bandwidth and IOPS over time.
 fn over_time(out: &mut String, figures: &DirectionFigures) {
     let (bytes, operations) = (&figures.over_time.bytes, &figures.over_time.operations);
     if bytes.samples == 0 {

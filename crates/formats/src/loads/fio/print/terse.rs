@@ -4,11 +4,8 @@ use super::figures::{DirectionFigures, JobFigures, jobs, mean_and_deviation, per
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport};
 
-/// Percentiles that a line has room for.
 const PERCENTILES: usize = 20;
 
-/// The results of a run, a line for each job.
-#[must_use]
 pub fn terse(plan: &Plan, report: &LoadReport) -> String {
     jobs(plan, report).iter().map(|figures| line(plan, figures) + "\n").collect()
 }

@@ -48,7 +48,6 @@ fn what_is_wrong_is_shown() {
     }
 }
 
-/// A variable that is empty can be meant, and is told.
 #[test]
 fn a_variable_without_a_value_is_told() {
     let plan = plan("[a]\nsize=1m\nfilename=x${NONE}\n");
@@ -64,7 +63,6 @@ fn files_that_include_each_other_are_told_which() {
     assert!(told.contains("`one.fio` includes itself, by way of `two.fio`\n --> two.fio:3:1"), "{told}");
 }
 
-/// A job that is waited for is found by its name, or one like it.
 #[test]
 fn who_waits_for_a_name_that_is_mistyped_is_told_the_right_one() {
     let told = problems("[prepare]\nsize=1m\n[b]\nsize=1m\nwait_for=prepaer\n");

@@ -83,7 +83,6 @@ fn a_size_is_no_more_than_files_hold() {
     }
 }
 
-/// Each loop over such files is a phase, which ends when all are done.
 #[test]
 fn loops_over_files_of_several_sizes_are_phases() {
     let plan = |options: &str| plan(&format!("[a]\nrw=randread\nnrfiles=3\nfilesize=4k-64k\nloops=3\n{options}\n"));
@@ -122,7 +121,6 @@ fn an_io_size_is_not_moved_in_each_loop() {
     }
 }
 
-/// What is read back counts towards an io_size, so that there are half as many passes.
 #[test]
 fn what_is_read_back_counts_towards_an_io_size() {
     let written = |options: &str| -> Vec<Option<u64>> {
@@ -146,7 +144,6 @@ fn what_is_read_back_counts_towards_an_io_size() {
     assert_eq!(written("rw=randwrite\nnorandommap\nio_size=3m"), [Some(768)]);
 }
 
-/// What is read back is what was written, and comes as it was written.
 #[test]
 fn what_is_read_back_is_no_tour() {
     let plan = plan("[a]\nsize=1m\nrw=randwrite\nbssplit=4k/50:16k/50\nnrfiles=4\nverify=md5\n");
