@@ -80,7 +80,7 @@ impl Setting {
         match (self, engine, path) {
             (_, _, DataPath::None) => Done("moves no data"),
             (_, Null, _) => Done("nothing reaches the kernel"),
-            (Self::Sync | Self::Dsync, _, Read | MappedRead) => Done("opened with the flag; only writes are concerned"),
+            (Self::Sync | Self::Dsync, _, Read | MappedRead) => Done("only writes are concerned"),
             (Self::Sync, _, Write | MappedWrite) if mapped => Done("fsync after each write"),
             (Self::Dsync, _, Write | MappedWrite) if mapped => Done("msync(MS_SYNC) after each write"),
             (Self::Sync, ..) => Done("O_SYNC"),
@@ -165,10 +165,11 @@ impl Workload {
     }
 }
 
-/// The table in Markdown: a row for each setting and kind of operation, a column for each engine.
+/// The table in Markdown: a row for each setting and the operations with which it has the same effect, a column for each engine. What every
+/// engine refuses has no row.
 pub fn markdown() -> String {
     let mut text =
-        String::from("| setting | operation | psync | io-uring | libaio | mmap |\n|---|---|---|---|---|---|\n");
+        String::from("| setting | operations | psync | io-uring | libaio | mmap |\n|---|---|---|---|---|---|\n");
     let paths = [
         (Read, "`read`"),
         (Write, "`write`, `append`, `create`, `fill`, `replace`"),
@@ -177,15 +178,19 @@ pub fn markdown() -> String {
         (Copied, "`copy-file-range`, `reflink`"),
     ];
     for setting in Setting::ALL {
+        let mut rows: Vec<(String, [&str; 4])> = Vec::new();
         for (path, operations) in paths {
-            let _ = write!(text, "| `{}` | {operations} |", setting.word());
-            for engine in [Psync, IoUring, Libaio, Mmap] {
-                let _ = match setting.fate(engine, path) {
-                    Done(how) => write!(text, " {how} |"),
-                    Refused(..) => write!(text, " refused |"),
-                };
+            let cells = [Psync, IoUring, Libaio, Mmap].map(|engine| match setting.fate(engine, path) {
+                Done(how) => how,
+                Refused(..) => "refused",
+            });
+            match rows.iter_mut().find(|(_, others)| *others == cells) {
+                Some((names, _)) => names.extend([", ", operations]),
+                None => rows.push((operations.to_owned(), cells)),
             }
-            text.push('\n');
+        }
+        for (operations, cells) in rows.iter().filter(|(_, cells)| *cells != ["refused"; 4]) {
+            let _ = writeln!(text, "| `{}` | {operations} | {} |", setting.word(), cells.join(" | "));
         }
     }
     text
