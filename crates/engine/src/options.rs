@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Is told what the load does. Called from one thread, never from those that perform operations.
 pub trait Observer: Sync {
-    /// All files that the first phase works on were there before, and were looked at. What that left in memory is not the load's doing, and may
-    /// be dropped.
+    /// All files so far were there before, and were looked at. What that left in memory is not the load's doing, and may be dropped. Called before
+    /// others are made, and again before the first phase if there are none.
     fn found(&self) {}
     /// A measured interval begins: all threads of a measured phase stand ready and have not yet done anything. Measured
     /// phases that follow one another are one interval. After a phase that is not measured, another one begins. Of several ranks all stand

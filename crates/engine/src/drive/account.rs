@@ -6,6 +6,8 @@ use crate::measure::{ActionTally, Call, Done};
 use crate::plan::PeriodicFsyncs;
 use crate::worker::{Fault, Picked, Worker};
 use fstone_model::workload::ErrorPolicy;
+use fstone_model::workload::settings::Setting;
+use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -91,7 +93,11 @@ impl<E: Io> Worker<'_, E> {
     }
 
     pub(super) fn note_error(&self, operation: &str, fault: Fault, path: &str) {
-        self.load.collector.error(operation, fault.call.name(), path, fault.errno());
+        let io = self.group.io;
+        let flagged = matches!(fault.call, Call::Read | Call::Write) && fault.errno() == Errno::OPNOTSUPP;
+        let set = |setting: &Setting| setting.is_in(io) && (*setting != Setting::Atomic || fault.call == Call::Write);
+        let lacking = Setting::ALL.into_iter().filter(|_| flagged).filter(set).find_map(Setting::needs);
+        self.load.collector.error(operation, fault.call.name(), path, fault.errno(), lacking);
         if self.load.on_error == ErrorPolicy::Stop {
             self.load.halt();
         }

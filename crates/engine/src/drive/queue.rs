@@ -339,7 +339,7 @@ impl<E: Io> Worker<'_, E> {
     /// The queue itself fails: what is in flight is not known, so the load cannot go on.
     #[cold]
     fn queue_failed(&mut self, errno: Errno, queue: &mut Queue) {
-        self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno);
+        self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno, None);
         self.load.halt();
         queue.fsyncs.clear();
         queue.use_slots(queue.depth);

@@ -293,7 +293,8 @@ impl Collector {
         self.arrived().empty.extend(full.into_iter().map(|(_, _, tally)| tally));
     }
 
-    pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno) {
+    /// `lacking` explains the error, if more is known than the kernel says.
+    pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno, lacking: Option<&str>) {
         let mut inside = self.inside();
         let number = errno.raw_os_error();
         let full = inside.errors.len() >= MAX_ERRORS;
@@ -308,7 +309,10 @@ impl Collector {
                 call: call.into(),
                 path: path.into(),
                 errno: number,
-                text: crate::errno::describe(errno),
+                text: match lacking {
+                    Some(lacking) => format!("{}: {lacking}", crate::errno::describe(errno)),
+                    None => crate::errno::describe(errno),
+                },
                 count: 1,
             }),
         }
@@ -450,9 +454,9 @@ mod tests {
     fn errors_are_counted_by_kind() {
         let collector = Collector::new(&[(1, true)]);
         for path in ["a", "b"] {
-            collector.error("write", "write", path, Errno::NOSPC);
+            collector.error("write", "write", path, Errno::NOSPC, None);
         }
-        collector.error("write", "open", "c", Errno::NOENT);
+        collector.error("write", "open", "c", Errno::NOENT, None);
         let errors = collector.finish(&names(), Duration::from_secs(1)).errors;
         assert_eq!(errors.len(), 2);
         assert_eq!((errors[0].count, errors[0].path.as_str()), (2, "a"));

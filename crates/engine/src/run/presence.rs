@@ -26,6 +26,6 @@ fn look(files: &Files, collector: &Collector) {
             Ok(_) => Errno::NODATA,
             Err(errno) => errno,
         };
-        collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong);
+        collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
     }
 }

@@ -314,15 +314,15 @@ impl<'a> Running<'a> {
         }
         let phases = self.workload.phases.clone();
         let filesets = self.workload.filesets.clone();
+        // Files that have to be there are looked at before anything is done, and before others are made, which stay in memory.
+        self.build(&|index| filesets[index].existing == Existing::Require)?;
+        self.say_found();
+        let ahead = self.built.clone();
         for (number, phase) in phases.iter().enumerate() {
             let actions = ByFileset::of_phases([phase]);
-            // Files that have to be there are looked at before anything is done.
-            let ahead = |index: usize| number == 0 && filesets[index].existing == Existing::Require;
-            self.build(&|index| phase.measured || actions.on(index).next().is_some() || ahead(index))?;
-            let built = || self.files.iter().zip(&self.built).filter(|(_, built)| **built).map(|(files, _)| files);
-            let all_found = built().all(|files| files.found || files.table.live() == 0);
-            if number == 0 && self.real() && all_found && built().any(|files| files.found) {
-                self.options.observer.found();
+            self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
+            if number == 0 && self.built != ahead {
+                self.say_found();
             }
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
                 self.sync(&self.durable()?, "sync").map_err(|error| self.unsettled(error))?;
@@ -349,6 +349,15 @@ impl<'a> Running<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Says that all files there are so far were found, if so.
+    fn say_found(&self) {
+        let built = || self.files.iter().zip(&self.built).filter(|(_, built)| **built).map(|(files, _)| files);
+        let all_found = built().all(|files| files.found || files.table.live() == 0);
+        if self.real() && all_found && built().any(|files| files.found) {
+            self.options.observer.found();
+        }
     }
 
     fn measured_phase(&mut self, number: usize, phase: &Phase) -> Result<(), LoadError> {
@@ -401,7 +410,7 @@ impl<'a> Running<'a> {
             }
         }
         if let Some(Err(error)) = synced {
-            self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno);
+            self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno, None);
         }
         if let Some(who) = &end.ran_out
             && phase.stop.time.is_some_and(|time| u128::from(end.running_ns) < time.as_nanos())

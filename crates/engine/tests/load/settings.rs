@@ -4,6 +4,7 @@ use crate::faults::in_a_process_of_its_own;
 use crate::support::*;
 use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
+use rustix::io::Errno;
 use std::path::Path;
 use std::process::Command;
 
@@ -132,4 +133,17 @@ fn what_would_have_to_wait_fails_instead() {
             report.errors.iter().any(|error| error.text.starts_with("EAGAIN") || error.text.starts_with("EOPNOTSUPP"));
         assert!(cold, "{engine:?}: {:?}", report.errors);
     }
+}
+
+#[test]
+fn what_the_kernel_or_the_filesystem_lacks_is_said() {
+    let uncached = IoSettings { uncached: true, ..io(IoEngineKind::Psync) };
+    let mut load = written(uncached, Operation::Write(random_block()));
+    load.on_error = ErrorPolicy::Continue;
+    // tmpfs has no RWF_DONTCACHE on any kernel.
+    let place = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
+    let report = try_run(&load, place.path(), 1).expect("errors are counted");
+    let error = &report.errors[0];
+    assert_eq!(error.errno, Errno::OPNOTSUPP.raw_os_error());
+    assert!(error.text.contains("uncached = true needs Linux 6.14"), "{}", error.text);
 }

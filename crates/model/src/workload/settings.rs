@@ -63,6 +63,19 @@ impl Setting {
         }
     }
 
+    /// What a transfer with this setting lacks where the kernel says EOPNOTSUPP; its word first. From fs.h and the filesystems' `fop_flags`.
+    pub const fn needs(self) -> Option<&'static str> {
+        match self {
+            Self::Polled => Some("polled = true needs a device with queues for polling (nvme.poll_queues)"),
+            Self::Uncached => {
+                Some("uncached = true needs Linux 6.14 and a filesystem that has RWF_DONTCACHE, such as ext4 and XFS")
+            }
+            Self::NoWait => Some("no-wait = true needs a filesystem that has RWF_NOWAIT for this kind of transfer"),
+            Self::Atomic => Some("atomic = true needs Linux 6.13, and ext4 or XFS on a device that writes atomically"),
+            Self::Direct | Self::Sync | Self::Dsync => None,
+        }
+    }
+
     pub fn is_in(self, io: IoSettings) -> bool {
         match self {
             Self::Direct => io.direct,
