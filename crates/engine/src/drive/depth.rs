@@ -20,11 +20,13 @@ pub(super) struct Window {
     pub(super) target_ns: u64,
     pub(super) requests: u64,
     pub(super) late: u64,
+    /// In flight at once.
+    pub(super) most: u32,
 }
 
 impl Window {
     /// Of a queue whose depth stays as it is.
-    pub(super) const NONE: Self = Self { target_ns: u64::MAX, requests: 0, late: 0 };
+    pub(super) const NONE: Self = Self { target_ns: u64::MAX, requests: 0, late: 0, most: 0 };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +37,15 @@ struct Depths {
     keeps: u32,
     /// Whether it was tried, and did.
     tested: bool,
+    /// Whether it was really reached then, which a rate may not need.
+    reached: bool,
     /// The smallest that does not; above `most` if none is known not to.
     misses: u32,
 }
 
 impl Depths {
     const fn new(most: u32) -> Self {
-        Self { most, tried: 1, keeps: 0, tested: false, misses: most.saturating_add(1) }
+        Self { most, tried: 1, keeps: 0, tested: false, reached: false, misses: most.saturating_add(1) }
     }
 
     /// Learns how a window at the present depth went, and gives whether the largest depth is known. `gently`: when what kept the target
@@ -107,11 +111,15 @@ impl Search {
         !self.follow
     }
 
+    pub(super) const fn is_over(&self, now: u64) -> bool {
+        now >= self.end
+    }
+
     /// Judges a window when it is over, or can only fail. Gives the depth to go on with, which may be the same one; `None` while the
     /// window goes on.
     #[inline]
     pub(super) fn look(&mut self, window: &Window, now: u64) -> Option<u32> {
-        let over = now >= self.end && window.requests > 0;
+        let over = self.is_over(now) && window.requests > 0;
         let lost = window.late > 0 && self.share >= 1.0;
         (over || lost).then(|| self.judge(window))
     }
@@ -119,7 +127,11 @@ impl Search {
     fn judge(&mut self, window: &Window) -> u32 {
         let in_time = window.requests - window.late;
         let before = self.depths.tried;
-        self.depths.learn(in_time as f64 + ROUNDING >= self.share * window.requests as f64, self.follow);
+        let kept = in_time as f64 + ROUNDING >= self.share * window.requests as f64;
+        if kept {
+            self.depths.reached = window.most >= before;
+        }
+        self.depths.learn(kept, self.follow);
         self.steady = if self.depths.tried == before { self.steady + 1 } else { 0 };
         // Who is to come to an end tries no other depth again.
         if self.follow && self.steady >= STEADY {
@@ -144,9 +156,12 @@ impl Search {
     }
 
     pub(super) fn found(&self) -> Found {
-        let Depths { tried, keeps, misses, tested, .. } = self.depths;
+        let Depths { tried, keeps, misses, tested, reached, .. } = self.depths;
         let lacks = match (keeps, misses) {
             (_, 1) => Some("not even one request in flight keeps it"),
+            _ if tested && !reached => {
+                Some("its rate leaves so few requests in flight that larger queue depths were never reached")
+            }
             (1.., _) if tested && (self.follow || misses == keeps + 1) => None,
             _ => Some("the end came before the largest queue depth that keeps it was found"),
         };
@@ -187,14 +202,14 @@ mod tests {
     }
 
     fn window(requests: u64, late: u64) -> Window {
-        Window { target_ns: 1, requests, late }
+        Window { target_ns: 1, requests, late, most: 64 }
     }
 
     #[test]
     fn a_window_is_kept_by_its_share() {
         let next = |share, requests, late| {
             let mut search = search(share, false);
-            search.depths = Depths { most: 64, tried: 8, keeps: 4, tested: true, misses: 16 };
+            search.depths = Depths { most: 64, tried: 8, keeps: 4, tested: true, reached: true, misses: 16 };
             search.judge(&window(requests, late))
         };
         assert_eq!(next(0.9, 100, 10), 12);
@@ -216,7 +231,7 @@ mod tests {
     fn what_was_found_says_what_it_lacks() {
         let found = |keeps, misses, follow| {
             let mut search = search(0.9, follow);
-            search.depths = Depths { most: 64, tried: 1, keeps, tested: keeps > 0, misses };
+            search.depths = Depths { most: 64, tried: 1, keeps, tested: keeps > 0, reached: true, misses };
             let found = search.found();
             (found.depth, found.lacks.map_or("", |lacks| &lacks[..7]))
         };

@@ -124,7 +124,7 @@ impl<E: Io> Worker<'_, E> {
         queue.window.target_ns = target.map_or(u64::MAX, |target| nanoseconds(target.latency));
         self.expect_aimed();
         let mut going = true;
-        let (mut alone, mut missed) = (None, None);
+        let (mut alone, mut missed, mut looks) = (None, None, false);
         while going || queue.flying() > 0 || !queue.fsyncs.is_empty() {
             going = going && now < deadline && !self.told_to_stop();
             self.begin_fsyncs(&mut queue);
@@ -182,11 +182,17 @@ impl<E: Io> Worker<'_, E> {
                         self.submit(&mut queue);
                         now = clock.now();
                     }
+                    // At a rate the queue may never be full.
+                    looks = paced && search.as_ref().is_some_and(|search| search.is_over(clock.now()));
+                    if looks {
+                        break;
+                    }
                 } else {
                     alone = Some(Alone::Action(index, begun));
                 }
             }
             let flying = queue.flying();
+            queue.window.most = queue.window.most.max(flying);
             if flying == queue.depth && (batches.least > 1 || batches.refill_at.is_some()) {
                 self.take_back(batches.least.clamp(1, queue.depth), None, &mut queue, point);
                 // No more are begun before so many are done.
@@ -194,7 +200,7 @@ impl<E: Io> Worker<'_, E> {
                 while queue.flying() > low && !self.load.halted.load(Ordering::Relaxed) {
                     self.take_back(1, None, &mut queue, point);
                 }
-            } else if flying > 0 {
+            } else if flying > 0 && !std::mem::take(&mut looks) {
                 // Each is reaped, and its time taken, when it is done: waiting for several gives all of them the slowest's time.
                 self.take_back(1, None, &mut queue, point);
             }

@@ -65,6 +65,16 @@ fn a_search_that_is_cut_short_says_so() {
 }
 
 #[test]
+fn a_search_whose_rate_does_not_fill_the_queue_ends_and_says_so() {
+    let mut load = searched(target(LONG));
+    load.phases[0].groups[0].rate_per_second = Some(2000.0);
+    load.phases[0].stop = milliseconds(5000);
+    let report = flawless(&load, in_memory().path());
+    let warnings = about_the_target(&report);
+    assert!(warnings.len() == 1 && warnings[0].contains("its rate leaves so few"), "{warnings:?}");
+}
+
+#[test]
 fn a_search_that_follows_ends_with_its_phase() {
     let mut load = searched(LatencyTarget { follow: true, ..target(LONG) });
     load.phases.truncate(1);
