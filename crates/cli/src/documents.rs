@@ -15,7 +15,7 @@ use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
     os::fd::RawFd,
-    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown},
+    os::unix::fs::{FileTypeExt, PermissionsExt},
     path::Path,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn publish(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Fail
 
 fn write_for(path: &Path, content: &[u8], mode: u32) -> Result<(), Failure> {
     let written = match path.symlink_metadata() {
-        Ok(found) if found.is_file() => replace(path, content, mode, Some(&found)).or_exit(Exit::LabFailed),
+        Ok(found) if found.is_file() => replace(path, content, mode).or_exit(Exit::LabFailed),
         Ok(_) => write_into(path, content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create(path, content, mode).or_exit(Exit::LabFailed),
         Err(error) => Err(error).or_exit(Exit::LabFailed),
@@ -64,30 +64,18 @@ fn create(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         paths::create_directory(parent)?;
     }
-    replace(path, content, mode, None)
+    replace(path, content, mode)
 }
 
 /// Puts a file in place through a temporary one beside it. It belongs to the caller; one that replaces another has that
 /// one's owner and rights.
-fn replace(path: &Path, content: &[u8], mode: u32, before: Option<&Metadata>) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     let temporary = Temporary::beside(path)?;
-    match before {
-        Some(before) => resemble(temporary.file(), before)?,
-        None if mode == PRIVATE => {}
-        None => temporary.file().set_permissions(fs::Permissions::from_mode(mode))?,
+    if !temporary.resemble(path)? && mode != PRIVATE {
+        temporary.file().set_permissions(fs::Permissions::from_mode(mode))?;
     }
-    let mut file = temporary.file();
-    file.write_all(content)?;
+    temporary.file().write_all(content)?;
     temporary.replace(path)
-}
-
-fn resemble(file: &File, before: &Metadata) -> io::Result<()> {
-    let now = file.metadata()?;
-    if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
-        // Only root can give files away; for others the file becomes their own, as with any editor.
-        let _ = fchown(file, Some(before.uid()), Some(before.gid()));
-    }
-    file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o777))
 }
 
 /// Writes into what is there already and is no regular file, or leads to one.
@@ -158,7 +146,7 @@ fn refuse_disk(found: &Metadata) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt as _, symlink};
 
     fn written(path: &Path) -> Result<(), String> {
         write(path, "new").map_err(|failure| format!("{:#}", failure.error))
@@ -208,6 +196,23 @@ mod tests {
         }
         assert_eq!(fs::read_to_string(&file).expect("there"), "old");
         assert!(!place.path().join("new").exists());
+    }
+
+    /// A file that another user put there, to have its rights or its owner for what replaces it.
+    #[test]
+    fn a_prepared_file_is_replaced_by_a_private_one() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: giving files away needs root");
+        }
+        let place = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o1777)).expect("ours");
+        let path = place.path().join("report");
+        fs::write(&path, "").expect("made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("ours");
+        std::os::unix::fs::chown(&path, Some(65533), None).expect("given away");
+        written(&path).expect("replaced");
+        let facts = fs::metadata(&path).expect("there");
+        assert_eq!((facts.uid(), facts.mode() & 0o777), (0, 0o600));
     }
 
     #[test]

@@ -3,11 +3,6 @@
 //! Only files that are made here change owner: an existing file keeps its owner. SQLite gives the files it
 //! makes beside the store (`-wal`, `-shm`) the store's own owner when it runs as root, so that they follow.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{OpenOptionsExt, fchown};
-use std::path::Path;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     pub user: u32,
@@ -31,23 +26,6 @@ impl Owner {
     }
 }
 
-/// Makes a new, empty file for its owner alone, which is `owner` if given; `None` when something of that name is there already.
-///
-/// # Errors
-/// Those of open(2) and fchown(2).
-pub fn create_file(path: &Path, owner: Option<Owner>) -> io::Result<Option<File>> {
-    // create_new never follows a symbolic link, so root does not make a file where somebody's link points.
-    let file = match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if let Some(owner) = owner {
-        fchown(&file, Some(owner.user), Some(owner.group))?;
-    }
-    Ok(Some(file))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,14 +38,5 @@ mod tests {
         assert_eq!(Owner::from_sudo(0, None, Some("100")), None);
         assert_eq!(Owner::from_sudo(0, Some("root"), Some("100")), None);
         assert_eq!(Owner::from_sudo(0, Some("-1"), Some("100")), None);
-    }
-
-    #[test]
-    fn a_symbolic_link_is_not_followed() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let link = directory.path().join("store.db");
-        std::os::unix::fs::symlink(directory.path().join("elsewhere"), &link).expect("a link");
-        assert!(create_file(&link, None).expect("no error").is_none());
-        assert!(!directory.path().join("elsewhere").exists());
     }
 }

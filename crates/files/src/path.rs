@@ -1,11 +1,11 @@
 //! Following a path, past no link that another user could have made.
 
-use crate::Owner;
+use crate::{Trust, others_may_write};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
@@ -18,11 +18,17 @@ pub(crate) const DIRECTORY: OFlags =
 /// Longest chain of links that is followed: the kernel's own limit.
 const LINKS: usize = 40;
 
-/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
-const OVERFLOW_USER: u32 = 65534;
-
 pub fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The path of what is there, without links. A link that another user could have made is an error.
+///
+/// # Errors
+/// Those of open(2), and of such a link.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    let (there, found) = walk(path)?;
+    found.map(|_| there).ok_or_else(|| Errno::NOENT.into())
 }
 
 /// Opens the directory of a path to make files in, not to read. A link that leads there must be one that nobody else could have made.
@@ -101,19 +107,7 @@ fn parts(path: &Path) -> VecDeque<OsString> {
 
 /// Whether another user could have put a link in its directory, or could exchange it.
 fn is_others(directory: &Metadata, link: &Metadata) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    // In a user namespace, what belongs to users outside, root among them, is shown as the overflow user's.
-    let outside =
-        fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
-    let is_trusted = |owner: u32| {
-        owner == 0
-            || owner == user
-            || Owner::caller().is_some_and(|caller| caller.user == owner)
-            || (outside && owner == OVERFLOW_USER)
-    };
-    // A user's own group usually has no other members.
-    let own_group = directory.uid() == user && directory.gid() == rustix::process::getegid().as_raw();
-    let others = if own_group { 0o002 } else { 0o022 };
-    let is_open = directory.mode() & others != 0 && directory.mode() & 0o1000 == 0;
-    is_open || !is_trusted(directory.uid()) || !is_trusted(link.uid())
+    let trust = Trust::here();
+    let is_open = others_may_write(directory) && directory.mode() & 0o1000 == 0;
+    is_open || !trust.includes(directory.uid()) || !trust.includes(link.uid())
 }

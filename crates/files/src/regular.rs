@@ -1,13 +1,14 @@
 //! Opening regular files for writing, and nothing else.
 
 use crate::path::{open_directory_of, walk};
-use crate::{Owner, create_file, tree::is_own};
+use crate::{Owner, trust::is_own};
 use rustix::fs::{CWD, Mode, OFlags, open, openat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::{self, File, FileType, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// The path of a regular file with all links resolved; `None` if there is no such file yet.
@@ -32,7 +33,7 @@ pub fn regular(path: &Path) -> io::Result<Option<PathBuf>> {
 /// The same; makes an empty file where there is none, owned by `owner` if given.
 ///
 /// # Errors
-/// As [`regular`], and those of [`create_file`].
+/// As [`regular`], and those of open(2) and fchown(2).
 pub fn regular_or_new(path: &Path, owner: Option<Owner>) -> io::Result<PathBuf> {
     Ok(found_or_made(path, owner)?.0)
 }
@@ -52,12 +53,35 @@ fn found_or_made(path: &Path, owner: Option<Owner>) -> io::Result<(PathBuf, Owne
     let (there, _) = walk(path)?;
     let name = there.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let directory = open_directory_of(&there)?;
-    let here = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string());
-    create_file(&here.join(name), owner)?;
+    create_in(&directory, name, owner)?;
     let found = openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let found = File::from(found);
     refuse_irregular(found.metadata()?.file_type())?;
     Ok((there, found.into()))
+}
+
+/// Makes a new, empty file for its owner alone, which is `owner` if given; `None` when something of that name is there already.
+///
+/// # Errors
+/// Those of open(2) and fchown(2), and if a link leads there that another user could have made.
+pub fn create_file(path: &Path, owner: Option<Owner>) -> io::Result<Option<File>> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    create_in(&open_directory_of(path)?, name, owner)
+}
+
+/// The same in a directory that is open.
+pub(crate) fn create_in(directory: &File, name: &OsStr, owner: Option<Owner>) -> io::Result<Option<File>> {
+    // EXCL never follows a symbolic link, so root does not make a file where somebody's link points.
+    let how = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = match openat(directory, name, how, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => File::from(file),
+        Err(Errno::EXIST) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    };
+    if let Some(owner) = owner {
+        fchown(&file, Some(owner.user), Some(owner.group))?;
+    }
+    Ok(Some(file))
 }
 
 /// Opens a regular file for reading and writing, or makes it for its owner alone. `append` writes to its end only. It is
@@ -161,5 +185,25 @@ mod tests {
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).expect("ours");
         open_anew(&path("first"), None).expect_err("anybody could have made the link");
         assert_eq!(fs::read_to_string(&real).expect("there"), "short");
+    }
+
+    #[test]
+    fn a_symbolic_link_is_not_followed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = directory.path().join("store.db");
+        symlink(directory.path().join("elsewhere"), &link).expect("a link");
+        assert!(create_file(&link, None).expect("no error").is_none());
+        assert!(!directory.path().join("elsewhere").exists());
+    }
+
+    #[test]
+    fn nothing_is_made_in_a_directory_that_another_users_link_leads_to() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (shared, mine) = (place.path().join("shared"), place.path().join("mine"));
+        [&shared, &mine].into_iter().for_each(|path| fs::create_dir(path).expect("made"));
+        symlink(&mine, shared.join("link")).expect("a link");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("changed");
+        create_file(&shared.join("link/file"), None).expect_err("anybody could have made the link");
+        assert_eq!(fs::read_dir(&mine).expect("readable").count(), 0);
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! The directory is opened once. All else goes relative to it, so that it cannot be exchanged for a link in between.
 
-use crate::Owner;
 use crate::path::{DIRECTORY, directory_of, open_directory_of};
+use crate::{Owner, Trust, others_may_write};
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, open, openat, renameat, renameat_with,
     unlinkat,
@@ -15,10 +15,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 const BEGINNING: &str = ".fstone-";
@@ -68,6 +68,33 @@ impl Temporary {
 
     pub const fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Gives it the rights, and if this process may also the owner, of the regular file that it is to replace. False if there is none, or if
+    /// another user could have put it there to read what replaces it.
+    ///
+    /// # Errors
+    /// Those of chmod(2), and if something else than a regular file is there.
+    pub fn resemble(&self, path: &Path) -> io::Result<bool> {
+        let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let before = match openat(&self.directory, self.last_part(path)?, how, Mode::empty()) {
+            Ok(before) => File::from(before).metadata()?,
+            Err(Errno::NOENT) => return Ok(false),
+            Err(errno) => return Err(errno.into()),
+        };
+        if !before.is_file() {
+            return Err(io::Error::other("something else has taken its place"));
+        }
+        if others_may_write(&self.directory.metadata()?) && !Trust::here().includes(before.uid()) {
+            return Ok(false);
+        }
+        let now = self.file.metadata()?;
+        if (now.uid(), now.gid()) != (before.uid(), before.gid()) {
+            // Only root can give files away; for others the file becomes their own, as with any editor.
+            let _ = fchown(&self.file, Some(before.uid()), Some(before.gid()));
+        }
+        self.file.set_permissions(Permissions::from_mode(before.mode() & 0o777))?;
+        Ok(true)
     }
 
     /// Gives the file its name, replacing any file of that name. It is on the disk by then. `path` is in the directory that

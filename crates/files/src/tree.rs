@@ -2,17 +2,19 @@
 //!
 //! Nothing is removed because of its name alone. This is the only place that empties directories.
 
-use crate::path::DIRECTORY;
-use crate::{Owner, temporary};
+use crate::path::{DIRECTORY, directory_of};
+use crate::temporary;
+use crate::trust::is_own;
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, openat, openat2, renameat_with,
     unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::ffi::{CStr, OsStr};
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -58,12 +60,54 @@ impl FileIdentity {
 /// # Errors
 /// EXDEV where something is mounted in it; what is left then stays.
 pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
-    let top = File::from(openat(CWD, path, DIRECTORY, Mode::empty())?);
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let parent = openat(CWD, directory_of(path), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let top = File::from(openat(&parent, name, DIRECTORY, Mode::empty())?);
     if !identity.is(&top.metadata()?) {
-        return Err(io::Error::other("another directory has taken its place"));
+        return Err(taken());
     }
     empty(top.as_fd())?;
-    fs::remove_dir(path)
+    drop(top);
+    remove_emptied(parent.as_fd(), name, identity)
+}
+
+/// Removes a directory that is empty by now. The kernel has no call to remove what is open, so it is compared once more.
+fn remove_emptied(parent: BorrowedFd<'_>, name: &OsStr, identity: FileIdentity) -> io::Result<()> {
+    let now = openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if !identity.is(&File::from(now).metadata()?) {
+        return Err(taken());
+    }
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+}
+
+fn taken() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "another directory has taken its place")
+}
+
+/// Makes a directory for its owner alone, which must not be there, and identifies it. It is empty at that moment: nothing goes with it later
+/// that another user may have put in its place meanwhile.
+///
+/// # Errors
+/// Those of mkdir(2), and if another directory has taken its place.
+pub fn make_empty_directory(path: &Path) -> io::Result<FileIdentity> {
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let parent = openat(CWD, directory_of(path), DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;
+    Ok(FileIdentity::of(&make_in(parent.as_fd(), name)?.metadata()?))
+}
+
+fn make_in(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<File> {
+    mkdirat(parent, name, Mode::RWXU)?;
+    open_empty(parent, name)
+}
+
+fn open_empty(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<File> {
+    let made = openat(parent, name, DIRECTORY, Mode::empty())?;
+    for entry in Dir::read_from(&made)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Err(taken());
+        }
+    }
+    Ok(made.into())
 }
 
 /// Removes a directory that is identified by its path alone, because it is in a directory of fstone's own. It must belong to this
@@ -103,11 +147,10 @@ impl OwnDirectory {
         let parent = openat(CWD, above, DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;
         let word = temporary::unguessable()?;
         let first = format!("{prefix}{word}");
-        mkdirat(&parent, &first, Mode::RWXU)?;
-        let handle = File::from(openat(&parent, &first, DIRECTORY, Mode::empty())?);
+        let handle = make_in(parent.as_fd(), first.as_ref())?;
         let facts = handle.metadata()?;
         if !is_own(&facts) {
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another directory has taken its place"));
+            return Err(taken());
         }
         // Before it has the name by which it can be removed. Where there are no locks, nothing is removed.
         let _ = flock(&handle, FlockOperation::NonBlockingLockExclusive);
@@ -147,10 +190,14 @@ fn own_name(prefix: &str, word: &str, inode: u64) -> String {
     format!("{prefix}{word}-{inode}")
 }
 
-/// Whether something belongs to this user, or to the user who called sudo.
-pub(crate) fn is_own(facts: &Metadata) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    facts.uid() == user || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
+/// As openat2 with the flags below: a name of one part leads beneath its directory, and the mounts are compared.
+fn open_on_same_mount(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+    let mount = |open: BorrowedFd<'_>| {
+        let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", open.as_raw_fd())).map_err(|_| Errno::NOSYS)?;
+        facts.lines().find(|line| line.starts_with("mnt_id:")).map(str::to_owned).ok_or(Errno::NOSYS)
+    };
+    let below = openat(directory, name, DIRECTORY, Mode::empty())?;
+    if mount(directory)? == mount(below.as_fd())? { Ok(below) } else { Err(Errno::XDEV) }
 }
 
 fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
@@ -170,6 +217,11 @@ fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
                 Err(Errno::ISDIR | Errno::PERM) => {
                     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
                     let below = match openat2(directory, name, DIRECTORY, Mode::empty(), resolve) {
+                        // Before Linux 5.6, or refused by a container's filter.
+                        Err(Errno::NOSYS | Errno::PERM) => open_on_same_mount(directory, name),
+                        below => below,
+                    };
+                    let below = match below {
                         Ok(below) => below,
                         Err(Errno::XDEV) => return Err(io::Error::other("something is mounted in it")),
                         Err(Errno::NOTDIR) => return Err(Errno::PERM.into()),
@@ -235,12 +287,37 @@ mod tests {
         let bind = Command::new("mount").arg("--bind").args([&other, &tree.join("a/mounted")]).status();
         assert!(bind.expect("mount starts").success());
         let refused = remove_tree(&tree, id(&tree)).map_err(|error| error.to_string());
+        let above = File::open(tree.join("a")).expect("there");
+        let without_openat2 = open_on_same_mount(above.as_fd(), c"mounted").map(drop);
         let precious = other.join("precious").exists();
         assert!(Command::new("umount").arg(tree.join("a/mounted")).status().expect("umount starts").success());
         assert_eq!(refused, Err("something is mounted in it".to_owned()));
+        assert_eq!(without_openat2, Err(Errno::XDEV));
+        open_on_same_mount(above.as_fd(), c"mounted").expect("nothing is mounted there now");
         assert!(precious);
         remove_tree(&tree, id(&tree)).expect("removed");
         assert!(other.join("precious").exists());
+    }
+
+    /// In a directory that others may write to, they can exchange names between any two calls.
+    #[test]
+    fn what_takes_a_directorys_place_meanwhile_stays() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let (path, aside) = (place.path().join("made"), place.path().join("aside"));
+        let parent = File::open(place.path()).expect("there");
+        let identity = make_empty_directory(&path).expect("made");
+        make_empty_directory(&path).expect_err("it is there");
+        fs::rename(&path, &aside).expect("exchanged");
+        fs::create_dir(&path).expect("another");
+        remove_emptied(parent.as_fd(), OsStr::new("made"), identity).expect_err("another directory has its name");
+        assert!(path.exists());
+        fs::write(path.join("precious"), "data").expect("written");
+        open_empty(parent.as_fd(), OsStr::new("made")).expect_err("it is not the one that was made");
+        remove_tree(&path, identity).expect_err("another directory has its name");
+        assert!(path.join("precious").exists());
+        remove_tree(&aside, identity).expect("it is the one that was made");
+        symlink(place.path(), &aside).expect("linked");
+        open_empty(parent.as_fd(), OsStr::new("aside")).expect_err("a link");
     }
 
     #[test]

@@ -5,7 +5,6 @@
 use super::changed::changed;
 use crate::terminal;
 use fstone_analysis::text::counted;
-use fstone_files::unguessable;
 use fstone_lab::run::carry_out::{Recorder, RecorderError};
 use fstone_model::{
     Dataset, Inventory, Trial,
@@ -178,9 +177,7 @@ impl<'a> Begun<'a> {
         let run = Run { blocks: vec![origin], finished_unix_ns: None, ..self.run.clone() };
         let mut trials: Vec<Trial> = self.trials.iter().filter(of_block).cloned().collect();
         trials.sort_by_key(|trial| trial.position);
-        let new = path.with_extension(format!("{}.begun-new", unguessable()?));
-        bundle::write(Dataset { run, trials }, &new)?;
-        Ok(fs::rename(&new, path)?)
+        Ok(bundle::replace(Dataset { run, trials }, path)?)
     }
 }
 

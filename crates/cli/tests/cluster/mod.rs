@@ -181,6 +181,77 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     bench.assert_clean();
 }
 
+/// Tries to exchange whatever a task made in the directory for temporary files for a link, and prepares the names that it has seen for the next
+/// task.
+const ATTACK: &str = "
+while :; do
+  for made in \"$1\"/fstone-*; do
+    [ -e \"$made\" ] && ! [ -L \"$made\" ] || continue
+    echo \"$made\" >>\"$3\"
+    mv \"$made\" \"$made.aside\" && ln -s \"$2\" \"$made\" && echo exchanged >>\"$3\"
+    rm -rf \"$made\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
+    for inside in \"$made\"/mnt \"$made\"/guest; do ln -s \"$2\" \"$inside\" && echo inside >>\"$3\"; done
+  done
+  sort -u \"$3\" | grep ^/ | while read -r seen; do
+    [ -e \"$seen\" ] || ln -s \"$2\" \"$seen\" && [ -L \"$seen\" ] && echo prepared >>\"$3\"
+  done
+done 2>/dev/null";
+
+#[test]
+fn another_user_of_a_node_takes_nothing_of_a_run() {
+    let bench = Bench::new();
+    bench.tiny_study(TWO);
+    let Some(cluster) = Cluster::start(&bench) else { return };
+    let place = |mode| {
+        let place = tempfile::Builder::new().prefix("fstone-test-").tempdir().expect("ours");
+        std::fs::set_permissions(place.path(), std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("ours");
+        place
+    };
+    // What the tasks work in is shared, and so is what they measure.
+    let (temporary, measured, notes) = (place(0o1777), place(0o1777), place(0o777));
+    let private = bench.path("private");
+    std::fs::create_dir(&private).expect("ours");
+    std::fs::write(private.join("precious"), "data").expect("ours");
+    let notes = notes.path().join("notes");
+    let attackers = [&temporary, &measured].map(|shared| {
+        let mut command = cluster.command("setpriv");
+        command.args(["--reuid=65533", "--regid=65533", "--clear-groups", "sh", "-c", ATTACK, "sh"]);
+        command.args([shared.path(), &private, &notes]).stdin(Stdio::null()).stdout(Stdio::null());
+        command.current_dir("/").spawn().expect("started")
+    });
+    let device = format!("directory:{}", measured.path().display());
+    let run = [
+        "run",
+        "./tiny.toml",
+        "--repeats",
+        "4",
+        "--duration",
+        "1s",
+        "--device",
+        &device,
+        "--slurm",
+        "--",
+        "--no-requeue",
+    ];
+    let mut child = cluster.fstone(&bench, &run).env("TMPDIR", temporary.path()).spawn().expect("started");
+    let said = Said::by(&mut child);
+    let (_, out, said) = said.end(child);
+    for mut attacker in attackers {
+        attacker.kill().expect("ours");
+        attacker.wait().expect("ours");
+    }
+    let did = std::fs::read_to_string(&notes).unwrap_or_default();
+    let has = |word: &str| did.lines().any(|line| line == word);
+    assert!(has("prepared"), "the attack was one: {did}");
+    assert!(!has("exchanged") && !has("removed") && !has("inside"), "{did}");
+    // The names that it learned are of no use to it, and the next task says why it does not work there.
+    assert!(said.contains("another user could have put there"), "{said}\n{out}");
+    let left: Vec<_> = std::fs::read_dir(&private).expect("ours").flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["precious"]);
+    assert_eq!(std::fs::read_to_string(private.join("precious")).expect("it stays"), "data");
+    bench.assert_clean();
+}
+
 #[test]
 fn two_nodes_work_in_one_directory() {
     if !is_root() || !tool("unshare") {

@@ -31,6 +31,7 @@ const RUN: [&str; 7] = ["run", "./tiny.toml", "--device", "directory", "--repeat
 const TASK: &str = "SLURM_ARRAY_TASK_ID=1 SLURMD_NODENAME=n1 TMPDIR=$(dirname \"$0\") sh task.sh >&2";
 
 fn study(bench: &Bench) {
+    bench.keep_to_its_owner();
     bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
 }
 
@@ -261,4 +262,27 @@ fn a_directory_out_of_reach_does_not_mean_that_there_are_no_blocks() {
     let (status, _, said) = bench.run_with(on_slurm, &[("PATH", &path)]);
     assert!(status == 0 && said.contains("block 1: 1 trial"), "{status}: {said}");
     assert_eq!((asked(&bench, "sbatch"), trials(&bench.json()).len()), (1, 1), "{said}");
+}
+
+/// Whoever can exchange the directory decides what the nodes run.
+#[test]
+fn a_run_is_not_dealt_out_where_others_may_write() {
+    let bench = Bench::new();
+    study(&bench);
+    let path = pretend(&bench, TASK, ":");
+    let shared = bench.path("shared");
+    fs::create_dir(&shared).expect("ours");
+    let run = [&RUN[..], &["--slurm-directory", "shared"]].concat();
+    let mode = |mode| fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).expect("ours");
+    mode(0o777);
+    let (status, _, said) = bench.run_with(&run, &[("PATH", &path)]);
+    assert!(
+        status == 3 && said.contains("others may write to") && said.contains("--slurm-directory"),
+        "{status}: {said}"
+    );
+    assert_eq!(asked(&bench, "sbatch"), 0);
+    // There others can make names, but not exchange them.
+    mode(0o1777);
+    let (status, _, said) = bench.run_with(&run, &[("PATH", &path)]);
+    assert_eq!(status, 0, "{said}");
 }

@@ -87,6 +87,11 @@ impl Bench {
         self.directory.path().join(name)
     }
 
+    /// Other users write to the store's directory no more: tests change users, and most have them share it.
+    pub(crate) fn keep_to_its_owner(&self) {
+        fs::set_permissions(self.path("data"), fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+
     pub(crate) fn store(&self) -> PathBuf {
         self.path("data/fstone.db")
     }

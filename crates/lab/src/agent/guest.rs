@@ -20,7 +20,7 @@ use crate::{
         who::{GUEST_DEVICE, GUEST_PLACE},
     },
 };
-use fstone_files::FileIdentity;
+use fstone_files::make_empty_directory;
 use fstone_model::{
     Cell, Outcome, Step,
     outcome::Reason,
@@ -36,8 +36,7 @@ use fstone_sandbox::{
     vhost::{Disk, DiskError, DiskSpec, Speed},
 };
 use std::{
-    fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt,
+    fs,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -83,12 +82,11 @@ pub(crate) fn set_up(
     let own = work.join(GUEST_NAME);
     let failed = |cause| ExecutorError::Work { path: own.clone(), cause };
     let entry = undo.record(Entry::Guest { path: own.clone(), id: None, program: program.clone() })?;
-    DirBuilder::new().mode(0o700).create(&own).map_err(|cause| {
+    let made = make_empty_directory(&own).map_err(|cause| {
         // What stands there is not ours.
         undo.forget(entry);
         failed(cause)
     })?;
-    let made = FileIdentity::of(&fs::symlink_metadata(&own).map_err(failed)?);
     undo.replace(entry, Entry::Guest { path: own.clone(), id: Some(made), program })?;
     let provided = Provided::file(image.clone(), id);
     let seat = GuestSeat {

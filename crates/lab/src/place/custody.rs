@@ -1,13 +1,11 @@
 //! Who can replace what is at a path while fstone works on it.
 
+use fstone_files::{Trust, others_may_write};
 use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
-
-/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
-const OVERFLOW_USER: u32 = 65534;
 
 /// A part of a path that somebody else could make lead elsewhere, and why; a sentence without its end.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,16 +46,8 @@ pub fn unowned(directory: &Path) -> io::Result<Option<Exchangeable>> {
     if let Some(found) = on_the_way(directory)? {
         return Ok(Some(found));
     }
-    not_private(directory)
-}
-
-/// The same of the directory itself, wherever it is.
-///
-/// # Errors
-/// When it cannot be looked at.
-pub fn not_private(directory: &Path) -> io::Result<Option<Exchangeable>> {
     let facts = fs::symlink_metadata(directory)?;
-    if facts.mode() & others(&facts) != 0 {
+    if others_may_write(&facts) {
         return Ok(Some(Exchangeable::Writable(directory.to_owned())));
     }
     let is_own = facts.uid() == rustix::process::geteuid().as_raw();
@@ -101,32 +91,20 @@ pub fn exchangeable_within(directory: &Path) -> io::Result<Option<Exchangeable>>
     Ok(found)
 }
 
-/// The users who may own what this process relies on: root, its own, the user who called sudo, and the one shown for users outside.
-fn trusted() -> Vec<u32> {
-    let caller = std::env::var("SUDO_UID").ok().and_then(|text| text.parse().ok());
-    // In a user namespace of its own a process sees what belongs to users outside, root among them, as nobody's; so
-    // does a guest whose root is that of such a process, and nobody but its process 1 acts there.
-    let namespace =
-        fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
-    let is_guest = fstone_sandbox::agent::is_guest();
-    let outside = (namespace || is_guest).then_some(OVERFLOW_USER);
-    // The root that a guest sees was made by its own process, and is read-only.
-    let maker = is_guest.then(|| fs::metadata("/").ok()).flatten().map(|root| root.uid());
-    [Some(0), Some(rustix::process::geteuid().as_raw()), caller, outside, maker].into_iter().flatten().collect()
+/// The root that a guest sees was made by its own process, and is read-only; nobody but its process 1 acts there.
+fn trusted() -> Trust {
+    if fstone_sandbox::agent::is_guest() {
+        Trust::in_guest(fs::metadata("/").ok().map(|root| root.uid()))
+    } else {
+        Trust::here()
+    }
 }
 
-/// The bits of a mode that let others write. The usual group of an ordinary user has that user alone in it.
-fn others(facts: &fs::Metadata) -> u32 {
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let own = !user.is_root() && facts.uid() == user.as_raw() && facts.gid() == group.as_raw();
-    if own { 0o002 } else { 0o022 }
-}
-
-fn judge(part: &Path, facts: &fs::Metadata, trusted: &[u32]) -> Option<Exchangeable> {
+fn judge(part: &Path, facts: &fs::Metadata, trusted: &Trust) -> Option<Exchangeable> {
     let (mode, owner) = (facts.mode(), facts.uid());
-    if !trusted.contains(&owner) {
+    if !trusted.includes(owner) {
         Some(Exchangeable::Owned(part.to_owned(), owner))
-    } else if facts.is_dir() && mode & others(facts) != 0 && mode & 0o1000 == 0 {
+    } else if facts.is_dir() && others_may_write(facts) && mode & 0o1000 == 0 {
         Some(Exchangeable::Writable(part.to_owned()))
     } else {
         None

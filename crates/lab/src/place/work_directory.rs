@@ -5,7 +5,7 @@ use crate::place::{
     device::file_id,
     holder,
 };
-use fstone_files::open_or_create;
+use fstone_files::{create_directories, directory_of, open_or_create, resolve};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -67,9 +67,15 @@ impl WorkDirectory {
         };
         let made = !path.try_exists().map_err(failed(path))?;
         Self::examine(path)?;
-        DirBuilder::new().recursive(true).mode(MODE).create(path).map_err(failed(path))?;
+        if made {
+            create_directories(directory_of(path), None).map_err(failed(path))?;
+            match DirBuilder::new().mode(MODE).create(path) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(path)(error)),
+                _ => {}
+            }
+        }
         // Mount points are compared with the mount table, which knows no symbolic links.
-        let path = fs::canonicalize(path).map_err(failed(path))?;
+        let path = resolve(path).map_err(failed(path))?;
         if let Some(part) = custody::unowned(&path).map_err(failed(&path))? {
             return Err(WorkDirectoryError::Exchangeable { path, part });
         }
@@ -141,7 +147,7 @@ impl WorkDirectory {
             let Some(parent) = there.parent() else { break };
             there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         }
-        let there = fs::canonicalize(there).map_err(failed)?;
+        let there = resolve(there).map_err(failed)?;
         match custody::on_the_way(&there).map_err(failed)? {
             Some(part) => Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part }),
             None => Ok(()),
@@ -318,6 +324,18 @@ mod tests {
             assert_eq!(fs::read_dir(&path).expect("readable").count(), 0);
             fs::remove_dir(&path).expect("empty");
         }
+        // A link to a directory of the victim's own.
+        let private = parent.path().join("private");
+        DirBuilder::new().mode(0o700).create(&private).expect("made");
+        std::os::unix::fs::symlink(&private, &path).expect("linked");
+        std::os::unix::fs::chown(&private, Some(victim), None).expect("given away");
+        std::os::unix::fs::lchown(&path, Some(theirs), None).expect("given away");
+        for refused in [as_victim(&path), as_victim(&path.join("new")), WorkDirectory::lock(&path).map(drop)] {
+            let refused = refused.expect_err("another user's link").to_string();
+            assert!(refused.contains("another user could have put there"), "{refused}");
+        }
+        assert_eq!(fs::read_dir(&private).expect("readable").count(), 0);
+        fs::remove_file(&path).expect("a link");
         as_victim(&path).expect("its own");
         assert!(!path.exists(), "it was made for the run");
     }

@@ -20,13 +20,11 @@ use crate::{
         device::{Purpose, ScratchDevice},
     },
 };
-use fstone_files::{FileIdentity, remove_tree};
+use fstone_files::{FileIdentity, make_empty_directory, remove_tree};
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
 use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::DirBuilderExt,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -156,9 +154,7 @@ impl Session {
         refuse_full(&parent, space)?;
         let path = parent.join(name);
         // Never one that is there, and for nobody else to put links into.
-        DirBuilder::new().mode(0o700).create(&path).map_err(|cause| work(&path, cause))?;
-        let made = fs::symlink_metadata(&path).map_err(|cause| work(&path, cause))?;
-        self.tree = Some(FileIdentity::of(&made));
+        self.tree = Some(make_empty_directory(&path).map_err(|cause| work(&path, cause))?);
         self.place.clone_from(&path);
         self.effective.mount = self.options_in_force();
         self.gauge = Some(Gauge::of(parent, Arc::clone(&self.machine.devices)));

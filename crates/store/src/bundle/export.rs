@@ -23,6 +23,23 @@ pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
     if path.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path: path.to_owned() });
     }
+    complete(dataset, path)?.publish(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => ExportError::Exists { path: path.to_owned() },
+        _ => failed(cause),
+    })
+}
+
+/// The same in place of the file that has the name, if there is one.
+///
+/// # Errors
+/// [`ExportError::Io`].
+pub fn replace(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
+    complete(dataset, path)?.replace(path).map_err(|cause| ExportError::Io { path: path.to_owned(), cause })
+}
+
+/// A whole bundle that has no name yet.
+fn complete(dataset: Dataset, path: &Path) -> Result<Temporary, ExportError> {
+    let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
     let temporary = Temporary::beside(path).map_err(failed)?;
     let time = dataset.run.started_unix_ns / 1_000_000_000;
     let mut writer = Writer::new(temporary.file(), time).map_err(failed)?;
@@ -38,10 +55,7 @@ pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
         writer.json(&trial_name(index), &TrialFile::new(trial)).map_err(failed)?;
     }
     writer.finish().map_err(failed)?;
-    temporary.publish(path).map_err(|cause| match cause.kind() {
-        io::ErrorKind::AlreadyExists => ExportError::Exists { path: path.to_owned() },
-        _ => failed(cause),
-    })
+    Ok(temporary)
 }
 
 /// A tar archive through zstd that keeps its manifest.

@@ -25,7 +25,7 @@ mod merge;
 mod read;
 
 pub use error::{BundleError, ExportError, ImportError, MergeError};
-pub use export::write;
+pub use export::{replace, write};
 pub use files::digest_of_file;
 pub use import::{Imported, Passage, Staged, stage};
 pub use merge::{Merged, Part as MergePart, merge, plan_hash};

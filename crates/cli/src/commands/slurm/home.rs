@@ -7,7 +7,7 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_files::{Temporary, regular, unguessable};
+use fstone_files::{Temporary, read_text, regular, resolve, unguessable};
 use fstone_lab::place::custody;
 use fstone_model::{Dataset, dataset::Run, text::quoted};
 use fstone_store::bundle;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
     fs,
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -64,8 +64,9 @@ impl Home {
         paths::create_directory(&self.0)
             .with_context(|| format!("cannot make {}; name another with --slurm-directory", self.0.display()))
             .or_exit(Exit::LabFailed)?;
-        let found =
-            custody::not_private(&self.0).with_context(|| self.0.display().to_string()).or_exit(Exit::LabFailed)?;
+        // All nodes run what is in it, under its name.
+        let found = resolve(&self.0).and_then(|path| custody::unowned(&path));
+        let found = found.with_context(|| self.0.display().to_string()).or_exit(Exit::CannotHere)?;
         if let Some(part) = found {
             let words = format!("{part}, or name another directory with --slurm-directory");
             return Err(Failure::new(Exit::CannotHere, words));
@@ -124,11 +125,18 @@ impl Home {
     }
 
     pub(super) fn log(&self, job: u64, block: u32) -> Option<String> {
-        let path = self.0.join(format!("task-{job}_{}.log", block + 1));
-        let text = fs::read(path).ok()?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = self.end_of(&format!("task-{job}_{}.log", block + 1)).ok()?;
         let lines: Vec<String> = text.lines().map(fstone_model::text::line).filter(|line| !line.is_empty()).collect();
         (!lines.is_empty()).then(|| lines[lines.len().saturating_sub(LINES)..].join("\n"))
+    }
+
+    /// The last lines are among the last bytes, however much a task printed.
+    fn end_of(&self, name: &str) -> io::Result<String> {
+        let mut file = fs::File::open(self.0.join(name))?;
+        file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(LOG_BYTES)))?;
+        let mut end = Vec::new();
+        file.take(LOG_BYTES).read_to_end(&mut end)?;
+        Ok(String::from_utf8_lossy(&end).into_owned())
     }
 
     pub(super) fn bundle(&self, block: u32) -> PathBuf {
@@ -147,7 +155,7 @@ impl Home {
     }
 
     pub(super) fn noted(&self) -> Result<Noted, Failure> {
-        let text = match fs::read_to_string(self.0.join(JOBS)) {
+        let text = match read_text(&self.0.join(JOBS)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             text => self.readable(text)?,
         };
@@ -198,7 +206,7 @@ impl Home {
         let is_ours = |name: &str| {
             ["plan.fstone", "task.sh", JOBS].contains(&name)
                 || (name.starts_with("block-")
-                    && [".fstone", ".damaged", begun::SUFFIX, ".begun-new"].iter().any(|end| name.ends_with(end)))
+                    && [".fstone", ".damaged", begun::SUFFIX].iter().any(|end| name.ends_with(end)))
                 || (name.starts_with("task-") && name.ends_with(".log"))
         };
         for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
@@ -222,6 +230,7 @@ const MARK_BYTES: u64 = 4096;
 
 /// So much of what a task printed says why it ended.
 const LINES: usize = 4;
+const LOG_BYTES: u64 = 16 << 10;
 
 /// The script of a task. One task has a node for itself unless the user's options say otherwise: a neighbour would be measured too.
 fn script(program: &Path, digest: &str, home: &Path, secret: &str) -> String {
@@ -243,4 +252,25 @@ fn script(program: &Path, digest: &str, home: &Path, secret: &str) -> String {
          rmdir \"$work\" 2>/dev/null\n\
          exit $status\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_log_the_end_is_read() {
+        let place = tempfile::tempdir().expect("a directory");
+        let home = Home(place.path().to_owned(), false);
+        // As much as no memory has.
+        let log = fs::File::create(place.path().join("task-7_1.log")).expect("ours");
+        log.set_len(1 << 42).expect("sparse");
+        io::Write::write_all(
+            &mut fs::OpenOptions::new().append(true).open(place.path().join("task-7_1.log")).expect("ours"),
+            b"\na\nb\n\nc\nd\ne\n",
+        )
+        .expect("written");
+        assert_eq!(home.log(7, 0).as_deref(), Some("b\nc\nd\ne"));
+        assert_eq!(home.log(7, 1), None);
+    }
 }

@@ -1,0 +1,93 @@
+//! Which users a process relies on: who else may own or change what it works with.
+
+use crate::Owner;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+
+/// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
+const OVERFLOW_USER: u32 = 65534;
+
+/// The users who may own what this process relies on.
+#[derive(Debug)]
+pub struct Trust(Vec<u32>);
+
+impl Trust {
+    /// Root, this process's user and the one who called sudo. In a user namespace also the users outside, root among them, who all have
+    /// one number there.
+    pub fn here() -> Self {
+        let map = fs::read_to_string("/proc/self/uid_map");
+        let is_namespace = map.is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
+        let caller = Owner::caller().map(|caller| caller.user);
+        let users = [Some(0), Some(user()), caller, is_namespace.then_some(OVERFLOW_USER)];
+        Self(users.into_iter().flatten().collect())
+    }
+
+    /// The same in a guest, which sees its root as a process in a user namespace does; the maker of that root is trusted as well.
+    pub fn in_guest(maker: Option<u32>) -> Self {
+        let mut trust = Self::here();
+        trust.0.extend(maker.into_iter().chain([OVERFLOW_USER]));
+        trust
+    }
+
+    pub fn includes(&self, user: u32) -> bool {
+        self.0.contains(&user)
+    }
+}
+
+/// Whether something belongs to this user, or to the user who called sudo.
+pub(crate) fn is_own(facts: &Metadata) -> bool {
+    facts.uid() == user() || Owner::caller().is_some_and(|caller| caller.user == facts.uid())
+}
+
+/// Whether its mode lets other users write it. A group counts as other users unless it is an ordinary user's own and nobody else is in it.
+pub fn others_may_write(facts: &Metadata) -> bool {
+    let (by_group, by_all) = (facts.mode() & 0o020 != 0, facts.mode() & 0o002 != 0);
+    by_all || by_group && !is_of_own_group(facts)
+}
+
+fn is_of_own_group(facts: &Metadata) -> bool {
+    let own = (user(), rustix::process::getegid().as_raw());
+    let read = |path| crate::read_text(std::path::Path::new(path)).unwrap_or_default();
+    own.0 != 0
+        && (facts.uid(), facts.gid()) == own
+        && is_private_group(own.1, own.0, &read("/etc/passwd"), &read("/etc/group"))
+}
+
+/// Whether a group has the name of a user and no other member (passwd(5), group(5)). Members that only a directory service knows are not
+/// in these files, but such a service's groups of several users have other names.
+fn is_private_group(group: u32, user: u32, passwd: &str, groups: &str) -> bool {
+    let number = |field: Option<&&str>| field.and_then(|field| field.parse::<u32>().ok());
+    let users: Vec<Vec<&str>> = passwd.lines().map(|line| line.split(':').collect()).collect();
+    let names: Vec<&str> = users.iter().filter(|row| number(row.get(2)) == Some(user)).map(|row| row[0]).collect();
+    let is_others = users.iter().any(|row| number(row.get(3)) == Some(group) && number(row.get(2)) != Some(user));
+    let mut of_group = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let found = of_group.find(|row| number(row.get(2)) == Some(group));
+    !is_others
+        && found.is_some_and(|row| {
+            let members = row.get(3).unwrap_or(&"").split(',').filter(|member| !member.is_empty());
+            names.contains(&row[0]) && members.into_iter().all(|member| names.contains(&member))
+        })
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_private_if_it_is_its_users_alone() {
+        let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/:/bin/sh\nbob:x:1001:100::/:/bin/sh\neve:x:1002:1002::/:/bin/sh\n";
+        let private = |groups: &str| is_private_group(1000, 1000, passwd, groups);
+        assert!(private("users:x:100:\nann:x:1000:\n") && private("ann:x:1000:ann\n"));
+        assert!(!private("ann:x:1000:ann,eve\n"), "eve is a member");
+        assert!(!private("staff:x:1000:\n"), "a directory service may have other members");
+        assert!(!private("") && !private("ann:x:1001:\n"), "it is not known");
+        assert!(!is_private_group(1000, 1000, &format!("{passwd}dan:x:1003:1000::/:\n"), "ann:x:1000:\n"), "dan's too");
+        // The usual group of every user on some systems.
+        assert!(!is_private_group(100, 1001, passwd, "users:x:100:\n"));
+        assert!(!is_private_group(5, 5, passwd, "tty:x:5:\n"), "the user is not known");
+    }
+}
