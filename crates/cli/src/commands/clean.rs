@@ -8,10 +8,14 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_lab::{machine::Machine, place::undo::clean as undo};
+use fstone_sandbox::kernel::Store;
 use std::fmt::Write as _;
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
+    if !arguments.dry_run {
+        Store::new(&context.kernels).remove_left();
+    }
     let look =
         |dry_run| undo(&context.work_directory, dry_run, &machine).context("cannot clean").or_exit(Exit::LabFailed);
     let (unseen, found): (Vec<_>, Vec<_>) = look(true)?.into_iter().partition(|leftover| leftover.unseen);

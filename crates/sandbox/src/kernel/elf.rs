@@ -1,4 +1,4 @@
-//! Just enough of ELF to give a program another interpreter.
+//! Just enough of ELF to know a user-mode kernel without running it, and to give it another interpreter.
 
 use std::ops::Range;
 
@@ -36,6 +36,35 @@ pub(crate) fn interpreter_of(image: &[u8]) -> Option<std::path::PathBuf> {
     Some(path.to_str().ok()?.into())
 }
 
+/// The words of a program that follow each place of `beginning`, as far as their characters are those of versions.
+fn words_after<'a>(image: &'a [u8], beginning: &'static [u8]) -> impl Iterator<Item = &'a str> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._~".contains(byte);
+    let places = (0..image.len()).filter(move |&at| image[at] == beginning[0] && image[at..].starts_with(beginning));
+    places.filter_map(move |at| {
+        let rest = &image[at + beginning.len()..];
+        let length = rest.iter().take(WORD + 1).take_while(|byte| is_plain(byte)).count();
+        (1..=WORD).contains(&length).then(|| std::str::from_utf8(&rest[..length]).ok()).flatten()
+    })
+}
+
+/// Longest release of a kernel (`__NEW_UTS_LEN`).
+const WORD: usize = 64;
+
+/// What `uname -r` is in a kernel; `None` if this program is none.
+pub(super) fn release(image: &[u8]) -> Option<String> {
+    let mut words = words_after(image, b"Linux version ").filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    image.starts_with(b"\x7fELF").then(|| words.next()).flatten().map(str::to_owned)
+}
+
+/// The newest version of the GNU C library whose name is in a program: what the program needs, or what the library is.
+pub(super) fn c_library(image: &[u8]) -> Option<(u32, u32)> {
+    let version = |word: &str| {
+        let (major, minor) = word.split_once('.')?;
+        Some((major.parse().ok()?, minor.split('.').next()?.parse().ok()?))
+    };
+    words_after(image, b"GLIBC_").filter_map(version).max()
+}
+
 /// Gives a program another interpreter, no longer than the one it has. Whether it could.
 pub(super) fn set_interpreter(image: &mut [u8], path: &str) -> bool {
     let Some(range) = interpreter(image) else { return false };
@@ -63,6 +92,22 @@ mod tests {
         assert!(set_interpreter(&mut shell, "ld.so"));
         assert!(shell[range.clone()].starts_with(b"ld.so\0") && shell[range].ends_with(b"\0"));
         assert!(!set_interpreter(&mut shell, &"x".repeat(200)));
+    }
+
+    #[test]
+    fn a_kernel_is_known_by_what_is_in_it() {
+        let mut image =
+            b"\x7fELF\x02\x01 Linux version %s \0Linux version 6.1.176-x+1 (buildd@x)\0GLIBC_2.34\0GLIBC_2.9\0"
+                .to_vec();
+        assert_eq!(release(&image).as_deref(), Some("6.1.176-x+1"));
+        assert_eq!((c_library(&image), c_library(b"GLIBC_2.2.5\0GLIBC_PRIVATE\0")), (Some((2, 34)), Some((2, 2))));
+        image[0] = b'#';
+        assert_eq!(release(&image), None, "a script");
+        for none in [&b"\x7fELF Linux version \0"[..], b"\x7fELF Linux version 6\x1b[0m", b"\x7fELF", b""] {
+            assert!(release(none).is_none_or(|release| release == "6"), "{none:?}");
+        }
+        let long = format!("\x7fELFLinux version {}", "1".repeat(80));
+        assert_eq!(release(long.as_bytes()), None);
     }
 
     proptest! {

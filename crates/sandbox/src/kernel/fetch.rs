@@ -1,7 +1,7 @@
 //! Packages by the system's own tools, with lists and a cache of our own: nothing of the system is touched, no right
 //! is needed.
 
-use fstone_files::remove_own_tree;
+use fstone_files::{OwnDirectory, remove_own_tree};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -209,25 +209,29 @@ pub(super) struct Place {
     root: PathBuf,
     before: Option<PathBuf>,
     kept: bool,
+    /// What is new, and then what was there before; goes with this value.
+    _beside: OwnDirectory,
+}
+
+const BESIDE: &str = ".unpacking-";
+
+/// Removes what was left of packages whose unpacking was killed.
+pub(super) fn remove_left(store: &Path) {
+    OwnDirectory::remove_left(store, BESIDE);
 }
 
 impl Place {
     pub(super) fn unpack(package: &Path, store: &Path, name: &str) -> Result<Self, FetchError> {
         let root = store.join(own_name(name)?);
-        let beside = |what: &str| store.join(format!(".{name}.{what}"));
-        let (new, old) = (beside("new"), beside("old"));
-        for left in [&new, &old] {
-            remove(left)?;
-        }
-        if let Err(error) = unpack(package, &new) {
-            let _ = remove(&new);
-            return Err(error);
-        }
+        remove_left(store);
+        let beside = OwnDirectory::make(store, BESIDE).map_err(file_error(store))?;
+        let (new, old) = (beside.path().join("new"), beside.path().join("old"));
+        unpack(package, &new)?;
         let before = root.exists().then_some(old);
         if let Some(old) = &before {
             fs::rename(&root, old).map_err(file_error(&root))?;
         }
-        let place = Self { root, before, kept: false };
+        let place = Self { root, before, kept: false, _beside: beside };
         fs::rename(&new, &place.root).map_err(file_error(&place.root))?;
         Ok(place)
     }
@@ -239,9 +243,6 @@ impl Place {
     /// There is a kernel in it: what was there before goes.
     pub(super) fn keep(mut self) {
         self.kept = true;
-        if let Some(old) = &self.before {
-            let _ = remove(old);
-        }
     }
 }
 
@@ -320,5 +321,21 @@ mod tests {
         assert_eq!(fs::read_to_string(store.join("mine/boot/vmlinuz-1")).unwrap(), "a kernel");
         let names: Vec<_> = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["mine"], "and nothing beside it");
+    }
+
+    #[test]
+    fn what_a_killed_process_unpacked_is_removed_and_no_name_is_guessed() {
+        let outer = tempfile::tempdir().unwrap();
+        let (store, package) = (outer.path().join("kernels"), outer.path().join("mine.deb"));
+        fs::create_dir_all(store.join(".mine.new")).unwrap();
+        fs::write(store.join(".mine.new/precious"), "a user's").unwrap();
+        fs::write(&package, "no package").unwrap();
+        let killed = OwnDirectory::make(&store, BESIDE).unwrap();
+        let (left, aside) = (killed.path().to_owned(), store.join("aside"));
+        fs::rename(&left, &aside).unwrap();
+        drop(killed);
+        fs::rename(&aside, &left).unwrap();
+        Place::unpack(&package, &store, "mine").unwrap_err();
+        assert!(!left.exists() && store.join(".mine.new/precious").exists());
     }
 }

@@ -118,6 +118,11 @@ impl Store {
         Ok(kernel)
     }
 
+    /// Removes what killed processes left of packages that they unpacked.
+    pub fn remove_left(&self) {
+        fetch::remove_left(&self.directory);
+    }
+
     /// Builds a kernel whose time can be simulated from a package of sources ("linux-source-6.1"), a tar or a tree,
     /// unless that very one was built before, and adds it: as "exact:RELEASE", or by the tree's or the given name.
     pub fn build(

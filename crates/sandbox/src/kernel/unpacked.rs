@@ -1,4 +1,4 @@
-//! What kernel a file or an unpacked package holds.
+//! What kernel a file or an unpacked package holds. None is started for that: it could be anybody's.
 
 use super::build::has_time_travel;
 use super::elf::{self, LOADER, LOADER_LINK};
@@ -7,11 +7,10 @@ use super::fetch::Archive;
 use super::identity::{Flavour, Kernel};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 pub(super) fn installed() -> Option<Kernel> {
     let kernel = crate::uml::installed_kernel()?;
-    let release = version(&kernel.binary).ok()?;
+    let release = elf::release(&fs::read(&kernel.binary).ok()?)?;
     Some(Kernel {
         flavour: Flavour::Uml,
         release,
@@ -45,15 +44,15 @@ fn uml_kernel(
     source: &str,
     archive: Option<&Archive>,
 ) -> Result<Kernel, StoreError> {
-    let flavour = if has_time_travel(&binary) { Flavour::Exact } else { Flavour::Uml };
-    let mut kernel =
-        Kernel { flavour, release: String::new(), source: source.to_owned(), binary, modules: None, libraries: None };
-    match (version(&kernel.binary), root, archive) {
-        (Ok(release), _, _) => kernel.release = release,
-        (Err(problem), Some(root), Some(archive)) if problem.contains("GLIBC_") => {
-            with_libraries(&mut kernel, root, archive)?;
+    let image = fs::read(&binary).map_err(file_error(&binary))?;
+    let Some(release) = elf::release(&image) else { return Err(StoreError::NoKernel(binary)) };
+    let flavour = if has_time_travel(&image) { Flavour::Exact } else { Flavour::Uml };
+    let mut kernel = Kernel { flavour, release, source: source.to_owned(), binary, modules: None, libraries: None };
+    if let Some(problem) = lacks(&image) {
+        match (root, archive) {
+            (Some(root), Some(archive)) => with_libraries(&mut kernel, root, archive, image)?,
+            _ => return Err(StoreError::DoesNotRun { path: kernel.binary, problem }),
         }
-        (Err(problem), _, _) => return Err(StoreError::DoesNotRun { path: kernel.binary, problem }),
     }
     let beside = root.map(|root| root.join("usr/lib/uml/modules").join(&kernel.release));
     let candidates = [beside, Some(Path::new("/usr/lib/uml/modules").join(&kernel.release))];
@@ -64,7 +63,7 @@ fn uml_kernel(
 /// Brings the C library of the kernel's own suite along. Starting the kernel through the loader by hand does not do:
 /// user-mode Linux computes its memory's place from its break, which would be the loader's. So a copy of the program
 /// gets another interpreter.
-fn with_libraries(kernel: &mut Kernel, root: &Path, archive: &Archive) -> Result<(), StoreError> {
+fn with_libraries(kernel: &mut Kernel, root: &Path, archive: &Archive, mut image: Vec<u8>) -> Result<(), StoreError> {
     let package = archive.download("libc6")?;
     let library_root = root.join("libc6");
     archive.unpack(&package, &library_root)?;
@@ -77,19 +76,6 @@ fn with_libraries(kernel: &mut Kernel, root: &Path, archive: &Archive) -> Result
         problem: format!("{} holds no C library for it", package.stem()),
     };
     let libraries = libraries.ok_or_else(missing)?;
-    let output = Command::new(libraries.join(LOADER))
-        .arg("--library-path")
-        .arg(&libraries)
-        .arg(&kernel.binary)
-        .arg("--version")
-        .output()
-        .map_err(file_error(&libraries))?;
-    let release = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if !output.status.success() || release.is_empty() {
-        let problem = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(StoreError::DoesNotRun { path: kernel.binary.clone(), problem });
-    }
-    let mut image = fs::read(&kernel.binary).map_err(file_error(&kernel.binary))?;
     if !elf::set_interpreter(&mut image, LOADER_LINK) {
         let problem = "it has no interpreter that could be replaced".to_owned();
         return Err(StoreError::DoesNotRun { path: kernel.binary.clone(), problem });
@@ -98,20 +84,20 @@ fn with_libraries(kernel: &mut Kernel, root: &Path, archive: &Archive) -> Result
     let permissions = fs::metadata(&kernel.binary).map_err(file_error(&kernel.binary))?.permissions();
     fs::write(&copy, image).and_then(|()| fs::set_permissions(&copy, permissions)).map_err(file_error(&copy))?;
     kernel.binary = copy;
-    kernel.release = release;
     kernel.libraries = Some(libraries);
     Ok(())
 }
 
-/// What `linux.uml --version` prints, or why it does not.
-fn version(binary: &Path) -> Result<String, String> {
-    let output = Command::new(binary).arg("--version").output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if output.status.success() && text.starts_with(|c: char| c.is_ascii_digit()) {
-        Ok(text)
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
+/// What a program needs of the C library that this host's has not, in words.
+fn lacks(image: &[u8]) -> Option<String> {
+    let (loader, needed) = (elf::interpreter_of(image)?, elf::c_library(image)?);
+    let Ok(loader) = fs::canonicalize(&loader) else {
+        return Some(format!("there is no {} on this host", loader.display()));
+    };
+    // Where it is not beside its loader, starting the kernel tells.
+    let here = elf::c_library(&fs::read(loader.with_file_name("libc.so.6")).ok()?)?;
+    let text = |(major, minor): (u32, u32)| format!("GLIBC_{major}.{minor}");
+    (needed > here).then(|| format!("it needs {}, and this host has {}", text(needed), text(here)))
 }
 
 fn image_in(boot: &Path) -> Option<PathBuf> {
@@ -129,4 +115,36 @@ fn qemu_kernel(binary: PathBuf, name: &str, root: Option<&Path>, source: &str) -
         .into_iter()
         .find(|path| path.is_dir());
     Ok(Kernel { flavour: Flavour::Qemu, release, source: source.to_owned(), binary, modules, libraries: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_kernel_that_is_looked_at_is_not_started() {
+        let place = tempfile::tempdir().unwrap();
+        let (kernel, trace) = (place.path().join("linux.uml"), place.path().join("started"));
+        // It starts as a program, and has all that a kernel has.
+        let mut image = format!("#!/bin/sh\ntouch {}\necho 6.1.176\nexit\n", trace.display()).into_bytes();
+        image.extend(b"Linux version 6.1.176 (x)\0");
+        fs::write(&kernel, &image).unwrap();
+        fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(kernel_in(&kernel, "", None), Err(StoreError::NoKernel(_))));
+        assert!(!trace.exists());
+        let Some(installed) = installed() else { return eprintln!("skipped: there is no user-mode Linux here") };
+        assert_eq!(kernel_in(&installed.binary, "", None).unwrap().release, installed.release);
+    }
+
+    #[test]
+    fn a_newer_c_library_is_missed() {
+        let Ok(mut shell) = fs::read("/bin/sh") else { return eprintln!("skipped: there is no /bin/sh") };
+        if elf::interpreter_of(&shell).is_none() {
+            return eprintln!("skipped: /bin/sh is static here");
+        }
+        assert_eq!(lacks(&shell), None);
+        shell.extend(b"GLIBC_2.999\0");
+        assert!(lacks(&shell).is_some_and(|problem| problem.starts_with("it needs GLIBC_2.999, and this host has")));
+    }
 }

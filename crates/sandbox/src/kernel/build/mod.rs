@@ -37,8 +37,8 @@ const CHARGE: &str = include_str!("../../../kernel/charge.patch");
 /// The words by which a kernel with time travel is known.
 const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
 
-pub(super) fn has_time_travel(binary: &Path) -> bool {
-    fs::read(binary).is_ok_and(|image| image.windows(TIME_TRAVEL.len()).any(|window| window == TIME_TRAVEL))
+pub(super) fn has_time_travel(image: &[u8]) -> bool {
+    image.windows(TIME_TRAVEL.len()).any(|window| window == TIME_TRAVEL)
 }
 
 fn hex(digest: &[u8]) -> String {
@@ -85,7 +85,7 @@ pub(super) fn build(
         })?;
         let built = place.join("source").join(source::BUILT).join("linux");
         let log = place.join("build.log");
-        if !has_time_travel(&built) {
+        if !has_time_travel(&fs::read(&built).map_err(file_error(&built))?) {
             return Err(BuildError::NoTimeTravel { log });
         }
         // The kernel is stored under what the tree was before.
