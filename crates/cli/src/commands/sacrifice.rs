@@ -10,7 +10,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_lab::{
     machine::Machine,
-    place::device::{BlockFacts, Devices, Purpose, Sampled, ScratchDevice},
+    place::device::{BlockFacts, Devices, Sampled, ScratchDevice},
     run::carry_out::clean_up,
 };
 use fstone_model::{Plan, study::DeviceSpec, units::format_bytes};
@@ -50,12 +50,13 @@ pub(super) fn confirm<'p>(
     }
     let mut asked = BTreeSet::new();
     for disk in disks {
-        let purpose = Purpose::Named { allowed: allowed.to_vec() };
-        let claimed = ScratchDevice::claim(disk, purpose, 0, &*machine.devices, &*machine.runner)
+        let (devices, runner) = (&*machine.devices, &*machine.runner);
+        // No other run begins with it until the question is answered.
+        let (claimed, _lock) = ScratchDevice::claim_locked(disk, allowed, 0, devices, runner)
             .context("refused")
             .or_exit(Exit::CannotHere)?;
         if asked.insert(claimed.number()) {
-            agree(&claimed, disk, &*machine.devices, allowed_data, "formatted")?;
+            agree(&claimed, disk, devices, allowed_data, "formatted")?;
         }
     }
     Ok(())

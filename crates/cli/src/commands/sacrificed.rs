@@ -8,7 +8,7 @@ use crate::{
 use anyhow::{Context as _, anyhow};
 use fstone_lab::{
     machine::Machine,
-    place::device::{DeviceLock, Purpose, ScratchDevice},
+    place::device::{DeviceLock, ScratchDevice},
 };
 use fstone_model::{
     Workload,
@@ -38,15 +38,13 @@ impl Sacrificed {
             return Err(anyhow!("a device is one file, and the load has {filesets} filesets")).or_exit(Exit::BadInput);
         };
         let machine = Machine::host();
-        let purpose = Purpose::Named { allowed: allowed.to_vec() };
         let needed = files.size.typical_bytes();
         let (devices, runner) = (&*machine.devices, &*machine.runner);
-        let claimed = ScratchDevice::claim(device, purpose, needed, devices, runner)
+        let (claimed, lock) = ScratchDevice::claim_locked(device, allowed, needed, devices, runner)
             .context("refused")
             .or_exit(Exit::CannotHere)?;
         let (path, number) = (claimed.path(), claimed.number());
         agree(&claimed, device, devices, allowed_data, "overwritten")?;
-        let lock = devices.lock(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let hold = devices.hold(path, number).context("refused").or_exit(Exit::CannotHere)?;
         let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
             return Err(anyhow!("{}: this is not a path of a device", path.display())).or_exit(Exit::BadInput);

@@ -375,14 +375,18 @@ fn remaining(elapsed: Duration, made: u32, left: u32) -> Option<Duration> {
 fn claim_named_devices(plan: &Plan, options: &LabOptions, machine: &Machine) -> Result<Vec<DeviceLock>, Refusal> {
     let mut locks: Vec<DeviceLock> = Vec::new();
     let mut claimed: Vec<(u32, u32)> = Vec::new();
+    let (devices, runner) = (&*machine.devices, &*machine.runner);
     for cell in &plan.cells {
         let DeviceSpec::Block { path } = &cell.device else { continue };
-        let purpose = Purpose::Named { allowed: options.allow_destroy.clone() };
-        let device = ScratchDevice::claim(Path::new(path), purpose, 0, &*machine.devices, &*machine.runner)?;
-        if !claimed.contains(&device.number()) {
-            locks.push(machine.devices.lock(device.path(), device.number())?);
-            claimed.push(device.number());
+        let path = Path::new(path);
+        if devices.facts(path).is_ok_and(|facts| claimed.contains(&facts.number)) {
+            let purpose = Purpose::Named { allowed: options.allow_destroy.clone() };
+            ScratchDevice::claim(path, purpose, 0, devices, runner)?;
+            continue;
         }
+        let (device, lock) = ScratchDevice::claim_locked(path, &options.allow_destroy, 0, devices, runner)?;
+        locks.push(lock);
+        claimed.push(device.number());
     }
     Ok(locks)
 }

@@ -2,7 +2,7 @@
 
 use super::{
     BlockFacts, DeviceLock, Devices, FileId, LoopHandle, LoopSettings, Refusal, Sampled, Space, discard, facts, loops,
-    sample::{MARK, sample},
+    sample::{mark, sample},
     split_number, zram,
 };
 use rustix::fs::{Mode, OFlags, open, statvfs};
@@ -77,14 +77,13 @@ impl Devices for KernelDevices {
     }
 
     fn erase_signatures(&self, path: &Path, device: (u32, u32)) -> io::Result<()> {
-        let file = open_numbered(path, OFlags::WRONLY | OFlags::EXCL, device)?;
+        let file = open_numbered(path, OFlags::RDWR | OFlags::EXCL, device)?;
         let (size, end) = ends(&file)?;
-        let mut content = vec![0; usize::try_from(end).unwrap_or(0)];
+        let content = vec![0; usize::try_from(end).unwrap_or(0)];
         file.write_all_at(&content, size - end)?;
-        if let Some(beginning) = content.get_mut(..MARK.len()) {
-            beginning.copy_from_slice(MARK);
-        }
         file.write_all_at(&content, 0)?;
+        file.sync_all()?;
+        mark(&file, size)?;
         file.sync_all()
     }
 

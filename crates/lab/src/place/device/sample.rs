@@ -1,13 +1,18 @@
 //! What is on a device that no program recognises.
 
+use rustix::fs::{Advice, fadvise};
+use sha2::{Digest, Sha256};
 use std::{
     fmt, fs, io,
     os::unix::fs::FileExt,
     time::{Duration, Instant},
 };
 
-/// What fstone writes to the beginning of a named disk when it gives it back: what is on it then, trials left.
-pub(super) const MARK: &[u8; 48] = b"fstone: only trials have left data on this disk\n";
+/// What fstone writes to the beginning of a named disk when it gives it back: what is on it then, trials left. The next line says how many
+/// samples it had, and their digest: if they are not the same later, somebody else has written since.
+const MARK: &str = "fstone: only trials have left data on this disk\n";
+/// A sector, which holds the mark and nothing else.
+const MARK_BYTES: usize = 512;
 
 /// Samples besides those of both ends, and the bytes of each.
 const SAMPLES: u64 = 254;
@@ -41,28 +46,68 @@ impl fmt::Display for Sampled {
     }
 }
 
-/// Looks at the beginning and the end, and at places between them; `None` if all are zero, or if fstone marked the disk as its own.
+/// Looks at the beginning and the end, and at places between them; `None` if all are zero, or as they were when fstone marked the disk
+/// as its own.
 pub(super) fn sample(device: &fs::File, size: u64) -> io::Result<Option<Sampled>> {
+    let mut beginning = vec![0; size.min(MARK_BYTES as u64) as usize];
+    device.read_exact_at(&mut beginning, 0)?;
+    let marked = samples_of_mark(&beginning);
+    let (found, mark) = look(device, size, marked)?;
+    let is_ours = marked.is_some() && beginning == mark;
+    Ok((!is_ours && found.with_data > 0).then_some(found))
+}
+
+/// Marks a disk, whose beginning is empty, as one on which only trials have left data.
+pub(super) fn mark(device: &fs::File, size: u64) -> io::Result<()> {
+    if size < MARK_BYTES as u64 {
+        return Ok(());
+    }
+    let (_, mark) = look(device, size, None)?;
+    device.write_all_at(&mark, 0)
+}
+
+/// How many samples a disk had when it was marked; `None` without a mark.
+fn samples_of_mark(beginning: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(beginning.strip_prefix(MARK.as_bytes())?).ok()?;
+    text.split(' ').next()?.parse().ok().filter(|&samples| u64::from(samples) <= SAMPLES + 2)
+}
+
+/// All samples, or this number of them, and the mark that says so.
+fn look(device: &fs::File, size: u64, number: Option<u32>) -> io::Result<(Sampled, Vec<u8>)> {
     let since = Instant::now();
+    // What a filesystem wrote is not in the cache of the device, which may be older.
+    fadvise(device, 0, None, Advice::DontNeed)?;
     let mut found = Sampled { first_at: 0, first: Vec::new(), with_data: 0, samples: 0 };
+    let mut digest = Sha256::new();
     let mut buffer = vec![0; size.min(BEGINNING_BYTES) as usize];
     device.read_exact_at(&mut buffer, 0)?;
-    if buffer.starts_with(MARK) {
-        return Ok(None);
+    if let Some(beginning) = buffer.get_mut(..MARK_BYTES)
+        && beginning.starts_with(MARK.as_bytes())
+    {
+        beginning.fill(0);
     }
     found.add(0, &buffer);
+    digest.update(&buffer);
     let (each, last) = (size.min(SAMPLE_BYTES), size.saturating_sub(SAMPLE_BYTES));
     buffer.truncate(each as usize);
     // The end comes before the others, in case the time is over: some formats have their index there.
     let between = (1..=SAMPLES).map(|number| (u128::from(last) * u128::from(number) / u128::from(SAMPLES + 1)) as u64);
     for at in std::iter::once(last).chain(between.filter(|at| *at >= BEGINNING_BYTES)) {
-        if found.samples > 2 && since.elapsed() > LIMIT {
+        let is_enough = match number {
+            Some(number) => found.samples >= number,
+            None => found.samples > 2 && since.elapsed() > LIMIT,
+        };
+        if is_enough {
             break;
         }
         device.read_exact_at(&mut buffer, at)?;
         found.add(at, &buffer);
+        digest.update(&buffer);
     }
-    Ok((found.with_data > 0).then_some(found))
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut mark = format!("{MARK}{} samples of {size} bytes: {digest}\n", found.samples).into_bytes();
+    mark.resize(MARK_BYTES, 0);
+    Ok((found, mark))
 }
 
 impl Sampled {
@@ -98,12 +143,35 @@ mod tests {
         assert!((20..60).contains(&tar.with_data) && (200..=256).contains(&tar.samples), "{tar:?}");
         let end = disk(&[((64 << 20) - 3, b"end")]).expect("data");
         assert_eq!((end.first_at, end.first.as_slice(), end.with_data), ((64 << 20) - 3, &b"end"[..], 1));
-        // What trials left between its ends is fstone's own, as long as the beginning is as fstone left it.
-        let left = (32 << 20, &[7_u8; 1 << 20][..]);
-        assert_eq!(disk(&[(0, MARK), left]), None);
-        assert!(disk(&[left]).is_some() && disk(&[(0, MARK), (0, b"x"), left]).is_some());
         let small = tempfile::tempfile().expect("a file");
         small.write_all_at(b"x", 10).expect("written");
         assert_eq!(sample(&small, 11).expect("readable").map(|found| found.first_at), Some(10));
+    }
+
+    #[test]
+    fn a_mark_counts_only_for_what_trials_left() {
+        let (file, size) = (tempfile::tempfile().expect("a file"), 64 << 20);
+        file.set_len(size).expect("sparse");
+        let write = |at: u64, bytes: &[u8]| file.write_all_at(bytes, at).expect("written");
+        write(32 << 20, &[7; 1 << 20]);
+        assert!(sample(&file, size).expect("readable").is_some(), "nobody has marked it");
+        mark(&file, size).expect("marked");
+        assert_eq!(sample(&file, size).expect("readable"), None, "what trials left");
+        // A later user's data, on a disk whose beginning is as fstone left it.
+        for (at, bytes) in [(1 << 20, 1 << 20), (48 << 20, 1 << 20), (size - 9, 9)] {
+            write(at, &vec![b'x'; bytes]);
+            let found = sample(&file, size).expect("readable").expect("data");
+            assert!(found.first_at > 0, "the mark is no data: {found:?}");
+            mark(&file, size).expect("marked");
+            assert_eq!(sample(&file, size).expect("readable"), None);
+        }
+        write(600, b"x");
+        assert!(sample(&file, size).expect("readable").is_some_and(|found| found.first_at == 600));
+        mark(&file, size).expect("marked");
+        file.set_len(2 * size).expect("sparse");
+        assert!(sample(&file, 2 * size).expect("readable").is_some(), "a copy on a larger disk");
+        // The mark of an earlier fstone, which had no digest.
+        write(0, &[MARK.as_bytes(), &[0; 512]].concat());
+        assert!(sample(&file, size).expect("readable").is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! The only thing that mkfs, discard and raw writes are ever given.
 
-use super::{BlockFacts, Devices, FileId, FileKind, Refusal, file_id};
+use super::{BlockFacts, DeviceLock, Devices, FileId, FileKind, Refusal, file_id};
 use crate::command::{CommandLine, CommandRunner, RunError};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -76,6 +76,31 @@ impl ScratchDevice {
             Ok(claimed)
         } else {
             Err(Refusal::Changed(path.to_owned()))
+        }
+    }
+
+    /// The same of a named device, which no other run has until the lock is dropped. It is locked before anybody looks at what is on it:
+    /// what another run is just making there is no finding.
+    ///
+    /// # Errors
+    /// [`Refusal::Locked`] with the holder, and as [`ScratchDevice::claim`].
+    pub fn claim_locked(
+        path: &Path,
+        allowed: &[PathBuf],
+        needed_bytes: u64,
+        devices: &dyn Devices,
+        runner: &dyn CommandRunner,
+    ) -> Result<(Self, DeviceLock), Refusal> {
+        let facts = examine(path, devices)?;
+        let lock = match facts.kind {
+            FileKind::Block => Some(devices.lock(&facts.canonical, facts.number)?),
+            _ => None,
+        };
+        let purpose = Purpose::Named { allowed: allowed.to_vec() };
+        let claimed = Self::claim(path, purpose, needed_bytes, devices, runner)?;
+        match lock.filter(|_| claimed.number == facts.number) {
+            Some(lock) => Ok((claimed, lock)),
+            None => Err(Refusal::Changed(path.to_owned())),
         }
     }
 
