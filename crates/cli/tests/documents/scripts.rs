@@ -71,7 +71,7 @@ fn installing_what_tests_need_starts_no_daemon() {
     fs::create_dir(&programs).expect("ours");
     let policy = root.join("usr/sbin/policy-rc.d");
     // Those of the system that the script uses, and none that it looks for.
-    let system = ["bash", "env", "sh", "install", "rm", "sort", "grep", "cat"];
+    let system = ["bash", "env", "sh", "install", "rm", "sort", "grep", "cat", "cp"];
     for name in system {
         let directories = std::env::var_os("PATH").expect("set");
         let mut found = std::env::split_paths(&directories).map(|path| path.join(name));
@@ -80,8 +80,9 @@ fn installing_what_tests_need_starts_no_daemon() {
     }
     let asked = bench.path("asked").display().to_string();
     let install = format!(
-        "case $1 in install) {} && exit 1; echo \"policy $?\" >>{asked};; esac; echo \"apt-get $*\" >>{asked}",
-        policy.display()
+        "case $1 in install) cp -p {0} {1}; {0} && exit 1; echo \"policy $?\" >>{asked};; esac; echo \"apt-get $*\" >>{asked}",
+        policy.display(),
+        bench.path("policy").display()
     );
     let disable = format!("echo \"update-rc.d $*\" >>{asked}");
     for (name, text) in [
@@ -113,6 +114,12 @@ fn installing_what_tests_need_starts_no_daemon() {
             assert!(asked.contains(&format!("update-rc.d {daemon} disable")), "{asked}");
         }
     };
+    install(false);
+    // What a kill leaves of it forbids nothing and removes itself.
+    let seen = bench.path("policy");
+    fs::copy(&seen, &policy).expect("it was there");
+    assert!(Command::new(&policy).status().expect("it starts").success() && !policy.exists());
+    fs::copy(&seen, &policy).expect("it was there");
     install(false);
     // One of the system's own is not replaced and stays.
     fs::write(&policy, "#!/bin/sh\nexit 101 # mine\n").expect("ours");
