@@ -255,6 +255,33 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
             }),
         ),
         (
+            "limit a process",
+            Box::new(move || {
+                is_seen()?;
+                let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+                call(libc::SYS_prlimit64, [pid, libc::RLIMIT_CORE.into(), (&raw const none) as c_long, 0, 0]).map(drop)
+            }),
+        ),
+        (
+            "slow a process down",
+            Box::new(move || {
+                is_seen()?;
+                call(libc::SYS_setpriority, [libc::PRIO_PROCESS.into(), pid, 19, 0, 0])
+                    .or_else(|_| call(libc::SYS_ioprio_set, [1, pid, 3 << 13, 0, 0]))
+                    .map(drop)
+            }),
+        ),
+        (
+            "have the host's filesystem seal a file",
+            Box::new(|| {
+                const ENABLE_VERITY: c_long = 0x4080_6685;
+                let file = File::open(victims.directory.join("file"))?;
+                let asked = call(libc::SYS_ioctl, [file.as_raw_fd().into(), ENABLE_VERITY, 0, 0, 0]).map(drop);
+                // Any other answer is the filesystem's own.
+                asked.or_else(|error| if error.raw_os_error() == Some(libc::EPERM) { Err(error) } else { Ok(()) })
+            }),
+        ),
+        (
             "watch a directory",
             Box::new(|| {
                 let watch = call(libc::SYS_inotify_init1, NONE)?;

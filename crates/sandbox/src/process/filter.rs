@@ -27,6 +27,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
     SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
     // Names for what is there, and devices.
     libc::SYS_linkat,
     libc::SYS_symlinkat,
@@ -147,9 +148,28 @@ const SYS_FCHMODAT2: c_long = 452;
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
+const SYS_FILE_SETATTR: c_long = 469;
 
-/// Requests of ioctl(2): to type for the user at a terminal, and to change attributes of files (`FS_IOC_SETFLAGS`, `FS_IOC_FSSETXATTR`).
-const REQUESTS: [u32; 4] = [libc::TIOCSTI as u32, 0x541C, 0x4008_6602, 0x401C_5820];
+/// They change limits and priorities of any process of the same user. Refused unless these arguments are 0: the calling process.
+const OF_ITSELF: &[(c_long, &[u32])] = &[
+    (libc::SYS_prlimit64, &[0]),
+    // PRIO_PROCESS is 0.
+    (libc::SYS_setpriority, &[0, 1]),
+    (libc::SYS_sched_setscheduler, &[0]),
+    (libc::SYS_sched_setparam, &[0]),
+    (libc::SYS_sched_setattr, &[0]),
+    (libc::SYS_sched_setaffinity, &[0]),
+    (libc::SYS_ioprio_set, &[1]),
+    (libc::SYS_migrate_pages, &[0]),
+    (libc::SYS_move_pages, &[0]),
+];
+
+/// Requests of ioctl(2) to type for the user at a terminal.
+const REQUESTS: [u32; 2] = [libc::TIOCSTI as u32, 0x541C];
+
+/// The types of requests to filesystems: attributes of files, seals (fs-verity), encryption, snapshots, freezing. A descriptor for reading is
+/// enough for some, and Landlock has no rules for them. In this order: ext4 and all, XFS and all, btrfs, Ceph, bcachefs, F2FS.
+const TO_FILESYSTEMS: [u32; 6] = [0x6600, 0x5800, 0x9400, 0x9700, 0xBC00, 0xF500];
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -221,10 +241,17 @@ pub(super) fn program(may_trace: bool) -> Vec<sock_filter> {
     for_call(libc::SYS_socket, &[load(argument(0)), unix, ALLOW, refuse(libc::EAFNOSUPPORT)]);
     let any_of = |bits: u32| step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
     for_call(libc::SYS_clone, &[load(argument(0)), any_of(NAMESPACES as u32), refuse(libc::EPERM), ALLOW]);
-    let mut requests = vec![load(argument(1))];
-    for request in REQUESTS {
-        requests.extend([step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, request), refuse(libc::EPERM)]);
+    let equal = |value: u32| step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
+    for (number, arguments) in OF_ITSELF {
+        let is_zero =
+            |index: &u32| [load(argument(*index)), step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 0), refuse(libc::EPERM)];
+        let steps: Vec<sock_filter> = arguments.iter().flat_map(is_zero).chain([ALLOW]).collect();
+        for_call(*number, &steps);
     }
+    let mut requests = vec![load(argument(1))];
+    requests.extend(REQUESTS.into_iter().flat_map(|request| [equal(request), refuse(libc::EPERM)]));
+    requests.push(step(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xFF00));
+    requests.extend(TO_FILESYSTEMS.into_iter().flat_map(|kind| [equal(kind), refuse(libc::EPERM)]));
     requests.push(ALLOW);
     for_call(libc::SYS_ioctl, &requests);
     // A file that is opened to be read may be emptied nevertheless. The mode has a meaning only where a file may be made.

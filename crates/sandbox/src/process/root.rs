@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "mounts between clone and exec, where nothing may allocate")]
 
-use super::rights::User;
+use super::rights::{User, landlock_version};
 use super::{Confined, OUTPUT_BYTES, c_string};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -67,6 +67,9 @@ pub(super) struct Root {
     /// Filesystems in memory, with their options.
     memory: Vec<(CString, CString)>,
     user: Option<User>,
+    /// Whether it may see the host's processes, where it cannot have a /proc of its own: Landlock keeps it from what is behind them, such as
+    /// their roots.
+    may_see_processes: bool,
 }
 
 impl Root {
@@ -104,7 +107,13 @@ impl Root {
         let memory = outputs.into_iter().chain(confined.memory).map(|(name, bytes)| {
             Ok((text(&own.join(name))?, c_string(format!("size={bytes},mode=0700,uid={uid},gid={gid}"))?))
         });
-        Ok(Self { base: text(own)?, memory: memory.collect::<io::Result<_>>()?, entries: plan.entries, user })
+        Ok(Self {
+            base: text(own)?,
+            memory: memory.collect::<io::Result<_>>()?,
+            entries: plan.entries,
+            user,
+            may_see_processes: landlock_version() > 0,
+        })
     }
 
     /// Makes it the root of this process.
@@ -123,7 +132,7 @@ impl Root {
                 && libc::mkdir(OLD_NAME.as_ptr().add(1), 0o700) == 0
                 && libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), OLD_NAME.as_ptr().add(1)) == 0
                 && libc::chdir(c"/".as_ptr()) == 0;
-            if !mounted || !self.entries.iter().all(|entry| self.make(entry)) || !mount_proc() {
+            if !mounted || !self.entries.iter().all(|entry| self.make(entry)) || !mount_proc(self.may_see_processes) {
                 return false;
             }
             let flags = libc::MS_NOSUID | libc::MS_NODEV;
@@ -290,7 +299,13 @@ unsafe fn bind(from: &CStr, place: &CStr, attributes: u64) -> bool {
         if *libc::__errno_location() != libc::ENOSYS {
             return false;
         }
-        // Before Linux 5.12, for the mount itself. These attributes have the same numbers as the flags; what is set already has to stay.
+        // Before Linux 5.12, for the mount itself, so what is mounted below is not shown. These attributes have the same numbers as the
+        // flags; what is set already has to stay.
+        if libc::umount2(place.as_ptr(), libc::MNT_DETACH) != 0
+            || libc::mount(from.as_ptr(), place.as_ptr(), none, libc::MS_BIND, std::ptr::null()) != 0
+        {
+            return false;
+        }
         let mut there: libc::statvfs = std::mem::zeroed();
         if libc::statvfs(place.as_ptr(), &raw mut there) != 0 {
             return false;
@@ -327,12 +342,12 @@ unsafe fn copy(from: &CStr, place: &CStr, mode: libc::mode_t) -> bool {
 ///
 /// # Safety
 /// As [`Root::enter`].
-unsafe fn mount_proc() -> bool {
+unsafe fn mount_proc(may_see_processes: bool) -> bool {
     let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let attributes = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     // SAFETY: C strings.
     unsafe {
         libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, std::ptr::null()) == 0
-            || bind(c"/host-root/proc", c"/proc", attributes)
+            || may_see_processes && bind(c"/host-root/proc", c"/proc", attributes)
     }
 }

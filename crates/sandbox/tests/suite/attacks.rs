@@ -212,7 +212,7 @@ fn a_guests_root_cannot_change_the_host() {
 #[test]
 fn a_hostile_kernel_cannot_change_the_host() {
     let _turn = Turn::for_any_kernel();
-    each_way("kernel", 46);
+    each_way("kernel", 49);
 }
 
 /// Root in a container, and what guests need is where only root looks: they read that, and no secrets.
