@@ -156,6 +156,8 @@ pub(crate) enum Command {
     Mdtest(MdtestArguments),
     /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
+    /// Try an expression for a figure on saved output of a program: `fstone figures out.txt --match 'tps = ([0-9.]+)'`
+    Figures(FiguresArguments),
     /// Kernels for guests: fetch, build or list them; nothing is installed
     Kernel(KernelArguments),
     /// List the models of drives, or show one: its parameters, their sources, and its service times
@@ -219,6 +221,7 @@ impl Command {
             | Self::Ior(_)
             | Self::Mdtest(_)
             | Self::Convert(_)
+            | Self::Figures(_)
             | Self::Kernel(_)
             | Self::Device(_)
             | Self::CrashState(_)

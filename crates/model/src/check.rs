@@ -9,6 +9,7 @@ use crate::result::TrialId;
 use crate::{
     Cell, Dataset, Figure, LoadReport, Plan, Step, Trial,
     dataset::Run,
+    output::From,
     own::MAXIMUM_CLIENTS,
     study::{DeviceSpec, StepAction},
 };
@@ -105,6 +106,10 @@ fn own_is_sound(cell: &Cell) -> Result<(), Invalid> {
     require(own.needs_device() != scratch, || format!("filesystem {name:?} has a device and needs none, or neither"))
 }
 
+fn is_below(path: &str) -> bool {
+    !path.starts_with('/') && !path.split('/').any(|part| part == "..")
+}
+
 /// A stored plan may say no more than a study file: a step writes nothing outside its filesystem.
 fn stays_below(step: &Step) -> Result<(), Invalid> {
     match &step.action {
@@ -113,13 +118,20 @@ fn stays_below(step: &Step) -> Result<(), Invalid> {
                 format!("fileset {:?} of step {:?} is not below the load's directory", fileset.name, step.name)
             })
         }),
-        StepAction::CopyIn { target, .. } => {
-            let below = !target.starts_with('/') && !target.split('/').any(|part| part == "..");
-            require(below, || format!("step {:?} copies to {target:?}, which is not below its filesystem", step.name))
-        }
+        StepAction::CopyIn { target, .. } => require(is_below(target), || {
+            format!("step {:?} copies to {target:?}, which is not below its filesystem", step.name)
+        }),
+        StepAction::Command { figures, .. } => figures.iter().try_for_each(|figure| match &figure.from {
+            From::File(path) => require(is_below(path), || {
+                format!(
+                    "figure {:?} of step {:?} is in {path:?}, which is not below its filesystem",
+                    figure.name, step.name
+                )
+            }),
+            From::Stdout | From::Stderr => Ok(()),
+        }),
         StepAction::Mkfs
         | StepAction::Mount
-        | StepAction::Command { .. }
         | StepAction::Remount
         | StepAction::Unmount
         | StepAction::Sync

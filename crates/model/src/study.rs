@@ -3,7 +3,9 @@
 //! `formats` makes a plan from a study file; `lab` carries it out; `store` keeps it beside the results; `report`
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
-use crate::{StepKind, Trial, Workload, mkfs::MkfsOptions, own::OwnFilesystem, result::TrialId, units};
+use crate::{
+    StepKind, Trial, Workload, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId, units,
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -250,6 +252,9 @@ pub enum StepAction {
         /// Whether argv's only element goes to `sh -c`.
         shell: bool,
         success: Vec<i32>,
+        /// What it prints.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        figures: Vec<OutputFigure>,
     },
     /// Unmount, drop caches and mount again.
     Remount,

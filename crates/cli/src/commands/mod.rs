@@ -16,6 +16,7 @@ pub(crate) mod delete;
 pub(crate) mod device;
 pub(crate) mod durability;
 pub(crate) mod ffsb;
+pub(crate) mod figures;
 pub(crate) mod filebench;
 pub(crate) mod fio;
 pub(crate) mod generated;

@@ -85,7 +85,7 @@ fn a_plan_that_this_user_did_not_begin_runs_nothing() {
     };
     begin(&|plan| {
         let argv = vec![format!("touch {}", witness.display())];
-        let action = StepAction::Command { argv, shell: true, success: vec![0] };
+        let action = StepAction::Command { argv, shell: true, success: vec![0], figures: Vec::new() };
         let step = Step { name: "told".into(), action, ..plan.cells[0].steps[0].clone() };
         plan.cells[0].steps.insert(0, step);
     })

@@ -3,7 +3,7 @@
 //! [`compile`] turns a study file into a [`Plan`] in which every cell says all it needs. Reading order: `surface` has
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
 //! the steps, `load` the loads in them, `placeholder` the `{names}` in their
-//! commands, `show` the columns; `filesystem`, `own` and `device` check what is made, and on what;
+//! commands, `figures` what those print, `show` the columns; `filesystem`, `own` and `device` check what is made, and on what;
 //! `published` reads figures from elsewhere; `bounds` says how long a plan may become; `form` has
 //! the study whole and quick, and `compile` puts it together.
 //!
@@ -15,6 +15,7 @@ mod cells;
 mod compile;
 mod device;
 mod factor;
+mod figures;
 mod filesystem;
 mod form;
 mod level;
@@ -72,6 +73,8 @@ pub fn reference() -> Vec<KeyReference> {
         ("step.load", surface::LoadSurface::keys()),
         ("step.load.PART", level::Numbers::keys()),
         ("step.command", surface::CommandTable::keys()),
+        ("step.command.figures.NAME", surface::FigureSurface::keys()),
+        ("step.command.figures.NAME.csv", surface::CsvSurface::keys()),
         ("step.fsck", surface::FsckSurface::keys()),
         ("step.copy-in", surface::CopySurface::keys()),
         ("step.power-cut", surface::PowerSurface::keys()),

@@ -16,6 +16,9 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
     let (of_all, own): (Vec<&Metric>, Vec<&Metric>) =
         of_step.partition(|metric| metric.steps.len() == StepKind::ALL.len());
     let mut names: Vec<String> = own.into_iter().chain(of_all).map(|metric| metric.name.to_owned()).collect();
+    if let StepAction::Command { figures, .. } = action {
+        names.splice(0..0, figures.iter().map(|figure| figure.name.clone()));
+    }
     if let StepAction::Load(workload) = action {
         let further = load_metric::names(workload).into_iter().filter(|name| !names.contains(name));
         names.extend(further.collect::<Vec<_>>());
@@ -71,32 +74,39 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
         step: step.to_owned(),
         metric: value.clone(),
         is_load: matches!(action, StepAction::Load(_)),
-        is_special: !matches!(action, StepAction::Load(_))
-            && catalog::find(value).is_some_and(|metric| metric.steps == [action.kind()]),
+        is_special: match action {
+            StepAction::Load(_) => false,
+            StepAction::Command { figures, .. } => figures.iter().any(|figure| figure.name == *value),
+            _ => catalog::find(value).is_some_and(|metric| metric.steps == [action.kind()]),
+        },
         span: *span,
     };
     names.iter().filter(|name| known.contains(&name.value)).map(shown).collect()
 }
 
-/// What a study shows that does not say what: the rate of each load, group by group. `span` is the steps' own.
+/// What a study shows that does not say what: the rate of each load, group by group, and what commands print. `span` is the steps' own.
 pub(super) fn unasked<'a>(steps: impl Iterator<Item = (&'a str, &'a StepAction)>, span: Span) -> Vec<Shown> {
     let mut shown = Vec::new();
     for (step, action) in steps {
-        let StepAction::Load(workload) = action else { continue };
-        let rates =
-            load_metric::group_rates(workload).unwrap_or_else(|| vec![catalog::OPERATIONS_PER_SECOND.name.to_owned()]);
-        shown.extend(rates.into_iter().map(|metric| Shown {
+        let metrics = match action {
+            StepAction::Load(workload) => load_metric::group_rates(workload)
+                .unwrap_or_else(|| vec![catalog::OPERATIONS_PER_SECOND.name.to_owned()]),
+            StepAction::Command { figures, .. } => figures.iter().map(|figure| figure.name.clone()).collect(),
+            _ => continue,
+        };
+        let is_load = matches!(action, StepAction::Load(_));
+        shown.extend(metrics.into_iter().map(|metric| Shown {
             step: step.to_owned(),
             metric,
-            is_load: true,
-            is_special: false,
+            is_load,
+            is_special: !is_load,
             span,
         }));
     }
     shown
 }
 
-/// The table's columns. Metrics of the only load that shows any, and one that only a check or a count of extents has and
+/// The table's columns. Metrics of the only load that shows any, and one that a command prints, or only a check or a count of extents has, and
 /// only one step shows, are called by their own names; everything else has its step's name before it: "fsck time".
 pub(super) fn columns(shown: &[Shown], report: &mut Report) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();

@@ -1,7 +1,7 @@
 //! The steps of a trial.
 
 use super::{
-    MAXIMUM_STEPS,
+    MAXIMUM_STEPS, figures,
     load::{self, Files, Load, Made, Number},
     placeholder,
     show::{self, Shown},
@@ -95,9 +95,12 @@ impl Template {
         };
         let action = match (&self.load, &self.action) {
             (Some(load), _) => StepAction::Load(load.with(numbers, made, report)),
-            (None, StepAction::Command { argv, shell, success }) => {
-                StepAction::Command { argv: argv.iter().map(fill).collect(), shell: *shell, success: success.clone() }
-            }
+            (None, StepAction::Command { argv, shell, success, figures }) => StepAction::Command {
+                argv: argv.iter().map(fill).collect(),
+                shell: *shell,
+                success: success.clone(),
+                figures: figures.clone(),
+            },
             (None, StepAction::CopyIn { source, target }) => {
                 StepAction::CopyIn { source: fill(source), target: fill(target) }
             }
@@ -355,9 +358,9 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
 
 fn command(field: &Field<CommandSurface>, report: &mut Report) -> Option<StepAction> {
     let words = |words: &[At<Text>]| words.iter().map(|At { value: Text(word), .. }| word.clone()).collect::<Vec<_>>();
-    let (argv, shell, success) = match &field.value {
-        CommandSurface::Argv(argv) => (words(argv), false, vec![0]),
-        CommandSurface::Table(CommandTable { run, shell, success, .. }) => {
+    let (argv, shell, success, figures) = match &field.value {
+        CommandSurface::Argv(argv) => (words(argv), false, vec![0], Vec::new()),
+        CommandSurface::Table(CommandTable { run, shell, success, figures }) => {
             let run = run.as_ref()?;
             let OneOrMany(given) = &run.value;
             let is_shell = shell.as_ref().is_some_and(|shell| shell.value.0);
@@ -381,12 +384,13 @@ fn command(field: &Field<CommandSurface>, report: &mut Report) -> Option<StepAct
                         .collect()
                 },
             );
-            (words(given), is_shell, success)
+            let figures = figures.as_ref().map(|field| figures::figures(&field.value, report)).unwrap_or_default();
+            (words(given), is_shell, success, figures)
         }
     };
     if argv.is_empty() {
         report.push(Diagnostic::error(field.span, "there is no program").label("expected program and arguments"));
         return None;
     }
-    Some(StepAction::Command { argv, shell, success })
+    Some(StepAction::Command { argv, shell, success, figures })
 }

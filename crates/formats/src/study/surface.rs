@@ -10,6 +10,8 @@ use crate::{
     study::level::{Numbers, PlainFactors},
 };
 use fstone_model::{
+    Better,
+    output::Several,
     own::MAXIMUM_CLIENTS,
     study::{DiskTruth, FsckMode, Order},
 };
@@ -394,7 +396,48 @@ table! {
         "shell" => shell: Flag;
         /// Exit statuses that count as success. 0 unless given.
         "success" => success: OneOrMany<Count<0, 255>>;
+        /// Figures that it prints, by name.
+        "figures" => figures: Entries<FigureSurface>;
     }
+}
+
+table! {
+    /// Where a figure is in what a command prints.
+    pub(crate) struct FigureSurface {
+        /// A regular expression with one group, the number. `^` and `$` match at every line.
+        "match" => r#match: Text;
+        /// A JSON pointer to a number or to a list of numbers: "/jobs/0/read/iops".
+        "json" => json: Text;
+        /// A column of a table with commas, by the name in its first row: { column = "tps" }.
+        "csv" => csv: CsvSurface;
+        /// What is searched: "stdout" (the default), "stderr", or a relative path of a file in the filesystem.
+        "from" => from: Text;
+        /// Which of several numbers: "last" (the default) or "first", or their "mean" or "sum".
+        "several" => several: Listed<Several>;
+        /// The unit of the printed number: "s", "ms", "µs", "ns", "/s", "B", "KiB", "MiB/s", "%", "ratio" or "count". "count" unless fstone has a metric of this name.
+        "unit" => unit: Text;
+        /// The better direction: "higher", "lower" or "neither". By the unit unless given: rates higher, times lower, others neither.
+        "better" => better: Listed<Better>;
+    }
+    one of ["match", "json", "csv"]
+}
+
+table! {
+    /// A column of a table with commas.
+    pub(crate) struct CsvSurface {
+        /// Its name, in the first row.
+        "column" => column: Text, required;
+    }
+}
+
+impl Word for Several {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("first", Self::First), ("last", Self::Last), ("mean", Self::Mean), ("sum", Self::Sum)];
+}
+
+impl Word for Better {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("higher", Self::Higher), ("lower", Self::Lower), ("neither", Self::Neither)];
 }
 
 impl Decode for CommandSurface {

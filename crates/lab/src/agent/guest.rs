@@ -379,6 +379,7 @@ mod tests {
                 argv: argv.iter().map(|word| (*word).to_owned()).collect(),
                 shell,
                 success: vec![0],
+                figures: Vec::new(),
             },
             limit: std::time::Duration::from_secs(1),
         };

@@ -443,7 +443,12 @@ mod tests {
 
     #[test]
     fn a_step_and_its_reply_arrive_as_they_were_sent() {
-        let action = StepAction::Command { argv: vec!["cat".into(), "ä".into()], shell: false, success: vec![0, 1] };
+        let action = StepAction::Command {
+            argv: vec!["cat".into(), "ä".into()],
+            shell: false,
+            success: vec![0, 1],
+            figures: Vec::new(),
+        };
         let step = Step { name: "look".into(), action, limit: Duration::from_millis(1500) };
         assert_eq!(decode::<Step>(&encode(&step)).expect("it is one"), step);
         let reply = StepReply {

@@ -1,5 +1,6 @@
 //! What a command prints, bounded: its beginning and its end, whatever its length.
 
+use fstone_model::output::SEARCHED_BYTES;
 use std::collections::VecDeque;
 
 /// Kept from the beginning. The tools' read-backs (`dumpe2fs -h`, `xfs_db`) are well below this.
@@ -11,10 +12,27 @@ pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out_bytes: u64,
+    /// All of it, up to what is searched, where that is wanted.
+    whole: Option<Vec<u8>>,
 }
 
 impl Capture {
+    pub(super) fn new(kept: bool) -> Self {
+        Self { whole: kept.then(Vec::new), ..Self::default() }
+    }
+
+    /// The text, and all of it.
+    pub(super) fn into_parts(mut self) -> (String, Vec<u8>) {
+        let whole = self.whole.take().unwrap_or_default();
+        (self.into_text(), whole)
+    }
+
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
+        if let Some(whole) = &mut self.whole {
+            // One more, so that it is seen that there was more.
+            let room = SEARCHED_BYTES + 1 - whole.len();
+            whole.extend_from_slice(&bytes[..room.min(bytes.len())]);
+        }
         let room = HEAD_BYTES - self.head.len();
         if room > 0 {
             let taken = room.min(bytes.len());
@@ -27,7 +45,7 @@ impl Capture {
         self.left_out_bytes += excess as u64;
     }
 
-    pub(super) fn into_text(mut self) -> String {
+    fn into_text(mut self) -> String {
         let mut bytes = self.head;
         if self.left_out_bytes > 0 {
             bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.left_out_bytes).as_bytes());

@@ -12,6 +12,8 @@ mod system;
 pub use fake::FakeRunner;
 pub use system::{SystemRunner, find_program};
 
+#[expect(unused_imports, reason = "for the link above")]
+use fstone_model::output::SEARCHED_BYTES;
 use fstone_model::result::CommandRecord;
 use std::{
     path::{Path, PathBuf},
@@ -33,6 +35,8 @@ pub struct CommandLine {
     /// Where it is to end before its time: how long after SIGTERM it is killed, for one that has something to put away. Nothing: it is
     /// killed at once.
     pub grace: Duration,
+    /// Whether all that it prints is kept, for figures that are taken out of it.
+    pub kept: bool,
 }
 
 impl CommandLine {
@@ -47,6 +51,7 @@ impl CommandLine {
             env: Vec::new(),
             directory: None,
             grace: Duration::ZERO,
+            kept: false,
         }
     }
 
@@ -102,6 +107,8 @@ pub struct CommandOutput {
     /// From before it was started until it ended.
     pub duration: Duration,
     pub usage: ResourceUsage,
+    /// All that it printed, as output and as errors, up to [`SEARCHED_BYTES`] each; empty unless that is kept.
+    pub whole: [Vec<u8>; 2],
 }
 
 /// Longest [`CommandRecord::output_tail`], in bytes: some twenty lines, so that a week of trials stays small.

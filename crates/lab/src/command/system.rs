@@ -109,8 +109,18 @@ impl CommandRunner for SystemRunner {
         let process = Pid::from_child(&child);
         // From here on every way out goes through `Running::drop` or `Running::end`, which leave no process behind.
         let mut running = Running { process, reaped: false };
-        let stdout = child.stdout.take().map(|pipe| Stream::new(pipe.into())).transpose().map_err(failed("fcntl"))?;
-        let stderr = child.stderr.take().map(|pipe| Stream::new(pipe.into())).transpose().map_err(failed("fcntl"))?;
+        let stdout = child
+            .stdout
+            .take()
+            .map(|pipe| Stream::new(pipe.into(), command.kept))
+            .transpose()
+            .map_err(failed("fcntl"))?;
+        let stderr = child
+            .stderr
+            .take()
+            .map(|pipe| Stream::new(pipe.into(), command.kept))
+            .transpose()
+            .map_err(failed("fcntl"))?;
         let mut streams = [stdout, stderr];
         let ended = pidfd_open(process, PidfdFlags::empty()).map_err(|errno| failed("pidfd_open")(errno.into()))?;
 
@@ -145,9 +155,10 @@ impl CommandRunner for SystemRunner {
         for stream in streams.iter_mut().flatten() {
             stream.read_available();
         }
-        let [stdout, stderr] = streams.map(|stream| stream.map(|s| s.capture.into_text()).unwrap_or_default());
+        let [(stdout, out), (stderr, err)] =
+            streams.map(|stream| stream.map(|s| s.capture.into_parts()).unwrap_or_default());
         let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        let output = CommandOutput { status, stdout, stderr, duration, usage };
+        let output = CommandOutput { status, stdout, stderr, duration, usage, whole: [out, err] };
         match killed {
             None => Ok(output),
             Some((_, KilledBy::Stop)) => {
@@ -195,9 +206,9 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(pipe: OwnedFd) -> std::io::Result<Self> {
+    fn new(pipe: OwnedFd, kept: bool) -> std::io::Result<Self> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
-        Ok(Self { pipe: Some(pipe.into()), capture: Capture::default() })
+        Ok(Self { pipe: Some(pipe.into()), capture: Capture::new(kept) })
     }
 
     /// Takes in what is there. Bounded, so that a command that floods us cannot keep us from looking at its limit.

@@ -84,7 +84,10 @@ pub(super) fn plan_of(kinds: &[&str], device: &DeviceSpec, commands: &[&[&str]])
     use fstone_model::study::{Cell, Repeats, Step};
     let step = |argv: &&[&str]| {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-        testing::step(&argv.join(" "), StepAction::Command { argv, shell: false, success: vec![0] })
+        testing::step(
+            &argv.join(" "),
+            StepAction::Command { argv, shell: false, success: vec![0], figures: Vec::new() },
+        )
     };
     let steps: Vec<Step> = commands.iter().map(step).collect();
     let cell = |(index, kind): (u32, &&str)| Cell { device: device.clone(), ..testing::cell(index, kind, "", &steps) };

@@ -161,7 +161,14 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
         };
         told.push(format!("{where_}{what}"));
     }
-    told.join("; ")
+    let mut told = told.join("; ");
+    if let StepAction::Command { figures, .. } = &step.action
+        && !figures.is_empty()
+    {
+        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        told.push_str(&format!("  (prints {})", names.join(", ")));
+    }
+    told
 }
 
 fn estimate(plan: &Plan) -> TimeEstimate {
@@ -236,7 +243,7 @@ mod tests {
     fn every_step_is_spelled_out() {
         let command = |name: &str, argv: &[&str], shell| {
             let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-            testing::step(name, StepAction::Command { argv, shell, success: Vec::new() })
+            testing::step(name, StepAction::Command { argv, shell, success: Vec::new(), figures: Vec::new() })
         };
         let steps = [
             command("tar", &["tar", "cf", "/dev/zero", "{mount}"], false),

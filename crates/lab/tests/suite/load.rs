@@ -356,7 +356,12 @@ fn a_full_work_directory_ends_the_trial_before_it_is_full() {
     let mounted = Tmpfs::mount(&small, 96 << 20);
     // Slow enough for the watchdog, whose reserve on so small a filesystem is small.
     let script = "for i in $(seq 400); do head -c 1000000 /dev/urandom >> big; sync big; sleep 0.02; done";
-    let fill = || step("fill", StepAction::Command { argv: vec![script.into()], shell: true, success: Vec::new() });
+    let fill = || {
+        step(
+            "fill",
+            StepAction::Command { argv: vec![script.into()], shell: true, success: Vec::new(), figures: Vec::new() },
+        )
+    };
     let cells = vec![cell("ext4", "", "", vec![fill()]), cell("ext4", "", "", Vec::new())];
     let mut memory = Memory::default();
     let end = carry_out(&plan(cells, 1), &options(&small), &[], &mut memory, &Silent, &AtomicBool::new(false));

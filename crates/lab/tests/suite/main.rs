@@ -13,4 +13,5 @@ mod killed;
 mod load;
 mod long;
 mod named;
+mod programs;
 mod support;

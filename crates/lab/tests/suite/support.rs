@@ -31,11 +31,11 @@ pub(crate) fn agent() -> PathBuf {
 
 pub(crate) fn command(name: &str, argv: &[&str]) -> Step {
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    step(name, StepAction::Command { argv, shell: false, success: Vec::new() })
+    step(name, StepAction::Command { argv, shell: false, success: Vec::new(), figures: Vec::new() })
 }
 
 pub(crate) fn shell(name: &str, script: &str) -> Step {
-    step(name, StepAction::Command { argv: vec![script.into()], shell: true, success: Vec::new() })
+    step(name, StepAction::Command { argv: vec![script.into()], shell: true, success: Vec::new(), figures: Vec::new() })
 }
 
 /// mkfs, mount, then these steps, on a sparse image of 400 MiB.

@@ -47,7 +47,7 @@ pub struct Show {
 pub struct AllowError(#[from] serde_json::Error);
 
 /// Texts that are shown as they are, except for paths: names that a study gives to rows and columns, and models and versions.
-pub const AS_IT_IS: [&str; 43] = [
+pub const AS_IT_IS: [&str; 44] = [
     "Plan.study",
     "Plan.compare",
     "Factor.name",
@@ -57,6 +57,7 @@ pub const AS_IT_IS: [&str; 43] = [
     "FilesystemSpec.kind",
     "DeviceSpec.loop.model",
     "Step.name",
+    "OutputFigure.name",
     "Column.header",
     "Column.step",
     "Column.metric",

@@ -289,7 +289,7 @@ fn full() -> Dataset {
     let limit = Duration::from_secs(1);
     let actions = [
         StepAction::Load(Arc::new(load())),
-        StepAction::Command { argv: list(), shell: false, success: vec![0] },
+        StepAction::Command { argv: list(), shell: false, success: vec![0], figures: Vec::new() },
         StepAction::CopyIn { source: text(), target: text() },
     ];
     cell.steps.extend(actions.into_iter().zip(0..).map(|(action, number)| Step {

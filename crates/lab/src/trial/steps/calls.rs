@@ -184,9 +184,11 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             place()?;
             timed(vec![Call::Load(workload)])
         }
-        StepAction::Command { argv, shell, .. } => timed(vec![Call::Run(
-            command(argv, *shell, scene, &place()?).ok_or_else(|| failed("the command is empty".to_owned()))?,
-        )]),
+        StepAction::Command { argv, shell, figures, .. } => {
+            let command = command(argv, *shell, scene, &place()?);
+            let command = command.ok_or_else(|| failed("the command is empty".to_owned()))?;
+            timed(vec![Call::Run(CommandLine { kept: !figures.is_empty(), ..command })])
+        }
         StepAction::Sync => timed(vec![Call::Sync(place()?)]),
         StepAction::DropCaches => {
             let flush = scene.mounted.then(|| Call::Flush(scene.place.to_owned()));

@@ -1,7 +1,7 @@
 //! What the end of a step's command means, and what a count of extents found.
 
 use crate::{
-    command::{CommandLine, CommandOutput, typed},
+    command::{CommandLine, CommandOutput, RECORD_TAIL_BYTES, typed},
     filesystem::{Filesystem, Verdict, mkfs_refused},
     fragmentation::Fragmentation,
     trial::{
@@ -9,7 +9,23 @@ use crate::{
         session::Session,
     },
 };
-use fstone_model::{Outcome, Step, outcome::Reason, own::OwnCommand, study::StepAction};
+use fstone_model::{
+    Outcome, Step,
+    outcome::Reason,
+    output::{From, OutputFigure, SEARCHED_BYTES, Several},
+    own::OwnCommand,
+    study::StepAction,
+    text,
+    units::format_bytes,
+};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use std::{
+    borrow::Cow,
+    collections::HashSet,
+    fs,
+    io::{self, Read},
+    path::Path,
+};
 
 impl Session {
     pub(super) fn judge(&mut self, step: &Step, output: &CommandOutput, report: &mut StepReport) -> Result<(), Halt> {
@@ -27,7 +43,10 @@ impl Session {
             _ => output.status == 0,
         };
         if good {
-            return Ok(());
+            return match &step.action {
+                StepAction::Command { figures, .. } => self.take_figures(step, figures, output, report),
+                _ => Ok(()),
+            };
         }
         let reason = Reason::new(&step.name, output.words());
         Err(Halt::Outcome(match &step.action {
@@ -38,6 +57,51 @@ impl Session {
             }
             _ => Outcome::Failed(reason),
         }))
+    }
+
+    /// Takes the figures out of what a command printed. One that is not there fails the step.
+    fn take_figures(
+        &mut self,
+        step: &Step,
+        figures: &[OutputFigure],
+        output: &CommandOutput,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
+        let mut not_text = HashSet::new();
+        for figure in figures {
+            let (bytes, place) = match &figure.from {
+                From::Stdout => (Cow::Borrowed(&output.whole[0]), "standard output".to_owned()),
+                From::Stderr => (Cow::Borrowed(&output.whole[1]), "standard error".to_owned()),
+                From::File(path) => {
+                    let read = read_below(&self.place, path);
+                    let bytes = read.map_err(|error| failed(step, format!("{:?}: {path}: {error}", figure.name)))?;
+                    (Cow::Owned(bytes), path.clone())
+                }
+            };
+            let cut = bytes.len() > SEARCHED_BYTES;
+            let searched = &bytes[..bytes.len().min(SEARCHED_BYTES)];
+            let limit = || {
+                format!("{place} is longer than {}, which is all that is searched", format_bytes(SEARCHED_BYTES as u64))
+            };
+            if cut && figure.several != Several::First {
+                return Err(failed(step, format!("{:?}: {}", figure.name, limit())));
+            }
+            if cut {
+                self.warn(format!("{}: {}", step.name, limit()));
+            }
+            match figure.read(searched) {
+                Ok(figure) => report.figures.push(figure),
+                Err(error) => {
+                    let said = last_words(&CommandOutput { stdout: end_of(searched), ..CommandOutput::default() });
+                    let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it ends with: {said}") };
+                    return Err(failed(step, format!("{:?} in {place}: {error}; {said}", figure.name)));
+                }
+            }
+            if std::str::from_utf8(searched).is_err() && not_text.insert(place.clone()) {
+                self.warn(format!("{}: {place} is not text (UTF-8)", step.name));
+            }
+        }
+        Ok(())
     }
 
     fn judge_check(&mut self, step: &Step, output: &CommandOutput, report: &mut StepReport) -> Result<(), Halt> {
@@ -73,6 +137,26 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// A file that commands made in the filesystem, and nothing outside it, whatever links they made.
+fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
+    let directory = fs::File::open(place)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let file = fs::File::from(openat2(&directory, path, flags, Mode::empty(), resolve)?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(SEARCHED_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The end of an output, fit to be recorded.
+fn end_of(bytes: &[u8]) -> String {
+    let end = &bytes[bytes.len().saturating_sub(RECORD_TAIL_BYTES)..];
+    text::lines(&String::from_utf8_lossy(end))
 }
 
 fn ran(report: &StepReport) -> String {
