@@ -234,7 +234,11 @@ pub(crate) fn column_view(
     (unit, better): (Unit, Better),
 ) -> ColumnView {
     let column = &dataset.run.plan.columns[index];
-    let known = catalog::find(&column.metric);
+    // A command may print a figure that has the name of a load's metric, and is its own.
+    let mut steps = dataset.run.plan.cells.iter().flat_map(|cell| &cell.steps);
+    let kind = steps.find(|step| step.name == column.step).map(|step| step.action.kind());
+    let known = catalog::find(&column.metric)
+        .filter(|metric| metric.steps.is_empty() || kind.is_none_or(|kind| metric.steps.contains(&kind)));
     let figures: Vec<_> = rows
         .iter()
         .filter_map(|row| {

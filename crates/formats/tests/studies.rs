@@ -111,7 +111,7 @@ fn outline(plan: &Plan) -> String {
             cell.device.describe()
         ));
     }
-    for Step { name, action, limit } in &plan.cells[0].steps {
+    for Step { name, action, limit, .. } in &plan.cells[0].steps {
         let what = match action {
             StepAction::Load(load) => {
                 let files: Vec<_> = load.filesets.iter().map(|set| (set.amount, set.directories, &set.size)).collect();

@@ -27,7 +27,7 @@ pub fn loop_device(size_bytes: u64) -> DeviceSpec {
 }
 
 pub fn step(name: &str, action: StepAction) -> Step {
-    Step { name: name.into(), action, limit: Duration::from_secs(120) }
+    Step { name: name.into(), action, limit: Duration::from_secs(120), background: false }
 }
 
 /// mkfs, mount, then these, on a loop device of 400 MiB.

@@ -130,6 +130,12 @@ fn stays_below(step: &Step) -> Result<(), Invalid> {
             }),
             From::Stdout | From::Stderr => Ok(()),
         }),
+        StepAction::Service(service) => {
+            let is_name = !service.name.is_empty() && !service.name.contains('/') && is_below(&service.name);
+            require(is_name && service.log.as_deref().is_none_or(is_below), || {
+                format!("service {:?} has its directory or its log outside its filesystem", service.name)
+            })
+        }
         StepAction::Mkfs
         | StepAction::Mount
         | StepAction::Remount

@@ -1,7 +1,7 @@
 //! Pure data: the words of fstone and nothing else.
 //!
 //! Reading order: [`study`] is what a study file means once it is read (a [`study::Plan`] of [`study::Cell`]s);
-//! [`kernels`] puts a plan under other kernels; [`mkfs`] says which options of mkfs are safe; [`step`] lists the kinds of steps; [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`output`] finds the figures that programs print; [`metric`] names every
+//! [`service`] is a program that steps need; [`kernels`] puts a plan under other kernels; [`mkfs`] says which options of mkfs are safe; [`step`] lists the kinds of steps; [`workload`] is what a load does; [`outcome`] and [`result`] are what a trial gives back; [`output`] finds the figures that programs print; [`metric`] names every
 //! figure with its unit and direction, and the steps that have it; [`histogram`] and [`load`] are the load engine's own
 //! results, [`ranks`] those of many ranks together, and [`io500`] a score of some; [`lately`] is what a load did a moment ago; [`inventory`] is the machine; [`dataset`] is what a report is made of; [`note`] is what its user says about it; [`mod@text`] makes the words of others
 //! fit to be shown; [`fnv`] is a hash that stays the same.
@@ -28,6 +28,7 @@ pub mod own;
 mod ranked;
 pub mod ranks;
 pub mod result;
+pub mod service;
 pub mod step;
 pub mod study;
 pub mod text;

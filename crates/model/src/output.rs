@@ -335,7 +335,7 @@ mod tests {
             )
         };
         assert_eq!((csv("rate"), csv("x")), (Ok(3.0), Ok(5.0)));
-        assert_eq!(csv("name").unwrap_err(), "\"a,b\" is not a number, in the line \"\\\"a,b\\\",1,2␍\"");
+        assert_eq!(csv("name").unwrap_err(), "\"a,b\" is not a number, in the line \"\\\"a,b\\\",1,2\"");
         assert_eq!(csv("y").unwrap_err(), "nothing is in a column \"y\"");
     }
 

@@ -7,6 +7,8 @@ pub enum StepKind {
     Mount,
     Load,
     Command,
+    /// Starts a service.
+    Service,
     /// Unmounts, drops caches and mounts again.
     Remount,
     Unmount,
@@ -25,11 +27,12 @@ pub enum StepKind {
 }
 
 impl StepKind {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Mkfs,
         Self::Mount,
         Self::Load,
         Self::Command,
+        Self::Service,
         Self::Remount,
         Self::Unmount,
         Self::Sync,
@@ -48,6 +51,7 @@ impl StepKind {
             Self::Mount => "mount",
             Self::Load => "load",
             Self::Command => "command",
+            Self::Service => "service",
             Self::Remount => "remount",
             Self::Unmount => "unmount",
             Self::Sync => "sync",

@@ -4,7 +4,8 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::{
-    StepKind, Trial, Workload, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId, units,
+    StepKind, Trial, Workload, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
+    service::Service, units,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -236,6 +237,9 @@ pub struct Step {
     pub action: StepAction,
     /// How long it may take before the trial counts as hung.
     pub limit: Duration,
+    /// Whether a load or a command runs beside the next one in the foreground, and ends with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -256,6 +260,8 @@ pub enum StepAction {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         figures: Vec<OutputFigure>,
     },
+    /// Start a service, and wait until it answers. It ends with the trial, or when the filesystem is unmounted.
+    Service(Arc<Service>),
     /// Unmount, drop caches and mount again.
     Remount,
     Unmount,
@@ -329,6 +335,7 @@ impl StepAction {
             Self::Mount => StepKind::Mount,
             Self::Load(_) => StepKind::Load,
             Self::Command { .. } => StepKind::Command,
+            Self::Service(_) => StepKind::Service,
             Self::Remount => StepKind::Remount,
             Self::Unmount => StepKind::Unmount,
             Self::Sync => StepKind::Sync,
@@ -456,6 +463,7 @@ impl StepAction {
         match self {
             Self::Load(_)
             | Self::Command { .. }
+            | Self::Service(_)
             | Self::Sync
             | Self::DropCaches
             | Self::Fragmentation

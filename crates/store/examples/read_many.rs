@@ -72,7 +72,12 @@ fn run(repeats: u32) -> Run {
         kernel: KernelSpec::Host,
         queue: Vec::new(),
         steps: [StepAction::Mkfs, StepAction::Mount, StepAction::Sync]
-            .map(|action| Step { name: action.kind().name().into(), action, limit: Duration::from_secs(60) })
+            .map(|action| Step {
+                name: action.kind().name().into(),
+                action,
+                limit: Duration::from_secs(60),
+                background: false,
+            })
             .into(),
     };
     let column = |metric: &str| Column { header: metric.into(), step: "load".into(), metric: metric.into() };

@@ -130,16 +130,15 @@ pub(crate) struct ConvertArguments {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "find", required = true, multiple = false, args = ["match", "json", "csv"])]
 pub(crate) struct FiguresArguments {
     /// What the program printed; `-` is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// A regular expression with one group, the number
-    #[arg(id = "match", long = "match", value_name = "EXPRESSION", allow_hyphen_values = true)]
+    #[arg(id = "match", long = "match", value_name = "EXPRESSION", allow_hyphen_values = true, required_unless_present_any = ["json", "csv"], conflicts_with_all = ["json", "csv"])]
     pub(crate) expression: Option<String>,
     /// A JSON pointer to a number or to a list of numbers: /jobs/0/read/iops
-    #[arg(long, value_name = "POINTER")]
+    #[arg(long, value_name = "POINTER", conflicts_with = "csv")]
     pub(crate) json: Option<String>,
     /// The name of a column of a table with commas
     #[arg(long, value_name = "COLUMN")]

@@ -31,6 +31,13 @@ fn reaches(plan: &Plan) -> Vec<String> {
                 .flat_map(|own| own.commands())
                 .map(|(which, words)| format!("runs {} (to {} {})", typed(words), which.word(), cell.filesystem.kind)),
         );
+        for step in &cell.steps {
+            if let StepAction::Service(service) = &step.action {
+                let user = service.user.as_ref().map(|user| format!(" as {user}")).unwrap_or_default();
+                let told = |(what, words)| format!("runs {}{user} (to {what} {})", typed(words), service.name);
+                found.extend(service.commands().map(told));
+            }
+        }
         found.extend(cell.steps.iter().filter_map(|step| match &step.action {
             StepAction::Command { argv, .. } => Some(format!("runs {}", argv.join(" "))),
             StepAction::CopyIn { source, .. } => Some(format!("reads {source}")),
@@ -41,7 +48,8 @@ fn reaches(plan: &Plan) -> Vec<String> {
                 (!programs.is_empty()).then(|| format!("runs {}", programs.join(" and ")))
             }
             // All others by name: one that is new has to be thought about.
-            StepAction::Mkfs
+            StepAction::Service(_)
+            | StepAction::Mkfs
             | StepAction::Mount
             | StepAction::Remount
             | StepAction::Unmount

@@ -10,6 +10,7 @@ const BOUND: &str = "reads no more than a bound of its own";
 /// Where else files are read whole, and why that is right.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cli/src/commands/durability/campaign.rs", OWN),
+    ("cli/src/commands/figures.rs", BOUND),
     ("cli/src/commands/report.rs", BOUND),
     ("cli/src/commands/slurm/home.rs", OWN),
     ("engine/src/fileset/claim.rs", BOUND),
@@ -25,6 +26,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("lab/src/place/mount/kernel.rs", KERNEL),
     ("lab/src/place/undo/journal.rs", BOUND),
     ("lab/src/place/work_directory.rs", BOUND),
+    ("lab/src/trial/steps/judge.rs", BOUND),
     ("lab/src/trial/steps/ranks.rs", BOUND),
     ("ranks/src/facts.rs", KERNEL),
     ("sandbox/src/agent/channel.rs", KERNEL),

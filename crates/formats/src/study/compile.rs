@@ -7,10 +7,10 @@ use super::{
     device,
     factor::Factor,
     form::{Form, check_names, find, full_form, quick_form},
-    level::Setting,
+    level::{self, Setting},
     load::{self, Files, Loader, Made, Number},
     overrides::Overrides,
-    own_rows, placeholder, published, set, show,
+    own_rows, placeholder, published, service, set, show,
     step::{self, Steps, Template},
     surface::StudyFile,
 };
@@ -81,7 +81,8 @@ fn plan(
 ) -> Option<Plan> {
     let no_steps = Vec::new();
     let step_surfaces = surface.step.as_ref().map_or(&no_steps, |field| &field.value);
-    let steps = step::steps(step_surfaces, files, report);
+    let services = service::services(surface, report);
+    let steps = step::steps(step_surfaces, &services, files, report);
     let loads = || step_surfaces.iter().filter_map(|step| step.value.load.as_ref());
     if let (Some((why, cure)), Some(place)) =
         (overrides.no_ranks, loads().find_map(|load| load::place_of_launch(&load.value)))
@@ -209,12 +210,14 @@ fn cells(
                 steps: Vec::new(),
             };
             let mut numbers = numbers.clone();
+            let mut background = None;
             for (factor, level) in combinations.factors.iter().zip(levels) {
                 let At { span, value: level } = &factor.levels[*level];
                 match level.setting.clone() {
                     Setting::Filesystem(filesystem) => cell.filesystem = filesystem,
                     Setting::Device(device) => cell.device = device::overridden(device, overrides, report),
                     Setting::Kernel(kernel) => cell.kernel = kernel,
+                    Setting::Background(name) => background = Some(name),
                     Setting::Queue(name, value) => cell.queue.push((name.to_owned(), value)),
                     Setting::Number(target, value) => {
                         numbers.push(Number { target, value, span: Some(*span), prevails: false });
@@ -228,6 +231,9 @@ fn cells(
             let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
             bounds::check_filesets(&cell, steps, &numbers, report);
+            if let Some(only) = background {
+                cell.steps.retain(|step| !step.background || step.name == only);
+            }
             cell
         })
         .take_while(|cell| record.takes(cell))
@@ -291,6 +297,19 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
             Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
             None => Diagnostic::whole(format!("{message} that the command line could change")),
         });
+    }
+    let backgrounds = || steps.templates.iter().filter(|template| template.background).map(|step| step.name.as_str());
+    for level in factors.iter().flat_map(|factor| &factor.levels) {
+        if let Setting::Background(name) = &level.value.setting
+            && name != level::NO_BACKGROUND
+            && !backgrounds().any(|known| known == name)
+        {
+            report.push(
+                Diagnostic::error(level.span, format!("no step of the background is called `{name}`"))
+                    .label("expected \"none\" or the name of a step with `background = true`")
+                    .did_you_mean(name, backgrounds()),
+            );
+        }
     }
     for factor in factors {
         let Some(Setting::Number(target, value)) = factor.levels.first().map(|level| level.value.setting.clone())

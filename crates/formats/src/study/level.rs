@@ -25,6 +25,9 @@ pub(crate) struct Level {
     pub(crate) setting: Setting,
 }
 
+/// The level of the factor `background` that has no such step.
+pub(super) const NO_BACKGROUND: &str = "none";
+
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Setting {
     Filesystem(FilesystemSpec),
@@ -32,6 +35,8 @@ pub(crate) enum Setting {
     Kernel(KernelSpec),
     /// A file of the device's queue directory in sysfs, and its content.
     Queue(&'static str, String),
+    /// The only step of the background that is done.
+    Background(String),
     Number(Target, u64),
 }
 
@@ -43,6 +48,7 @@ pub(crate) enum PlainFactor {
     QueueRequests,
     RequestSize,
     WriteCache,
+    Background,
     Load(Parameter),
 }
 
@@ -55,6 +61,7 @@ impl PlainFactor {
             Self::QueueRequests => "queue-requests",
             Self::RequestSize => "request-size",
             Self::WriteCache => "write-cache",
+            Self::Background => "background",
             Self::Load(parameter) => parameter.name(),
         }
     }
@@ -69,20 +76,28 @@ impl PlainFactor {
             Self::WriteCache => {
                 "What the kernel assumes about the device's cache: \"write back\" (it is flushed) or \"write through\"."
             }
+            Self::Background => "Which step with `background = true` runs: its name, or \"none\".",
             Self::Load(parameter) => parameter.about(),
         }
     }
 
     fn all() -> impl Iterator<Item = Self> {
-        let own =
-            [Self::Kernel, Self::Scheduler, Self::ReadAhead, Self::QueueRequests, Self::RequestSize, Self::WriteCache];
+        let own = [
+            Self::Kernel,
+            Self::Scheduler,
+            Self::ReadAhead,
+            Self::QueueRequests,
+            Self::RequestSize,
+            Self::WriteCache,
+            Self::Background,
+        ];
         own.into_iter().chain(Parameter::ALL.map(Self::Load))
     }
 
     fn schema(self) -> fn() -> Value {
         match self {
             Self::Kernel => OneOrMany::<Kernel>::schema,
-            Self::Scheduler => OneOrMany::<Text>::schema,
+            Self::Scheduler | Self::Background => OneOrMany::<Text>::schema,
             Self::ReadAhead | Self::RequestSize => OneOrMany::<Size>::schema,
             Self::QueueRequests => OneOrMany::<Number>::schema,
             Self::WriteCache => OneOrMany::<Listed<WriteCache>>::schema,
@@ -107,6 +122,12 @@ impl PlainFactor {
                 written: name.clone(),
                 number: None,
                 setting: Setting::Queue("scheduler", name),
+            }),
+            Self::Background => levels(table, self.name(), report, |Text(name)| Level {
+                name: if name == NO_BACKGROUND { "alone".to_owned() } else { format!("beside {name}") },
+                written: name.clone(),
+                number: None,
+                setting: Setting::Background(name),
             }),
             Self::ReadAhead => levels(table, self.name(), report, |Size(bytes)| {
                 sized_setting(format!("read-ahead {}", units::format_bytes(bytes)), bytes, "read_ahead_kb")

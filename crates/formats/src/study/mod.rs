@@ -4,7 +4,7 @@
 //! every table and key there is; `factor` and `level` make the factors, and `cells` their combinations; `step` makes
 //! the steps, `load` the loads in them, `placeholder` the `{names}` in their
 //! commands, `figures` what those print, `show` the columns; `filesystem`, `own` and `device` check what is made, and on what;
-//! `published` reads figures from elsewhere; `bounds` says how long a plan may become; `form` has
+//! `service` reads what steps need; `published` reads figures from elsewhere; `bounds` says how long a plan may become; `form` has
 //! the study whole and quick, and `compile` puts it together.
 //!
 //! What can be known from the file alone is checked here: names, metrics, paths, counts. Which types of filesystem there
@@ -25,6 +25,7 @@ mod own;
 mod own_rows;
 mod placeholder;
 mod published;
+mod service;
 mod set;
 mod show;
 mod source_tree;
@@ -66,6 +67,8 @@ pub fn reference() -> Vec<KeyReference> {
         ("device.loop", surface::LoopSurface::keys()),
         ("device.zram", surface::ZramSurface::keys()),
         ("filesystem.NAME", surface::OwnSurface::keys()),
+        ("service.NAME", surface::ServiceSurface::keys()),
+        ("service.NAME.ready", surface::ReadySurface::keys()),
         ("factor", surface::FactorsSurface::keys()),
         ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
         ("sweep", surface::SweepSurface::keys()),

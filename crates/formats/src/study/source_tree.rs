@@ -5,6 +5,7 @@
 //! the caller to find out, once for the run, and to put in with [`put_source_trees`].
 
 use fstone_model::{Plan, study::StepAction};
+use std::sync::Arc;
 
 /// A source tree whose archive a plan wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +37,7 @@ pub fn put_source_trees(plan: &mut Plan, path_of: impl Fn(SourceTree) -> String)
         let texts = cell.steps.iter_mut().flat_map(|step| match &mut step.action {
             StepAction::Command { argv, .. } => argv.iter_mut().collect::<Vec<_>>(),
             StepAction::CopyIn { source, .. } => vec![source],
+            StepAction::Service(service) => Arc::make_mut(service).words_mut().collect(),
             _ => Vec::new(),
         });
         for text in texts.chain(&mut cell.filesystem.tree) {
@@ -57,6 +59,7 @@ fn texts(action: &StepAction) -> Vec<&str> {
     match action {
         StepAction::Command { argv, .. } => argv.iter().map(String::as_str).collect(),
         StepAction::CopyIn { source, .. } => vec![source],
+        StepAction::Service(service) => service.words().map(String::as_str).collect(),
         _ => Vec::new(),
     }
 }

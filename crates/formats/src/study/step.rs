@@ -4,6 +4,7 @@ use super::{
     MAXIMUM_STEPS, figures,
     load::{self, Files, Load, Made, Number},
     placeholder,
+    service::Known,
     show::{self, Shown},
     source_tree,
     surface::{CommandSurface, CommandTable, StepSurface},
@@ -28,7 +29,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// is taken to hang.
 ///
 /// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
-/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a load three times its time
+/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a service 1 h to make its data; a load three times its time
 /// limit and an hour to build its files, or 6 h when it has no time limit.
 pub fn default_limit(action: &StepAction) -> Duration {
     match action {
@@ -43,6 +44,7 @@ pub fn default_limit(action: &StepAction) -> Duration {
         StepAction::Fragmentation | StepAction::CopyIn { .. } => 60 * MINUTE,
         StepAction::PowerCut(_) => 120 * MINUTE,
         StepAction::Command { .. } => 120 * MINUTE,
+        StepAction::Service(service) => 60 * MINUTE + service.limit,
         StepAction::Load(workload) => {
             workload.time_limit().map_or(360 * MINUTE, |time| time.saturating_mul(3).saturating_add(60 * MINUTE))
         }
@@ -54,6 +56,7 @@ pub fn default_limit(action: &StepAction) -> Duration {
 pub(super) struct Template {
     pub(super) name: String,
     limit: Option<Duration>,
+    pub(super) background: bool,
     /// With the load as its file has it.
     pub(super) action: StepAction,
     load: Option<Load>,
@@ -63,7 +66,18 @@ pub(super) struct Template {
 
 impl Template {
     fn plain(action: StepAction) -> Self {
-        Self { name: action.kind().name().to_owned(), limit: None, action, load: None, texts: Vec::new() }
+        Self {
+            name: action.kind().name().to_owned(),
+            limit: None,
+            background: false,
+            action,
+            load: None,
+            texts: Vec::new(),
+        }
+    }
+
+    const fn has_company(&self) -> bool {
+        matches!(self.action, StepAction::Load(_) | StepAction::Command { .. })
     }
 
     pub(super) const fn load(&self) -> Option<&Load> {
@@ -101,6 +115,11 @@ impl Template {
                 success: success.clone(),
                 figures: figures.clone(),
             },
+            (None, StepAction::Service(service)) => {
+                let mut service = Arc::clone(service);
+                Arc::make_mut(&mut service).words_mut().for_each(|word| *word = fill(word));
+                StepAction::Service(service)
+            }
             (None, StepAction::CopyIn { source, target }) => {
                 StepAction::CopyIn { source: fill(source), target: fill(target) }
             }
@@ -108,7 +127,7 @@ impl Template {
         };
         self.check_sources(&action, report);
         let limit = self.limit.unwrap_or_else(|| default_limit(&action));
-        Step { name: self.name.clone(), action, limit }
+        Step { name: self.name.clone(), action, limit, background: self.background }
     }
 }
 
@@ -118,6 +137,7 @@ impl Template {
         let texts: Vec<&String> = match action {
             StepAction::Command { argv, .. } => argv.iter().collect(),
             StepAction::CopyIn { source, target } => vec![source, target],
+            StepAction::Service(service) => service.words().collect(),
             _ => return,
         };
         for (at, text) in self.texts.iter().zip(texts) {
@@ -141,7 +161,12 @@ pub(super) struct Steps {
 }
 
 /// The study's steps, with mkfs and mount before them.
-pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report: &mut Report) -> Steps {
+pub(super) fn steps(
+    surfaces: &[At<StepSurface>],
+    services: &[Known],
+    files: &mut Files<'_>,
+    report: &mut Report,
+) -> Steps {
     if let Some(first_too_many) = surfaces.get(MAXIMUM_STEPS) {
         report.push(Diagnostic::error(
             first_of(first_too_many.span),
@@ -154,7 +179,7 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
     let mut shown = Vec::new();
     let implied = implied(surfaces);
     for At { span, value: surface } in surfaces {
-        let Some(mut template) = template(surface, files, report) else { continue };
+        let Some(mut template) = template(surface, services, files, report) else { continue };
         let place = surface.name.as_ref().map_or(first_of(*span), |name| name.span);
         match &surface.name {
             Some(Field { value: Text(name), .. }) => {
@@ -207,6 +232,15 @@ pub(super) fn steps(surfaces: &[At<StepSurface>], files: &mut Files<'_>, report:
     let places: Vec<Span> = named.iter().map(|(_, place)| *place).collect();
     check_order(&templates, &places, report);
     let complete = templates.len() == surfaces.len();
+    let is_started = |known: &Known| {
+        templates
+            .iter()
+            .any(|one| matches!(&one.action, StepAction::Service(service) if service.name == known.service.name))
+    };
+    for known in services.iter().filter(|known| complete && !is_started(known)) {
+        let error = Diagnostic::error(known.span, format!("no step starts `{}`", known.service.name));
+        report.push(error.help(format!("add a step: service = \"{}\"", known.service.name)));
+    }
     if !matches!(templates.first().map(|step| &step.action), Some(StepAction::Mkfs)) {
         // Under the names of `implied`.
         templates.insert(0, Template::plain(StepAction::Mkfs));
@@ -234,6 +268,12 @@ fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
     let mut unmounted_by: Option<(usize, &str)> = None;
     for (index, template) in templates.iter().enumerate() {
         let place = places[index];
+        if template.background && templates[index + 1..].iter().all(|next| next.background || !next.has_company()) {
+            report.push(
+                Diagnostic::error(place, "no load or command follows that this step could run beside")
+                    .label("it runs in the background"),
+            );
+        }
         match &template.action {
             StepAction::Mkfs if index > 0 => report.push(
                 Diagnostic::error(place, "the filesystem is made once, before anything else")
@@ -279,7 +319,7 @@ fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
     }
 }
 
-fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Template> {
+fn template(surface: &StepSurface, services: &[Known], files: &mut Files<'_>, report: &mut Report) -> Option<Template> {
     let simple = [
         (&surface.mkfs, StepAction::Mkfs),
         (&surface.mount, StepAction::Mount),
@@ -309,6 +349,17 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
         let texts =
             words.iter().map(|At { span, value: Text(word) }| At { span: *span, value: word.clone() }).collect();
         Template { name, texts, ..Template::plain(action) }
+    } else if let Some(Field { span, value: Text(name), .. }) = &surface.service {
+        let Some(known) = services.iter().find(|known| known.service.name == *name) else {
+            report.push(
+                Diagnostic::error(*span, format!("no service is called `{name}`"))
+                    .label(format!("expected the name of a table [service.{name}]"))
+                    .did_you_mean(name, services.iter().map(|known| known.service.name.as_str())),
+            );
+            return None;
+        };
+        let action = StepAction::Service(Arc::clone(&known.service));
+        Template { name: name.clone(), texts: known.texts.clone(), ..Template::plain(action) }
     } else if let Some(Field { value, .. }) = &surface.fsck {
         let mode = value.mode.as_ref().map(|mode| mode.value.0).unwrap_or_default();
         Template::plain(StepAction::Fsck { mode })
@@ -352,6 +403,14 @@ fn template(surface: &StepSurface, files: &mut Files<'_>, report: &mut Report) -
             report.push(Diagnostic::error(*span, "a step needs some time").label("expected more than 0 s"));
         }
         template.limit = Some(value.0);
+    }
+    if let Some(field) = surface.background.as_ref().filter(|field| field.value.0) {
+        template.background = true;
+        let launched = matches!(&template.action, StepAction::Load(workload) if workload.launch.is_some());
+        if launched || !matches!(template.action, StepAction::Load(_) | StepAction::Command { .. }) {
+            let error = Diagnostic::error(field.key, "this step cannot run in the background");
+            report.push(error.label("only a command or a load of one rank can"));
+        }
     }
     Some(template)
 }

@@ -49,6 +49,8 @@ table! {
         "device" => device: DeviceSurface;
         /// Filesystems that the study defines, by name: the commands that make, mount and remove them.
         "filesystem" => filesystem: Entries<OwnSurface>;
+        /// Programs that steps need, such as a database, by name.
+        "service" => service: Entries<ServiceSurface>;
         /// What is varied. Every combination of levels is a row; the last factor varies fastest.
         "factor" => factor: FactorsSurface, required;
         /// Instead of every combination of levels: the combinations of each sweep, one sweep after the other.
@@ -203,6 +205,39 @@ table! {
 }
 
 table! {
+    /// A program that steps need. Each command is a list of words; `{data}` stands for its directory, `{mount}/NAME`.
+    pub(crate) struct ServiceSurface {
+        /// Fills its directory, once in a trial.
+        "make" => make: CommandWords;
+        /// Starts it; the command stays in the foreground until the service ends.
+        "start" => start: CommandWords, required;
+        /// When it answers.
+        "ready" => ready: ReadySurface, required;
+        /// Ends it. SIGTERM unless given.
+        "stop" => stop: CommandWords;
+        /// A file in its directory that it writes its log to. What it prints is its log, too.
+        "log" => log: Text;
+        /// The user that it runs as if fstone is root, and who owns its directory.
+        "user" => user: Text;
+        /// How long it may take to be ready, and to stop. 60 s unless given.
+        "limit" => limit: Time;
+    }
+}
+
+table! {
+    /// How it is known that a service answers.
+    pub(crate) struct ReadySurface {
+        /// This command succeeds.
+        "command" => command: CommandWords;
+        /// This Unix socket, or this address and port, accepts a connection.
+        "socket" => socket: Text;
+        /// Its log has this text.
+        "line" => line: Text;
+    }
+    one of ["command", "socket", "line"]
+}
+
+table! {
     /// Some levels of each factor. A factor that is not named keeps all of its levels.
     pub(crate) struct SweepSurface {
         /// Names of filesystems.
@@ -230,6 +265,10 @@ table! {
         "load" => load: LoadSurface;
         /// Runs a command in the mounted filesystem. `{mount}` and `{device}` stand for the mount point and the device, `{source}` for the archive of a source tree, and `{source:FILES}` for a generated one with this many files.
         "command" => command: CommandSurface;
+        /// Starts a service, by its name, and waits until it answers. It is stopped where the filesystem is unmounted, and at the end.
+        "service" => service: Text;
+        /// Whether a load or command starts with the next one that has no such key, and ends with it. False unless given.
+        "background" => background: Flag;
         /// Unmounts, drops caches and mounts again.
         "remount" => remount: Nothing;
         /// Unmounts.
@@ -250,7 +289,7 @@ table! {
         "power-cut" => power_cut: PowerSurface;
     }
     one of [
-        "mkfs", "mount", "load", "command", "remount", "unmount", "sync", "drop-caches", "trim", "fsck",
+        "mkfs", "mount", "load", "command", "service", "remount", "unmount", "sync", "drop-caches", "trim", "fsck",
         "fragmentation", "copy-in", "power-cut",
     ]
 }

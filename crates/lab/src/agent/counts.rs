@@ -62,6 +62,7 @@ mod tests {
                 commands: Vec::new(),
                 figures: [kernel, &readings.figures()].concat(),
                 load: None,
+                beside: Vec::new(),
                 warnings: Vec::new(),
                 effective: Effective::default(),
                 uuid: None,

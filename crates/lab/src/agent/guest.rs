@@ -382,6 +382,7 @@ mod tests {
                 figures: Vec::new(),
             },
             limit: std::time::Duration::from_secs(1),
+            background: false,
         };
         let steps = [step(&["timeout", "5", "sync"], false), step(&["sh", "-c", "cd a; tar c . | 'gzip' >b"], false)];
         let of_argv = words(&steps);

@@ -4,7 +4,7 @@ use crate::{events::LoadProgress, place::device::Purpose};
 use fstone_engine::sequences::Finding;
 use fstone_files::FileIdentity;
 use fstone_model::{
-    LoadReport, Outcome, Step,
+    LoadReport, Outcome, Step, StepResult,
     lately::Lately,
     metric::Figure,
     result::{CommandRecord, Effective},
@@ -143,6 +143,8 @@ pub(crate) struct StepReply {
     pub(crate) commands: Vec<CommandRecord>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) load: Option<Box<LoadReport>>,
+    /// What ran beside the step came to.
+    pub(crate) beside: Vec<StepResult>,
     pub(crate) warnings: Vec<String>,
     pub(crate) effective: Effective,
     pub(crate) uuid: Option<String>,
@@ -389,13 +391,10 @@ impl Message for StepReply {
     fn check(&self) -> Result<(), String> {
         in_range(self.duration)?;
         self.commands.iter().try_for_each(|command| in_range(Duration::from_nanos(command.duration_ns)))?;
-        let mut metrics = HashSet::new();
-        for Figure { metric, .. } in &self.figures {
-            let is_name = (1..=METRIC_BYTES).contains(&metric.len()) && !metric.chars().any(char::is_control);
-            require(is_name, || format!("{metric:?} is no metric's name"))?;
-            require(metrics.insert(metric), || format!("figure {metric:?} is there twice"))?;
-        }
-        let many = self.figures.len().max(self.warnings.len()).max(self.effective.superblock.len());
+        sound_figures(&self.figures)?;
+        self.beside.iter().try_for_each(|one| sound_figures(&one.figures))?;
+        let many =
+            self.figures.len().max(self.beside.len()).max(self.warnings.len()).max(self.effective.superblock.len());
         require(many.max(self.commands.len()) <= ITEMS, || format!("it has a list of {many}"))?;
         let is_uuid = |uuid: &String| uuid.len() <= 36 && uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
         require(self.uuid.as_ref().is_none_or(is_uuid), || format!("{:?} is not a UUID", self.uuid))?;
@@ -423,6 +422,16 @@ const METRIC_BYTES: usize = 1000;
 /// Longest list in a reply. A load of many groups has some thousand figures.
 const ITEMS: usize = 100_000;
 
+fn sound_figures(figures: &[Figure]) -> Result<(), String> {
+    let mut metrics = HashSet::new();
+    for Figure { metric, .. } in figures {
+        let is_name = (1..=METRIC_BYTES).contains(&metric.len()) && !metric.chars().any(char::is_control);
+        require(is_name, || format!("{metric:?} is no metric's name"))?;
+        require(metrics.insert(metric), || format!("figure {metric:?} is there twice"))?;
+    }
+    require(figures.len() <= ITEMS, || format!("it has a list of {}", figures.len()))
+}
+
 fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
@@ -449,7 +458,7 @@ mod tests {
             success: vec![0, 1],
             figures: Vec::new(),
         };
-        let step = Step { name: "look".into(), action, limit: Duration::from_millis(1500) };
+        let step = Step { name: "look".into(), action, limit: Duration::from_millis(1500), background: false };
         assert_eq!(decode::<Step>(&encode(&step)).expect("it is one"), step);
         let reply = StepReply {
             duration: Duration::from_millis(3),
@@ -457,6 +466,7 @@ mod tests {
             commands: Vec::new(),
             figures: Vec::new(),
             load: Some(Box::default()),
+            beside: Vec::new(),
             warnings: vec!["slow".into()],
             effective: Effective::default(),
             mounted: true,
@@ -474,6 +484,7 @@ mod tests {
             commands: Vec::new(),
             figures: vec![catalog::EXECUTION_TIME.figure(1.0), catalog::CPU.figure(2.0)],
             load: None,
+            beside: Vec::new(),
             warnings: Vec::new(),
             effective: Effective::default(),
             mounted: true,

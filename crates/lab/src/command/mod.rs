@@ -35,8 +35,18 @@ pub struct CommandLine {
     /// Where it is to end before its time: how long after SIGTERM it is killed, for one that has something to put away. Nothing: it is
     /// killed at once.
     pub grace: Duration,
+    /// Who it runs as; this process' user when `None`.
+    pub user: Option<User>,
     /// Whether all that it prints is kept, for figures that are taken out of it.
     pub kept: bool,
+}
+
+/// A user by name and number, and the number of the group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub user: u32,
+    pub group: u32,
 }
 
 impl CommandLine {
@@ -51,6 +61,7 @@ impl CommandLine {
             env: Vec::new(),
             directory: None,
             grace: Duration::ZERO,
+            user: None,
             kept: false,
         }
     }
@@ -62,7 +73,8 @@ impl CommandLine {
     }
 
     pub fn argv(&self) -> Vec<String> {
-        std::iter::once(&self.program).chain(&self.args).cloned().collect()
+        let user = self.user.iter().flat_map(|user| ["runuser", "-u", user.name.as_str(), "--"]).map(str::to_owned);
+        user.chain(std::iter::once(&self.program).chain(&self.args).cloned()).collect()
     }
 
     pub fn typed(&self) -> String {

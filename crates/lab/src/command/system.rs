@@ -38,14 +38,21 @@ const DEATH: Duration = Duration::from_secs(10);
 ///
 /// Every command is the leader of a session and process group of its own, dies when the thread that started it does
 /// (`PR_SET_PDEATHSIG`), reads /dev/null, and is killed with its whole group at its limit and when asked to stop.
-#[derive(Debug)]
 pub struct SystemRunner {
     stop: Arc<Stop>,
+    /// Who sees what is printed while a command runs.
+    seen_by: Option<Seer>,
 }
+
+type Seer = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 impl SystemRunner {
     pub const fn new(stop: Arc<Stop>) -> Self {
-        Self { stop }
+        Self { stop, seen_by: None }
+    }
+
+    pub(crate) fn seen_by(self, seer: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        Self { seen_by: Some(Box::new(seer)), ..self }
     }
 }
 
@@ -69,7 +76,15 @@ fn search_path() -> OsString {
             directories.push(known.into());
         }
     }
+    directories.extend(newest_postgresql());
     std::env::join_paths(directories).unwrap_or(given)
+}
+
+/// Where Debian has the programs of PostgreSQL's server, of the newest version there is.
+fn newest_postgresql() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path());
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
+    versions.max_by_key(number).map(|newest| newest.join("bin"))
 }
 
 impl CommandRunner for SystemRunner {
@@ -94,6 +109,12 @@ impl CommandRunner for SystemRunner {
         if let Some(directory) = &command.directory {
             prepared.current_dir(directory);
         }
+        if let Some(user) = &command.user {
+            // Without the groups of root.
+            prepared.uid(user.user).gid(user.group).env("USER", &user.name).env("LOGNAME", &user.name);
+            prepared.envs(command.directory.as_ref().map(|home| ("HOME", home)));
+        }
+        // Whoever it runs as by then: a change of users takes the death signal back.
         // SAFETY: the closure runs between fork and exec and makes only async-signal-safe system calls.
         unsafe {
             prepared.pre_exec(move || {
@@ -126,7 +147,7 @@ impl CommandRunner for SystemRunner {
 
         let mut killed: Option<(Instant, KilledBy)> = None;
         let duration = loop {
-            let exited = wait_for(&ended, &mut streams).map_err(failed("poll"))?;
+            let exited = wait_for(&ended, &mut streams, self.seen_by.as_ref()).map_err(failed("poll"))?;
             if exited {
                 break started.elapsed();
             }
@@ -153,7 +174,7 @@ impl CommandRunner for SystemRunner {
         let (status, usage) = running.end().map_err(failed("wait4"))?;
         // What the command printed last may still be in the pipes; what its surviving children print is not waited for.
         for stream in streams.iter_mut().flatten() {
-            stream.read_available();
+            stream.read_available(self.seen_by.as_ref());
         }
         let [(stdout, out), (stderr, err)] =
             streams.map(|stream| stream.map(|s| s.capture.into_parts()).unwrap_or_default());
@@ -182,7 +203,7 @@ enum KilledBy {
 }
 
 /// Waits at most [`LOOK`] for output or the command's end, takes the output in, and tells whether it ended.
-fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2]) -> std::io::Result<bool> {
+fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2], seer: Option<&Seer>) -> std::io::Result<bool> {
     let mut watched = vec![PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)];
     let open = streams.iter().flatten().filter_map(|stream| stream.pipe.as_ref());
     watched.extend(open.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
@@ -194,7 +215,7 @@ fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2]) -> std::io::Resu
     let exited = !watched[0].revents().is_empty();
     drop(watched);
     for stream in streams.iter_mut().flatten() {
-        stream.read_available();
+        stream.read_available(seer);
     }
     Ok(exited)
 }
@@ -212,13 +233,16 @@ impl Stream {
     }
 
     /// Takes in what is there. Bounded, so that a command that floods us cannot keep us from looking at its limit.
-    fn read_available(&mut self) {
+    fn read_available(&mut self, seer: Option<&Seer>) {
         const ROUNDS: usize = 64;
         let Some(pipe) = &mut self.pipe else { return };
         let mut buffer = [0; 16 << 10];
         for _ in 0..ROUNDS {
             match pipe.read(&mut buffer) {
-                Ok(count) if count > 0 => self.capture.push(&buffer[..count]),
+                Ok(count) if count > 0 => {
+                    self.capture.push(&buffer[..count]);
+                    seer.iter().for_each(|seer| seer(&buffer[..count]));
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
                 _ => {

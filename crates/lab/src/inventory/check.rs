@@ -58,7 +58,7 @@ pub struct ProgramCheck {
 }
 
 /// (program, package, purpose)
-const PROGRAMS: [(&str, &str, &str); 12] = [
+const PROGRAMS: [(&str, &str, &str); 19] = [
     ("tar", "tar", "studies that unpack and read source trees"),
     ("xz", "xz-utils", "unpacking linux-source"),
     ("make", "make", "building a source tree"),
@@ -68,10 +68,22 @@ const PROGRAMS: [(&str, &str, &str); 12] = [
     ("bc", "bc", "building linux-source"),
     ("git", "git", "a tree under version control"),
     ("svn", "subversion", "a tree under version control; git works, too"),
+    ("initdb", "postgresql", "the study postgresql"),
+    ("postgres", "postgresql", "the study postgresql"),
+    ("pgbench", "postgresql", "the study postgresql"),
+    ("psql", "postgresql", "the study postgresql"),
+    ("sqlite3", "sqlite3", "the study sqlite"),
+    ("rsync", "rsync", "the study backup"),
+    ("dpkg-deb", "dpkg", "the study packages"),
     ("fstrim", "util-linux", "trim steps"),
     ("linux.uml", "user-mode-linux", "the sandbox, without root"),
     ("qemu-system-x86_64", "qemu-system-x86", "the sandbox, with other kernels"),
 ];
+
+/// The Debian package of a program, where fstone knows it.
+pub(crate) fn package_of(program: &str) -> Option<&'static str> {
+    PROGRAMS.iter().find(|(known, ..)| *known == program).map(|(_, package, _)| *package)
+}
 
 /// Programs here answer at once or not at all.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -15,6 +15,7 @@ mod settings;
 mod text;
 mod tools;
 
+pub(crate) use check::package_of;
 pub use check::{Ability, Check, FilesystemCheck, ProgramCheck, check};
 pub use memory::too_little_memory;
 pub use raw_read::{RawRead, RawSpeedError, raw_read};

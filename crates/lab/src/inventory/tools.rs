@@ -12,9 +12,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// Programs a study's commands may start that are known to tell their version and do nothing else when asked. Others
 /// are not asked: what they would do is not known.
-const KNOWN: [&str; 24] = [
+const KNOWN: [&str; 28] = [
     "bash", "bzip2", "cat", "cmake", "cp", "dd", "du", "find", "fio", "gcc", "git", "grep", "gzip", "ls", "make",
-    "mkdir", "python3", "rm", "rsync", "svn", "tar", "touch", "xz", "zstd",
+    "dpkg", "mkdir", "pgbench", "postgres", "python3", "rm", "rsync", "sqlite3", "svn", "tar", "touch", "xz", "zstd",
 ];
 
 pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, String)> {
@@ -29,6 +29,9 @@ pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, 
             tools.extend(words.first().map(String::as_str));
         }
         for step in &cell.steps {
+            if let StepAction::Service(service) = &step.action {
+                tools.extend(service.start.first().map(String::as_str));
+            }
             if let StepAction::Command { argv, shell: false, .. } = &step.action
                 && let Some(program) = argv.first()
             {

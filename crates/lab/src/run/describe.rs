@@ -5,6 +5,7 @@ use crate::{
     place::undo::IMAGE_NAME,
     run::schedule::block_order,
     trial::{
+        beside::{has_other_users, open_place},
         steps::{Scene, calls},
         who::{GUEST_DEVICE, GUEST_PLACE, Whom, left_out, parts},
     },
@@ -96,7 +97,7 @@ fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
     };
     let place = match &cell.device {
         DeviceSpec::Directory { path } => directory(path).join("fstone-load-PROCESS"),
-        _ => work_directory.join("mnt"),
+        _ => open_place().filter(|_| has_other_users(cell)).unwrap_or_else(|| work_directory.join("mnt")),
     };
     let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
     let trial = match &cell.device {
@@ -162,6 +163,9 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
         told.push(format!("{where_}{what}"));
     }
     let mut told = told.join("; ");
+    if step.background {
+        told.insert_str(0, "beside the next load or command: ");
+    }
     if let StepAction::Command { figures, .. } = &step.action
         && !figures.is_empty()
     {
@@ -184,11 +188,12 @@ fn estimate(plan: &Plan) -> TimeEstimate {
         block += OVERHEAD;
         for step in &cell.steps {
             match &step.action {
+                _ if step.background => {}
                 StepAction::Load(workload) => match workload.time_limit() {
                     Some(time) if !time.is_zero() => block += time,
                     _ => open_ended = true,
                 },
-                StepAction::Command { .. } | StepAction::CopyIn { .. } => open_ended = true,
+                StepAction::Command { .. } | StepAction::CopyIn { .. } | StepAction::Service(_) => open_ended = true,
                 _ => {}
             }
         }

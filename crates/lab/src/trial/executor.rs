@@ -4,6 +4,7 @@
 use super::{
     agents::{Agents, Gone},
     attending::Attending,
+    beside::{has_other_users, open_place},
     error::ExecutorError,
     job::{Executor, Job, TrialEnd},
     options::LabOptions,
@@ -236,6 +237,12 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             (false, other) => other,
         };
         self.record.warnings.append(&mut reply.warnings);
+        for beside in std::mem::take(&mut reply.beside) {
+            if let Some(known) = self.record.steps.iter_mut().find(|known| known.step == beside.step) {
+                let StepResult { commands, figures, load, .. } = beside;
+                *known = StepResult { commands, figures, load, ..known.clone() };
+            }
+        }
         let effective = &mut self.record.effective;
         if effective.mount.is_none() {
             effective.mount = reply.effective.mount.take();
@@ -255,11 +262,14 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
 
     fn set_up(&mut self) -> Result<(), Halt> {
         let job = self.job;
-        let place = self
-            .host
-            .work
-            .mount_point()
-            .map_err(|cause| ExecutorError::Work { path: self.host.work.path().to_owned(), cause })?;
+        let place = match open_place().filter(|_| has_other_users(job.cell)) {
+            Some(place) => place,
+            None => self
+                .host
+                .work
+                .mount_point()
+                .map_err(|cause| ExecutorError::Work { path: self.host.work.path().to_owned(), cause })?,
+        };
         let ground = match &job.cell.device {
             DeviceSpec::Directory { path } => {
                 let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);

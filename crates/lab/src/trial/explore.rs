@@ -60,6 +60,7 @@ impl Agents<'_> {
             commands: Vec::new(),
             figures: Vec::new(),
             load: None,
+            beside: Vec::new(),
             warnings: Vec::new(),
             effective: Effective::default(),
             uuid: None,

@@ -28,9 +28,10 @@ pub struct LoadRequest<'a> {
     pub witness: Option<&'a fstone_engine::Witness>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum LoadFailure {
-    Interrupted,
+    /// With what was measured until then.
+    Interrupted(Option<Box<LoadReport>>),
     Failed(String),
 }
 
@@ -87,7 +88,7 @@ impl Loader for EngineLoader {
             ownership: fstone_engine::Ownership::Own,
         };
         fstone_engine::run(request.workload, request.directory, &options).map_err(|error| match error {
-            fstone_engine::LoadError::Interrupted(_) => LoadFailure::Interrupted,
+            fstone_engine::LoadError::Interrupted(report) => LoadFailure::Interrupted(report),
             other => LoadFailure::Failed(other.to_string()),
         })
     }

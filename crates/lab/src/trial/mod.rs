@@ -10,6 +10,7 @@
 
 mod agents;
 mod attending;
+pub(crate) mod beside;
 mod carried;
 pub(crate) mod error;
 mod executor;

@@ -83,6 +83,7 @@ impl Agents<'_> {
             commands: Vec::new(),
             figures: [vec![catalog::TIME.figure(started.elapsed().as_secs_f64())], found.figures()].concat(),
             load: None,
+            beside: Vec::new(),
             warnings,
             effective: Effective::default(),
             uuid: None,

@@ -3,6 +3,7 @@
 use super::steps::cure;
 use crate::{
     filesystem::{self, Filesystem},
+    inventory::package_of,
     machine::Machine,
     place::mount::{MountOption, MountOptions},
 };
@@ -44,20 +45,30 @@ impl Obstacle {
 /// The first thing that speaks against a cell. Touches nothing.
 pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
     let missing_program = |cell: &Cell| {
-        cell.steps.iter().find_map(|step| match &step.action {
-            StepAction::Command { argv, shell: false, .. } => {
-                let program = argv.first()?;
-                // A program named relative to the mounted filesystem comes to be by an earlier step.
-                let known = program.contains(['/', '{']) || machine.runner.find(program).is_some();
-                (!known).then(|| Obstacle::skipped(&step.name, format!("{program} is not installed")))
-            }
-            _ => None,
+        cell.steps.iter().find_map(|step| {
+            let programs: Vec<&String> = match &step.action {
+                StepAction::Command { argv, shell: false, .. } => argv.first().into_iter().collect(),
+                StepAction::Service(service) => service.commands().filter_map(|(_, words)| words.first()).collect(),
+                _ => Vec::new(),
+            };
+            // A program named relative to the mounted filesystem comes to be by an earlier step.
+            let missing = |program: &&String| !program.contains(['/', '{']) && machine.runner.find(program).is_none();
+            programs.into_iter().find(missing).map(|program| {
+                let obstacle = Obstacle::skipped(&step.name, format!("{program} is not installed"));
+                let cure = package_of(program).map(|package| format!("apt-get install {package}"));
+                Obstacle { cure, ..obstacle }
+            })
         })
     };
     if let Some(obstacle) = obstacle_of_ranks(cell, machine) {
         return Some(obstacle);
     }
     let in_guest = cell.kernel != KernelSpec::Host;
+    let beside = cell.steps.iter().find(|step| step.background || matches!(step.action, StepAction::Service(_)));
+    if let Some(step) = beside.filter(|_| in_guest) {
+        let words = "services and steps in the background run on this machine's kernel, not in a guest";
+        return Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("--executor host"));
+    }
     if let Some(own) = &cell.filesystem.own {
         return obstacle_of_own(cell, own, machine).or_else(|| missing_program(cell));
     }

@@ -2,6 +2,7 @@
 
 use super::error::ExecutorError;
 use crate::{
+    inventory::package_of,
     place::{
         device::{DeviceError, Space},
         undo::JournalError,
@@ -59,6 +60,13 @@ pub(crate) fn skipped(step: &str, words: String) -> Halt {
     Halt::Outcome(Outcome::Skipped(Reason::new(step, words)))
 }
 
+/// A program that is missing, and what installs it.
+pub(crate) fn not_installed(step: &Step, program: &str) -> Halt {
+    let mut reason = Reason::new(&step.name, format!("{program} is not installed"));
+    reason.cure = package_of(program).map(|package| format!("apt-get install {package}"));
+    Halt::Outcome(Outcome::Skipped(reason))
+}
+
 pub(crate) fn not_durable(step: &str, place: &Path, error: &io::Error) -> Halt {
     let words = format!("what was written is not durable: syncfs {}: {error}", place.display());
     Halt::Outcome(Outcome::Failed(Reason::new(step, words)))
@@ -108,6 +116,8 @@ pub(crate) struct StepReport {
     pub(crate) commands: Vec<CommandRecord>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) load: Option<Box<LoadReport>>,
+    /// What ran beside it came to.
+    pub(crate) beside: Vec<StepResult>,
 }
 
 #[derive(Default)]

@@ -1,11 +1,12 @@
 //! The agent's side of a trial: the place, the device, and the steps that are made with them, wherever the agent is.
 
 use super::{
+    beside::{Company, Serving},
     carried::Carried,
     error::ExecutorError,
     own::OwnGround,
     promises::Promises,
-    record::{Halt, StepReport, failed, not_durable, outcome_of_stop, refuse_full, skipped},
+    record::{Halt, StepReport, failed, not_durable, not_installed, outcome_of_stop, refuse_full, skipped},
     warm::Warmth,
     watch::{Gauge, Watch},
 };
@@ -26,7 +27,7 @@ use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
@@ -59,6 +60,11 @@ pub(crate) struct Session {
     tree: Option<FileIdentity>,
     gauge: Option<Gauge>,
     pub(super) own: Option<OwnGround>,
+    pub(super) services: Vec<Serving>,
+    /// The services whose directories were filled.
+    pub(super) made: Vec<String>,
+    /// What runs beside the next step.
+    pub(super) company: Arc<Mutex<Company>>,
 }
 
 impl Session {
@@ -83,6 +89,9 @@ impl Session {
             tree: None,
             gauge: None,
             own: None,
+            services: Vec::new(),
+            made: Vec::new(),
+            company: Arc::default(),
         };
         let mut opened = Opened::default();
         match opening.ground {
@@ -206,6 +215,7 @@ impl Session {
             commands: report.commands,
             figures: report.figures,
             load: report.load,
+            beside: report.beside,
             warnings: std::mem::take(&mut self.warnings),
             effective: self.effective.clone(),
             uuid: self.uuid.clone(),
@@ -226,6 +236,7 @@ impl Session {
     /// What was written is on the device, or its outcome is told: an unmount throws away without a word what it cannot
     /// write.
     pub(crate) fn flush(&mut self, step: &str) -> Result<(), Halt> {
+        self.stop_services(step)?;
         if !self.mounted {
             return Ok(());
         }
@@ -238,6 +249,10 @@ impl Session {
 
     /// Gives the place back: unmounts, or removes what the load made.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
+        self.machine.stop.clear();
+        if let Err(Halt::Outcome(outcome)) = self.stop_services("leave") {
+            self.warnings.extend(outcome.reason().map(|reason| reason.words.clone()));
+        }
         if self.own.is_some() {
             return self.leave_own();
         }
@@ -268,7 +283,7 @@ impl Session {
                 report.commands.push(output.record(command));
                 Ok(output)
             }
-            Err(RunError::NotFound { program }) => Err(skipped(name, format!("{program} is not installed"))),
+            Err(RunError::NotFound { program }) => Err(not_installed(step, &program)),
             Err(RunError::Stopped { output, .. }) => {
                 report.commands.extend(output.map(|output| output.record(command)));
                 Err(Halt::Stopped(name.to_owned()))

@@ -34,6 +34,7 @@ pub(crate) fn parts(cell: &Cell, step: &Step, mounted: Option<Whom>) -> Vec<(Who
         | StepAction::Mount
         | StepAction::Load(_)
         | StepAction::Command { .. }
+        | StepAction::Service(_)
         | StepAction::Remount
         | StepAction::Unmount
         | StepAction::Sync

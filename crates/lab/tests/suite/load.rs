@@ -11,6 +11,7 @@ use fstone_model::{
     Outcome, Step, StepKind, Trial, Workload, load_metric,
     metric::catalog,
     result::StepResult,
+    service::{Ready, Service},
     study::{DeviceSpec, FsckMode, StepAction},
     workload::{
         Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, FileChoice, Fileset, FinalSync,
@@ -89,10 +90,22 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     let copy = StepAction::CopyIn { source: file.display().to_string(), target: "file".into() };
     let mut synced = small_files(50, Some(Duration::from_millis(200)));
     synced.phases.iter_mut().flat_map(|phase| &mut phase.groups).for_each(|group| group.fsync.at_end = true);
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let service = Service {
+        name: "sleeper".into(),
+        make: Vec::new(),
+        start: words(&["sleep", "1000"]),
+        ready: Ready::Command(words(&["true"])),
+        stop: Vec::new(),
+        log: None,
+        user: None,
+        limit: Duration::from_secs(10),
+    };
     let steps = vec![
         step("copy-in", copy),
         step("load", StepAction::Load(Arc::new(synced))),
         shell("command", "head -c 1000000 /dev/urandom > data"),
+        step("service", StepAction::Service(Arc::new(service))),
         step("sync", StepAction::Sync),
         step("drop-caches", StepAction::DropCaches),
         step("fragmentation", StepAction::Fragmentation),

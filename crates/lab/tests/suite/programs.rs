@@ -1,13 +1,18 @@
 //! Programs of the user's in a trial: what they print, services that they need, and what runs beside them.
 
-use crate::support::{Memory, cell, may_use_devices, options, plan, scratch_directory, step};
+use crate::load::{load, small_files};
+use crate::support::{Memory, cell, may_use_devices, options, plan, scratch_directory, shell, step};
 use fstone_lab::{events::Silent, run::carry_out::carry_out};
 use fstone_model::{
     Better, Outcome, Step, Trial, Unit,
     output::{Find, From, OutputFigure, Several},
+    service::{Ready, Service},
     study::StepAction,
 };
-use std::sync::atomic::AtomicBool;
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 fn trial(steps: Vec<Step>) -> Trial {
     let work = scratch_directory();
@@ -68,4 +73,111 @@ fn what_commands_print_is_their_figure() {
     assert!(words(&outside).starts_with("\"file\": link: "), "{outside:#?}");
     let pipe = trial(vec![printing("bench", "mkfifo link", file())]);
     assert_eq!(words(&pipe), "\"file\": link: it is no regular file");
+}
+
+fn sh(script: &str) -> Vec<String> {
+    ["sh", "-c", script].map(str::to_owned).into()
+}
+
+fn service(start: &str, ready: Ready) -> Service {
+    Service {
+        name: "db".into(),
+        make: sh("echo made >> {data}/made; id -un > {data}/user"),
+        start: sh(start),
+        ready,
+        stop: Vec::new(),
+        log: None,
+        user: Some("nobody".into()),
+        limit: Duration::from_secs(3),
+    }
+}
+
+fn start(service: Service) -> Step {
+    step("db", StepAction::Service(Arc::new(service)))
+}
+
+const SERVES: &str = "trap 'echo gone > {data}/gone; exit 0' TERM; sleep 0.2; echo ready; while :; do sleep 0.05; done";
+
+#[test]
+fn a_service_serves_until_the_filesystem_is_unmounted() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let serves = || start(service(SERVES, Ready::Line("ready".into())));
+    let again = Step { name: "again".into(), ..serves() };
+    let script = "set -e; test $(cat db/user) = nobody; test $(stat -c %U:%a db) = nobody:700; test $(cat db/made | wc -l) = 1; ";
+    let looks = shell("look", &format!("{script} ! test -e db/gone; runuser -u nobody -- touch {{mount}}/db/x"));
+    let after = shell("after", &format!("{script} test -e db/gone"));
+    let remount = step("remount", StepAction::Remount);
+    let done = trial(vec![serves(), looks, remount, after, again, shell("end", "true")]);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    assert!(done.figure("db", "time").expect("it has one").value >= 0.2, "its start is shown");
+    assert!(done.warnings.is_empty(), "{done:#?}");
+}
+
+#[test]
+fn a_service_that_does_not_serve_is_an_outcome_with_its_log() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let never =
+        trial(vec![start(service("echo starting; echo waiting >&2; exec sleep 100", Ready::Line("ready".into())))]);
+    assert_eq!(words(&never), "db was not ready within 3 s; its log ends with: starting; waiting");
+    let dead = trial(vec![start(service("echo broken; exit 3", Ready::Line("ready".into())))]);
+    assert_eq!(words(&dead), "db ended (exit status 3); its log ends with: broken");
+    let dying = service("echo ready; sleep 0.5; echo dying; exit 1", Ready::Line("ready".into()));
+    let dies = trial(vec![start(dying), shell("work", "sleep 2; false")]);
+    assert_eq!(words(&dies), "db ended (exit status 1); its log ends with: ready; dying");
+    assert_eq!(dies.outcome.reason().map(|reason| reason.step.as_str()), Some("work"));
+    let deaf = service("trap '' TERM; echo ready; while :; do sleep 1; done", Ready::Command(sh("true")));
+    let stays = trial(vec![start(deaf), step("unmount", StepAction::Unmount)]);
+    assert_eq!(words(&stays), "db did not stop within 3 s and was killed; its log ends with: ready");
+    let logs = Service {
+        log: Some("log".into()),
+        ..service("echo in the file > {data}/log; exec sleep 100", Ready::Socket("{data}/socket".into()))
+    };
+    assert!(words(&trial(vec![start(logs)])).ends_with("its log ends with: in the file"));
+    let nobody = Service { user: Some("no-such-user".into()), ..service(SERVES, Ready::Command(sh("true"))) };
+    let skipped = trial(vec![start(nobody)]);
+    assert!(
+        matches!(&skipped.outcome, Outcome::Skipped(reason) if reason.words.contains("no user no-such-user")),
+        "{skipped:#?}"
+    );
+}
+
+fn background(step: Step) -> Step {
+    Step { background: true, ..step }
+}
+
+#[test]
+fn what_runs_beside_a_step_begins_and_ends_with_it() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let count = vec![OutputFigure { several: Several::Last, ..figure("beats", From::Stdout, "beat ([0-9]+)") }];
+    let beats = "touch begun; n=0; while :; do n=$((n+1)); echo beat $n; sleep 0.1; done";
+    let steps = vec![
+        background(printing("beats", beats, count)),
+        background(load(small_files(20, None))),
+        background(shell("short", "true")),
+        background(shell("wrong", "echo oh >&2; sleep 100 & sleep 0.3; exit 4")),
+        step("sync", StepAction::Sync),
+        shell("work", "test -e begun || sleep 0.5; test -e begun && sleep 2"),
+        shell("alone", "a=$(ls | wc -l); sleep 0.5; test $a = $(ls | wc -l)"),
+    ];
+    let done = trial(steps);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    let value = |step: &str, metric: &str| done.figure(step, metric).map(|figure| figure.value);
+    let counted = value("beats", "beats").expect("it was counted") / 1e6;
+    assert!((10.0..30.0).contains(&counted), "{counted}");
+    assert!(value("load", "operations").expect("it has a report") > 0.0);
+    assert!(value("work", "time").expect("it has one") >= 2.0);
+    let told = |words: &str| done.warnings.iter().any(|warning| warning.contains(words));
+    assert!(told("short, beside work: it ended after 0.0 s"), "{:#?}", done.warnings);
+    assert!(
+        told("wrong, beside work: exit status 4: oh") && told("wrong, beside work: it ended after 0."),
+        "{:#?}",
+        done.warnings
+    );
+    assert!(!told("beats"), "{:#?}", done.warnings);
 }

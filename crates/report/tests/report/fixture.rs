@@ -81,7 +81,7 @@ pub(crate) fn plan(study: &str, title: &str, repeats: u32, columns: &[(&str, &st
 
 fn steps() -> Vec<Step> {
     let limit = Duration::from_secs(600);
-    let step = |name: &str, action| Step { name: name.into(), action, limit };
+    let step = |name: &str, action| Step { name: name.into(), action, limit, background: false };
     vec![
         step("mkfs", StepAction::Mkfs),
         step("mount", StepAction::Mount),

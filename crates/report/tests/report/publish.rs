@@ -2,13 +2,15 @@
 
 use crate::{figures, fixture, pages::check_html};
 use fstone_model::{
-    Dataset, Note, Outcome,
+    Better, Dataset, Note, Outcome, Unit,
     dataset::BlockOrigin,
     load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, OwnSeries, PhaseReport, ThreadReport},
     outcome::Reason,
+    output::{Find, From, OutputFigure, Several},
     own::OwnFilesystem,
     ranks::{NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked},
     result::CommandRecord,
+    service::{Ready, Service},
     study::{DeviceSpec, KernelSpec, Step, StepAction},
     workload,
 };
@@ -287,15 +289,36 @@ fn full() -> Dataset {
     cell.device = DeviceSpec::Scratch { directory: Some(text()) };
     cell.filesystem.own = Some(Arc::new(OwnFilesystem { make: list(), ..own }));
     let limit = Duration::from_secs(1);
+    let figure = OutputFigure {
+        name: text(),
+        from: From::File(text()),
+        find: Find::Match(text()),
+        several: Several::Last,
+        unit: Unit::Count,
+        scale: 1.0,
+        better: Better::Lower,
+    };
+    let service = Service {
+        name: text(),
+        make: list(),
+        start: list(),
+        ready: Ready::Command(list()),
+        stop: list(),
+        log: Some(text()),
+        user: Some(text()),
+        limit,
+    };
     let actions = [
         StepAction::Load(Arc::new(load())),
-        StepAction::Command { argv: list(), shell: false, success: vec![0], figures: Vec::new() },
+        StepAction::Command { argv: list(), shell: false, success: vec![0], figures: vec![figure] },
+        StepAction::Service(Arc::new(service)),
         StepAction::CopyIn { source: text(), target: text() },
     ];
     cell.steps.extend(actions.into_iter().zip(0..).map(|(action, number)| Step {
         name: format!("step {number}"),
         action,
         limit,
+        background: false,
     }));
     let reason = || Reason::new(text(), text()).with_cure(text());
     let outcomes = [

@@ -21,8 +21,12 @@ pub(crate) fn run() -> Run {
     let cell = |index: u32| {
         let (filesystem, threads) = (index / 2, index % 2);
         let kind = ["ext4", "xfs"][filesystem as usize];
-        let step =
-            |action: StepAction| Step { name: action.kind().name().into(), action, limit: Duration::from_secs(60) };
+        let step = |action: StepAction| Step {
+            name: action.kind().name().into(),
+            action,
+            limit: Duration::from_secs(60),
+            background: false,
+        };
         Cell {
             index,
             levels: vec![filesystem, threads],

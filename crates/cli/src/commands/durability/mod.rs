@@ -206,7 +206,7 @@ fn cell(setting: &Setting<'_>) -> Cell {
         disk: setting.disk,
         sector_bytes: setting.sector_bytes,
     };
-    let step = |name: &str, action, limit| Step { name: name.into(), action, limit };
+    let step = |name: &str, action, limit| Step { name: name.into(), action, limit, background: false };
     Cell {
         index: 0,
         levels: vec![0],

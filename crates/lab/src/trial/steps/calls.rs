@@ -6,15 +6,20 @@ use crate::{
     command::{CommandLine, typed},
     filesystem::{self, Filesystem, OwnPlaces},
     place::mount::MountRequest,
+    trial::beside::{service_command, user},
 };
 use fstone_model::{
     Outcome, Step, Workload,
     outcome::Reason,
     own::{MAXIMUM_CLIENTS, OwnCommand},
+    service::Service,
     study::{FilesystemSpec, FsckMode, StepAction},
     units::format_duration,
 };
-use std::path::{Component, Path, PathBuf};
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 /// One thing that a step does.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +55,11 @@ pub(crate) enum Call<'s> {
     Run(CommandLine),
     Load(&'s Workload),
     CountExtents(PathBuf),
+    /// Starts a service; with what that takes, as a person would type it.
+    Serve {
+        service: &'s Arc<Service>,
+        typed: String,
+    },
     /// Looks at what power cuts would have left, so many states at most.
     CutPower(u32),
 }
@@ -72,7 +82,7 @@ impl Call<'_> {
             Self::Sync(place) => words(&["sh", "-c", &format!("sync; sync -f {}", typed(&[at(place)]))]),
             Self::Trim(place) => words(&["fstrim", &at(place)]),
             Self::MakeDirectory(path) => words(&["mkdir", "-p", &at(path)]),
-            Self::Load(_) | Self::CountExtents(_) | Self::CutPower(_) => None,
+            Self::Load(_) | Self::CountExtents(_) | Self::CutPower(_) | Self::Serve { .. } => None,
         }
     }
 
@@ -86,6 +96,7 @@ impl Call<'_> {
                     workload.launch.as_ref().map(|launch| format!(", in each rank of {}", typed(&launch.words())));
                 format!("load {}: {threads} thread{plural}{time}{}", workload.name, launch.unwrap_or_default())
             }
+            Self::Serve { typed, .. } => typed.clone(),
             Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
             Self::CutPower(states) => {
                 format!("mount, read and check up to {states} states that a power cut could leave")
@@ -188,6 +199,17 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             let command = command(argv, *shell, scene, &place()?);
             let command = command.ok_or_else(|| failed("the command is empty".to_owned()))?;
             timed(vec![Call::Run(CommandLine { kept: !figures.is_empty(), ..command })])
+        }
+        StepAction::Service(service) => {
+            let place = place()?;
+            let user = service.user.as_deref().and_then(user);
+            let typed = |words| {
+                let command = service_command(words, &place, &place.join(&service.name), user.clone());
+                command.map(|command| command.typed())
+            };
+            let start = typed(&service.start).map(|start| format!("{start} &"));
+            let all: Vec<String> = typed(&service.make).into_iter().chain(start).collect();
+            timed(vec![Call::Serve { service, typed: all.join("; ") }])
         }
         StepAction::Sync => timed(vec![Call::Sync(place()?)]),
         StepAction::DropCaches => {

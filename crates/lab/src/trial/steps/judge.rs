@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use fstone_model::{
-    Outcome, Step,
+    Figure, Outcome, Step,
     outcome::Reason,
     output::{From, OutputFigure, SEARCHED_BYTES, Several},
     own::OwnCommand,
@@ -21,7 +21,6 @@ use fstone_model::{
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use std::{
     borrow::Cow,
-    collections::HashSet,
     fs,
     io::{self, Read},
     path::Path,
@@ -44,7 +43,7 @@ impl Session {
         };
         if good {
             return match &step.action {
-                StepAction::Command { figures, .. } => self.take_figures(step, figures, output, report),
+                StepAction::Command { figures, .. } => self.read_figures(step, figures, output, report),
                 _ => Ok(()),
             };
         }
@@ -59,49 +58,17 @@ impl Session {
         }))
     }
 
-    /// Takes the figures out of what a command printed. One that is not there fails the step.
-    fn take_figures(
+    fn read_figures(
         &mut self,
         step: &Step,
         figures: &[OutputFigure],
         output: &CommandOutput,
         report: &mut StepReport,
     ) -> Result<(), Halt> {
-        let mut not_text = HashSet::new();
-        for figure in figures {
-            let (bytes, place) = match &figure.from {
-                From::Stdout => (Cow::Borrowed(&output.whole[0]), "standard output".to_owned()),
-                From::Stderr => (Cow::Borrowed(&output.whole[1]), "standard error".to_owned()),
-                From::File(path) => {
-                    let read = read_below(&self.place, path);
-                    let bytes = read.map_err(|error| failed(step, format!("{:?}: {path}: {error}", figure.name)))?;
-                    (Cow::Owned(bytes), path.clone())
-                }
-            };
-            let cut = bytes.len() > SEARCHED_BYTES;
-            let searched = &bytes[..bytes.len().min(SEARCHED_BYTES)];
-            let limit = || {
-                format!("{place} is longer than {}, which is all that is searched", format_bytes(SEARCHED_BYTES as u64))
-            };
-            if cut && figure.several != Several::First {
-                return Err(failed(step, format!("{:?}: {}", figure.name, limit())));
-            }
-            if cut {
-                self.warn(format!("{}: {}", step.name, limit()));
-            }
-            match figure.read(searched) {
-                Ok(figure) => report.figures.push(figure),
-                Err(error) => {
-                    let said = last_words(&CommandOutput { stdout: end_of(searched), ..CommandOutput::default() });
-                    let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it ends with: {said}") };
-                    return Err(failed(step, format!("{:?} in {place}: {error}; {said}", figure.name)));
-                }
-            }
-            if std::str::from_utf8(searched).is_err() && not_text.insert(place.clone()) {
-                self.warn(format!("{}: {place} is not text (UTF-8)", step.name));
-            }
-        }
-        Ok(())
+        let (found, warnings, wrong) = take_figures(&self.place, figures, output);
+        report.figures.extend(found);
+        warnings.into_iter().for_each(|words| self.warn(format!("{}: {words}", step.name)));
+        wrong.map_or(Ok(()), |words| Err(failed(step, words)))
     }
 
     fn judge_check(&mut self, step: &Step, output: &CommandOutput, report: &mut StepReport) -> Result<(), Halt> {
@@ -139,8 +106,49 @@ impl Session {
     }
 }
 
+/// Takes figures out of what a command printed: those that are there, warnings, and what is wrong with the first that is not.
+pub(super) fn take_figures(
+    place: &Path,
+    figures: &[OutputFigure],
+    output: &CommandOutput,
+) -> (Vec<Figure>, Vec<String>, Option<String>) {
+    let (mut found, mut warnings) = (Vec::new(), Vec::new());
+    for figure in figures {
+        let (bytes, name) = match &figure.from {
+            From::Stdout => (Cow::Borrowed(&output.whole[0]), "standard output"),
+            From::Stderr => (Cow::Borrowed(&output.whole[1]), "standard error"),
+            From::File(path) => match read_below(place, path) {
+                Ok(bytes) => (Cow::Owned(bytes), path.as_str()),
+                Err(error) => return (found, warnings, Some(format!("{:?}: {path}: {error}", figure.name))),
+            },
+        };
+        let cut = bytes.len() > SEARCHED_BYTES;
+        let searched = &bytes[..bytes.len().min(SEARCHED_BYTES)];
+        let too_long =
+            format!("{name} is longer than {}, which is all that is searched", format_bytes(SEARCHED_BYTES as u64));
+        if cut && figure.several != Several::First {
+            return (found, warnings, Some(format!("{:?}: {too_long}", figure.name)));
+        }
+        match figure.read(searched) {
+            Ok(figure) => found.push(figure),
+            Err(error) => {
+                let said = last_words(&CommandOutput { stdout: end_of(searched), ..CommandOutput::default() });
+                let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it ends with: {said}") };
+                return (found, warnings, Some(format!("{:?} in {name}: {error}; {said}", figure.name)));
+            }
+        }
+        let not_text = std::str::from_utf8(searched).is_err().then(|| format!("{name} is not text (UTF-8)"));
+        for words in cut.then_some(too_long).into_iter().chain(not_text) {
+            if !warnings.contains(&words) {
+                warnings.push(words);
+            }
+        }
+    }
+    (found, warnings, None)
+}
+
 /// A file that commands made in the filesystem, and nothing outside it, whatever links they made.
-fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
+pub(super) fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
     let directory = fs::File::open(place)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;

@@ -18,7 +18,7 @@ use fstone_model::{
     workload::{ErrorPolicy, Existing, Fileset},
 };
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
@@ -51,6 +51,7 @@ impl Session {
         let marker = promises.as_ref().and(device.as_deref()).and_then(meters::marker);
         let started = Instant::now();
         let dropped = Mutex::new(None);
+        let company = Arc::clone(&self.company);
         let request = LoadRequest {
             workload,
             directory: &directory,
@@ -65,7 +66,10 @@ impl Session {
                     *dropped.lock().unwrap_or_else(PoisonError::into_inner) = Some((done, drop.elapsed()));
                 }
             },
-            begin: &|| drop(slot(&running, Some(Meters::begin(device.as_deref())))),
+            begin: &|| {
+                company.lock().unwrap_or_else(PoisonError::into_inner).begin();
+                drop(slot(&running, Some(Meters::begin(device.as_deref()))));
+            },
             end: &|| {
                 // What the final sync promised is before the interval's end.
                 if let (Some(promises), Some(marker)) = (&promises, &marker) {
@@ -99,7 +103,7 @@ impl Session {
         }
         let loaded = match result {
             Ok(loaded) => loaded,
-            Err(LoadFailure::Interrupted) => return Err(Halt::Stopped(step.name.clone())),
+            Err(LoadFailure::Interrupted(_)) => return Err(Halt::Stopped(step.name.clone())),
             Err(LoadFailure::Failed(words)) => return Err(failed(step, words)),
         };
         let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! The steps of a trial: [`calls`] has what each one does, and here it is done and timed.
 
 mod apart;
+mod beside;
 mod calls;
 mod judge;
 mod load;
@@ -12,6 +13,7 @@ mod state;
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
 pub(in crate::trial) use judge::Checked;
+use judge::take_figures;
 pub(in crate::trial) use own::cure;
 
 use super::{
@@ -33,6 +35,7 @@ use crate::{
 use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds};
 use std::{
     fs,
+    sync::PoisonError,
     time::{Duration, Instant},
 };
 
@@ -50,7 +53,7 @@ enum Made {
 /// Whether a step may change what loads were promised, and nobody sees how.
 fn is_unobserved(action: &StepAction) -> bool {
     match action {
-        StepAction::Command { .. } | StepAction::CopyIn { .. } => true,
+        StepAction::Command { .. } | StepAction::CopyIn { .. } | StepAction::Service(_) => true,
         StepAction::Load(workload) => workload.launch.is_some(),
         StepAction::Mkfs
         | StepAction::Mount
@@ -68,6 +71,22 @@ fn is_unobserved(action: &StepAction) -> bool {
 impl Session {
     /// Makes a step. Its figures are of the timed calls alone: the interval pauses while programs and the device are looked after.
     pub(super) fn step(&mut self, step: &Step, progress: OnProgress<'_>, report: &mut StepReport) -> Result<(), Halt> {
+        if step.background {
+            return self.wait_beside(step);
+        }
+        let ended = self.watched(step, progress, report);
+        let has_company = matches!(step.action, StepAction::Load(_) | StepAction::Command { .. });
+        if has_company {
+            self.end_company(step, report);
+        }
+        // A service that died explains a failure better than what it made fail.
+        match (self.check_services(step), ended) {
+            (Err(halt), Ok(()) | Err(Halt::Outcome(_))) => Err(halt),
+            (_, ended) => ended,
+        }
+    }
+
+    fn watched(&mut self, step: &Step, progress: OnProgress<'_>, report: &mut StepReport) -> Result<(), Halt> {
         match self.promises.clone().filter(|_| is_unobserved(&step.action)) {
             Some(promises) => {
                 let place = self.place.clone();
@@ -81,6 +100,13 @@ impl Session {
         let cold = std::mem::take(&mut self.cold);
         // These read no file.
         self.cold = cold && matches!(step.action, StepAction::Mount | StepAction::Unmount | StepAction::Sync);
+        let unmounts = matches!(
+            step.action,
+            StepAction::Unmount | StepAction::Remount | StepAction::Fsck { .. } | StepAction::PowerCut(_)
+        );
+        if unmounts {
+            self.stop_services(&step.name)?;
+        }
         let calls = calls(&self.scene(), step).map_err(Halt::Outcome)?;
         for call in &calls.before {
             let _held = self.prepare(call)?;
@@ -91,8 +117,14 @@ impl Session {
             return Ok(());
         }
         if let [Call::Load(workload)] = calls.timed[..] {
+            if workload.launch.is_some() {
+                self.company.lock().unwrap_or_else(PoisonError::into_inner).begin();
+            }
             // Its interval is the engine's to begin and end.
             return self.load(step, workload, cold, progress, report);
+        }
+        if let [Call::Serve { service, .. }] = calls.timed[..] {
+            return self.serve(step, service, report);
         }
         if calls.timed.is_empty() {
             return Ok(());
@@ -104,6 +136,9 @@ impl Session {
                 meters.pause();
             }
             let _held = self.prepare(call)?;
+            if matches!(step.action, StepAction::Command { .. }) {
+                self.company.lock().unwrap_or_else(PoisonError::into_inner).begin();
+            }
             meters.resume();
             made = self.make(step, call, report)?;
         }
@@ -220,7 +255,12 @@ impl Session {
             }
             // A guest's host does this, with the guest's disk; elsewhere preflight refuses it.
             Call::CutPower(_) => return Err(failed("there is no disk whose power could be cut".to_owned())),
-            Call::Tool { .. } | Call::Run(_) | Call::MountBy { .. } | Call::UnmountBy { .. } | Call::Load(_) => Ok(()),
+            Call::Tool { .. }
+            | Call::Run(_)
+            | Call::MountBy { .. }
+            | Call::UnmountBy { .. }
+            | Call::Load(_)
+            | Call::Serve { .. } => Ok(()),
         };
         done.map(|()| Made::Done)
     }

@@ -1,0 +1,306 @@
+//! What runs beside the steps of a trial: services, and steps in the background.
+//!
+//! Each runs on a thread of its own, with a stop of its own, and ends with the agent at the latest.
+
+use super::{
+    load::{LoadFailure, LoadRequest, Loader, load_figures},
+    measure::of_command,
+};
+use crate::{
+    command::{CommandLine, CommandOutput, CommandRunner, RunError, SystemRunner, User},
+    stop::{Stop, StopReason},
+};
+use fstone_model::{
+    Cell, LoadReport, Step, StepResult, Workload,
+    metric::catalog,
+    service::Service,
+    study::{DeviceSpec, KernelSpec, StepAction},
+};
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    thread::{Builder, JoinHandle},
+    time::{Duration, Instant},
+};
+
+/// Longer than any trial.
+const NO_LIMIT: Duration = Duration::from_secs(1 << 32);
+/// How long a command in the background may take to end after SIGTERM.
+pub(super) const GRACE: Duration = Duration::from_secs(5);
+/// What ended so much before the foreground, as a share of its time, ended early.
+const EARLY: f64 = 0.05;
+/// What is kept of what a service printed, to look for a line and to say why it failed.
+const SEEN_BYTES: usize = 256 << 10;
+
+type Seen = Arc<Mutex<Vec<u8>>>;
+type Ran = Result<CommandOutput, RunError>;
+
+/// A service that was started.
+pub(super) struct Serving {
+    pub(super) service: Arc<Service>,
+    pub(super) data: PathBuf,
+    stop: Arc<Stop>,
+    seen: Seen,
+    thread: JoinHandle<Ran>,
+}
+
+impl Serving {
+    pub(super) fn start(service: &Arc<Service>, data: &Path, mut command: CommandLine) -> io::Result<Self> {
+        if service.stop.is_empty() {
+            command.grace = service.limit;
+        }
+        let (stop, seen) = (Arc::new(Stop::default()), Seen::default());
+        let runner = SystemRunner::new(Arc::clone(&stop)).seen_by(seer(&seen));
+        let thread = Builder::new().name("service".to_owned()).spawn(move || runner.run(&command, NO_LIMIT))?;
+        Ok(Self { service: Arc::clone(service), data: data.to_owned(), stop, seen, thread })
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub(super) fn request_stop(&self) {
+        self.stop.request(StopReason::Cancelled);
+    }
+
+    /// Waits for its end, after a request at the latest.
+    pub(super) fn join(self) -> Ran {
+        joined(self.thread)
+    }
+
+    /// What it printed lately.
+    pub(super) fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+fn seer(seen: &Seen) -> impl Fn(&[u8]) + Send + Sync + use<> {
+    let seen = Arc::clone(seen);
+    move |bytes| {
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.extend_from_slice(bytes);
+        let excess = seen.len().saturating_sub(SEEN_BYTES);
+        seen.drain(..excess);
+    }
+}
+
+fn joined<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A step that is to run in the background.
+pub(super) enum Waiting {
+    Command(Step, CommandLine),
+    Load(Step, Arc<Workload>, LoadPlace),
+}
+
+pub(super) struct LoadPlace {
+    pub(super) loader: Arc<dyn Loader>,
+    pub(super) directory: PathBuf,
+    pub(super) seed: u64,
+}
+
+enum Ended {
+    Command(CommandLine, Ran),
+    Load(Result<LoadReport, LoadFailure>),
+}
+
+struct Going {
+    step: Step,
+    started: Instant,
+    stop: Arc<Stop>,
+    thread: JoinHandle<(Instant, Ended)>,
+}
+
+/// The steps that go with one step of the foreground.
+#[derive(Default)]
+pub(super) struct Company {
+    pub(super) waiting: Vec<Waiting>,
+    going: Vec<Going>,
+    warnings: Vec<String>,
+}
+
+/// What a step of the background came to.
+pub(super) struct Accompanied {
+    pub(super) step: Step,
+    pub(super) result: StepResult,
+    /// What a command printed.
+    pub(super) output: Option<CommandOutput>,
+}
+
+impl Company {
+    /// Starts all that wait. The interval of the foreground begins with it; doing it again does nothing.
+    pub(super) fn begin(&mut self) {
+        for waiting in self.waiting.drain(..) {
+            let stop = Arc::new(Stop::default());
+            let own = Arc::clone(&stop);
+            let (step, run): (_, Box<dyn FnOnce() -> Ended + Send>) = match waiting {
+                Waiting::Command(step, command) => (
+                    step,
+                    Box::new(move || Ended::Command(command.clone(), SystemRunner::new(own).run(&command, NO_LIMIT))),
+                ),
+                Waiting::Load(step, workload, place) => {
+                    (step, Box::new(move || Ended::Load(load(&workload, &place, &own))))
+                }
+            };
+            let thread = Builder::new().name("background".to_owned()).spawn(move || {
+                let ended = run();
+                (Instant::now(), ended)
+            });
+            match thread {
+                Ok(thread) => self.going.push(Going { step, started: Instant::now(), stop, thread }),
+                Err(error) => self.warnings.push(format!("{}: it was not started: {error}", step.name)),
+            }
+        }
+    }
+
+    /// Ends all that go, the foreground being done; with what is to be said of them.
+    pub(super) fn end(&mut self, foreground: &str) -> (Vec<Accompanied>, Vec<String>) {
+        let now = Instant::now();
+        let mut warnings = std::mem::take(&mut self.warnings);
+        for waiting in self.waiting.drain(..) {
+            let (Waiting::Command(step, _) | Waiting::Load(step, ..)) = waiting;
+            warnings.push(format!("{}: {foreground} ended before it could begin", step.name));
+        }
+        self.going.iter().for_each(|going| going.stop.request(StopReason::Cancelled));
+        let done = self.going.drain(..).map(|Going { step, started, thread, .. }| {
+            let (ended_at, ended) = joined(thread);
+            let whole = now.saturating_duration_since(started);
+            let its_own = ended_at.saturating_duration_since(started);
+            let mut warn = |words: String| warnings.push(format!("{}, beside {foreground}: {words}", step.name));
+            if its_own.as_secs_f64() < whole.as_secs_f64() * (1.0 - EARLY) {
+                let [own, all] = [its_own, whole].map(|time| time.as_secs_f64());
+                warn(format!("it ended after {own:.1} s, and the figures are of {all:.1} s"));
+            }
+            let mut result = StepResult {
+                step: step.name.clone(),
+                started_ns: 0,
+                duration_ns: 0,
+                commands: Vec::new(),
+                figures: Vec::new(),
+                load: None,
+            };
+            let output = match ended {
+                Ended::Command(command, ran) => {
+                    let (output, words) = of_ran(ran);
+                    words.into_iter().for_each(&mut warn);
+                    result.commands.extend(output.iter().map(|output| output.record(&command)));
+                    result.figures = output.as_ref().map(|output| of_command(Vec::new(), output)).unwrap_or_default();
+                    output
+                }
+                Ended::Load(loaded) => {
+                    of_load(loaded, its_own, &mut result, &mut warn);
+                    None
+                }
+            };
+            Accompanied { step, result, output }
+        });
+        let done: Vec<Accompanied> = done.collect();
+        (done, warnings)
+    }
+}
+
+/// The output of a command in the background, and what went wrong with it. One that was stopped did nothing wrong.
+fn of_ran(ran: Ran) -> (Option<CommandOutput>, Option<String>) {
+    match ran {
+        Ok(output) if output.status == 0 => (Some(output), None),
+        Ok(output) => {
+            let words = format!("exit status {}: {}", output.status, output.words());
+            (Some(output), Some(words))
+        }
+        Err(RunError::Stopped { output: Some(output), .. }) => (Some(*output), None),
+        Err(error) => (None, Some(error.to_string())),
+    }
+}
+
+fn of_load(
+    loaded: Result<LoadReport, LoadFailure>,
+    time: Duration,
+    result: &mut StepResult,
+    warn: &mut impl FnMut(String),
+) {
+    let report = match loaded {
+        Ok(report) => report,
+        Err(LoadFailure::Interrupted(Some(report))) => *report,
+        Err(LoadFailure::Interrupted(None)) => return warn("it was stopped before it measured anything".to_owned()),
+        Err(LoadFailure::Failed(words)) => return warn(words),
+    };
+    report.warnings.iter().for_each(|words| warn(words.clone()));
+    report.errors.iter().for_each(|error| warn(super::load::error_words(error)));
+    result.figures = load_figures(&report, None);
+    result.figures.push(catalog::TIME.figure(time.as_secs_f64()));
+    result.load = Some(Box::new(report));
+}
+
+fn load(workload: &Workload, place: &LoadPlace, stop: &Stop) -> Result<LoadReport, LoadFailure> {
+    place.loader.load(&LoadRequest {
+        workload,
+        directory: &place.directory,
+        seed: place.seed,
+        measure_null: false,
+        stop: stop.flag(),
+        found: &|| (),
+        begin: &|| (),
+        end: &|| (),
+        progress: &|_| (),
+        witness: None,
+    })
+}
+
+/// A user of this machine.
+pub(crate) fn user(name: &str) -> Option<User> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let found = fields.next() == Some(name);
+        let (user, group) = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
+        found.then(|| User { name: name.to_owned(), user, group })
+    })
+}
+
+/// The first directory on the way to a place that a user cannot enter.
+pub(super) fn closed_to(user: &User, place: &Path) -> io::Result<Option<PathBuf>> {
+    let mut parts: Vec<&Path> = place.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    parts.reverse();
+    for part in parts {
+        let facts = fs::metadata(part)?;
+        let bit = match facts.uid() == user.user {
+            true => 0o100,
+            false if facts.gid() == user.group => 0o010,
+            false => 0o001,
+        };
+        if facts.mode() & bit == 0 {
+            return Ok(Some(part.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether programs of other users work in a cell's filesystem, on a mount that only its agent sees.
+pub(crate) fn has_other_users(cell: &Cell) -> bool {
+    let is_mounted = !matches!(cell.device, DeviceSpec::Directory { .. }) && cell.kernel == KernelSpec::Host;
+    let has_user = |step: &Step| matches!(&step.action, StepAction::Service(service) if service.user.is_some());
+    is_mounted && cell.steps.iter().any(has_user)
+}
+
+/// Where a filesystem is mounted that the programs of other users work in: the work directory is closed to them. Only the trial's agent
+/// sees that mount, so any directory will do that is empty and that nobody but root can change.
+pub(crate) fn open_place() -> Option<PathBuf> {
+    ["/mnt", "/media", "/srv"].map(PathBuf::from).into_iter().find(|path| {
+        let facts = fs::symlink_metadata(path);
+        let is_open = facts.is_ok_and(|facts| facts.is_dir() && facts.uid() == 0 && facts.mode() & 0o077 == 0o055);
+        is_open && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+    })
+}
+
+/// A command of a service as it is run.
+pub(crate) fn service_command(words: &[String], place: &Path, data: &Path, user: Option<User>) -> Option<CommandLine> {
+    let fill = |word: &String| {
+        word.replace("{data}", &data.display().to_string()).replace("{mount}", &place.display().to_string())
+    };
+    let words: Vec<String> = words.iter().map(fill).collect();
+    let (program, args) = words.split_first()?;
+    Some(CommandLine { user, ..CommandLine::new(program, args.iter().cloned()).in_directory(data) })
+}
