@@ -137,10 +137,10 @@ fn names(tried: &[Tried]) -> Vec<&'static str> {
 }
 
 impl Tried {
-    /// Types the command, whose words may be in double quotes.
+    /// Types the command, whose words may be in quotes.
     fn go(&self, bench: &Bench) {
         let mut words: Vec<&str> = Vec::new();
-        for (index, part) in self.command.split('"').enumerate() {
+        for (index, part) in self.command.split(['"', '\'']).enumerate() {
             if index % 2 == 1 { words.push(part) } else { words.extend(part.split_whitespace()) }
         }
         words.extend(self.quickly);
@@ -299,6 +299,90 @@ fn every_command_of_the_page_on_ci_does_what_it_says() {
     let bench = Bench::new();
     assert_eq!(commands("docs/ci.md"), names(&CI));
     for tried in &CI {
+        tried.go(&bench);
+    }
+    bench.assert_clean();
+}
+
+const APPLICATIONS: [Tried; 7] = [
+    Tried { command: "check", quickly: &[], status: &[0], prints: &["Filesystems"], makes: None },
+    Tried {
+        command: "run postgresql --quick --dry-run",
+        quickly: &["--device", "loop"],
+        status: &[0],
+        prints: &["3 cells, 6 trials each", "initdb -D", "prints transactions per second, latency average"],
+        makes: None,
+    },
+    Tried {
+        command: "run postgresql --quick",
+        quickly: &["--dry-run"],
+        status: &[0],
+        prints: &["mkfs.btrfs", "postgres -D"],
+        makes: None,
+    },
+    Tried {
+        command: "figures pgbench.txt --match '^tps = ([0-9.]+)'",
+        quickly: &[],
+        status: &[0],
+        prints: &["613.5"],
+        makes: None,
+    },
+    Tried {
+        command: "figures pgbench.txt --match 'tps = ([0-9.+)'",
+        quickly: &[],
+        status: &[2],
+        prints: &["unclosed character class\n  tps = ([0-9.+)\n         ^"],
+        makes: None,
+    },
+    Tried {
+        command: "run ./pgbench.toml --dry-run",
+        quickly: &[],
+        status: &[0],
+        prints: &["4 cells, 3 trials each", "ext4 · beside trim", "beside the next load or command: sh -c"],
+        makes: None,
+    },
+    Tried {
+        command: "report --by background",
+        quickly: &[],
+        status: &[0],
+        prints: &["alone", "beside scan", "copies per second"],
+        makes: None,
+    },
+];
+
+/// What the page's study would print of PostgreSQL, a script prints here.
+const COPIES: &str = r#"
+title = "Copies"
+device = { directory = "." }
+repeats = 2
+
+[factor.filesystem]
+"as it is" = { type = "ext4" }
+
+[factor]
+background = ["none", "scan"]
+
+[[step]]
+name = "scan"
+background = true
+command = { shell = true, run = "while :; do echo scanned; sleep 0.02; done" }
+
+[[step]]
+name = "copy"
+command = { shell = true, run = "sleep 0.2; echo copies per second: $$.5", figures = { "copies per second" = { match = 'second: ([0-9.]+)', unit = "/s" } } }
+"#;
+
+#[test]
+fn every_command_of_the_page_on_applications_does_what_it_says() {
+    let bench = Bench::new();
+    let text = document("docs/applications.md");
+    assert_eq!(commands("docs/applications.md"), names(&APPLICATIONS));
+    fs::write(bench.path("pgbench.txt"), "latency average = 3.2 ms\ntps = 613.5 (without initial connection time)\n")
+        .expect("written");
+    fs::write(bench.path("pgbench.toml"), examples(&text)[0]).expect("written");
+    fs::write(bench.path("copies.toml"), COPIES).expect("written");
+    bench.succeed(&["run", "./copies.toml"]);
+    for tried in &APPLICATIONS {
         tried.go(&bench);
     }
     bench.assert_clean();
