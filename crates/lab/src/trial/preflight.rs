@@ -314,6 +314,24 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_program_is_named_with_what_installs_it() {
+        let argv = vec!["rsync".to_owned(), "-a".to_owned()];
+        let command = StepAction::Command { argv, shell: false, success: vec![0], figures: Vec::new() };
+        let mut machine = Machine::fake();
+        let mut cell = testing::cell(0, "ext4", "", &[testing::step("copy", command)]);
+        assert_eq!(preflight(&cell, &machine), None);
+        machine.runner = Arc::new(FakeRunner::new().without("rsync"));
+        let obstacle = preflight(&cell, &machine).expect("it is missing");
+        assert_eq!((obstacle.words.as_str(), obstacle.refused), ("rsync is not installed", false));
+        assert_eq!(obstacle.cure.as_deref(), Some("apt-get install rsync"));
+        if let Some(step) = cell.steps.last_mut() {
+            step.background = true;
+        }
+        cell.kernel = KernelSpec::Uml("6.1".into());
+        assert!(preflight(&cell, &machine).expect("not in a guest").refused);
+    }
+
+    #[test]
     fn options_that_run_programs_are_refused() {
         let mut cell = testing::cell(0, "squashfs", "ro", &[]);
         cell.filesystem.mkfs = vec!["-p".to_owned(), "x f 644 0 0 id".to_owned()];
