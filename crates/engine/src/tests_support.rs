@@ -17,6 +17,7 @@ pub(crate) fn fileset(files: u64) -> Fileset {
         existing: Existing::Rebuild,
         fill: true,
         allocate: false,
+        grows: false,
         ranks: Sharing::Private,
     }
 }

@@ -100,7 +100,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         share(),
         block(),
         existing,
-        (any::<[bool; 2]>(), ranks),
+        (any::<[bool; 3]>(), ranks),
     )
         .prop_map(
             move |(
@@ -114,7 +114,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                 preallocated,
                 build_block_bytes,
                 existing,
-                ([fill, allocate], ranks),
+                ([fill, allocate, grows], ranks),
             )| {
                 let name = format!("{name}{index}");
                 // None has another's directory.
@@ -132,6 +132,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                     existing,
                     fill,
                     allocate,
+                    grows,
                     ranks,
                 }
             },
@@ -358,10 +359,10 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             ratio
         }),
     ];
-    let fsync = (any::<u64>(), any::<[bool; 5]>()).prop_map(
-        |(every_operations, [all_files, counted, at_end, data_only, counts_writes])| {
+    let fsync = (any::<u64>(), any::<[bool; 6]>()).prop_map(
+        |(every_operations, [all_files, between, counted, at_end, data_only, counts_writes])| {
             let data_every = every_operations / 3;
-            FsyncPolicy { every_operations, all_files, counted, at_end, data_only, counts_writes, data_every }
+            FsyncPolicy { every_operations, all_files, between, counted, at_end, data_only, counts_writes, data_every }
         },
     );
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];

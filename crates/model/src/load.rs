@@ -320,7 +320,7 @@ impl CallReport {
 
 impl LoadReport {
     pub fn ended_by(&self, on_error: ErrorPolicy) -> Option<&ErrorReport> {
-        self.errors.first().filter(|_| on_error == ErrorPolicy::Stop)
+        self.errors.first().filter(|_| on_error != ErrorPolicy::Continue)
     }
 
     /// Takes out what no page shows: the latencies of threads, and of system calls other than those that make data durable.

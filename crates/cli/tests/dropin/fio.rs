@@ -1,8 +1,8 @@
 //! `fstone fio`: what docs/formats/fio.md says of job files, done with the binary.
 
-use crate::support::{Bench, tool};
+use crate::support::{Bench, is_root, tool};
 use serde_json::Value;
-use std::{fs, path::Path, process::Command};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 fn results(bench: &Bench, file: &str) -> Value {
     let json = bench.succeed(&["fio", file, "--output-format=json+"]);
@@ -79,6 +79,74 @@ fn names_are_of_sections_and_switches_take_no_word() {
     }
     let (code, _, err) = bench.run(&["fio", "--name=a", "--rw=read", "--size=8m", "--overwrite", "--bs=1m"]);
     assert!(code == 2 && err.contains("overwrite"), "it takes the next word, as in fio: {err}");
+}
+
+/// What fio 3.33 left and counted, as strace and `ls -s` showed it.
+#[test]
+fn files_grow_and_are_synced_as_with_fio() {
+    let bench = Bench::new();
+    for (fallocate, size, blocks) in
+        [("none", 64 << 10, 128), ("keep", 64 << 10, 1024), ("native", 512 << 10, 1024), ("truncate", 512 << 10, 128)]
+    {
+        bench.write("job.fio", &format!("[job]\nrw=write\nbs=4k\nsize=512k\nio_size=64k\nfallocate={fallocate}\n"));
+        results(&bench, "job.fio");
+        let of = fs::metadata(bench.path("job.0.0")).expect("it was written");
+        fs::remove_file(bench.path("job.0.0")).expect("ours");
+        assert_eq!((of.len(), of.blocks()), (size, blocks), "{fallocate}");
+    }
+    let synced = |job: &str| -> [u64; 2] {
+        bench.write("job.fio", &format!("[job]\nrw=write\nbs=4k\nsize=512k\n{job}\n"));
+        let calls = super::calls(&bench, &["fio", "job.fio", "--output-format=json"]);
+        ["fsync", "fdatasync"].map(|name| calls.iter().find(|(call, _)| call == name).map_or(0, |(_, count)| *count))
+    };
+    // The layout may be made durable by fsyncs, too.
+    let layout = synced("end_fsync=0")[0];
+    for (job, fsyncs, fdatasyncs) in [
+        ("loops=4\nend_fsync=1", 4, 0),
+        ("fdatasync=8\nend_fsync=1", 1, 15),
+        ("fsync=8\nnrfiles=4", 15, 0),
+        ("fsync=7\nnrfiles=4\nrw=randwrite", 18, 0),
+    ] {
+        let [of_fsync, of_data] = synced(job);
+        assert_eq!((of_fsync - layout, of_data), (fsyncs, fdatasyncs), "{job}");
+    }
+}
+
+#[test]
+fn what_is_only_read_needs_no_right_to_write() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let mounted = bench.mount_tmpfs("size=4m");
+    let directory = mounted.path().display().to_string();
+    bench.write("write.fio", &format!("[job]\ndirectory={directory}\nrw=write\nbs=4k\nsize=64k\n"));
+    results(&bench, "write.fio");
+    let status = Command::new("mount").args(["-o", "remount,ro", &directory]).status();
+    assert!(status.expect("mount starts").success());
+    bench.write("read.fio", &format!("[job]\ndirectory={directory}\nrw=read\nbs=4k\nsize=64k\n"));
+    let json = results(&bench, "read.fio");
+    assert_eq!(counts(&json), [[16, 0, 65536, 0, 0]], "{json}");
+}
+
+/// The first job finds no room; the one behind the stonewall goes on, as with fio.
+#[test]
+fn a_full_disk_is_an_error_of_the_job_that_finds_it() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let mounted = bench.mount_tmpfs("size=4m");
+    let directory = mounted.path().display().to_string();
+    bench.write(
+        "full.fio",
+        &format!("[global]\ndirectory={directory}\nbs=64k\n[full]\nrw=write\nsize=8m\n[reads]\nstonewall\nfilename=full.0.0\nrw=read\nsize=1m\n"),
+    );
+    let (code, out, err) = bench.run(&["fio", "full.fio", "--output-format=json"]);
+    let json: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+    assert_ne!(code, 0, "{err}");
+    assert_eq!((json["jobs"][0]["error"].as_u64(), json["jobs"][1]["error"].as_u64()), (Some(28), Some(0)), "{json}");
+    assert_eq!(counts(&json)[1][0], 16, "{json}");
 }
 
 #[test]

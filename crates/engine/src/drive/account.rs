@@ -98,8 +98,10 @@ impl<E: Io> Worker<'_, E> {
         let set = |setting: &Setting| setting.is_in(io) && (*setting != Setting::Atomic || fault.call == Call::Write);
         let lacking = Setting::ALL.into_iter().filter(|_| flagged).filter(set).find_map(Setting::needs);
         self.load.collector.error(operation, fault.call.name(), path, fault.errno(), lacking);
-        if self.load.on_error == ErrorPolicy::Stop {
-            self.load.halt();
+        match self.load.on_error {
+            ErrorPolicy::Stop => self.load.halt(),
+            ErrorPolicy::StopGroup => self.group.limits.ended.store(true, Ordering::Relaxed),
+            ErrorPolicy::Continue => {}
         }
     }
 

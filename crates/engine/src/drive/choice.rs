@@ -85,7 +85,13 @@ impl<E: Io> Worker<'_, E> {
     fn next_of_series(&mut self, choice: &mut Choice) -> Next {
         let group = self.group;
         let PeriodicFsyncs::Series(series) = &group.fsyncs else { return Next::End };
-        let files = || group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum();
+        let files = || {
+            if group.spec.fsync.between {
+                1
+            } else {
+                group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum()
+            }
+        };
         if let Some((file, data)) = series.due(files()) {
             return Next::Fsync(file, data);
         }

@@ -103,8 +103,12 @@ impl<E: Io> Worker<'_, E> {
         now
     }
 
-    /// Fsyncs one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
+    /// Fsyncs the file just worked on, or one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
     fn fsync_of_series(&mut self, (file, data): (u64, bool), intended: Option<u64>) {
+        if let Some((fileset, file)) = self.previous.filter(|_| self.group.spec.fsync.between) {
+            self.fsync_one(fileset, file, false, intended, data);
+            return;
+        }
         let mut file = file;
         for fileset in &self.group.filesets {
             let table = &self.load.files[*fileset].table;

@@ -13,7 +13,7 @@ use crate::options::Ownership;
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -409,7 +409,8 @@ impl<'a> Builder<'a> {
         }
         let mut filled = || {
             if !files.spec.fill {
-                if size == 0 || (files.spec.allocate && allocated(fd, size)?) {
+                let (allocates, grows) = (files.spec.allocate, files.spec.grows);
+                if size == 0 || (allocates && allocated(fd, size, grows)?) || grows {
                     return Ok(());
                 }
                 return kernel::truncate(fd, size).map_err(|errno| ("ftruncate", errno));
@@ -585,11 +586,13 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Makes a file so large, with blocks; `false` where its filesystem has no such call.
-fn allocated(fd: kernel::Fd, size: u64) -> Result<bool, (&'static str, Errno)> {
-    match kernel::fallocate(fd, size, false) {
+/// Gives a file blocks, and this size unless it grows; `false` if its filesystem has no such call, or too little room. The load finds out
+/// by itself whether there is enough for what it writes.
+fn allocated(fd: kernel::Fd, size: u64, grows: bool) -> Result<bool, (&'static str, Errno)> {
+    let mode = if grows { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
+    match kernel::fallocate(fd, size, mode) {
         Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC) => Ok(false),
         Err(errno) => Err(("fallocate", errno)),
     }
 }

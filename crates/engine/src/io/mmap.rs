@@ -51,13 +51,14 @@ impl Mmap {
     }
 
     /// What is mapped is forgotten where the number has become another file's. One that stays open was perhaps opened by
-    /// another thread, for reading and writing.
+    /// another thread, so the kernel is asked whether it can be written.
     fn renew(&mut self, fd: Fd) -> Result<()> {
         if self.file(fd).generation != fd.generation {
             self.forget(fd)?;
             // One that this thread has just opened, and keeps from now on, is the one that was advised.
             let advice = self.file(fd).advice.filter(|_| self.file(fd).generation == 0);
-            *self.file(fd) = Mapped { mapping: None, writable: true, generation: fd.generation, advice };
+            let writable = rustix::fs::fcntl_getfl(fd.borrow())? & OFlags::RWMODE == OFlags::RDWR;
+            *self.file(fd) = Mapped { mapping: None, writable, generation: fd.generation, advice };
         }
         Ok(())
     }

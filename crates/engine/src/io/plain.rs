@@ -49,7 +49,10 @@ macro_rules! plain {
     (@fallocate) => {
         #[inline]
         fn fallocate(&mut self, fd: $crate::io::Fd, size_bytes: u64, punch: bool) -> $crate::io::Result<()> {
-            if Self::CAPABILITIES.real { $crate::io::kernel::fallocate(fd, size_bytes, punch) } else { Ok(()) }
+            use rustix::fs::FallocateFlags;
+            let mode =
+                if punch { FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
+            if Self::CAPABILITIES.real { $crate::io::kernel::fallocate(fd, size_bytes, mode) } else { Ok(()) }
         }
     };
     (@stat) => {

@@ -88,7 +88,8 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_tour(group)?;
             check_continued(workload, phase, group)?;
             check_program(workload, phase, group)?;
-            if group.fsync.all_files && group.fsync.every_operations > series::MOST_OPERATIONS {
+            if (group.fsync.all_files || group.fsync.between) && group.fsync.every_operations > series::MOST_OPERATIONS
+            {
                 return refuse(format!(
                     "has a group {:?} with fsyncs after every {} operations, where {} is the most",
                     group.name,
@@ -98,7 +99,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             }
             if group.fsync.data_every > 0 && series::cycle_of(&group.fsync).is_none() {
                 return refuse(format!(
-                    "has a group {:?} with fdatasyncs and without fsyncs beside, or with both at intervals that fall together too seldom",
+                    "has a group {:?} with fsyncs and fdatasyncs at intervals that fall together too seldom",
                     group.name
                 ));
             }

@@ -10,7 +10,9 @@ use crate::fileset::Files;
 use crate::measure::Clock;
 use crate::pattern::Roster;
 use crossbeam_utils::CachePadded;
+use fstone_model::workload::operation::Data;
 use fstone_model::workload::{Actions, FsyncPolicy, IoSettings, ThreadGroup};
+use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -37,15 +39,15 @@ pub(crate) enum PeriodicFsyncs {
         /// Something was written since the last of these fsyncs.
         dirty: CachePadded<AtomicBool>,
     },
-    /// Every file, between operations.
+    /// Every file, or the one that a thread worked on, between operations.
     Series(Series),
 }
 
 impl PeriodicFsyncs {
     fn new(policy: &FsyncPolicy) -> Self {
-        match policy.every_operations {
+        match policy.every_operations.max(policy.data_every) {
             0 => Self::Never,
-            _ if policy.all_files => Self::Series(Series::new(policy)),
+            _ if policy.all_files || policy.between => Self::Series(Series::new(policy)),
             _ => Self::After { done: CachePadded::default(), dirty: CachePadded::default() },
         }
     }
@@ -108,7 +110,17 @@ fn filesets_of(group: &ThreadGroup, filesets: usize) -> Vec<usize> {
     worked_on.into_iter().collect()
 }
 
+/// Whether a group changes files that it opens. What it only reads may be on a filesystem, or have a mode, that lets nothing be written.
+pub(super) fn changes(group: &ThreadGroup) -> bool {
+    group.actions.all().into_iter().any(|action| action.operation.nature().data != Data::Kept)
+}
+
 impl GroupPlan {
+    /// How files that stay open are opened.
+    pub(crate) fn access(&self) -> OFlags {
+        if changes(&self.spec) { OFlags::RDWR } else { OFlags::RDONLY }
+    }
+
     pub(crate) fn handles(&self) -> usize {
         match &self.selector {
             Selector::Program(program) => program.written.len(),

@@ -1,7 +1,7 @@
 //! A phase, made ready: its groups, and what they share.
 
 use super::action::{Manner, hold_of};
-use super::group::{Common, GroupPlan};
+use super::group::{Common, GroupPlan, changes};
 use super::limits::Limits;
 use super::program::{Events, Mail};
 use super::searches::Searches;
@@ -20,12 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Opened {
     direct: bool,
     sync: OpenSync,
-}
-
-impl Opened {
-    fn of(IoSettings { direct, sync, .. }: IoSettings) -> Self {
-        Self { direct, sync }
-    }
+    changes: bool,
 }
 
 #[derive(Debug)]
@@ -89,7 +84,11 @@ impl PhasePlan {
                 on(fileset, &|_, action| needs_roster(action.choice)).then(|| Roster::new(&files[fileset].table))
             })
             .collect();
-        let opened: Vec<Opened> = phase.groups.iter().map(|group| Opened::of(workload.io_of(group))).collect();
+        let opened = |group: &ThreadGroup| {
+            let IoSettings { direct, sync, .. } = workload.io_of(group);
+            Opened { direct, sync, changes: changes(group) }
+        };
+        let opened: Vec<Opened> = phase.groups.iter().map(opened).collect();
         let mails = Mail::of(phase);
         let wear = (phase.stop.wear_out && phase.stop.time.is_some()).then(WearOut::default);
         let groups = phase

@@ -18,8 +18,8 @@ const FILE_SHIFT: u32 = 32;
 /// The count: operations since the last series (31 bits), whether one of them writes, and the next file (32 bits).
 #[derive(Debug)]
 pub(crate) struct Series {
+    /// How many operations are between two fsyncs, and between two fdatasyncs, which are due where no fsync is; 0 for none.
     every: u64,
-    /// How many operations are between two fdatasyncs, which are due where no fsync is; 0 for none.
     data_every: u64,
     /// After how many operations what is due begins anew.
     cycle: u64,
@@ -28,13 +28,12 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Series as often as the policy says: after at least 1 and at most [`MOST_OPERATIONS`].
     pub(crate) fn new(policy: &FsyncPolicy) -> Self {
-        let every = policy.every_operations.clamp(1, MOST_OPERATIONS);
+        let every = policy.every_operations.min(MOST_OPERATIONS);
         Self {
             every,
             data_every: policy.data_every,
-            cycle: cycle_of(policy).unwrap_or(every),
+            cycle: cycle_of(policy).unwrap_or(every.max(1)),
             counts_writes: policy.counts_writes,
             state: CachePadded::default(),
         }
@@ -61,7 +60,7 @@ impl Series {
         }
         let since = state & SINCE;
         if since == 0 {
-            return Some(false);
+            return Some(self.every == 0);
         }
         if self.data_every == 0 {
             return None;
@@ -99,7 +98,7 @@ pub(crate) fn cycle_of(policy: &FsyncPolicy) -> Option<u64> {
     while rest > 0 {
         (greatest, rest) = (rest, greatest % rest);
     }
-    let cycle = if data == 0 { every } else { (every / greatest.max(1)).saturating_mul(data) };
+    let cycle = if every == 0 || data == 0 { every.max(data) } else { (every / greatest.max(1)).saturating_mul(data) };
     (1..=MOST_OPERATIONS).contains(&cycle).then_some(cycle)
 }
 

@@ -337,7 +337,7 @@ fn open_all<E: Io>(worker: &mut Worker<'_, E>) -> Result<(), LoadError> {
                         call: "open",
                         path: files.shown(&worker.path.shown()).into(),
                         errno: fault.errno(),
-                        cure: open_cure(worker.data_flags(OFlags::RDWR), fault.errno()),
+                        cure: open_cure(worker.data_flags(worker.group.access()), fault.errno()),
                     });
                 }
                 Err(_) => return Err(LoadError::Interrupted(None)),

@@ -167,7 +167,7 @@ impl<E: Io> Worker<'_, E> {
     fn keep_open(&mut self, picked: &Picked) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
-        let flags = self.data_flags(OFlags::RDWR);
+        let flags = self.data_flags(self.group.access());
         let opened = self.opened(directory, flags)?;
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),

@@ -39,6 +39,9 @@ pub struct Fileset {
     /// Whether files that are not filled have their blocks allocated (fallocate), where the filesystem can.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allocate: bool,
+    /// Whether files that are not filled are empty at first, whatever their size, and grow as they are written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grows: bool,
     #[serde(default, skip_serializing_if = "Sharing::is_private")]
     pub ranks: Sharing,
 }
@@ -59,6 +62,7 @@ impl Fileset {
             existing: Existing::Rebuild,
             fill: true,
             allocate: false,
+            grows: false,
             ranks: Sharing::Private,
         }
     }

@@ -20,6 +20,9 @@ pub struct FsyncPolicy {
     /// Whether every file of the filesets is fsynced (sysbench), one file at a time by whichever thread comes next, or
     /// only the file just worked on.
     pub all_files: bool,
+    /// Whether the file just worked on is fsynced before the next operation begins (so not after the last).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub between: bool,
     /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`](super::Stop::operations) limits and that a rate
     /// paces (sysbench).
     pub counted: bool,
@@ -30,7 +33,7 @@ pub struct FsyncPolicy {
     /// Whether only operations that write count towards `every_operations` and `data_every`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counts_writes: bool,
-    /// Beside the fsyncs of `every_operations`: an fdatasync after every this many operations, where no fsync is due; 0 = never.
+    /// An fdatasync after every this many operations, where no fsync is due; 0 = never.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub data_every: u64,
 }
@@ -176,6 +179,8 @@ impl Default for DataPattern {
 pub enum ErrorPolicy {
     #[default]
     Stop,
+    /// The group ends; other groups and later phases go on.
+    StopGroup,
     /// The thread goes on with its next operation.
     Continue,
 }

@@ -143,7 +143,8 @@ impl Setting {
 
 /// Whether fsyncs may be queued beside a group's transfers.
 fn has_fsyncs(group: &ThreadGroup) -> bool {
-    group.fsync.every_operations > 0 && !group.fsync.all_files
+    let policy = &group.fsync;
+    policy.every_operations.max(policy.data_every) > 0 && !policy.all_files && !policy.between
 }
 
 pub fn path_of(operation: &Operation) -> DataPath {

@@ -106,6 +106,7 @@ impl Filesystem {
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
             fill: true,
             allocate: false,
+            grows: false,
             ranks: Sharing::Private,
         }
     }

@@ -144,7 +144,7 @@ pub(super) fn reads_back(job: &Job) -> bool {
     job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
 }
 
-/// How many passes of a job are phases of their own, and what it does in each: those that are read back one by one, and loops over files whose
+/// How many passes of a job are phases of their own, and what it does in each: those that are read back or synced one by one, and loops over files whose
 /// sizes are drawn, since nobody knows before how much a loop is. One that stands for all where that would be too many phases, or where an
 /// end that is counted over all loops can come in any of them.
 pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
@@ -162,7 +162,10 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
             once.size = job.size.filter(|_| job.file_size.is_none());
             once.io_size = None;
         }
-    } else if job.exit_all || job.latency_target.is_some() || !ends_with_files(&once, place) {
+    } else if job.exit_all
+        || job.latency_target.is_some()
+        || !(ends_with_files(&once, place) || (job.end_fsync && job.direction.writes && job.io_size.is_none()))
+    {
         count = 1;
         once = job.clone();
     }

@@ -37,6 +37,7 @@ struct Made {
     level: usize,
     fill: bool,
     allocate: bool,
+    grows: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -82,6 +83,7 @@ impl<'l> Filesets<'l> {
         for (fileset, made) in all.iter_mut().zip(first) {
             fileset.fill = made.fill;
             fileset.allocate = made.allocate && !made.fill;
+            fileset.grows = made.grows && !made.fill;
         }
         all
     }
@@ -256,6 +258,7 @@ impl<'l> Filesets<'l> {
             // A mapping writes only where there is something.
             fill: data && (job.direction.reads || job.overwrite || job.pre_read || job.engine == Engine::Mmap),
             allocate: data && job.allocate,
+            grows: data && job.grows,
         };
         let exact = numbered.is_none();
         let key = (directory.clone(), prefix.clone(), exact);
@@ -273,7 +276,8 @@ impl<'l> Filesets<'l> {
             *first = match first.level.cmp(&level) {
                 std::cmp::Ordering::Less => *first,
                 std::cmp::Ordering::Equal => {
-                    Made { level, fill: first.fill || wanted.fill, allocate: first.allocate || wanted.allocate }
+                    let (fill, allocate) = (first.fill || wanted.fill, first.allocate || wanted.allocate);
+                    Made { level, fill, allocate, grows: first.grows && wanted.grows }
                 }
                 std::cmp::Ordering::Greater => wanted,
             };

@@ -107,6 +107,8 @@ pub struct Job {
     pub overwrite: bool,
     /// Whether files that it only writes have blocks before that.
     pub allocate: bool,
+    /// Whether their size stays 0 until they are written.
+    pub grows: bool,
     pub create_only: bool,
     pub unlink: bool,
     pub continues: bool,
@@ -329,6 +331,7 @@ impl Job {
             hint: Hint::ByType,
             overwrite: false,
             allocate: true,
+            grows: false,
             create_only: false,
             unlink: false,
             continues: false,

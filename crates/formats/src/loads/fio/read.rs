@@ -235,8 +235,10 @@ impl Reader<'_> {
                 _ => return Err("sequential: offsets are not repeated"),
             },
             "fallocate" => match some {
-                "native" | "posix" | "keep" | "1" => job.allocate = true,
-                "none" | "truncate" | "0" => job.allocate = false,
+                "native" | "posix" | "1" => (job.allocate, job.grows) = (true, false),
+                "keep" => (job.allocate, job.grows) = (true, true),
+                "none" | "0" => (job.allocate, job.grows) = (false, true),
+                "truncate" => (job.allocate, job.grows) = (false, false),
                 _ => return Err("none, native, posix, keep or truncate"),
             },
             "offset" => job.offset = Some(amount()?),
@@ -270,11 +272,7 @@ impl Reader<'_> {
             "blocksize_range" => {
                 let read = |part: &str| {
                     let (low, high) = value::range(part, base)?;
-                    (low > 0 && high <= MAXIMUM_BLOCK).then_some(if low == high {
-                        Blocks::Fixed(low)
-                    } else {
-                        Blocks::Range(low, high)
-                    })
+                    (low > 0 && high <= MAXIMUM_BLOCK).then(|| between(low, high))
                 };
                 let three = value::by_direction(&some.replace('/', ","), read).ok_or("sizes such as 1k-4k")?;
                 take_two(&mut job.blocks, three);
@@ -597,6 +595,21 @@ fn amount(text: &str, number: &impl Fn(&str) -> Option<u64>) -> Option<Amount> {
     match text.strip_suffix('%') {
         Some(share) => number(share).filter(|share| *share <= 100).map(Amount::Percent),
         None => number(text).map(Amount::Bytes),
+    }
+}
+
+/// Multiples of the smaller, and what is left of the larger: as in fio a size is drawn from the smaller to the sum of both, rounded down to a
+/// multiple, and at most the larger.
+fn between(low: u64, high: u64) -> Blocks {
+    /// With more multiples, what is left of the larger comes in less than one of a thousand blocks.
+    const MOST: u64 = 1000;
+    match (high / low, high % low) {
+        (1, 0) => Blocks::Fixed(low),
+        (count, rest @ 1..) if count <= MOST => {
+            let multiples = (1..=count).map(|number| (number * low, low as u32));
+            Blocks::Split(multiples.chain([(high, rest as u32)]).collect())
+        }
+        _ => Blocks::Range(low, high),
     }
 }
 

@@ -241,13 +241,13 @@ fn a_zero_switches_off_what_it_names() {
     let fsyncs = |options: &str| {
         let plan = plan(&format!("[a]\nsize=1m\nrw=write\n{options}"));
         let group = &plan.workload.phases[0].groups[0];
-        (group.fsync.every_operations, group.fsync.data_only, group.fsync.data_every)
+        (group.fsync.every_operations, group.fsync.data_every)
     };
-    assert_eq!(fsyncs("fsync=4\nfdatasync=0\n"), (4, false, 0));
-    assert_eq!(fsyncs("fdatasync=4\nfsync=0\n"), (4, true, 0));
-    assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, false, 0));
-    assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, false, 4));
-    assert_eq!(fsyncs("fsync=8\nfdatasync=12\n"), (8, false, 12));
+    assert_eq!(fsyncs("fsync=4\nfdatasync=0\n"), (4, 0));
+    assert_eq!(fsyncs("fdatasync=4\nfsync=0\n"), (0, 4));
+    assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, 0));
+    assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, 4));
+    assert_eq!(fsyncs("fsync=8\nfdatasync=12\n"), (8, 12));
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub(super) fn workload(
             stamped: jobs.iter().any(|job| job.verify),
             repeat: repeated(jobs, findings),
         },
-        on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::Stop },
+        on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::StopGroup },
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
@@ -511,7 +511,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     pace(job, &mut group);
     if !job.engine.of_files() {
         group.region = region(place, filesets);
-        group.fsync = fsyncs(job, place);
+        group.fsync = fsyncs(job);
     }
     group.stop = stop(job, place);
     if job.depth > 1 {
@@ -575,21 +575,17 @@ fn mean_bytes(actions: &Actions) -> Option<f64> {
     (mean > 0.0).then_some(mean)
 }
 
-fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
-    let writes = job.direction.writes;
-    let (every, data_every) = match (job.fsync_every, job.fdatasync_every) {
-        (0, data) => (data, 0),
-        both => both,
-    };
+fn fsyncs(job: &Job) -> FsyncPolicy {
+    if !job.direction.writes {
+        return FsyncPolicy::default();
+    }
     FsyncPolicy {
-        every_operations: if writes { every } else { 0 },
-        // As fio: not behind the last write.
-        all_files: place.files == 1,
-        counted: false,
-        at_end: writes && job.end_fsync,
-        data_only: job.fsync_every == 0 && job.fdatasync_every > 0,
-        counts_writes: writes && job.direction.reads,
-        data_every: if writes { data_every } else { 0 },
+        every_operations: job.fsync_every,
+        data_every: job.fdatasync_every,
+        between: true,
+        at_end: job.end_fsync,
+        counts_writes: job.direction.reads,
+        ..FsyncPolicy::default()
     }
 }
 

@@ -121,6 +121,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ("existing", unless(fileset.existing == Existing::Rebuild, || word(&fileset.existing))),
         ("fill", unless(fileset.fill, || "false".into())),
         ("allocate", flag(fileset.allocate)),
+        ("grows", flag(fileset.grows)),
         ("ranks", unless(fileset.ranks.is_private(), || word(&fileset.ranks))),
     ])
 }
@@ -234,6 +235,7 @@ fn fsync(policy: &FsyncPolicy) -> Option<String> {
     let keys = wanted([
         ("every", unless(policy.every_operations == 0, || policy.every_operations.to_string())),
         ("all-files", flag(policy.all_files)),
+        ("between", flag(policy.between)),
         ("counted", flag(policy.counted)),
         ("at-end", flag(policy.at_end)),
         ("data-only", flag(policy.data_only)),

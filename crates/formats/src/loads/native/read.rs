@@ -277,6 +277,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         existing: word(surface.existing.as_ref(), Existing::Rebuild),
         fill: flag(surface.fill.as_ref(), true),
         allocate: flag(surface.allocate.as_ref(), false),
+        grows: flag(surface.grows.as_ref(), false),
         ranks: word(surface.ranks.as_ref(), Sharing::Private),
     }
 }
@@ -611,6 +612,7 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
     FsyncPolicy {
         every_operations: or(surface.every.as_ref(), 0, |Count(every)| every),
         all_files: flag(surface.all_files.as_ref(), false),
+        between: flag(surface.between.as_ref(), false),
         counted: flag(surface.counted.as_ref(), false),
         at_end: flag(surface.at_end.as_ref(), false),
         data_only: flag(surface.data_only.as_ref(), false),

@@ -86,6 +86,8 @@ table! {
         "fill" => fill: Flag;
         /// Whether blocks are allocated for files that are not filled, if the filesystem can do that. False unless given.
         "allocate" => allocate: Flag;
+        /// Whether files that are not filled are empty at first, whatever their `size`, and grow as they are written. False unless given.
+        "grows" => grows: Flag;
         /// Who owns the files in a load of many ranks (docs/clusters.md): each rank its own, in a separate directory ("private", the default) or told apart by "names" in one directory; all ranks together ("shared"); or each rank its own "regions" of shared files.
         "ranks" => ranks: Listed<Sharing>;
     }
@@ -337,6 +339,8 @@ table! {
         "every" => every: Number;
         /// Whether every file is fsynced (before the next operation, by the thread that comes next) or only the last one used (the default).
         "all-files" => all_files: Flag;
+        /// Whether the last one used is fsynced before the next operation begins, so not after the last operation. False unless given.
+        "between" => between: Flag;
         /// Whether a periodic fsync counts as an operation. False unless given.
         "counted" => counted: Flag;
         /// Whether each thread fsyncs every file when it ends. False unless given.
@@ -345,7 +349,7 @@ table! {
         "data-only" => data_only: Flag;
         /// Whether only operations that write are counted. False unless given.
         "counts-writes" => counts_writes: Flag;
-        /// In addition to `every`: an fdatasync after every so many operations, if no fsync is due. Never unless given.
+        /// Alone or in addition to `every`: an fdatasync after every so many operations, if no fsync is due. Never unless given.
         "data-every" => data_every: Number;
     }
 }
@@ -396,7 +400,7 @@ macro_rules! words {
 
 words! {
     Advice { "none" => None, "sequential" => Sequential, "random" => Random }
-    ErrorPolicy { "stop" => Stop, "continue" => Continue }
+    ErrorPolicy { "stop" => Stop, "stop-group" => StopGroup, "continue" => Continue }
     FinalSync { "none" => None, "syncfs" => Syncfs, "everything" => Everything }
     Existing { "rebuild" => Rebuild, "reuse" => Reuse, "require" => Require, "assume" => Assume }
     Sharing { "private" => Private, "names" => Names, "shared" => Shared, "regions" => Regions }

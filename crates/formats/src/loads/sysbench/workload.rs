@@ -71,6 +71,7 @@ impl Fileio {
             // The test writes them: sparse until then.
             fill: !creates,
             allocate: false,
+            grows: false,
             ranks: Sharing::Private,
         }
     }
