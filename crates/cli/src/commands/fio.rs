@@ -59,7 +59,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     }
     let begun = Instant::now();
     // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-    let ended = load::run(&plan.workload, Path::new("."), line.seed, true, Ownership::ByName)?;
+    let ended = load::run(&plan.workload, Path::new("."), line.seed.or(plan.seed()), true, Ownership::ByName)?;
     let report = &ended.report;
     let when = when(begun, report);
     for warning in &report.warnings {

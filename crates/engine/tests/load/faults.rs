@@ -97,7 +97,9 @@ fn expect(report: &LoadReport, on_error: ErrorPolicy, workload: &Workload, errno
     let done = report.invocations() + error.count;
     let early = report.warnings.iter().any(|warning| warning.contains("ended early"));
     match on_error {
-        ErrorPolicy::Stop => assert!(early && error.count == 1 && done <= wanted, "{error:?} {:?}", report.warnings),
+        ErrorPolicy::Stop | ErrorPolicy::StopGroup => {
+            assert!(early && error.count == 1 && done <= wanted, "{error:?} {:?}", report.warnings);
+        }
         ErrorPolicy::Continue => assert!(!early && done == wanted, "{done} of {wanted}: {:?}", report.warnings),
     }
 }

@@ -45,31 +45,6 @@ pub struct CommandLine {
     warnings: Vec<Diagnostic>,
 }
 
-/// Options whose value, if they have one, is behind `=` and not in the next word: those that `fio --cmdhelp` of 3.33 says can be empty, and of
-/// the engines' own those that were found to be such.
-const FLAGS: &[&str] = &[
-    "norandommap",
-    "thread",
-    "threads",
-    "group_reporting",
-    "stonewall",
-    "wait_for_previous",
-    "new_group",
-    "time_based",
-    "exitall",
-    "exitall_on_error",
-    "zero_buffers",
-    "refill_buffers",
-    "verify_only",
-    "bs_unaligned",
-    "blocksize_unaligned",
-    "hipri",
-    "fixedbufs",
-    "registerfiles",
-    "sqthread_poll",
-    "userspace_reap",
-];
-
 /// fio's own options that are taken without effect, and whether they have a value.
 const WITHOUT_EFFECT: &[(&str, bool)] = &[
     ("eta", true),
@@ -147,7 +122,7 @@ impl Reader {
             "output" | "output-format" | "section" | "terse-version" | "seed" => true,
             _ => match own {
                 Some((_, value)) => *value,
-                None => options::find(key).is_some() && !FLAGS.contains(&key.replace('-', "_").as_str()),
+                None => options::find(key).is_some_and(|option| !option.is_switch),
             },
         }
     }

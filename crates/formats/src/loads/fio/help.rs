@@ -21,17 +21,13 @@ pub fn help() -> String {
          --seed=N                the seed of all random streams; drawn unless given\n  \
          --help, --version\n",
     );
-    let taken = OPTIONS.iter().filter(|option| option.treatment == Treatment::Taken).map(|option| option.name);
+    let taken = OPTIONS.iter().filter(|option| option.why_not().is_none()).map(|option| option.name);
     out.push_str("\nJob options:\n");
     push_names(&mut out, &taken.collect::<Vec<_>>());
-    push_reasons(&mut out, "Accepted with a warning, without effect", |treatment| match treatment {
-        Treatment::Ignored(why) => Some(why),
-        _ => None,
-    });
-    push_reasons(&mut out, "Refused unless switched off (=0)", |treatment| match treatment {
-        Treatment::Refused(why) => Some(why),
-        _ => None,
-    });
+    out.push_str("\nAccepted with a warning, without effect:\n");
+    push_reasons(&mut out, |treatment| matches!(treatment, Treatment::None(..)));
+    out.push_str("\nRefused unless switched off (=0, or the value in brackets):\n");
+    push_reasons(&mut out, |treatment| matches!(treatment, Treatment::Refused(..)));
     out.push_str("\ndocs/formats/fio.md says what each job option does.\n");
     out
 }
@@ -42,19 +38,24 @@ fn push_names(out: &mut String, names: &[&str]) {
     }
 }
 
-fn push_reasons(out: &mut String, head: &str, reason: fn(Treatment) -> Option<&'static str>) {
-    let _ = writeln!(out, "\n{head}:");
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for option in OPTIONS {
-        let Some(why) = reason(option.treatment) else { continue };
-        let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
+fn push_reasons(out: &mut String, is_meant: fn(Treatment) -> bool) {
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for option in OPTIONS.iter().filter(|option| is_meant(option.treatment)) {
+        let Some(why) = option.why_not() else { continue };
+        let nothing = match option.treatment {
+            Treatment::Refused(nothing, _) if nothing != ["0"] && !nothing.is_empty() => {
+                format!(" [{}]", nothing.join(" or "))
+            }
+            _ => String::new(),
+        };
+        let names = std::iter::once(&option.name).chain(option.aliases).map(|name| format!("{name}{nothing}"));
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, of_reason)) => of_reason.extend(names),
             None => reasons.push((why, names.collect())),
         }
     }
     for (why, names) in reasons {
-        push_names(out, &names);
+        push_names(out, &names.iter().map(String::as_str).collect::<Vec<_>>());
         let _ = writeln!(out, "      {why}");
     }
 }

@@ -11,6 +11,8 @@ pub struct Job {
     /// The section's name, after which its files are called.
     pub(super) section_name: String,
     pub(super) section: Option<(Source, crate::Span)>,
+    /// What `k` means: 1024, or 1000.
+    pub(super) kilo: u64,
     pub engine: Engine,
     pub direction: Direction,
     /// Block sizes of reads and of writes.
@@ -29,6 +31,10 @@ pub struct Job {
     pub number_ios: Option<u64>,
     pub files: u64,
     pub service: Service,
+    /// Files that may be open at once.
+    pub(super) open_files: Option<u64>,
+    /// Whether files are made one by one, when they are opened.
+    pub(super) create_on_open: bool,
     /// Names of files, if they are not made up.
     pub filenames: Vec<String>,
     /// Where files are: each clone in one of them, in turn.
@@ -60,6 +66,12 @@ pub struct Job {
     pub stonewall: bool,
     /// Whether the jobs that run beside it end when it does.
     pub exit_all: bool,
+    /// Whether an error of its ends all jobs.
+    pub ends_all: bool,
+    /// Whether its random numbers are the same in each run.
+    pub repeats: bool,
+    /// What they follow from then.
+    pub seed: u64,
     pub wait_for: Option<String>,
     pub(super) waits_at: Option<(Source, crate::Span)>,
     pub group_reporting: bool,
@@ -178,6 +190,15 @@ impl Blocks {
         }
     }
 
+    pub(super) fn sizes(&self) -> impl Iterator<Item = u64> {
+        let (low, high, split) = match self {
+            Self::Fixed(bytes) => (*bytes, None, &[][..]),
+            Self::Range(low, high) => (*low, Some(*high), &[][..]),
+            Self::Split(sizes) => (sizes.first().map_or(1, |(bytes, _)| *bytes), None, &sizes[..]),
+        };
+        std::iter::once(low).chain(high).chain(split.iter().map(|(bytes, _)| *bytes))
+    }
+
     fn mean(&self) -> f64 {
         match self {
             Self::Fixed(bytes) => *bytes as f64,
@@ -265,6 +286,7 @@ impl Job {
             section_name: name.clone(),
             name,
             section: None,
+            kilo: 1024,
             engine: Engine::Psync,
             direction: Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 },
             blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
@@ -278,6 +300,8 @@ impl Job {
             number_ios: None,
             files: 1,
             service: Service::RoundRobin,
+            open_files: None,
+            create_on_open: false,
             filenames: Vec::new(),
             directories: Vec::new(),
             format: DEFAULT_FORMAT.into(),
@@ -299,6 +323,9 @@ impl Job {
             delay: Duration::ZERO,
             stonewall: false,
             exit_all: false,
+            ends_all: false,
+            repeats: true,
+            seed: 0,
             wait_for: None,
             waits_at: None,
             group_reporting: false,

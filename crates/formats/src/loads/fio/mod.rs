@@ -54,6 +54,13 @@ pub struct Plan {
     pub warnings: Option<Diagnostics>,
 }
 
+impl Plan {
+    /// What all random numbers follow from, if they are to be the same in each run, as the first job says.
+    pub fn seed(&self) -> Option<u64> {
+        self.jobs.first().filter(|job| job.repeats).map(|job| job.seed)
+    }
+}
+
 pub struct Options<'o, 'l> {
     pub placement: Placement,
     /// Only these sections; all when there are none.

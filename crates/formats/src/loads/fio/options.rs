@@ -1,21 +1,93 @@
-//! Every option of fio's that a file job can have, and what becomes of it.
+//! Every option of fio's that a file job can have: how it is read, or why it has no effect or is refused.
+//!
+//! Help, messages and what is read all come from this one table.
 
+use super::{
+    distribution::distribution,
+    job::{Blocks, Hint, Job, Service, Sync},
+    value::{self, Expected, MAXIMUM_BLOCK, Value, between, cpus, direction, is_block, separated, split, take_two},
+};
 use crate::diagnostic::{Diagnostic, closest};
+use fstone_model::workload::MAXIMUM_REPEAT;
+use std::time::Duration;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Clones and files that a job has at most: what the engine can have at once.
+const MAXIMUM_CLONES: u64 = 4_000;
+const MAXIMUM_FILES: u64 = 100_000_000;
+const MAXIMUM_DEPTH: u64 = 4_096;
+const MAXIMUM_FSYNC: u64 = 1_000_000;
+/// Percentiles that a list may have, as in fio.
+const MAXIMUM_PERCENTILES: usize = 20;
+const CHECKSUMS: [&str; 20] = [
+    "0",
+    "null",
+    "md5",
+    "crc64",
+    "crc32c",
+    "crc32c-intel",
+    "crc32",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha512",
+    "sha256",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "meta",
+    "pattern",
+    "pattern_hdr",
+];
+
+#[derive(Clone, Copy)]
 pub(super) enum Treatment {
-    Taken,
-    /// It changes nothing that is measured here, for this reason.
-    Ignored(&'static str),
-    /// A load that has it would not be what was asked for, for this reason.
-    Refused(&'static str),
+    Flag(fn(&mut Job) -> &mut bool),
+    Taken(fn(&mut Job, &Value<'_>) -> Result<(), Expected>),
+    /// `ioengine`, some of whose values come with notes.
+    Engine,
+    /// It changes neither the load nor a result, for this reason; its value is checked all the same.
+    None(Check, &'static str),
+    /// A load that has it would not be what was asked for, for this reason. These values, and 0 where it is no value of its own, ask for
+    /// nothing.
+    Refused(&'static [&'static str], &'static str),
 }
 
-#[derive(Debug)]
+/// What the value of an option without effect has to be.
+#[derive(Clone, Copy)]
+pub(super) enum Check {
+    Any,
+    Flag,
+    Number,
+    Word(&'static [&'static str]),
+}
+
 pub(super) struct Opt {
     pub(super) name: &'static str,
     pub(super) aliases: &'static [&'static str],
     pub(super) treatment: Treatment,
+    /// Whether its value, if it has one, is behind `=` and not in the next word of a command line: so it is with those that `fio --cmdhelp` of
+    /// 3.33 says can be empty, and with those of the engines' own that were found to be such.
+    pub(super) is_switch: bool,
+}
+
+impl Opt {
+    const fn or(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    const fn switch(self) -> Self {
+        Self { is_switch: true, ..self }
+    }
+
+    /// The reason why it is not read, if it is not.
+    pub(super) const fn why_not(&self) -> Option<&'static str> {
+        match self.treatment {
+            Treatment::None(_, why) | Treatment::Refused(_, why) => Some(why),
+            Treatment::Flag(_) | Treatment::Taken(_) | Treatment::Engine => None,
+        }
+    }
 }
 
 pub(super) fn find(name: &str) -> Option<&'static Opt> {
@@ -36,16 +108,36 @@ pub(super) fn meant(error: Diagnostic, name: &str, others: impl IntoIterator<Ite
     }
 }
 
-const fn taken(name: &'static str, aliases: &'static [&'static str]) -> Opt {
-    Opt { name, aliases, treatment: Treatment::Taken }
+const fn row(name: &'static str, treatment: Treatment) -> Opt {
+    Opt { name, aliases: &[], treatment, is_switch: false }
 }
 
-const fn ignored(name: &'static str, aliases: &'static [&'static str], why: &'static str) -> Opt {
-    Opt { name, aliases, treatment: Treatment::Ignored(why) }
+const fn flag(name: &'static str, of: fn(&mut Job) -> &mut bool) -> Opt {
+    row(name, Treatment::Flag(of))
 }
 
-const fn refused(name: &'static str, aliases: &'static [&'static str], why: &'static str) -> Opt {
-    Opt { name, aliases, treatment: Treatment::Refused(why) }
+macro_rules! taken {
+    ($name:literal, |$job:tt, $value:tt| $body:expr) => {
+        row(
+            $name,
+            Treatment::Taken(|$job: &mut Job, $value: &Value<'_>| {
+                $body;
+                Ok(())
+            }),
+        )
+    };
+}
+
+const fn none(name: &'static str, check: Check, why: &'static str) -> Opt {
+    row(name, Treatment::None(check, why))
+}
+
+const fn refused(name: &'static str, why: &'static str) -> Opt {
+    refused_but(name, &["0"], why)
+}
+
+const fn refused_but(name: &'static str, nothing: &'static [&'static str], why: &'static str) -> Opt {
+    row(name, Treatment::Refused(nothing, why))
 }
 
 const TIMES: &str = "latencies are always measured; docs/performance.md says what that costs";
@@ -53,7 +145,6 @@ const MEMORY: &str = "buffers are the engine's own";
 const LAYOUT: &str = "files are made before the first phase, one fileset after the other";
 const LOGS: &str = "it belongs to fio's own log files";
 const OPERATOR: &str = "it concerns how fio's processes run";
-const RANDOM: &str = "random streams follow from one seed (--seed)";
 const ZONED: &str = "it concerns zoned block devices, and loads work on files";
 const REPLAY: &str = "I/O is neither recorded nor replayed";
 const SHELL: &str = "job files cannot run commands";
@@ -69,323 +160,497 @@ const NETWORK: &str =
     "it belongs to an I/O engine for hardware, a network or a library, and loads work on a mounted filesystem";
 
 pub(super) const OPTIONS: &[Opt] = &[
-    taken("kb_base", &[]),
-    ignored("unit_base", &[], "it changes how rates are printed"),
-    ignored("description", &[], "it is a comment"),
-    taken("name", &[]),
-    taken("loops", &[]),
-    taken("numjobs", &[]),
-    taken("runtime", &["timeout"]),
-    taken("time_based", &[]),
-    taken("startdelay", &[]),
-    taken("ramp_time", &[]),
-    ignored("clocksource", &[], "docs/method.md says which clock is used"),
-    ignored("gtod_reduce", &[], TIMES),
-    ignored("gtod_cpu", &[], TIMES),
-    ignored("job_max_open_zones", &[], ZONED),
-    taken("directory", &[]),
-    taken("filename", &[]),
-    taken("filename_format", &[]),
-    ignored("unique_filename", &[], "it concerns fio's clients and servers"),
-    refused("opendir", &[], "a load works only on files that it names"),
-    ignored("lockfile", &[], "the engine itself locks a file that an operation needs exclusively"),
-    taken("nrfiles", &["nr_files"]),
-    ignored("openfiles", &[], "files stay open all the time"),
-    taken("file_service_type", &[]),
-    ignored("ioscheduler", &[], "the device's scheduler is left as it is"),
-    ignored("create_serialize", &[], LAYOUT),
-    ignored("create_fsync", &[], "files are made durable before the first phase"),
-    ignored("create_on_open", &[], LAYOUT),
-    taken("create_only", &[]),
-    taken("allow_file_create", &[]),
-    ignored("allow_mounted_write", &[], "block devices are not written"),
-    taken("pre_read", &[]),
-    taken("unlink", &[]),
-    refused("unlink_each_loop", &[], "files stay until the load ends"),
-    refused("zonemode", &[], ZONED),
-    refused("zonerange", &[], ZONED),
-    refused("zonesize", &[], ZONED),
-    refused("zonecapacity", &[], ZONED),
-    refused("zoneskip", &[], ZONED),
-    refused("read_beyond_wp", &[], ZONED),
-    refused("max_open_zones", &[], ZONED),
-    refused("ignore_zone_limits", &[], ZONED),
-    refused("zone_reset_threshold", &[], ZONED),
-    refused("zone_reset_frequency", &[], ZONED),
-    taken("direct", &[]),
-    taken("atomic", &[]),
-    taken("buffered", &[]),
-    taken("readwrite", &["rw"]),
-    taken("rw_sequencer", &[]),
-    ignored("unified_rw_reporting", &[], "reads and writes are reported separately, as by default"),
-    ignored("randrepeat", &[], RANDOM),
-    ignored("allrandrepeat", &[], RANDOM),
-    ignored("randseed", &[], RANDOM),
-    taken("fallocate", &[]),
-    taken("fadvise_hint", &[]),
-    refused("write_hint", &[], "the engine gives the kernel no hints"),
-    taken("offset", &[]),
-    taken("offset_align", &[]),
-    taken("offset_increment", &[]),
-    taken("number_ios", &[]),
-    taken("fsync", &[]),
-    taken("fdatasync", &[]),
-    refused("write_barrier", &[], "there is no such system call"),
-    refused("sync_file_range", &[], "the engine does not call it"),
-    taken("overwrite", &[]),
-    taken("end_fsync", &[]),
-    taken("fsync_on_close", &[]),
-    taken("rwmixread", &[]),
-    taken("rwmixwrite", &[]),
-    taken("random_distribution", &[]),
-    taken("percentage_random", &[]),
-    taken("norandommap", &[]),
-    ignored("softrandommap", &[], "the order of blocks needs no map"),
-    ignored("random_generator", &[], "docs/method.md says which generator is used"),
-    taken("blocksize", &["bs"]),
-    taken("blocksize_range", &["bsrange"]),
-    taken("bssplit", &[]),
-    refused("blocksize_unaligned", &["bs_unaligned"], "blocks have exactly the given sizes"),
-    refused("bs_is_seq_rand", &[], "set the block sizes of reads and writes instead"),
-    taken("blockalign", &["ba"]),
-    taken("zero_buffers", &[]),
-    ignored("refill_buffers", &[], "each written block has its own data"),
-    ignored("scramble_buffers", &[], "each written block has its own data"),
-    taken("buffer_compress_percentage", &[]),
-    ignored("buffer_compress_chunk", &[], "the share applies to every 4 KiB"),
-    taken("buffer_pattern", &[]),
-    taken("dedupe_percentage", &[]),
-    refused("dedupe_mode", &[], "a duplicate repeats an earlier block"),
-    refused("dedupe_working_set_percentage", &[], "a duplicate repeats an earlier block"),
-    refused("dedupe_global", &[], "a duplicate repeats an earlier block"),
-    taken("invalidate", &[]),
-    taken("sync", &[]),
-    ignored("iomem", &["mem"], MEMORY),
-    ignored("iomem_align", &["mem_align"], MEMORY),
-    ignored("hugepage-size", &[], MEMORY),
-    ignored("lockmem", &[], MEMORY),
-    taken("size", &[]),
-    taken("io_size", &["io_limit"]),
-    taken("filesize", &[]),
-    refused("file_append", &[], "a job starts at its offset"),
+    taken!("kb_base", |job, v| job.kilo = match v.text() {
+        "1000" => 1000,
+        "1024" => 1024,
+        _ => return Err("1000 or 1024"),
+    }),
+    none("unit_base", Check::Word(&["0", "1", "8"]), "it changes how rates are printed"),
+    none("description", Check::Any, "it is a comment"),
+    taken!("name", |job, v| {
+        if v.text().trim().is_empty() {
+            return Err("a name");
+        }
+        v.text().clone_into(&mut job.name);
+    }),
+    taken!("loops", |job, v| job.loops = v.number()?.max(1)),
+    taken!("numjobs", |job, v| job.clones = v.up_to(MAXIMUM_CLONES)?.max(1) as u32),
+    taken!("runtime", |job, v| job.runtime = Some(v.seconds()?).filter(|time| !time.is_zero())).or(&["timeout"]),
+    flag("time_based", |job| &mut job.time_based).switch(),
+    taken!("startdelay", |job, v| {
+        if v.text().contains(['-', ':']) {
+            return Err("one time: each clone's own is not drawn");
+        }
+        job.delay = v.seconds()?;
+    }),
+    taken!("ramp_time", |job, v| job.ramp = v.seconds()?),
+    none(
+        "clocksource",
+        Check::Word(&["gettimeofday", "clock_gettime", "cpu"]),
+        "docs/method.md says which clock is used",
+    ),
+    none("gtod_reduce", Check::Flag, TIMES),
+    none("gtod_cpu", Check::Number, TIMES),
+    refused_but("job_max_open_zones", &["0"], ZONED),
+    taken!("directory", |job, v| job.directories = separated(v.text()).ok_or("directories with `:` between them")?),
+    taken!("filename", |job, v| {
+        let names = separated(v.text()).filter(|names| !names.iter().any(|name| name.ends_with('/')));
+        job.filenames = names.ok_or("names with `:` between them")?;
+    }),
+    taken!("filename_format", |job, v| v.text().clone_into(&mut job.format)),
+    none("unique_filename", Check::Flag, "it concerns fio's clients and servers"),
+    refused("opendir", "a load works only on files that it names"),
+    none(
+        "lockfile",
+        Check::Word(&["none", "exclusive", "readwrite"]),
+        "the engine itself locks a file that an operation needs exclusively",
+    ),
+    taken!("nrfiles", |job, v| job.files = v.up_to(MAXIMUM_FILES)?.max(1)).or(&["nr_files"]),
+    taken!("openfiles", |job, v| job.open_files = Some(v.number()?).filter(|files| *files > 0)),
+    taken!("file_service_type", |job, v| job.service = match v.text() {
+        "roundrobin" | "roundrobin:1" => Service::RoundRobin,
+        "random" | "random:1" => Service::Random,
+        word if word.split(':').next() == Some("sequential") => Service::Sequential,
+        _ =>
+            return Err(
+                "roundrobin, sequential or random (one file for several operations in turn, and zipf, pareto and normal are not supported)"
+            ),
+    }),
+    refused_but(
+        "ioscheduler",
+        &[],
+        "the device's scheduler is left as it is; set it in /sys/block/DEVICE/queue/scheduler",
+    ),
+    none("create_serialize", Check::Flag, LAYOUT),
+    refused_but("create_fsync", &["1"], "files are made durable before the first phase"),
+    flag("create_on_open", |job| &mut job.create_on_open),
+    flag("create_only", |job| &mut job.create_only),
+    taken!("allow_file_create", |_, v| {
+        if !v.flag()? {
+            return Err("1: files are made when they are missing");
+        }
+    }),
+    none("allow_mounted_write", Check::Flag, "block devices are not written"),
+    flag("pre_read", |job| &mut job.pre_read),
+    flag("unlink", |job| &mut job.unlink),
+    refused("unlink_each_loop", "files stay until the load ends"),
+    refused("zonemode", ZONED),
+    refused("zonerange", ZONED),
+    refused("zonesize", ZONED),
+    refused("zonecapacity", ZONED),
+    refused("zoneskip", ZONED),
+    refused("read_beyond_wp", ZONED),
+    refused("max_open_zones", ZONED),
+    refused("ignore_zone_limits", ZONED),
+    refused("zone_reset_threshold", ZONED),
+    refused("zone_reset_frequency", ZONED),
+    flag("direct", |job| &mut job.direct),
+    taken!("atomic", |job, v| {
+        job.atomic = v.flag()?;
+        job.direct |= job.atomic;
+    }),
+    taken!("buffered", |job, v| job.direct = !v.flag()?),
+    taken!("readwrite", |job, v| job.direction = direction(v.text(), v.base)?).or(&["rw"]),
+    taken!("rw_sequencer", |_, v| {
+        if v.text() != "sequential" {
+            return Err("sequential: offsets are not repeated");
+        }
+    }),
+    refused_but("unified_rw_reporting", &["none", "0"], "reads and writes are reported separately; add them up"),
+    taken!("randrepeat", |job, v| job.repeats = v.flag()?),
+    taken!("allrandrepeat", |job, v| job.repeats |= v.flag()?),
+    taken!("randseed", |job, v| job.seed = v.number()?),
+    taken!("fallocate", |job, v| (job.allocate, job.grows) = match v.text() {
+        "native" | "posix" | "1" => (true, false),
+        "keep" => (true, true),
+        "none" | "0" => (false, true),
+        "truncate" => (false, false),
+        _ => return Err("none, native, posix, keep or truncate"),
+    }),
+    taken!("fadvise_hint", |job, v| job.hint = match v.text() {
+        "none" | "0" => Hint::None,
+        "" | "1" => Hint::ByType,
+        "random" => Hint::Random,
+        "sequential" => Hint::Sequential,
+        _ => return Err("0, 1, random or sequential"),
+    }),
+    refused("write_hint", "the engine gives the kernel no hints"),
+    taken!("offset", |job, v| job.offset = Some(v.amount()?)),
+    taken!("offset_align", |job, v| job.offset_align = Some(v.number()?).filter(|bytes| *bytes > 0)),
+    taken!("offset_increment", |job, v| job.offset_increment = Some(v.amount()?)),
+    taken!("number_ios", |job, v| job.number_ios = Some(v.number()?).filter(|number| *number > 0)),
+    taken!("fsync", |job, v| job.fsync_every = v.up_to(MAXIMUM_FSYNC)?),
+    taken!("fdatasync", |job, v| job.fdatasync_every = v.up_to(MAXIMUM_FSYNC)?),
+    refused("write_barrier", "there is no such system call"),
+    refused("sync_file_range", "the engine does not call it"),
+    flag("overwrite", |job| &mut job.overwrite),
+    flag("end_fsync", |job| &mut job.end_fsync),
+    taken!("fsync_on_close", |job, v| job.end_fsync |= v.flag()?),
+    taken!("rwmixread", |job, v| job.read_percent = v.percent()?),
+    taken!("rwmixwrite", |job, v| job.read_percent = 100 - v.percent()?),
+    taken!("random_distribution", |job, v| job.distribution = distribution(v.text(), v.base)?),
+    taken!("percentage_random", |job, v| {
+        let read = |part: &str| v.number_of(part).filter(|percent| *percent <= 100);
+        let [reads, writes, _] = value::by_direction(v.text(), read).ok_or("a number from 0 to 100")?;
+        job.random_percent = [reads, writes].map(|percent| percent.unwrap_or(100) as u32);
+    }),
+    flag("norandommap", |job| &mut job.repeats_blocks).switch(),
+    none("softrandommap", Check::Flag, "the order of blocks needs no map"),
+    refused_but(
+        "random_generator",
+        &["tausworthe", "tausworthe64"],
+        "offsets are drawn by a generator of fstone's own (docs/method.md)",
+    ),
+    taken!("blocksize", |job, v| {
+        let read = |part: &str| v.number_of(part).filter(is_block).map(Blocks::Fixed);
+        take_two(&mut job.blocks, value::by_direction(v.text(), read).ok_or("a size from 1 to 1g, such as 4k")?);
+    })
+    .or(&["bs"]),
+    taken!("blocksize_range", |job, v| {
+        let read = |part: &str| {
+            let (low, high) = value::range(part, v.base)?;
+            (low > 0 && high <= MAXIMUM_BLOCK).then(|| between(low, high))
+        };
+        let three = value::by_direction(&v.text().replace('/', ","), read).ok_or("sizes such as 1k-4k")?;
+        take_two(&mut job.blocks, three);
+    })
+    .or(&["bsrange"]),
+    taken!("bssplit", |job, v| {
+        let three = value::by_direction(v.text(), |part| split(part, v.base));
+        take_two(&mut job.blocks, three.ok_or("sizes and percents such as 4k/10:64k/90")?);
+    }),
+    refused("blocksize_unaligned", "blocks have exactly the given sizes").or(&["bs_unaligned"]).switch(),
+    refused("bs_is_seq_rand", "set the block sizes of reads and writes instead"),
+    taken!("blockalign", |job, v| {
+        let read = |part: &str| v.number_of(part).filter(is_block);
+        let [reads, writes, _] = value::by_direction(v.text(), read).ok_or("a size, such as 4k")?;
+        job.align = [reads, writes];
+    })
+    .or(&["ba"]),
+    taken!("zero_buffers", |job, v| {
+        if v.flag()? {
+            job.pattern = vec![0];
+        }
+    })
+    .switch(),
+    none("refill_buffers", Check::Flag, "each written block has its own data").switch(),
+    none("scramble_buffers", Check::Flag, "each written block has its own data"),
+    taken!("buffer_compress_percentage", |job, v| job.compress_percent = v.percent()?),
+    none("buffer_compress_chunk", Check::Number, "the share applies to every 4 KiB"),
+    taken!("buffer_pattern", |job, v| {
+        let bytes = value::bytes(v.text()).filter(|bytes| bytes.len() <= MAXIMUM_REPEAT);
+        job.pattern = bytes.ok_or("text in double quotes, numbers such as 0xdeadbeef or -1, or several of them, at most 512 bytes (none from a file)")?;
+    }),
+    taken!("dedupe_percentage", |job, v| job.dedupe_percent = v.percent()?),
+    refused("dedupe_mode", "a duplicate repeats an earlier block"),
+    refused("dedupe_working_set_percentage", "a duplicate repeats an earlier block"),
+    refused("dedupe_global", "a duplicate repeats an earlier block"),
+    flag("invalidate", |job| &mut job.invalidate),
+    taken!("sync", |job, v| job.sync = match v.text.unwrap_or("1") {
+        "1" | "sync" => Sync::Sync,
+        "0" | "none" => Sync::None,
+        "dsync" => Sync::Dsync,
+        _ => return Err("none, sync or dsync"),
+    }),
+    refused_but("iomem", &["malloc", "mmap"], MEMORY).or(&["mem"]),
+    none("iomem_align", Check::Number, MEMORY).or(&["mem_align"]),
+    none("hugepage-size", Check::Number, MEMORY),
+    refused_but(
+        "lockmem",
+        &["0"],
+        "no memory is taken away from the machine; start it with less, or run in a cgroup with memory.max",
+    ),
+    taken!("size", |job, v| job.size = Some(v.amount()?)),
+    taken!("io_size", |job, v| job.io_size = Some(v.amount()?)).or(&["io_limit"]),
+    taken!("filesize", |job, v| {
+        let range = value::range(v.text(), v.base);
+        job.file_size = Some(range.ok_or("a size such as 4k, or two such as 4k-64k")?);
+    }),
+    refused("file_append", "a job starts at its offset"),
     refused(
         "fill_device",
-        &["fill_fs"],
         "a load ends by size or time; a workload file's `utilization` fills a filesystem to a share",
+    )
+    .or(&["fill_fs"]),
+    row("ioengine", Treatment::Engine),
+    taken!("iodepth", |job, v| job.depth = v.up_to(MAXIMUM_DEPTH)?.max(1) as u32),
+    taken!("iodepth_batch_submit", |job, v| job.submit =
+        Some(v.up_to(MAXIMUM_DEPTH)? as u32).filter(|submit| *submit > 0))
+    .or(&["iodepth_batch"]),
+    taken!("iodepth_batch_complete_min", |job, v| job.complete_least = v.up_to(MAXIMUM_DEPTH)?.max(1) as u32)
+        .or(&["iodepth_batch_complete"]),
+    none("iodepth_batch_complete_max", Check::Number, "all completed requests are collected"),
+    taken!("iodepth_low", |job, v| job.low = Some(v.up_to(MAXIMUM_DEPTH)? as u32)),
+    refused_but(
+        "serialize_overlap",
+        &["0"],
+        "overlapping requests are not held back; blocks of a random map do not overlap",
     ),
-    taken("ioengine", &[]),
-    taken("iodepth", &[]),
-    taken("iodepth_batch_submit", &["iodepth_batch"]),
-    taken("iodepth_batch_complete_min", &["iodepth_batch_complete"]),
-    ignored("iodepth_batch_complete_max", &[], "all completed requests are collected"),
-    taken("iodepth_low", &[]),
-    ignored("serialize_overlap", &[], "blocks of a random map do not overlap"),
-    ignored(
+    refused_but(
         "io_submit_mode",
-        &[],
+        &["inline"],
         "requests are submitted by the thread that makes them, and latency counts from the intended start",
     ),
-    taken("thinktime", &[]),
-    refused("thinktime_spin", &[], "threads sleep between operations"),
-    taken("thinktime_blocks", &[]),
-    taken("thinktime_blocks_type", &[]),
-    refused("thinktime_iotime", &[], "pauses come after a number of operations"),
-    taken("rate", &[]),
-    ignored("rate_min", &["ratemin"], "a job that falls behind continues, and the achieved rate is reported"),
-    taken("rate_iops", &[]),
-    ignored("rate_iops_min", &[], "a job that falls behind continues, and the achieved rate is reported"),
-    taken("rate_process", &[]),
-    ignored("rate_ignore_thinktime", &[], "pauses do not shift the start times of paced operations"),
-    ignored("rate_cycle", &["ratecycle"], "each paced operation has its own start time"),
-    taken("latency_target", &[]),
-    taken("latency_window", &[]),
-    taken("latency_percentile", &[]),
-    taken("latency_run", &[]),
-    refused("max_latency", &[], "the measurement would decide when the run ends; the largest latency is reported"),
-    refused("write_iolog", &[], REPLAY),
-    refused("read_iolog", &[], REPLAY),
-    ignored("read_iolog_chunked", &[], REPLAY),
-    ignored("merge_blktrace_file", &[], REPLAY),
-    ignored("merge_blktrace_scalars", &[], REPLAY),
-    ignored("merge_blktrace_iters", &[], REPLAY),
-    ignored("replay_no_stall", &[], REPLAY),
-    ignored("replay_redirect", &[], REPLAY),
-    ignored("replay_scale", &[], REPLAY),
-    ignored("replay_align", &[], REPLAY),
-    ignored("replay_time_scale", &[], REPLAY),
-    ignored("replay_skip", &[], REPLAY),
-    taken("thread", &["threads"]),
-    taken("wait_for", &[]),
-    ignored("nice", &[], OPERATOR),
-    refused("prio", &[], PRIORITY),
-    refused("prioclass", &[], PRIORITY),
-    refused("cmdprio_percentage", &[], PRIORITY),
-    refused("cmdprio_class", &[], PRIORITY),
-    refused("cmdprio_hint", &[], PRIORITY),
-    refused("cmdprio", &[], PRIORITY),
-    refused("cmdprio_bssplit", &[], PRIORITY),
-    taken("cpus_allowed", &[]),
-    taken("cpumask", &[]),
-    taken("cpus_allowed_policy", &[]),
-    refused("numa_cpu_nodes", &[], NUMA),
-    refused("numa_mem_policy", &[], NUMA),
-    ignored("cgroup", &[], OPERATOR),
-    ignored("cgroup_weight", &[], OPERATOR),
-    ignored("cgroup_nodelete", &[], OPERATOR),
-    refused("flow_id", &[], FLOW),
-    refused("flow", &[], FLOW),
-    refused("flow_sleep", &[], FLOW),
-    refused("flow_watermark", &[], FLOW),
-    taken("stonewall", &["wait_for_previous"]),
-    taken("exitall", &[]),
-    taken("exit_what", &[]),
-    ignored("exitall_on_error", &[], "an error ends the load unless continue_on_error is given"),
-    refused("exec_prerun", &[], SHELL),
-    refused("exec_postrun", &[], SHELL),
-    refused("uid", &[], OPERATOR),
-    refused("gid", &[], OPERATOR),
-    taken("verify", &[]),
-    taken("do_verify", &[]),
-    ignored("verify_offset", &[], VERIFYING),
-    ignored("verify_interval", &[], VERIFYING),
-    ignored("verify_pattern", &[], VERIFYING),
-    ignored("verify_pattern_interval", &[], VERIFYING),
-    ignored("verify_header_seed", &[], VERIFYING),
-    ignored("verify_write_sequence", &[], VERIFYING),
-    ignored("verify_fatal", &[], VERIFYING),
-    ignored("verify_dump", &[], VERIFYING),
-    ignored("verify_async", &[], "data is verified by the thread that reads it"),
-    ignored("verify_async_cpus", &[], "data is verified by the thread that reads it"),
-    ignored("verify_backlog", &[], "data is read back after all of it is written"),
-    ignored("verify_backlog_batch", &[], "data is read back after all of it is written"),
-    ignored("experimental_verify", &[], VERIFYING),
-    refused("verify_only", &[], "`fstone load --verify` reads files back"),
-    refused("verify_state_load", &[], VERIFYING),
-    ignored("verify_state_save", &[], VERIFYING),
-    refused("trim_percentage", &[], TRIM),
-    refused("trim_verify_zero", &[], TRIM),
-    refused("trim_backlog", &[], TRIM),
-    refused("trim_backlog_batch", &[], TRIM),
-    refused("num_range", &[], TRIM),
-    refused("steadystate", &["ss"], STEADY),
-    refused("steadystate_duration", &["ss_dur"], STEADY),
-    refused("steadystate_ramp_time", &["ss_ramp"], STEADY),
-    refused("steadystate_check_interval", &[], STEADY),
-    taken("per_job_logs", &[]),
-    taken("group_reporting", &[]),
-    taken("new_group", &[]),
-    ignored("stats", &[], "every job is reported"),
-    taken("write_bw_log", &["bandwidth-log"]),
-    taken("write_lat_log", &["latency-log"]),
-    taken("write_iops_log", &[]),
-    ignored("write_hist_log", &[], "histograms are in --output-format=json+"),
-    ignored("log_entries", &[], LOGS),
-    ignored("log_hist_msec", &[], LOGS),
-    ignored("log_hist_coarseness", &[], LOGS),
-    taken("log_avg_msec", &[]),
-    ignored("log_max_value", &["log_window_value"], LOGS),
-    ignored("log_offset", &[], LOGS),
-    ignored("log_prio", &[], LOGS),
-    ignored("log_issue_time", &[], LOGS),
-    ignored("log_compression", &[], LOGS),
-    ignored("log_compression_cpus", &[], LOGS),
-    ignored("log_store_compressed", &[], LOGS),
-    ignored("log_unix_epoch", &[], LOGS),
-    ignored("log_alternate_epoch", &[], LOGS),
-    ignored("log_alternate_epoch_clock_id", &[], LOGS),
-    ignored("block_error_percentiles", &[], TRIM),
-    ignored("bwavgtime", &[], LOGS),
-    ignored("iopsavgtime", &[], LOGS),
-    ignored("disk_util", &[], "a study has the device's counters"),
-    ignored("disable_lat", &[], TIMES),
-    ignored("disable_clat", &[], TIMES),
-    ignored("disable_slat", &[], TIMES),
-    ignored("disable_bw_measurement", &["disable_bw"], TIMES),
-    taken("slat_percentiles", &[]),
-    taken("clat_percentiles", &[]),
-    taken("lat_percentiles", &[]),
-    taken("percentile_list", &[]),
-    ignored("significant_figures", &[], "it changes how figures are printed"),
-    taken("continue_on_error", &[]),
-    taken("ignore_error", &[]),
-    ignored("error_dump", &[], "every error is reported with its path"),
-    refused("profile", &[], "write the job file out in full"),
+    taken!("thinktime", |job, v| job.think = v.microseconds()?),
+    refused("thinktime_spin", "threads sleep between operations"),
+    taken!("thinktime_blocks", |job, v| job.think_every = v.number()?.max(1)),
+    taken!("thinktime_blocks_type", |_, v| {
+        if !matches!(v.text(), "complete" | "issue") {
+            return Err("complete or issue");
+        }
+    }),
+    refused("thinktime_iotime", "pauses come after a number of operations"),
+    taken!("rate", |job, v| job.rate_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?),
+    refused_but("rate_min", &["0"], "a job that falls behind continues, and the achieved rate is reported")
+        .or(&["ratemin"]),
+    taken!("rate_iops", |job, v| job.rate_operations = v.rates("operations a second, such as 500")?),
+    refused_but("rate_iops_min", &["0"], "a job that falls behind continues, and the achieved rate is reported"),
+    taken!("rate_process", |job, v| job.poisson = match v.text() {
+        "linear" => false,
+        "poisson" => true,
+        _ => return Err("linear or poisson"),
+    }),
+    none("rate_ignore_thinktime", Check::Flag, "pauses do not shift the start times of paced operations"),
+    none("rate_cycle", Check::Number, "each paced operation has its own start time").or(&["ratecycle"]),
+    taken!("latency_target", |job, v| job.latency_target = Some(v.microseconds()?).filter(|time| !time.is_zero())),
+    taken!("latency_window", |job, v| job.latency_window = v.microseconds()?),
+    taken!("latency_percentile", |job, v| {
+        let percent = value::decimal(v.text()).filter(|percent| *percent > 0.0 && *percent <= 100.0);
+        job.latency_percent = percent.ok_or("a number above 0, at most 100")?;
+    }),
+    flag("latency_run", |job| &mut job.latency_run),
+    refused("max_latency", "the measurement would decide when the run ends; the largest latency is reported"),
+    refused("write_iolog", REPLAY),
+    refused("read_iolog", REPLAY),
+    none("read_iolog_chunked", Check::Any, REPLAY),
+    none("merge_blktrace_file", Check::Any, REPLAY),
+    none("merge_blktrace_scalars", Check::Any, REPLAY),
+    none("merge_blktrace_iters", Check::Any, REPLAY),
+    none("replay_no_stall", Check::Any, REPLAY),
+    none("replay_redirect", Check::Any, REPLAY),
+    none("replay_scale", Check::Any, REPLAY),
+    none("replay_align", Check::Any, REPLAY),
+    none("replay_time_scale", Check::Any, REPLAY),
+    none("replay_skip", Check::Any, REPLAY),
+    taken!("thread", |_, v| v.flag()?).or(&["threads"]).switch(),
+    taken!("wait_for", |job, v| {
+        job.wait_for = Some(v.text().to_owned()).filter(|name| name != "none");
+        job.waits_at = Some((v.place.source.clone(), v.place.span));
+    }),
+    refused_but("nice", &["0"], "it concerns how fio's processes run: use `nice -n N fstone fio`"),
+    refused("prio", PRIORITY),
+    refused("prioclass", PRIORITY),
+    refused("cmdprio_percentage", PRIORITY),
+    refused("cmdprio_class", PRIORITY),
+    refused("cmdprio_hint", PRIORITY),
+    refused("cmdprio", PRIORITY),
+    refused("cmdprio_bssplit", PRIORITY),
+    taken!("cpus_allowed", |job, v| job.cpus = cpus(v.text()).ok_or("CPUs such as 0,2-3")?),
+    taken!("cpumask", |job, v| {
+        let mask = v.number()?;
+        job.cpus = (0..64).filter(|cpu| mask >> cpu & 1 == 1).collect();
+    }),
+    taken!("cpus_allowed_policy", |job, v| job.split_cpus = match v.text() {
+        "shared" => false,
+        "split" => true,
+        _ => return Err("shared or split"),
+    }),
+    refused("numa_cpu_nodes", NUMA),
+    refused("numa_mem_policy", NUMA),
+    refused_but("cgroup", &[], "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run"),
+    refused_but(
+        "cgroup_weight",
+        &[],
+        "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run",
+    ),
+    refused_but(
+        "cgroup_nodelete",
+        &["0"],
+        "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run",
+    ),
+    refused("flow_id", FLOW),
+    refused("flow", FLOW),
+    refused("flow_sleep", FLOW),
+    refused("flow_watermark", FLOW),
+    flag("stonewall", |job| &mut job.stonewall).or(&["wait_for_previous"]).switch(),
+    flag("exitall", |job| &mut job.exit_all).switch(),
+    taken!("exit_what", |_, v| {
+        if v.text() != "group" {
+            return Err("group: a job ends those that run at the same time");
+        }
+    }),
+    flag("exitall_on_error", |job| &mut job.ends_all).switch(),
+    refused("exec_prerun", SHELL),
+    refused("exec_postrun", SHELL),
+    refused("uid", OPERATOR),
+    refused("gid", OPERATOR),
+    taken!("verify", |job, v| {
+        if !CHECKSUMS.contains(&v.text()) {
+            return Err("a checksum such as crc32c, or pattern");
+        }
+        job.verify = !matches!(v.text(), "0" | "null");
+    }),
+    flag("do_verify", |job| &mut job.do_verify),
+    none("verify_offset", Check::Number, VERIFYING),
+    none("verify_interval", Check::Number, VERIFYING),
+    refused_but(
+        "verify_pattern",
+        &[],
+        "verified data is stamped, and has no pattern; leave out verify to write buffer_pattern",
+    ),
+    none("verify_pattern_interval", Check::Flag, VERIFYING),
+    none("verify_header_seed", Check::Flag, VERIFYING),
+    none("verify_write_sequence", Check::Flag, VERIFYING),
+    none("verify_fatal", Check::Flag, VERIFYING),
+    none("verify_dump", Check::Flag, VERIFYING),
+    none("verify_async", Check::Number, "data is verified by the thread that reads it"),
+    none("verify_async_cpus", Check::Any, "data is verified by the thread that reads it"),
+    refused_but("verify_backlog", &["0"], "data is read back after all of it is written"),
+    refused_but("verify_backlog_batch", &["0"], "data is read back after all of it is written"),
+    none("experimental_verify", Check::Flag, VERIFYING),
+    refused("verify_only", "`fstone load --verify` reads files back").switch(),
+    refused("verify_state_load", VERIFYING),
+    none("verify_state_save", Check::Flag, VERIFYING),
+    refused("trim_percentage", TRIM),
+    refused("trim_verify_zero", TRIM),
+    refused("trim_backlog", TRIM),
+    refused("trim_backlog_batch", TRIM),
+    refused("num_range", TRIM),
+    refused("steadystate", STEADY).or(&["ss"]),
+    refused("steadystate_duration", STEADY).or(&["ss_dur"]),
+    refused("steadystate_ramp_time", STEADY).or(&["ss_ramp"]),
+    refused("steadystate_check_interval", STEADY),
+    flag("per_job_logs", |job| &mut job.log_each),
+    flag("group_reporting", |job| &mut job.group_reporting).switch(),
+    flag("new_group", |job| &mut job.new_group).switch(),
+    refused_but("stats", &["1"], "every job is reported"),
+    taken!("write_bw_log", |job, v| job.logs[0] = Some(v.prefix(job)?)).or(&["bandwidth-log"]),
+    taken!("write_lat_log", |job, v| job.logs[1] = Some(v.prefix(job)?)).or(&["latency-log"]),
+    taken!("write_iops_log", |job, v| job.logs[2] = Some(v.prefix(job)?)),
+    refused_but("write_hist_log", &[], "histograms are in --output-format=json+"),
+    none("log_entries", Check::Number, LOGS),
+    none("log_hist_msec", Check::Number, LOGS),
+    none("log_hist_coarseness", Check::Number, LOGS),
+    taken!("log_avg_msec", |job, v| job.log_interval =
+        Some(Duration::from_millis(v.number()?)).filter(|time| !time.is_zero())),
+    refused_but("log_max_value", &["0"], LOGS).or(&["log_window_value"]),
+    refused_but("log_offset", &["0"], LOGS),
+    refused_but("log_prio", &["0"], LOGS),
+    refused_but("log_issue_time", &["0"], LOGS),
+    none("log_compression", Check::Number, LOGS),
+    none("log_compression_cpus", Check::Any, LOGS),
+    refused_but("log_store_compressed", &["0"], LOGS),
+    refused_but("log_unix_epoch", &["0"], LOGS),
+    refused_but("log_alternate_epoch", &["0"], LOGS),
+    none("log_alternate_epoch_clock_id", Check::Number, LOGS),
+    none("block_error_percentiles", Check::Flag, TRIM),
+    none("bwavgtime", Check::Number, LOGS),
+    none("iopsavgtime", Check::Number, LOGS),
+    none("disk_util", Check::Flag, "a study has the device's counters"),
+    none("disable_lat", Check::Flag, TIMES),
+    none("disable_clat", Check::Flag, TIMES),
+    none("disable_slat", Check::Flag, TIMES),
+    none("disable_bw_measurement", Check::Flag, TIMES).or(&["disable_bw"]),
+    taken!("slat_percentiles", |_, v| v.flag()?),
+    flag("clat_percentiles", |job| &mut job.percentiles_of_completion),
+    flag("lat_percentiles", |job| &mut job.percentiles_of_all),
+    taken!("percentile_list", |job, v| {
+        let list: Option<Vec<f64>> = v.text().split(':').map(value::decimal).collect();
+        let fits = |list: &Vec<f64>| {
+            list.len() <= MAXIMUM_PERCENTILES && list.iter().all(|percent| (0.0..=100.0).contains(percent))
+        };
+        job.percentiles = list.filter(fits).ok_or("at most 20 numbers from 0 to 100 with `:` between them")?;
+        job.percentiles.sort_by(f64::total_cmp);
+    }),
+    none("significant_figures", Check::Number, "it changes how figures are printed"),
+    taken!("continue_on_error", |job, v| job.continues = match v.text() {
+        "none" | "0" => false,
+        "read" | "write" | "io" | "verify" | "all" | "1" => true,
+        _ => return Err("none, read, write, io, verify or all"),
+    }),
+    taken!("ignore_error", |job, _| job.continues = true),
+    none("error_dump", Check::Flag, "every error is reported with its path"),
+    refused("profile", "write the job file out in full"),
     // I/O engines' own.
-    ignored("userspace_reap", &[], "completions are collected as they arrive"),
-    taken("hipri", &[]),
-    taken("hipri_percentage", &[]),
-    ignored("fixedbufs", &[], "the engine's buffers are registered when that is possible"),
-    ignored("registerfiles", &[], "files are registered when that is possible"),
-    ignored("sqthread_poll", &[], "requests are submitted by the thread that makes them"),
-    ignored("sqthread_poll_cpu", &[], "requests are submitted by the thread that makes them"),
-    ignored("nonvectored", &[], "requests are not vectored"),
-    taken("uncached", &[]),
-    taken("nowait", &[]),
-    ignored("force_async", &[], "the kernel decides"),
-    ignored("libaio_vectored", &[], "requests are not vectored"),
-    refused("readfua", &[], NETWORK),
-    refused("writefua", &[], NETWORK),
-    refused("hostname", &[], NETWORK),
-    refused("port", &[], NETWORK),
-    refused("protocol", &["proto"], NETWORK),
-    refused("listen", &[], NETWORK),
-    refused("pingpong", &[], NETWORK),
-    refused("verb", &[], NETWORK),
-    refused("cpuload", &[], "jobs that only compute are not supported"),
-    refused("cpumode", &[], "jobs that only compute are not supported"),
-    refused("cpuchunks", &[], "jobs that only compute are not supported"),
-    refused("exit_on_io_done", &[], "jobs that only compute are not supported"),
-    refused("program", &[], SHELL),
-    refused("arguments", &[], SHELL),
-    refused("http_verbose", &[], NETWORK),
-    refused("https", &[], NETWORK),
-    refused("http_mode", &[], NETWORK),
-    refused("http_host", &[], NETWORK),
-    refused("http_user", &[], NETWORK),
-    refused("http_pass", &[], NETWORK),
-    refused("http_s3_key", &[], NETWORK),
-    refused("http_s3_keyid", &[], NETWORK),
-    refused("http_s3_region", &[], NETWORK),
-    refused("http_s3_sse_customer_key", &[], NETWORK),
-    refused("http_s3_sse_customer_algorithm", &[], NETWORK),
-    refused("http_s3_storage_class", &[], NETWORK),
-    refused("http_swift_auth_token", &[], NETWORK),
-    refused("cmd_type", &[], NETWORK),
-    refused("write_mode", &[], NETWORK),
-    refused("md_per_io_size", &[], NETWORK),
-    refused("pi_act", &[], NETWORK),
-    refused("pi_chk", &[], NETWORK),
-    refused("apptag", &[], NETWORK),
-    refused("apptag_mask", &[], NETWORK),
-    refused("fdp", &[], NETWORK),
-    refused("fdp_pli", &[], NETWORK),
-    refused("libblkio_driver", &[], NETWORK),
-    refused("libblkio_path", &[], NETWORK),
-    refused("gpu_dev_id", &[], NETWORK),
-    refused("gpu_dev_ids", &[], NETWORK),
-    refused("cuda_io", &[], NETWORK),
-    refused("rocm_io", &[], NETWORK),
-    refused("sg_write_mode", &[], NETWORK),
-    refused("ttl", &[], NETWORK),
-    refused("skip_bad", &[], NETWORK),
-    refused("conf", &[], NETWORK),
-    refused("cont", &[], NETWORK),
-    refused("busy_poll", &[], NETWORK),
-    refused("spr_op", &[], "files have no regions of their own on an SSD"),
-    refused("spr_num_regions", &[], "files have no regions of their own on an SSD"),
-    refused("grace_time", &[], SHELL),
-    refused("std_redirect", &[], SHELL),
-    refused("random_sequence_stride", &[], "offsets are drawn, not stridden"),
-    refused("donorname", &[], "files are not defragmented"),
-    refused("inplace", &[], "files are not defragmented"),
-    refused("pool", &[], NETWORK),
-    refused("rbdname", &[], NETWORK),
-    refused("clientname", &[], NETWORK),
-    refused("volume", &[], NETWORK),
-    refused("brick", &[], NETWORK),
-    refused("uri", &[], NETWORK),
-    refused("nfs_url", &[], NETWORK),
-    refused("sprandom", &[], "files have no regions of their own on an SSD"),
+    none("userspace_reap", Check::Flag, "completions are collected as they arrive").switch(),
+    flag("hipri", |job| &mut job.polled).switch(),
+    taken!("hipri_percentage", |job, v| job.polled = match v.text() {
+        "0" => false,
+        "100" => true,
+        _ => return Err("100, or 0: all requests are polled for, or none"),
+    }),
+    none("fixedbufs", Check::Flag, "the engine's buffers are registered when that is possible").switch(),
+    none("registerfiles", Check::Flag, "files are registered when that is possible").switch(),
+    refused_but("sqthread_poll", &["0"], "requests are submitted by the thread that makes them").switch(),
+    refused_but("sqthread_poll_cpu", &[], "requests are submitted by the thread that makes them"),
+    none("nonvectored", Check::Flag, "requests are not vectored"),
+    flag("uncached", |job| &mut job.uncached),
+    flag("nowait", |job| &mut job.no_wait),
+    refused_but("force_async", &["0"], "the kernel decides what its workers do"),
+    none("libaio_vectored", Check::Flag, "requests are not vectored"),
+    refused("readfua", NETWORK),
+    refused("writefua", NETWORK),
+    refused("hostname", NETWORK),
+    refused("port", NETWORK),
+    refused("protocol", NETWORK).or(&["proto"]),
+    refused("listen", NETWORK),
+    refused("pingpong", NETWORK),
+    refused("verb", NETWORK),
+    refused("cpuload", "jobs that only compute are not supported"),
+    refused("cpumode", "jobs that only compute are not supported"),
+    refused("cpuchunks", "jobs that only compute are not supported"),
+    refused("exit_on_io_done", "jobs that only compute are not supported"),
+    refused("program", SHELL),
+    refused("arguments", SHELL),
+    refused("http_verbose", NETWORK),
+    refused("https", NETWORK),
+    refused("http_mode", NETWORK),
+    refused("http_host", NETWORK),
+    refused("http_user", NETWORK),
+    refused("http_pass", NETWORK),
+    refused("http_s3_key", NETWORK),
+    refused("http_s3_keyid", NETWORK),
+    refused("http_s3_region", NETWORK),
+    refused("http_s3_sse_customer_key", NETWORK),
+    refused("http_s3_sse_customer_algorithm", NETWORK),
+    refused("http_s3_storage_class", NETWORK),
+    refused("http_swift_auth_token", NETWORK),
+    refused("cmd_type", NETWORK),
+    refused("write_mode", NETWORK),
+    refused("md_per_io_size", NETWORK),
+    refused("pi_act", NETWORK),
+    refused("pi_chk", NETWORK),
+    refused("apptag", NETWORK),
+    refused("apptag_mask", NETWORK),
+    refused("fdp", NETWORK),
+    refused("fdp_pli", NETWORK),
+    refused("libblkio_driver", NETWORK),
+    refused("libblkio_path", NETWORK),
+    refused("gpu_dev_id", NETWORK),
+    refused("gpu_dev_ids", NETWORK),
+    refused("cuda_io", NETWORK),
+    refused("rocm_io", NETWORK),
+    refused("sg_write_mode", NETWORK),
+    refused("ttl", NETWORK),
+    refused("skip_bad", NETWORK),
+    refused("conf", NETWORK),
+    refused("cont", NETWORK),
+    refused("busy_poll", NETWORK),
+    refused("spr_op", "files have no regions of their own on an SSD"),
+    refused("spr_num_regions", "files have no regions of their own on an SSD"),
+    refused("grace_time", SHELL),
+    refused("std_redirect", SHELL),
+    refused("random_sequence_stride", "offsets are drawn, not stridden"),
+    refused("donorname", "files are not defragmented"),
+    refused("inplace", "files are not defragmented"),
+    refused("pool", NETWORK),
+    refused("rbdname", NETWORK),
+    refused("clientname", NETWORK),
+    refused("volume", NETWORK),
+    refused("brick", NETWORK),
+    refused("uri", NETWORK),
+    refused("nfs_url", NETWORK),
+    refused("sprandom", "files have no regions of their own on an SSD"),
 ];
 
 #[cfg(test)]

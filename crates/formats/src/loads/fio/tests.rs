@@ -382,8 +382,8 @@ fn the_kernel_is_told_how_files_are_read() {
 }
 
 #[test]
-fn every_option_that_is_taken_is_read() {
-    for option in options::OPTIONS.iter().filter(|option| option.treatment == options::Treatment::Taken) {
+fn every_option_is_read() {
+    for option in options::OPTIONS {
         for name in std::iter::once(&option.name).chain(option.aliases) {
             // Right or wrong, it is looked at.
             for value in ["", "=", "=1", "=x", "=4k-8k", "=1:2,3", "=${SIZE}"] {
@@ -394,20 +394,61 @@ fn every_option_that_is_taken_is_read() {
 }
 
 #[test]
-fn every_option_is_documented() {
-    let documentation = include_str!("../../../../../docs/formats/fio.md");
+fn help_lists_every_option_with_the_reason_why_it_is_not_read() {
     let help = super::help::help();
     let (_, help) = help.split_once("\nJob options:\n").expect("a list");
     for option in options::OPTIONS {
-        for name in std::iter::once(&option.name).chain(option.aliases) {
-            let (options::Treatment::Ignored(why) | options::Treatment::Refused(why)) = option.treatment else {
-                assert!(documentation.contains(&format!("`{name}`")), "{name} is not documented");
-                continue;
-            };
-            let mut lines = help.lines().skip_while(|line| !line.split(' ').any(|word| word == *name));
-            assert_eq!(lines.find_map(|line| line.strip_prefix("      ")), Some(why), "{name}");
+        for name in
+            std::iter::once(&option.name).chain(option.aliases).take(if option.why_not().is_some() { 9 } else { 1 })
+        {
+            let mut lines = help
+                .lines()
+                .skip_while(|line| line.starts_with("      ") || !line.split(' ').any(|word| word == *name))
+                .peekable();
+            assert!(lines.peek().is_some(), "{name}");
+            if let Some(why) = option.why_not() {
+                assert_eq!(lines.find_map(|line| line.strip_prefix("      ")), Some(why), "{name}");
+            }
         }
     }
+}
+
+#[test]
+fn options_without_effect_have_values_and_others_are_refused_unless_they_ask_for_nothing() {
+    let plan = |line: &str| read(&format!("[a]\nsize=1m\n{line}\n"));
+    assert!(plan("nrfiles=8\nopenfiles=4").expect_err("it is fewer").to_string().contains("openfiles"));
+    plan("nrfiles=8\nopenfiles=8").unwrap_or_else(|wrong| panic!("{wrong}"));
+    for nothing in ["nice=5", "unified_rw_reporting=mixed", "iomem=shmhuge", "io_submit_mode=offload", "stats=0"] {
+        let wrong = plan(nothing).expect_err(nothing).to_string();
+        assert!(wrong.contains("supported"), "{nothing}: {wrong}");
+    }
+    for harmless in
+        ["nice=0", "unified_rw_reporting=none", "iomem=malloc", "io_submit_mode=inline", "stats=1", "gtod_reduce=1"]
+    {
+        plan(harmless).unwrap_or_else(|wrong| panic!("{harmless}: {wrong}"));
+    }
+    for mistaken in ["gtod_reduce=x", "clocksource=sundial", "log_entries=many"] {
+        assert!(plan(mistaken).expect_err(mistaken).to_string().contains("not a value for"), "{mistaken}");
+    }
+}
+
+/// As fio 3.33 draws them: from the smaller to the sum of both, rounded down, and at most the larger.
+#[test]
+fn ranges_of_blocks_reach_their_ends() {
+    let blocks = |line: &str| plan(&format!("[a]\nsize=1m\nrw=randread\n{line}\n")).jobs[0].blocks[0].clone();
+    assert_eq!(blocks("bsrange=4k-10k"), Blocks::Split(vec![(4096, 4096), (8192, 4096), (10240, 2048)]));
+    assert_eq!(blocks("bsrange=4k-64k"), Blocks::Range(4096, 65536));
+    assert_eq!(blocks("bsrange=4k-4k"), Blocks::Fixed(4096));
+}
+
+#[test]
+fn random_numbers_are_the_same_in_every_run_unless_they_are_not_to_be() {
+    let seed = |line: &str| plan(&format!("[a]\nsize=1m\nrw=randread\n{line}\n")).seed();
+    assert!(seed("").is_some() && seed("") == seed("randrepeat=1"));
+    assert_eq!(seed("randseed=7"), Some(7));
+    assert_eq!(seed("randrepeat=0"), None);
+    assert!(read("[a]\nsize=1m\ndirect=1\nbs=700\n").expect_err("odd").to_string().contains("multiples of 512"));
+    assert_eq!(plan("[a]\nsize=1m\nrw=write\nzero_buffers\n").workload.data.repeat, [0]);
 }
 
 #[test]

@@ -1,6 +1,78 @@
 //! Values: numbers with units and arithmetic, times, ranges, lists for reads, writes and trims, variables.
 
-use std::time::Duration;
+use super::{
+    job::{Amount, Blocks, Direction, Job},
+    text::Word,
+};
+use std::{cell::Cell, time::Duration};
+
+/// What an option may be, for a message.
+pub(super) type Expected = &'static str;
+
+pub(super) const MAXIMUM_BLOCK: u64 = 1 << 30;
+const MAXIMUM_GAP: u64 = 1 << 50;
+
+/// The value of an option, with its variables replaced.
+pub(super) struct Value<'v> {
+    pub(super) text: Option<&'v str>,
+    pub(super) place: &'v Word,
+    pub(super) base: Base,
+    /// What is wrong with the last number that was read.
+    pub(super) why: Cell<Option<String>>,
+}
+
+impl Value<'_> {
+    pub(super) fn text(&self) -> &str {
+        self.text.unwrap_or("")
+    }
+
+    pub(super) fn number_of(&self, part: &str) -> Option<u64> {
+        explained(part, self.base).map_err(|wrong| self.why.set(Some(wrong))).ok()
+    }
+
+    pub(super) fn flag(&self) -> Result<bool, Expected> {
+        flag(self.text).ok_or("0 or 1")
+    }
+
+    pub(super) fn number(&self) -> Result<u64, Expected> {
+        self.number_of(self.text()).ok_or("a number, such as 16 or 4k")
+    }
+
+    pub(super) fn up_to(&self, most: u64) -> Result<u64, Expected> {
+        self.number().and_then(|number| if number <= most { Ok(number) } else { Err("a smaller number") })
+    }
+
+    pub(super) fn percent(&self) -> Result<u32, Expected> {
+        self.up_to(100).map(|number| number as u32).map_err(|_| "a number from 0 to 100")
+    }
+
+    pub(super) fn amount(&self) -> Result<Amount, Expected> {
+        let amount = match self.text().strip_suffix('%') {
+            Some(share) => self.number_of(share).filter(|share| *share <= 100).map(Amount::Percent),
+            None => self.number_of(self.text()).map(Amount::Bytes),
+        };
+        amount.ok_or("a size such as 64m, or a share such as 50%")
+    }
+
+    pub(super) fn seconds(&self) -> Result<Duration, Expected> {
+        time(self.text(), Duration::from_secs(1)).ok_or("a time, such as 10, 10s or 5m")
+    }
+
+    pub(super) fn microseconds(&self) -> Result<Duration, Expected> {
+        time(self.text(), Duration::from_micros(1)).ok_or("a time, such as 100us")
+    }
+
+    pub(super) fn rates(&self, expected: Expected) -> Result<[Option<u64>; 2], Expected> {
+        let [reads, writes, _] = by_direction(self.text(), |part| self.number_of(part)).ok_or(expected)?;
+        Ok([reads, writes].map(|rate| rate.filter(|rate| *rate > 0)))
+    }
+
+    /// The prefix of a log: the job's name unless one is given.
+    pub(super) fn prefix(&self, job: &Job) -> Result<String, Expected> {
+        let prefix = self.text.filter(|text| !text.is_empty() && *text != "1").unwrap_or(&job.name);
+        if prefix.contains('\0') { Err("a prefix for the names of files") } else { Ok(prefix.to_owned()) }
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Base {
@@ -312,6 +384,125 @@ impl<'t> Arithmetic<'t> {
         let kilo = if other { OTHER - self.base.kilo } else { self.base.kilo };
         Ok(value * (kilo as f64).powi(power))
     }
+}
+
+/// Reads and writes; trims are not.
+pub(super) fn take_two<T: Clone>(to: &mut [T; 2], from: [Option<T>; 3]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        if let Some(value) = from {
+            *to = value;
+        }
+    }
+}
+
+pub(super) fn is_block(bytes: &u64) -> bool {
+    (1..=MAXIMUM_BLOCK).contains(bytes)
+}
+
+/// Multiples of the smaller, and what is left of the larger: as in fio a size is drawn from the smaller to the sum of both, rounded down to a
+/// multiple, and at most the larger.
+pub(super) fn between(low: u64, high: u64) -> Blocks {
+    /// With more multiples, what is left of the larger comes in less than one of a thousand blocks.
+    const MOST: u64 = 1000;
+    match (high / low, high % low) {
+        (1, 0) => Blocks::Fixed(low),
+        (count, rest @ 1..) if count <= MOST => {
+            let multiples = (1..=count).map(|number| (number * low, low as u32));
+            Blocks::Split(multiples.chain([(high, rest as u32)]).collect())
+        }
+        _ => Blocks::Range(low, high),
+    }
+}
+
+/// `4k/10:64k/50:32k`: shares that are left out share what is left.
+pub(super) fn split(text: &str, base: Base) -> Option<Blocks> {
+    let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();
+    for part in text.split(':').filter(|part| !part.is_empty()) {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let share =
+            if share.is_empty() { None } else { Some(share.parse::<u32>().ok().filter(|share| *share <= 100)?) };
+        sizes.push((number(size, base).filter(is_block)?, share));
+    }
+    let given: u32 = sizes.iter().filter_map(|(_, share)| *share).sum();
+    let open = sizes.iter().filter(|(_, share)| share.is_none()).count() as u32;
+    if sizes.is_empty() || given > 100 || (open == 0 && given != 100) {
+        return None;
+    }
+    // In parts of a percent, so that what is left divides evenly.
+    let weight = |share: Option<u32>| share.map_or(100 - given, |share| share * open.max(1));
+    let sizes: Vec<(u64, u32)> =
+        sizes.into_iter().map(|(size, share)| (size, weight(share))).filter(|(_, weight)| *weight > 0).collect();
+    match sizes.as_slice() {
+        [] => None,
+        [(size, _)] => Some(Blocks::Fixed(*size)),
+        _ => Some(Blocks::Split(sizes)),
+    }
+}
+
+pub(super) fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
+    let (word, behind) = text.split_once(':').map_or((text, None), |(word, behind)| (word, Some(behind)));
+    let (reads, writes, random) = match word {
+        "read" => (true, false, false),
+        "write" => (false, true, false),
+        "rw" | "readwrite" => (true, true, false),
+        "randread" => (true, false, true),
+        "randwrite" => (false, true, true),
+        "randrw" => (true, true, true),
+        _ if word.contains("trim") => {
+            return Err("read, write, rw, randread, randwrite or randrw: files are not trimmed");
+        }
+        _ => return Err("read, write, rw, randread, randwrite or randrw"),
+    };
+    let (mut gap, mut burst) = (0, 1);
+    match behind {
+        None => {}
+        Some(behind) if random => {
+            let number = number(behind, base).and_then(|number| u32::try_from(number).ok());
+            burst = number.filter(|number| *number > 0).ok_or("a number of operations from each place, such as 8")?;
+        }
+        Some(behind) => {
+            let (sign, size) = behind.strip_prefix('-').map_or((1, behind), |size| (-1, size));
+            let bytes = number(size, base).filter(|bytes| *bytes <= MAXIMUM_GAP);
+            gap = sign * bytes.ok_or("a size to skip or, with `-`, to go back, such as 8k or -8k")?.cast_signed();
+        }
+    }
+    Ok(Direction { reads, writes, random, gap, burst })
+}
+
+/// Names with `:` between them, where none is meant by a backslash before it.
+pub(super) fn separated(text: &str) -> Option<Vec<String>> {
+    let mut names = vec![String::new()];
+    let mut escaped = false;
+    for c in text.chars() {
+        match c {
+            '\\' if !escaped => escaped = true,
+            ':' if !escaped => names.push(String::new()),
+            c => {
+                escaped = false;
+                names.last_mut().expect("one is always there").push(c);
+            }
+        }
+    }
+    let fits = |name: &String| !name.is_empty() && !name.contains('\0');
+    names.iter().all(fits).then_some(names)
+}
+
+/// `0,2-3` as a list.
+pub(super) fn cpus(text: &str) -> Option<Vec<u32>> {
+    /// What the kernel's sets of CPUs hold.
+    const MOST: u32 = 1024;
+    let mut all = Vec::new();
+    for part in text.split([',', ':']).map(str::trim) {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let (low, high) = (low.parse::<u32>().ok()?, high.parse::<u32>().ok()?);
+        if low > high || high >= MOST {
+            return None;
+        }
+        all.extend(low..=high);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all)
 }
 
 #[cfg(test)]

@@ -119,7 +119,13 @@ pub(super) fn workload(
             stamped: jobs.iter().any(|job| job.verify),
             repeat: repeated(jobs, findings),
         },
-        on_error: if jobs.iter().any(|job| job.continues) { ErrorPolicy::Continue } else { ErrorPolicy::StopGroup },
+        on_error: if jobs.iter().any(|job| job.continues) {
+            ErrorPolicy::Continue
+        } else if jobs.iter().any(|job| job.ends_all) {
+            ErrorPolicy::Stop
+        } else {
+            ErrorPolicy::StopGroup
+        },
         final_sync: FinalSync::None,
         callout: None,
         launch: None,

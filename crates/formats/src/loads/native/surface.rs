@@ -38,7 +38,7 @@ table! {
         "io" => io: IoSurface;
         /// What written data looks like.
         "data" => data: DataSurface;
-        /// What happens if an operation fails: "stop" ends the load (the default), "continue" does not. The error is recorded in both cases.
+        /// What happens if an operation fails: "stop" ends the load (the default), "stop-group" the group, "continue" nothing. The error is recorded in each case.
         "on-error" => on_error: Listed<ErrorPolicy>;
         /// How data is made durable at the end of each measured phase, inside its interval: "syncfs" (the default), "everything" or "none".
         "final-sync" => final_sync: Listed<FinalSync>;

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Draws random jobs, runs them in fio and in `fstone fio`, compares what they did and left, and shortens each job that differs.
+
+    probe-fio.py FSTONE FIO COUNT SEED DIRECTORY
+
+DIRECTORY is emptied for each run: bench/compare-fio.sh gives it a new ext4. What is compared: whether the exit status is 0, reads, writes (their sum in a
+mix), bytes, fsyncs and the error of each job, and the names, sizes and allocated blocks of files. Jobs that fstone refuses are counted with its reason.
+"""
+
+import collections, json, os, random, shutil, subprocess, sys
+
+fstone, fio, count, seed, place = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+POOL = {
+    "rw": ["read", "write", "rw", "randread", "randwrite", "randrw", "write:4k", "read:-8k", "randwrite:4"],
+    "bs": ["4k", "512", "1k", "16k", "64k", "4k,8k", "3k"],
+    "bsrange": ["4k-16k", "4k-10k", "1k-8k"],
+    "bssplit": ["4k/50:8k/50", "512/10:4k/60:16k"],
+    "ba": ["4k", "8k"],
+    "size": ["64k", "100k", "256k", "1m", "12345"],
+    "io_size": ["32k", "96k", "2m"],
+    "filesize": ["32k", "16k-64k"],
+    "nrfiles": ["2", "3", "8"],
+    "offset": ["4k", "64k", "8k"],
+    "offset_increment": ["16k"],
+    "numjobs": ["2", "3"],
+    "loops": ["2", "3"],
+    "number_ios": ["5", "17"],
+    "file_service_type": ["sequential", "random", "roundrobin"],
+    "fsync": ["1", "4", "7"],
+    "fdatasync": ["1", "4", "6"],
+    "end_fsync": ["1"],
+    "fsync_on_close": ["1"],
+    "fallocate": ["none", "native", "posix", "keep", "truncate"],
+    "overwrite": ["1"],
+    "pre_read": ["1"],
+    "create_only": ["1"],
+    "unlink": ["1"],
+    "invalidate": ["0"],
+    "norandommap": ["1"],
+    "random_distribution": ["zipf:1.1", "pareto:0.2", "normal:10", "zoned:60/10:40/90"],
+    "percentage_random": ["50", "0"],
+    "rwmixread": ["0", "10", "75", "100"],
+    "direct": ["1"],
+    "sync": ["sync", "dsync"],
+    "ioengine": ["psync", "sync", "libaio", "io_uring", "mmap"],
+    "iodepth": ["2", "8"],
+    "iodepth_batch": ["4"],
+    "thinktime": ["10"],
+    "rate_iops": ["5000"],
+    "zero_buffers": ["1"],
+    "buffer_pattern": ["0xdeadbeef"],
+    "fadvise_hint": ["0", "random"],
+    "group_reporting": ["1"],
+    "thread": ["1"],
+    "verify": ["crc32c", "md5"],
+    "do_verify": ["0"],
+    "filename": ["one", "one:two"],
+    "stonewall": ["1"],
+    "continue_on_error": ["all"],
+}
+
+
+def files():
+    found = {}
+    for folder, _, names in os.walk("."):
+        for name in names:
+            of = os.stat(os.path.join(folder, name))
+            if not name.endswith(".state"):
+                found[name] = (of.st_size, of.st_blocks)
+    return found
+
+
+def outcome(program, job):
+    for name in os.listdir("."):
+        shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
+    line = [f"--{name}={value}" for name, value in job.items()]
+    command = [*program, "--name=job", *line, "--output-format=json"]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        return "timeout", ""
+    if ended.returncode == 2 and program[0] == fstone:
+        return None, ended.stderr
+    mixed = job.get("rw", "read") in ("rw", "randrw")
+    try:
+        jobs = json.loads(ended.stdout[ended.stdout.index("{") :])["jobs"]
+    except ValueError:
+        return {"failed": ended.returncode != 0}, ended.stderr
+    figures = []
+    for of in jobs:
+        moved = [(of[kind]["total_ios"], of[kind]["io_bytes"]) for kind in ("read", "write")]
+        drawn = mixed or any(name in job for name in ("bsrange", "bssplit"))
+        if mixed:
+            moved = [tuple(map(sum, zip(*moved)))]
+        if any(name in job for name in ("bsrange", "bssplit")) or (mixed and "," in job.get("bs", "")):
+            moved = ["drawn"]
+        # fio's JSON leaves out fdatasyncs and the fsync at the end.
+        left_out = any(name in job for name in ("fdatasync", "end_fsync", "fsync_on_close"))
+        figures.append((of["error"], moved, "not compared" if drawn or left_out else of["sync"]["total_ios"]))
+    return {"failed": ended.returncode != 0, "jobs": figures, "files": files()}, ended.stderr
+
+
+def differs(job):
+    ours, said = outcome([fstone, "fio"], job)
+    if ours is None:
+        return None, said
+    theirs, their_words = outcome([fio], job)
+    if "timeout" not in (ours, theirs) and "files" in ours and "files" in theirs:
+        # The extents of one may need a block of metadata more.
+        for name, (size, blocks) in ours["files"].items():
+            there = theirs["files"].get(name)
+            if there and abs(there[1] - blocks) <= 16:
+                theirs["files"][name] = (there[0], blocks)
+    if ours == theirs or (ours != "timeout" and ours["failed"] and theirs != "timeout" and theirs["failed"]):
+        return False, ""
+    return True, f"fio {theirs}\nfstone {ours}\n{their_words[:200]}{said[:200]}"
+
+
+def shortest(job):
+    for name in list(job):
+        less = {other: value for other, value in job.items() if other != name}
+        if "size" in less and differs(less)[0]:
+            return shortest(less)
+    return job
+
+
+random.seed(seed)
+os.chdir(place)
+refused, different, same = collections.Counter(), {}, 0
+for number in range(count):
+    names = random.sample([name for name in POOL if name not in ("rw", "size")], random.choice([1, 2, 2, 3]))
+    job = {name: random.choice(POOL[name]) for name in ["rw", "size", *names]}
+    if "verify" in job and "read" in job["rw"]:
+        # What fio has laid out has no headers, and is damaged; what fstone has is stamped.
+        job["rw"] = "write"
+    found, said = differs(job)
+    if found is None:
+        refused[next((text.split("]: ")[-1] for text in said.splitlines() if "error" in text), said[:80])] += 1
+    elif found:
+        short = shortest(job)
+        line = " ".join(f"{name}={value}" for name, value in sorted(short.items()))
+        if line not in different:
+            different[line] = said if short == job else differs(short)[1]
+            print(f"- `{line}`\n{different[line]}", flush=True)
+    else:
+        same += 1
+print(f"\n{count} jobs with seed {seed}: {same} equal, {sum(refused.values())} refused, {len(different)} shortest jobs that differ")
+for why, times in refused.most_common():
+    print(f"- refused {times} times: {why}")
+sys.exit(bool(different))
