@@ -20,7 +20,8 @@ struct Did<'a> {
 
 impl Did<'_> {
     fn seconds(&self) -> f64 {
-        (self.phase_seconds - self.group.start_delay.as_secs_f64()).max(0.0)
+        let of_phase = (self.phase_seconds - self.group.start_delay.as_secs_f64()).max(0.0);
+        self.group.stop.time.map_or(of_phase, |time| of_phase.min(time.as_secs_f64()))
     }
 
     /// Operations that it went through, fsyncs where they count as such.
@@ -28,10 +29,15 @@ impl Did<'_> {
         self.fsyncs + self.operations.iter().map(|operation| operation.invocations + operation.errors).sum::<u64>()
     }
 
-    /// Whether it is at work until its phase ends. A group that ends before does less, by as much as cannot be told.
+    /// Whether it is known how long it is at work: until its time or its phase ends. A group that ends before does less, by as much as
+    /// cannot be told.
     fn lasts(&self) -> bool {
-        self.group.stop == Stop::default() && (self.phase.groups.len() == 1 || !self.phase.stop.once_through)
+        ends_by_time(self.group) && (self.phase.groups.len() == 1 || !self.phase.stop.once_through)
     }
+}
+
+fn ends_by_time(group: &ThreadGroup) -> bool {
+    group.stop == Stop { time: group.stop.time, ..Stop::default() }
 }
 
 fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
@@ -72,7 +78,7 @@ pub(super) fn rates(summary: &Summary<'_>, warnings: &mut Vec<String>) {
 /// Operations per second over all phases, each with the rates of its own groups, if every group has one.
 pub(super) fn rate(summary: &Summary<'_>) -> Option<Expected> {
     let mut all = summary.workload.measured_phases().flat_map(|phase| &phase.groups);
-    if all.any(|group| group.stop != Stop::default()) {
+    if all.any(|group| !ends_by_time(group)) {
         return None;
     }
     let groups = groups(summary);
@@ -216,6 +222,10 @@ mod tests {
             phase.groups[0].stop.operations = Some(5);
         });
         assert!(matches!(&warnings[..], [warning] if warning.starts_with("group1: ")), "{warnings:?}");
+        // Nor is it free of its rate until the time at which it ends.
+        let own_time = |phase: &mut Phase| phase.groups[0].stop.time = Some(Duration::from_secs(4));
+        assert_eq!(told(&[(Some(5.0), 20)], own_time).1, Vec::<String>::new());
+        assert_eq!(told(&[(Some(5.0), 10)], own_time).1.len(), 1);
         // Whoever is through with its files has nothing left to do at its rate.
         let once = |phase: &mut Phase| phase.stop.once_through = true;
         assert_eq!(told(&[(None, 7), (Some(5.0), 10)], once).1, Vec::<String>::new());

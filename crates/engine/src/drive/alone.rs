@@ -10,8 +10,8 @@ use crate::worker::{Incomplete, Worker};
 use std::sync::atomic::Ordering;
 
 impl<E: Io> Worker<'_, E> {
-    /// One operation after the other, from where `kept` says, which is where the next loop goes on; gives the end of the last.
-    pub(super) fn drive_alone<const READS: bool>(&mut self, point: &mut Point, kept: &mut Choice) -> u64 {
+    /// One operation after the other, from where `kept` says, which is where the next loop goes on; gives the end of the last, if there was one.
+    pub(super) fn drive_alone<const READS: bool>(&mut self, point: &mut Point, kept: &mut Choice) -> Option<u64> {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
@@ -21,7 +21,7 @@ impl<E: Io> Worker<'_, E> {
         let mut claimed = false;
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
-        let mut last_end = now;
+        let mut last_end = 0;
         let paced = !READS && self.group.schedule.is_some();
         let think = clock.ticks(self.group.spec.think_time);
         let (think_every, mut since_pause) = (self.group.spec.think_every.max(1), 0);
@@ -125,10 +125,10 @@ impl<E: Io> Worker<'_, E> {
                 since_pause += 1;
                 let due = since_pause >= think_every;
                 since_pause = if due { 0 } else { since_pause };
-                now = self.rest(end, if due { think } else { 0 }, deadline);
+                now = self.rest(clock.now(), if due { think } else { 0 }, deadline);
             }
         }
         *kept = choice;
-        last_end
+        (last_end != 0).then_some(last_end)
     }
 }

@@ -62,7 +62,7 @@ enum Began {
 }
 
 impl Queue {
-    fn new(most: u32, depth: u32, batches: Batches, now: u64) -> Self {
+    fn new(most: u32, depth: u32, batches: Batches) -> Self {
         let mut queue = Self {
             free: Vec::with_capacity(most as usize),
             depth: 0,
@@ -72,7 +72,7 @@ impl Queue {
             submit_at: batches.submit.unwrap_or(u32::MAX),
             fsyncs: Vec::new(),
             drop_cache: false,
-            last_end: now,
+            last_end: 0,
             window: Window::NONE,
         };
         queue.use_slots(depth);
@@ -100,7 +100,7 @@ impl<E: Io> Worker<'_, E> {
 
     /// Keeps the queue full until the end, from the place in a sequence that `kept` says, which is where the next loop goes on. Returns the end
     /// of the last operation, and the depth that was found or given.
-    pub(super) fn drive_queue(&mut self, point: &mut Point, kept: &mut Choice) -> (u64, Option<Found>) {
+    pub(super) fn drive_queue(&mut self, point: &mut Point, kept: &mut Choice) -> (Option<u64>, Option<Found>) {
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let deadline = self.deadline();
@@ -120,7 +120,7 @@ impl<E: Io> Worker<'_, E> {
         let target = &self.group.spec.latency_target;
         let mut search = target.as_ref().map(|target| Search::new(target, most, &clock, now));
         let first = if search.is_some() { 1 } else { given.map_or(most, |given| given.depth) };
-        let mut queue = Queue::new(most, first, batches, now);
+        let mut queue = Queue::new(most, first, batches);
         queue.window.target_ns = target.map_or(u64::MAX, |target| nanoseconds(target.latency));
         self.expect_aimed();
         let mut going = true;
@@ -249,7 +249,7 @@ impl<E: Io> Worker<'_, E> {
             self.load.phase.searches.leave();
         }
         *kept = choice;
-        (queue.last_end, search.map(|search| search.found()).or(given))
+        ((queue.last_end != 0).then_some(queue.last_end), search.map(|search| search.found()).or(given))
     }
 
     /// Has the queue go on with the depth that a search says; `false` when all searches are over.

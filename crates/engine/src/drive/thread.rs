@@ -34,13 +34,17 @@ impl<E: Io> Worker<'_, E> {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }
         let mut choice = Choice::of(self.group).at(self.first_place);
-        let (mut last_end, mut found) = self.through(&mut point, &mut choice);
+        let begun = clock.now().max(start);
+        let (ended, mut found) = self.through(&mut point, &mut choice);
+        let mut last_end = ended.unwrap_or(begun);
         if let Some(wear) = &self.load.phase.wear
             && !self.told_to_stop()
             && self.past(clock.now())
             && wear.wait()
         {
-            (last_end, found) = self.through(&mut point, &mut choice);
+            let ended;
+            (ended, found) = self.through(&mut point, &mut choice);
+            last_end = ended.unwrap_or(last_end);
         }
         let worked_until = clock.now();
         if self.load.phase.limits.first_done && !self.past(clock.now()) {
@@ -63,7 +67,8 @@ impl<E: Io> Worker<'_, E> {
         Ended { worked_until, at: last_end, cpu_ns, report, found, standing }
     }
 
-    fn through(&mut self, point: &mut Point, choice: &mut Choice) -> (u64, Option<Found>) {
+    /// The end of the last operation, if there was one, and the depth that was found.
+    fn through(&mut self, point: &mut Point, choice: &mut Choice) -> (Option<u64>, Option<Found>) {
         match (self.queues(), self.is_plain_reads()) {
             (false, false) => (self.drive_alone::<false>(point, choice), None),
             (false, true) => (self.drive_alone::<true>(point, choice), None),

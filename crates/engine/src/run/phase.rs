@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 /// Stack of a thread: the loop and its operations need less than 16 KiB; the rest is for the standard library.
 const STACK_BYTES: usize = 128 << 10;
 const LOOK: Duration = Duration::from_millis(20);
+/// The same while threads may have come to the end of their time and wait.
+const WEAR_LOOK: Duration = Duration::from_micros(100);
 /// Timer slack of threads that sleep to a moment: the least there is.
 const TIMER_SLACK_NS: u64 = 1;
 
@@ -371,10 +373,16 @@ fn look_on(
     mut before: Totals,
 ) -> (Totals, Option<Wall>) {
     let started = Instant::now();
-    let mut told = started;
+    let (mut told, mut told_after) = (0, Duration::ZERO);
     let at_start = before.clone();
     let mut stonewall = None;
-    while !gate.await_done(threads, LOOK) {
+    // Threads that wait for the wear-out are idle until it begins.
+    let wears_out_in = |started: Instant| {
+        let time =
+            load.phase.limits.time_ticks.filter(|_| load.phase.wear.as_ref().is_some_and(|wear| !wear.is_decided()))?;
+        Some(Duration::from_nanos(load.clock.nanoseconds(time)).saturating_sub(started.elapsed()))
+    };
+    while !gate.await_done(threads, wears_out_in(started).map_or(LOOK, |time| time.clamp(WEAR_LOOK, LOOK))) {
         if load.cancel.load(Ordering::Relaxed) {
             load.phase.limits.ended.store(true, Ordering::Relaxed);
         }
@@ -401,22 +409,25 @@ fn look_on(
             }
         }
         load.collector.add_up();
-        if told.elapsed() >= watch.interval {
+        // Threads hand over when a point of the series ends, so the lines are as long as points are, whenever they are printed.
+        let due = started.elapsed().saturating_sub(LOOK).as_nanos().checked_div(watch.interval.as_nanos()).unwrap_or(0);
+        if due > told {
             let now = load.collector.totals();
+            let until = watch.interval * u32::try_from(due).unwrap_or(u32::MAX);
             watch.observer.progress(&Progress {
                 phase: watch.name.to_owned(),
                 elapsed: started.elapsed(),
                 expected: watch.expected,
                 operations: now.operations - at_start.operations,
                 bytes: now.read_bytes + now.written_bytes - at_start.read_bytes - at_start.written_bytes,
-                interval: told.elapsed(),
+                interval: until - told_after,
                 interval_operations: now.operations - before.operations,
                 interval_read_bytes: now.read_bytes - before.read_bytes,
                 interval_written_bytes: now.written_bytes - before.written_bytes,
                 interval_fsyncs: now.fsyncs - before.fsyncs,
                 latency: now.latency.clone(),
             });
-            told = Instant::now();
+            (told, told_after) = (due, until);
             before = now;
         }
     }

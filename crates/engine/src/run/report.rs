@@ -90,8 +90,8 @@ impl Running<'_> {
     }
 }
 
-/// What a reader has to know of measured phases that are not made durable, as in the tools whose loads ask for no sync: what one leaves
-/// dirty is written back at the cost of the next.
+/// What a reader has to know of phases that are not made durable, as in the tools whose loads ask for no sync: what one leaves dirty is
+/// written back at the cost of the next. Between a measured phase and its own warm-up nothing is to be synced.
 fn written_back_later(workload: &Workload) -> Option<String> {
     if workload.final_sync != FinalSync::None || workload.io.engine == IoEngineKind::Null {
         return None;
@@ -109,12 +109,15 @@ fn written_back_later(workload: &Workload) -> Option<String> {
         !written_through && group.actions.all().iter().any(|action| dirties(&action.operation))
     };
     let mut dirty: Option<&Phase> = None;
-    for phase in workload.measured_phases() {
+    let warms_up = |before: &Phase, phase: &Phase| {
+        !before.measured && before.groups.iter().all(|group| phase.groups.iter().any(|other| other.name == group.name))
+    };
+    for phase in &workload.phases {
         if phase.groups.iter().all(syncs) {
             dirty = None;
             continue;
         }
-        if let Some(before) = dirty {
+        if let Some(before) = dirty.filter(|before| phase.measured && !warms_up(before, phase)) {
             let (one, other) = (&before.name, &phase.name);
             return Some(format!(
                 "nothing is synced between phases: what phase {one:?} left dirty may be written back in the time of phase {other:?}, \

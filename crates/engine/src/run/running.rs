@@ -299,9 +299,15 @@ impl<'a> Running<'a> {
                     .phase_name
                     .as_ref()
                     .map_or_else(|| "before its first phase".into(), |name| format!("in phase {name:?}"));
+                let unsynced =
+                    if self.syncs() && self.workload.phases.iter().flat_map(|phase| &phase.groups).any(changes) {
+                        ", without what it would have taken to make its writes durable"
+                    } else {
+                        ""
+                    };
                 self.report
                     .warnings
-                    .push(format!("the load was interrupted {until}: these are the figures until then"));
+                    .push(format!("the load was interrupted {until}: these are the figures until then{unsynced}"));
                 Ok(())
             }
             ended => ended,

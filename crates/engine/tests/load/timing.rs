@@ -660,3 +660,68 @@ fn the_interval_ends_with_the_last_operation() {
         assert!((0..10).any(|_| ends_soon()), "{engine:?}, {threads} threads");
     }
 }
+
+#[test]
+fn threads_that_wait_for_the_wear_out_are_woken_at_once() {
+    let mut threads = group(1, reads());
+    threads.open = OpenPolicy::KeepOpen;
+    let stop = Stop { wear_out: true, ..milliseconds(100) };
+    let load = workload(fileset(4, 4096), threads, stop);
+    let directory = in_memory();
+    let idle_ns = || {
+        let report = flawless(&load, directory.path());
+        report.running_ns - report.per_thread[0].busy_ns
+    };
+    // Those that wait used to be looked for every 20 ms.
+    assert!((0..20).any(|_| idle_ns() < 10_000_000));
+}
+
+#[test]
+fn a_pause_begins_when_the_fsync_before_it_is_done() {
+    let mut threads = group(1, mix(&[(1, action(Operation::Write(random_block())))]));
+    threads.think_time = Duration::from_millis(20);
+    threads.fsync = FsyncPolicy { every_operations: 1, ..threads.fsync };
+    let directory = on_disk();
+    let report = flawless(&workload(fileset(1, 1 << 20), threads, operations(10)), directory.path());
+    let fsyncs_ns = report.group_fsyncs[0].latency.sum_ns() - u128::from(report.group_fsyncs[0].latency.max_ns());
+    assert!(u128::from(report.running_ns) >= 9 * 20_000_000 + fsyncs_ns, "{} with {fsyncs_ns}", report.running_ns);
+}
+
+struct Looks(Mutex<Vec<Duration>>);
+
+impl Observer for Looks {
+    fn progress(&self, progress: &Progress) {
+        if progress.phase == "main" {
+            self.0.lock().expect("whole").push(progress.interval);
+        }
+    }
+}
+
+#[test]
+fn lines_of_progress_are_about_whole_points_of_the_series() {
+    let looks = Looks(Mutex::default());
+    let cancel = AtomicBool::new(false);
+    let ownership = Ownership::Marked;
+    let options = RunOptions { seed: 1, cancel: &cancel, observer: &looks, measure_null: false, ownership };
+    let load = workload(fileset(4, 4096), group(1, reads()), milliseconds(600));
+    run(&load, in_memory().path(), &options).expect("the engine works");
+    let lines = looks.0.into_inner().expect("whole");
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.as_nanos() % 100_000_000 == 0), "{lines:?}");
+}
+
+#[test]
+fn phases_whose_writes_are_written_back_later_say_so() {
+    let writes =
+        ThreadGroup { name: "writers".into(), ..group(1, mix(&[(1, action(Operation::Write(random_block())))])) };
+    let readers = ThreadGroup { name: "readers".into(), ..group(1, reads()) };
+    let warned = |measured: bool, second: &ThreadGroup| {
+        let mut load = workload(fileset(1, 1 << 20), second.clone(), operations(10));
+        load.final_sync = FinalSync::None;
+        let first = Phase { name: "first".into(), measured, ..phase(vec![writes.clone()], operations(10)) };
+        load.phases.insert(0, first);
+        let report = flawless(&load, in_memory().path());
+        report.warnings.iter().any(|warning| warning.contains("nothing is synced between phases"))
+    };
+    assert!(warned(true, &readers) && warned(false, &readers) && warned(true, &writes));
+    assert!(!warned(false, &writes), "a warm-up");
+}
