@@ -1,6 +1,9 @@
 //! What a load reports about its actions and groups, by the names that `show`, tables and the store use.
 
-use crate::{Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog};
+use crate::{
+    Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog,
+    workload::FsyncPolicy,
+};
 
 const RATE: &str = "operations per second";
 
@@ -24,9 +27,10 @@ pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
 }
 
 /// What is reported about latency: the suffix of a part's name, and how it is computed.
-const LATENCIES: [(&str, OfLatencies); 5] = [
+const LATENCIES: [(&str, OfLatencies); 6] = [
     ("latency mean", Histogram::mean_ns),
     ("latency p50", |latency| latency.percentile_ns(50.0)),
+    ("latency p95", |latency| latency.percentile_ns(95.0)),
     ("latency p99", |latency| latency.percentile_ns(99.0)),
     ("latency p99.9", |latency| latency.percentile_ns(99.9)),
     ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
@@ -88,6 +92,11 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
     actions.collect()
 }
 
+/// The fsyncs of a group's policy, as a part of the load.
+fn fsyncs_of(group: &str) -> String {
+    format!("{group} fsync")
+}
+
 /// The names of everything that a load will report about its parts: "create latency p99", "readers operations per second"; and the scores of one that has
 /// the phases of IO500.
 pub fn names(workload: &Workload) -> Vec<String> {
@@ -95,7 +104,13 @@ pub fn names(workload: &Workload) -> Vec<String> {
         let latencies = LATENCIES.map(|(words, _)| format!("{} {words}", part.name));
         std::iter::once(format!("{} {RATE}", part.name)).chain(latencies)
     };
-    parts(&actions(workload)).into_iter().flat_map(of).chain(io500::names(workload)).collect()
+    let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
+    let mut syncing: Vec<String> =
+        groups.filter(|group| group.fsync != FsyncPolicy::default()).map(|group| fsyncs_of(&group.name)).collect();
+    syncing.dedup();
+    let fsyncs = syncing.into_iter().flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));
+    let parts = parts(&actions(workload)).into_iter().flat_map(of);
+    parts.chain(fsyncs).chain(io500::names(workload)).collect()
 }
 
 /// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
@@ -138,8 +153,26 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
             Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
         }));
     }
+    for (name, latency) in policies(report) {
+        figures.extend(LATENCIES.iter().filter_map(|(words, value)| {
+            let metric = format!("{name} {words}");
+            Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
+        }));
+    }
     figures.extend(io500::figures(report));
     figures
+}
+
+/// The fsyncs of each group's policy with their latencies.
+fn policies(report: &LoadReport) -> Vec<(String, Histogram)> {
+    let mut names: Vec<String> = report.group_fsyncs.iter().map(|policy| fsyncs_of(&policy.group)).collect();
+    names.dedup();
+    let merged = |name: String| {
+        let of_group = report.group_fsyncs.iter().filter(|policy| fsyncs_of(&policy.group) == name);
+        let latency = Histogram::merged(of_group.map(|policy| &policy.latency));
+        (name, latency)
+    };
+    names.into_iter().map(merged).collect()
 }
 
 /// The latencies behind a figure "… latency p99" by the words before "latency": those of a part, or of all operations that read
@@ -163,14 +196,16 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
             let calls = report.calls.iter().filter(|call| call.makes_durable()).map(|call| &call.latency);
             Histogram::merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
         }
-        _ => Histogram::default(),
+        _ => {
+            policies(report).into_iter().find(|(part, _)| part == name).map(|(_, latency)| latency).unwrap_or_default()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{CallReport, PhaseReport, Span};
+    use crate::load::{CallReport, GroupFsyncs, PhaseReport, Span};
 
     #[test]
     fn groups_are_told_apart_where_there_are_several() {
@@ -235,6 +270,15 @@ mod tests {
             calls: vec![call("fsync", 3), call("open", 70)],
             ..LoadReport::default()
         };
+        report.group_fsyncs.push(GroupFsyncs {
+            group: "writers".into(),
+            periodic: 8,
+            at_end: 0,
+            latency: Histogram::from_values(&[3000; 8]),
+        });
+        assert_eq!(latencies_of(&report, "writers fsync").count(), 8);
+        assert!(figures(&report).iter().any(|figure| figure.metric == "writers fsync latency p95"));
+        report.group_fsyncs.clear();
         let counts = |report: &LoadReport| {
             ["copy", "read", "write", "fsync", "none"].map(|name| latencies_of(report, name).count())
         };

@@ -141,10 +141,13 @@ pub mod catalog {
         SYNC_TIME = "sync time", Seconds, Lower, LOAD, "the final sync's share of the measured interval";
         SETUP_TIME = "setup time", Seconds, Lower, LOAD, "time to build the fileset, before the measured interval";
         FSYNC_LATENCY_P50 = "fsync latency p50", Nanoseconds, Lower, LOAD, "median latency of fsync, fdatasync and msync calls, those inside operations and of the group's policy";
+        FSYNC_LATENCY_P95 = "fsync latency p95", Nanoseconds, Lower, LOAD, "95th percentile latency of these calls";
         FSYNC_LATENCY_P99 = "fsync latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of these calls";
         READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, LOAD, "median latency of read operations";
+        READ_LATENCY_P95 = "read latency p95", Nanoseconds, Lower, LOAD, "95th percentile latency of read operations";
         READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of read operations";
         WRITE_LATENCY_P50 = "write latency p50", Nanoseconds, Lower, LOAD, "median latency of write operations";
+        WRITE_LATENCY_P95 = "write latency p95", Nanoseconds, Lower, LOAD, "95th percentile latency of write operations";
         WRITE_LATENCY_P99 = "write latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of write operations";
         ENGINE_COST = "engine cost per operation", Nanoseconds, Lower, LOAD, "the load engine's own cost per operation, measured by the same workload on the null I/O engine";
         START_SKEW = "start skew", Nanoseconds, Lower, LOAD, "of a load of several ranks: from the first rank's begin of a phase to the last one's, the largest of its measured phases";

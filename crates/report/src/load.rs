@@ -26,16 +26,19 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
         time(report.running_ns),
         time(report.sync_ns)
     );
+    let groups = || report.operations.iter().map(|operation| operation.group.as_str());
+    let several = groups().any(|group| Some(group) != groups().next());
+    let of_group = |group: &str, name: &str| if several { format!("{group} {name}") } else { name.to_owned() };
     let _ = writeln!(
         out,
         "  {:<16} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
         "operation", "completed", "mean", "p50", "p99", "p99.99", "max"
     );
     for operation in report.operations.iter().filter(|operation| operation.invocations + operation.errors > 0) {
-        row(&mut out, &operation.name, operation.invocations, &operation.latency);
+        row(&mut out, &of_group(&operation.group, &operation.name), operation.invocations, &operation.latency);
     }
     for fsyncs in report.group_fsyncs.iter().filter(|fsyncs| fsyncs.periodic + fsyncs.at_end > 0) {
-        row(&mut out, "fsync (policy)", fsyncs.periodic + fsyncs.at_end, &fsyncs.latency);
+        row(&mut out, &of_group(&fsyncs.group, "fsync (policy)"), fsyncs.periodic + fsyncs.at_end, &fsyncs.latency);
     }
     let _ = writeln!(out, "\n  operations    {}", rate(report.invocations()));
     let _ = writeln!(out, "  transactions  {}", rate(report.transactions()));

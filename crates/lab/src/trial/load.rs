@@ -128,13 +128,14 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
         figures.push(catalog::PROCESS_CPU.figure(busy as f64 * 100.0 / report.elapsed_ns as f64));
     }
     figures.extend(load_metric::figures(report));
-    for (name, p50, p99) in [
-        ("read", &catalog::READ_LATENCY_P50, &catalog::READ_LATENCY_P99),
-        ("write", &catalog::WRITE_LATENCY_P50, &catalog::WRITE_LATENCY_P99),
-        ("fsync", &catalog::FSYNC_LATENCY_P50, &catalog::FSYNC_LATENCY_P99),
+    for (name, p50, p95, p99) in [
+        ("read", &catalog::READ_LATENCY_P50, &catalog::READ_LATENCY_P95, &catalog::READ_LATENCY_P99),
+        ("write", &catalog::WRITE_LATENCY_P50, &catalog::WRITE_LATENCY_P95, &catalog::WRITE_LATENCY_P99),
+        ("fsync", &catalog::FSYNC_LATENCY_P50, &catalog::FSYNC_LATENCY_P95, &catalog::FSYNC_LATENCY_P99),
     ] {
         let latencies = load_metric::latencies_of(report, name);
         figures.extend(latencies.percentile_ns(50.0).map(|value| p50.figure(value)));
+        figures.extend(latencies.percentile_ns(95.0).map(|value| p95.figure(value)));
         figures.extend(latencies.percentile_ns(99.0).map(|value| p99.figure(value)));
     }
     figures.extend(report.audit.null_ns_per_operation.map(|cost| catalog::ENGINE_COST.figure(cost)));
