@@ -107,8 +107,8 @@ impl RunProgress {
             now.left = left.clone().unwrap_or_default();
         });
         let Some(bar) = &self.bar else { return };
-        let left = left.map(|left| format!(" · {left}")).unwrap_or_default();
-        bar.say(&format!("{} · {}{doing}{left}", current.label, current.step));
+        let left = left.map(|left| format!("{left} · ")).unwrap_or_default();
+        bar.say(&format!("{left}{} · {}{doing}", current.label, current.step));
     }
 }
 
@@ -178,7 +178,7 @@ impl ProgressSink for RunProgress {
                 } else {
                     let left =
                         self.expected.left(*remaining).map(|left| format!(" (about {left})")).unwrap_or_default();
-                    terminal::tell(&format!("trial {} of {total}: {}{left}", finished + 1, first_line(label)));
+                    terminal::tell(&format!("trial {} of {total}{left}: {}", finished + 1, first_line(label)));
                 }
             }
             Event::StepStarted { step, .. } => {

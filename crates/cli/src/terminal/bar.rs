@@ -34,7 +34,8 @@ impl Bar {
         if !stderr().is_terminal() {
             return None;
         }
-        let bar = ProgressBar::new(0);
+        // One of no length would be drawn full.
+        let bar = ProgressBar::new(1);
         bar.set_style(ProgressStyle::with_template(template).expect("the template is sound"));
         Some(Self(bar))
     }
