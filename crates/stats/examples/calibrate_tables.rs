@@ -19,7 +19,11 @@ struct Source {
     noise: Noise,
     /// How far figures rise from the first trial to the last.
     rise: f64,
+    /// Whether trials are missing.
+    unbalanced: bool,
 }
+
+const SEED: u64 = 0x2026_1126_0000;
 
 /// Student's t with three degrees of freedom.
 fn t3(s: &mut Simulation) -> f64 {
@@ -28,15 +32,28 @@ fn t3(s: &mut Simulation) -> f64 {
 }
 
 fn sources() -> Vec<Source> {
-    let ratios = |name, noise| Source { name, scale: Scale::Ratios, noise, rise: 0.0 };
+    let ratios = |name, noise| Source { name, scale: Scale::Ratios, noise, rise: 0.0, unbalanced: false };
     vec![
-        Source { name: "normal, 10 points", scale: Scale::Differences, noise: |s, _, _| 10.0 * s.normal(), rise: 0.0 },
-        Source { name: "t₃, 10 points", scale: Scale::Differences, noise: |s, _, _| 10.0 * t3(s), rise: 0.0 },
+        Source {
+            name: "normal, 10 points",
+            scale: Scale::Differences,
+            noise: |s, _, _| 10.0 * s.normal(),
+            rise: 0.0,
+            unbalanced: false,
+        },
+        Source {
+            name: "t₃, 10 points",
+            scale: Scale::Differences,
+            noise: |s, _, _| 10.0 * t3(s),
+            rise: 0.0,
+            unbalanced: false,
+        },
         Source {
             name: "exponential, 10 points",
             scale: Scale::Differences,
             noise: |s, _, _| -10.0 * s.uniform().ln(),
             rise: 0.0,
+            unbalanced: false,
         },
         ratios("lognormal, σ = 0.2", |s, _, _| 0.2 * s.normal()),
         ratios("lognormal, σ = 1", |s, _, _| s.normal()),
@@ -47,9 +64,26 @@ fn sources() -> Vec<Source> {
             scale: Scale::Ratios,
             noise: |s, _, _| 0.1 * s.normal(),
             rise: 0.43,
+            unbalanced: false,
         },
         ratios("unequal: σ from 0.1 to 0.3", |s, row, rows| (0.1 + 0.2 * row as f64 / (rows - 1) as f64) * s.normal()),
-        ratios("unequal: σ = 0.2, one row 0.6", |s, row, _| if row == 0 { 0.6 } else { 0.2 } * s.normal()),
+        ratios("unequal: one row × 3", |s, row, _| if row == 0 { 0.06 } else { 0.02 } * s.normal()),
+        ratios("unequal: one row × 10", |s, row, _| if row == 0 { 0.2 } else { 0.02 } * s.normal()),
+        ratios("unequal: one row × 30", |s, row, _| if row == 0 { 0.6 } else { 0.02 } * s.normal()),
+        ratios("unequal: two rows × 10", |s, row, _| if row < 2 { 0.2 } else { 0.02 } * s.normal()),
+        // One trial in ten of one row counts nothing, so that all rows are compared by differences.
+        ratios("with zeros: σ = 0.2", |s, row, _| {
+            let nothing = row == 0 && s.uniform() < 0.1;
+            if nothing { f64::NEG_INFINITY } else { 0.2 * s.normal() }
+        }),
+        Source {
+            unbalanced: true,
+            ..ratios("unbalanced: σ = 0.2, one trial in seven missing", |s, _, _| 0.2 * s.normal())
+        },
+        Source {
+            unbalanced: true,
+            ..ratios("unbalanced and unequal: one row × 3", |s, row, _| if row == 0 { 0.06 } else { 0.02 } * s.normal())
+        },
     ]
 }
 
@@ -71,6 +105,17 @@ fn table(s: &mut Simulation, source: &Source, (rows, blocks): (usize, usize), fa
         }
     }
     figures.into_iter().map(|values| Sample::new(values).unwrap()).collect()
+}
+
+/// The blocks in which each row has a trial: at least two.
+fn kept(s: &mut Simulation, source: &Source, (rows, blocks): (usize, usize)) -> Vec<Vec<usize>> {
+    let mut of_row = |_| loop {
+        let kept: Vec<usize> = (0..blocks).filter(|_| !source.unbalanced || s.uniform() > 1.0 / 7.0).collect();
+        if kept.len() > 1 {
+            return kept;
+        }
+    };
+    (0..rows).map(&mut of_row).collect()
 }
 
 struct Case<'a> {
@@ -101,13 +146,17 @@ fn false_alarms_and_coverage(tables: usize) {
     for source in sources() {
         for rows in [2, 5, 9] {
             for blocks in [3, 5, 10] {
-                let mut s = Simulation::new((rows * 100 + blocks) as u64);
+                let mut s = Simulation::new(SEED + (rows * 100 + blocks) as u64);
                 let (mut alarms, mut by_ranks, mut held, mut ranks) = (0, 0, 0, 0);
                 for _ in 0..tables {
-                    let samples = table(&mut s, &source, (rows, blocks), 1.0);
-                    let found = compare_all(&samples, source.scale, Level::FIXED, Blocking::Complete);
+                    let mut samples = table(&mut s, &source, (rows, blocks), 1.0);
+                    let kept = kept(&mut s, &source, (rows, blocks));
+                    for (sample, kept) in samples.iter_mut().zip(&kept) {
+                        *sample = Sample::new(kept.iter().map(|block| sample.values()[*block]).collect()).unwrap();
+                    }
+                    let found = compare_all(&samples, source.scale, Level::FIXED, Blocking::Blocks(&kept));
                     alarms += any(&found.pairs);
-                    by_ranks += any(&compare_by_ranks(&samples, Level::FIXED, Blocking::Complete));
+                    by_ranks += any(&compare_by_ranks(&samples, Level::FIXED, Blocking::Blocks(&kept)));
                     held += usize::from(found.pairs.iter().all(|pair| pair.shift.interval.contains(0.0)));
                     ranks += usize::from(found.basis == Basis::Ranks);
                 }
@@ -124,10 +173,12 @@ fn false_alarms_and_coverage(tables: usize) {
 
 /// How often the interval of a row holds the row's level, with the blocks of the run as they were.
 fn coverage_of_rows(tables: usize) {
-    for source in sources().into_iter().filter(|source| source.rise == 0.0 && source.scale == Scale::Ratios) {
+    for source in sources().into_iter().filter(|source| {
+        source.rise == 0.0 && source.scale == Scale::Ratios && !source.unbalanced && !source.name.contains("zeros")
+    }) {
         for rows in [2, 5, 9] {
             for blocks in [3, 5, 10] {
-                let mut s = Simulation::new((rows * 100 + blocks) as u64);
+                let mut s = Simulation::new(SEED + (rows * 100 + blocks) as u64);
                 let mut held = 0;
                 for _ in 0..tables {
                     // Without shared effects the level is known: that of the noise's own mean.
@@ -175,8 +226,8 @@ fn power(tables: usize) {
     ];
     for (factor, sigma, rows, blocks) in cases {
         let noise = noises.iter().find(|(known, _)| *known == sigma).expect("in the list").1;
-        let source = Source { name: "", scale: Scale::Ratios, noise, rise: 0.0 };
-        let mut s = Simulation::new((rows * 100 + blocks) as u64);
+        let source = Source { name: "", scale: Scale::Ratios, noise, rise: 0.0, unbalanced: false };
+        let mut s = Simulation::new(SEED + (rows * 100 + blocks) as u64);
         let (mut pair, mut some, mut pair_by_ranks, mut some_by_ranks, mut held) = (0, 0, 0, 0, 0);
         for _ in 0..tables {
             let samples = table(&mut s, &source, (rows, blocks), factor);
