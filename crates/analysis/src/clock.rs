@@ -1,14 +1,21 @@
 //! Whether a run's seconds are real, or virtual on a modelled drive.
 
 use crate::text::{line, listing};
-use fstone_model::{Cell, Dataset, dataset::Run, inventory::CHARGE_SETTING};
+use fstone_model::{Cell, Dataset, Trial, dataset::Run, inventory::CHARGE_SETTING};
 
 pub fn is_virtual(dataset: &Dataset) -> bool {
     let cells = &dataset.run.plan.cells;
     !cells.is_empty() && cells.iter().all(|cell| cell.kernel.is_exact())
 }
 
-/// Whether there is one trial of each row, in virtual time: its figures are exact for its seed, and nothing is left to test.
+/// Whether no trial has another seed than the first ones. Perturbed guests are all that scatters then, and count as trials of the row.
+pub(crate) fn has_one_seed(dataset: &Dataset) -> bool {
+    let of_block = |trial: &Trial| trial.id.perturbation().is_some() || trial.id.repetition == 0;
+    is_virtual(dataset) && dataset.trials.iter().all(of_block)
+}
+
+/// Whether there is one trial of each row, in virtual time: its figures are exact for its seed, but how far a perturbed guest would
+/// move them is not known.
 pub fn is_one_seed(dataset: &Dataset) -> bool {
     let mut rows: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.cell).collect();
     let trials = rows.len();

@@ -1,6 +1,7 @@
 //! Which rows differ, and which cannot be told apart.
 
 use crate::{
+    clock::is_virtual,
     looks::{Judging, Looks},
     structure::Structure,
     table::{Entry, Row, basis},
@@ -102,9 +103,9 @@ pub(super) fn compare(
     let plan = &dataset.run.plan;
     let looks = &Looks::of(dataset);
     let compared = |(column, (unit, better)): (usize, &(Unit, Better))| {
-        // Of several machines each has its blocks, in whatever order.
-        let blocks = plan.order == Order::Blocks || !dataset.run.blocks.is_empty();
-        let how = How { scale: basis(*unit), better: *better, looks, blocks };
+        // Of several machines each has its blocks, in whatever order, and in virtual time each seed and each perturbed guest.
+        let blocks = plan.order == Order::Blocks || !dataset.run.blocks.is_empty() || is_virtual(dataset);
+        let how = How { scale: basis(*unit), better: *better, looks, blocks, noiseless: is_virtual(dataset) };
         let panels = structure.panels.iter().map(|panel| {
             let compared = compare_panel(rows, &panel.rows, column, how);
             if let Some(compared) = &compared {
@@ -127,6 +128,7 @@ struct How<'a> {
     better: Better,
     looks: &'a Looks,
     blocks: bool,
+    noiseless: bool,
 }
 
 fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How<'_>) -> Option<PanelComparison> {
@@ -168,7 +170,12 @@ fn with_blocks<T>(
     let blocks: Vec<Vec<usize>> =
         present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
     let blocked = how.blocks && blocks.iter().all(|list| distinct(list));
-    work(&samples, if blocked { Blocking::Blocks(&blocks) } else { Blocking::Independent })
+    let blocking = match (blocked, how.noiseless) {
+        (true, true) => Blocking::Noiseless(&blocks),
+        (true, false) => Blocking::Blocks(&blocks),
+        (false, _) => Blocking::Independent,
+    };
+    work(&samples, blocking)
 }
 
 fn repetitions(row: &Row<'_>, entry: &Entry) -> Vec<usize> {

@@ -62,7 +62,12 @@ pub(crate) fn inventory_of(run: &Run, block: u32) -> &Inventory {
 /// of the same name is "n1 #2".
 pub fn machines(dataset: &Dataset) -> Vec<Machine<'_>> {
     let run = &dataset.run;
-    let mut blocks: Vec<u32> = dataset.trials.iter().map(|trial| trial.id.repetition).collect();
+    let mut blocks: Vec<u32> = dataset
+        .trials
+        .iter()
+        .filter(|trial| trial.id.perturbation().is_none())
+        .map(|trial| trial.id.repetition)
+        .collect();
     blocks.sort_unstable();
     blocks.dedup();
     let mut machines: Vec<(String, Machine<'_>)> = Vec::new();

@@ -158,7 +158,7 @@ fn left_out(analysis: &Analysis<'_>) -> Finding {
         problems.push(format!("{} {} no trial and no reason", listing(&silent), has(silent.len())));
     }
     unless(problems, || {
-        let failed = analysis.dataset.trials.len() - analysis.completed();
+        let failed = analysis.trials() - analysis.completed();
         match failed {
             0 => "every row of the study was run, and every trial completed".to_owned(),
             _ => format!("{} did not complete, each with its reason", counted(failed, "trial")),

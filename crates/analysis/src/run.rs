@@ -1,6 +1,7 @@
 //! The analysis of a run, which brings all other parts of the crate together.
 
 use crate::{
+    clock,
     compare::{self, ColumnComparison},
     drift::{self, Drifting},
     harm, machines,
@@ -43,12 +44,17 @@ impl<'a> Analysis<'a> {
             by_cell.entry(trial.id.cell).or_default().push(trial);
         }
         let structure = Structure::of(plan);
+        let one_seed = clock::has_one_seed(dataset);
         let mut rows: Vec<Row<'a>> = plan
             .cells
             .iter()
             .enumerate()
             .map(|(index, cell)| {
-                let trials = by_cell.remove(&cell.index).unwrap_or_default();
+                let all = by_cell.remove(&cell.index).unwrap_or_default();
+                let is_perturbed = |trial: &&Trial| trial.id.perturbation().is_some();
+                let guests: Vec<&Trial> =
+                    all.iter().copied().filter(|trial| trial.id.repetition == 0 || is_perturbed(trial)).collect();
+                let trials: Vec<&Trial> = all.into_iter().filter(|trial| one_seed || !is_perturbed(trial)).collect();
                 let completed = trials.iter().filter(|trial| trial.outcome.is_completed()).count();
                 Row {
                     cell: cell.index,
@@ -58,6 +64,7 @@ impl<'a> Analysis<'a> {
                     word: table::word(&trials, completed),
                     harm: harm::harm(cell, &trials),
                     trials,
+                    guests: if guests.iter().any(is_perturbed) { guests } else { Vec::new() },
                     completed,
                     footnotes: Vec::new(),
                     entries: Vec::new(),
@@ -93,6 +100,10 @@ impl<'a> Analysis<'a> {
     pub fn primary(&self) -> Option<usize> {
         let directed = self.columns.iter().position(|column| column.better != Better::Neither);
         directed.or_else(|| (!self.columns.is_empty()).then_some(0))
+    }
+
+    pub fn trials(&self) -> usize {
+        self.rows.iter().map(|row| row.trials.len()).sum()
     }
 
     pub fn completed(&self) -> usize {

@@ -37,6 +37,8 @@ pub struct Row<'a> {
     pub levels: Vec<String>,
     pub panel: usize,
     pub trials: Vec<&'a Trial>,
+    /// In virtual time, the trial of its first seed and those in perturbed guests; empty if there are none of these.
+    pub guests: Vec<&'a Trial>,
     pub completed: usize,
     /// The word for the table when none completed ("refused"; "not run" without trials).
     pub word: Option<&'static str>,
@@ -52,6 +54,8 @@ pub struct Entry {
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
+    /// Its figures in the guest of the first seed, which comes first, and in perturbed ones; empty without these.
+    pub guests: Vec<f64>,
     /// The mean that suits the column, over the run's blocks. `None` without values.
     pub mean: Option<f64>,
     /// The published interval of the mean; `None` when nothing is known of the scatter.
@@ -85,6 +89,13 @@ impl Entry {
 
     pub(crate) fn sample(&self) -> Option<Sample> {
         Sample::new(self.values.iter().map(|value| value.value).collect()).ok()
+    }
+
+    /// How far a perturbed guest moves it, as a share of it; `None` if that is not known.
+    pub fn band(&self) -> Option<f64> {
+        let (first, perturbed) = self.guests.split_first()?;
+        let moved = |value: &f64| if value == first { 0.0 } else { (value / first - 1.0).abs() };
+        perturbed.iter().map(moved).reduce(f64::max).filter(|band| band.is_finite())
     }
 
     /// Whether there are several figures, all of them 0.
@@ -189,6 +200,15 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
     let Ok(sample) = Sample::new(values.iter().map(|value| value.value).collect()) else {
         return Entry::default();
     };
+    let of_guest = |trial: &&Trial| {
+        let figure = trial.figure(step, metric).filter(|_| trial.outcome.is_completed());
+        Some((trial.id.repetition, figure.map(|figure| figure.value).filter(|value| value.abs() <= LARGEST)?))
+    };
+    let mut guests: Vec<(u32, f64)> = row.guests.iter().filter_map(of_guest).collect();
+    guests.sort_unstable_by_key(|(repetition, _)| *repetition);
+    // Without the first there is nothing that they are moved from.
+    let has_first = guests.first().is_some_and(|(repetition, _)| *repetition == 0) && guests.len() > 1;
+    let guests = if has_first { guests.into_iter().map(|(_, value)| value).collect() } else { Vec::new() };
     let mut of_machines: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, value) in values.iter().enumerate() {
         of_machines.entry(machine(row.trials[value.trial].id.repetition)).or_default().push(index);
@@ -199,7 +219,7 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
             values[of_machine[outlier.index]].outlier = true;
         }
     }
-    Entry { values, summary: Some(sample.summary()), ..Entry::default() }
+    Entry { values, guests, summary: Some(sample.summary()), ..Entry::default() }
 }
 
 pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {

@@ -253,6 +253,10 @@ pub(crate) fn guest_settings(
 /// The seed of runs in virtual time: always the same, so that any two of them can be compared seed by seed.
 const EXACT_SEED: u64 = 1;
 
+/// Perturbed guests of each row, unless the user says another number or many seeds show the scatter anyway.
+const PERTURBED: u32 = 2;
+const ENOUGH_SEEDS: u32 = 5;
+
 /// What only runs in virtual time are told: which model each cell's drive is, with its text among what is recorded, and
 /// the seed, unless the user or the study (which would not have the one that was drawn) says another.
 pub(crate) fn make_exact(
@@ -264,9 +268,10 @@ pub(crate) fn make_exact(
     let bad = |words: String| Failure::new(Exit::BadInput, words);
     if !plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
         let modelled = plan.cells.iter().find_map(|cell| cell.device.model());
-        return match (&arguments.model, modelled) {
-            (Some(_), _) => {
-                Err(bad("--model is for trials in virtual time: add --exact, or --kernel exact:VERSION".into()))
+        let option = arguments.model.as_ref().map(|_| "--model").or(arguments.perturbed.map(|_| "--perturbed"));
+        return match (option, modelled) {
+            (Some(option), _) => {
+                Err(bad(format!("{option} is for trials in virtual time: add --exact, or --kernel exact:VERSION")))
             }
             (None, Some(name)) => {
                 Err(bad(format!("the study's device is the model {name}, a drive in virtual time: add --exact")))
@@ -274,6 +279,10 @@ pub(crate) fn make_exact(
             (None, None) => Ok(()),
         };
     }
+    let usual = !plan.quick && plan.repeats.min < ENOUGH_SEEDS && plan.budget.is_none() && arguments.blocks.is_none();
+    plan.perturbed = arguments.perturbed.unwrap_or(if usual { PERTURBED } else { 0 });
+    // What the study says is of real time.
+    plan.expected_duration = None;
     if plan.seed == drawn_seed && arguments.seed.is_none() && plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
         plan.seed = EXACT_SEED;
     }

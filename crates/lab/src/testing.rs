@@ -62,6 +62,7 @@ pub fn plan(cells: Vec<Cell>, repeats: Repeats) -> Plan {
         attachments: Vec::new(),
         quick: false,
         warm_up: 0,
+        perturbed: 0,
         budget: None,
         repeats,
         order: Order::Blocks,

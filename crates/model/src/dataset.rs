@@ -85,6 +85,16 @@ impl Run {
         self.blocks.iter().all(|origin| seen.insert(origin.block) && is_plain(&origin.machine))
     }
 
+    /// The kernel that figures belong to: "Linux 6.1.0", or in virtual time "exact:6.1.192", whatever the machine has.
+    pub fn kernel(&self) -> String {
+        let mut names: Vec<String> = self.plan.cells.iter().map(|cell| cell.kernel.written()).collect();
+        names.dedup();
+        if !names.is_empty() && self.plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
+            return crate::text::line(&names.join(", "));
+        }
+        crate::text::line(&self.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ")
+    }
+
     /// Where a block was made; `None` for the run's own machine.
     pub fn origin(&self, block: u32) -> Option<&BlockOrigin> {
         self.blocks.iter().find(|origin| origin.block == block)

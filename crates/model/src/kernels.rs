@@ -150,6 +150,7 @@ mod tests {
             attachments: Vec::new(),
             quick: false,
             warm_up: 0,
+            perturbed: 0,
             budget: None,
             repeats: Repeats { min: 1, max: 1, until: None },
             order: Order::Blocks,

@@ -7,8 +7,53 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrialId {
     pub cell: u32,
-    /// Which repetition of the cell, from 0. Also the number of its block.
+    /// Which repetition of the cell, from 0. Also the number of its block. From [`Perturbation::FIRST`] on it belongs to no block.
     pub repetition: u32,
+}
+
+impl TrialId {
+    /// How the guest of this trial differs from that of the cell's first one; `None` for a repetition.
+    pub fn perturbation(self) -> Option<Perturbation> {
+        let number = self.repetition.checked_sub(Perturbation::FIRST)?;
+        (number < Perturbation::MOST).then_some(Perturbation { number })
+    }
+
+    /// Its number among those of its cell, for people: "3", "perturbed 1".
+    pub fn number(self) -> String {
+        match self.perturbation() {
+            Some(perturbation) => format!("perturbed {}", perturbation.number + 1),
+            None => (u64::from(self.repetition) + 1).to_string(),
+        }
+    }
+}
+
+/// A guest in virtual time that differs from the cell's first one in what should not matter: it has the same seed, some MiB more or less
+/// memory, and its work begins a little later. What that changes is how far a rebuilt kernel or another tool can move a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Perturbation {
+    /// From 0.
+    pub number: u32,
+}
+
+impl Perturbation {
+    /// Their trials are numbered from here, behind all repetitions.
+    pub const FIRST: u32 = 1 << 31;
+    pub const MOST: u32 = 16;
+
+    pub fn trial(self, cell: u32) -> TrialId {
+        TrialId { cell, repetition: Self::FIRST + self.number }
+    }
+
+    /// 1 MiB less, 1 MiB more, 2 MiB less, …
+    pub const fn memory_bytes(self, of: u64) -> u64 {
+        let by = (self.number as u64 / 2 + 1) << 20;
+        if self.number.is_multiple_of(2) { of.saturating_sub(by) } else { of + by }
+    }
+
+    /// How much later its work begins: by no whole number of the kernel's ticks (10 ms).
+    pub const fn delay_ns(self) -> u64 {
+        3_700_000 * (self.number as u64 + 1)
+    }
 }
 
 /// One finished trial.

@@ -27,6 +27,9 @@ pub struct Plan {
     #[serde(default)]
     pub warm_up: u32,
     pub repeats: Repeats,
+    /// How many trials of each cell in virtual time have perturbed guests, in addition to the repeats.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub perturbed: u32,
     /// The time that is dealt out instead of repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -43,6 +46,11 @@ pub struct Plan {
     pub compare: Option<String>,
     pub expected_duration: Option<Duration>,
     pub published: Option<Published>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -86,7 +86,8 @@ fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
     }));
     let reason = trial.outcome.reason().map_or_else(String::new, |reason| format!("{}: {}", reason.step, reason.words));
     fields.extend([
-        trial.id.repetition.to_string(),
+        // Repetitions count from 0.
+        trial.id.perturbation().map_or_else(|| trial.id.repetition.to_string(), |_| trial.id.number()),
         trial.position.to_string(),
         when::iso(trial.started_unix_ns),
         exact(trial.duration_ns as f64 / 1e9),

@@ -113,6 +113,9 @@ pub struct FigurePart<'a> {
     pub letters: &'a str,
     /// Its mean over the baseline's.
     pub ratio: Option<f64>,
+    /// In virtual time, how far perturbed guests move it, as a share of it; absent without such trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<f64>,
     /// The shift to the baseline as a share of it, when the two were found to differ.
     pub relative_shift: Option<Shift>,
     /// What was published, when asked for.
@@ -135,6 +138,9 @@ pub struct PublishedPart<'a> {
 pub struct TrialPart<'a> {
     /// Which repetition of the cell, from 0.
     pub repetition: u32,
+    /// "perturbed 1" for a trial in a perturbed guest, which is no repetition; absent for all others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
     /// Its place in the order in which trials ran, from 0.
     pub position: u32,
     pub started_unix_ns: u64,
@@ -273,6 +279,7 @@ fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a 
                 reliable: entry.interval.map(|interval| interval.is_reliable()),
                 letters: &entry.letters,
                 ratio: entry.ratio,
+                perturbed: entry.band(),
                 relative_shift: entry.shift,
                 published: published.map(|published| {
                     let entry = &published.entries[index][column];
@@ -285,11 +292,12 @@ fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a 
                 }),
             })
             .collect(),
-        trials: row
-            .trials
-            .iter()
+        trials: analysis
+            .dataset
+            .trials_of(row.cell)
             .map(|trial| TrialPart {
                 repetition: trial.id.repetition,
+                guest: trial.id.perturbation().map(|_| trial.id.number()),
                 position: trial.position,
                 started_unix_ns: trial.started_unix_ns,
                 duration_ns: trial.duration_ns,

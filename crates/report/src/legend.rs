@@ -2,10 +2,10 @@
 
 use crate::{
     Analysis,
-    analysis::{ColumnView, Entry, MAX_COMPARED_ROWS, clock},
+    analysis::{ColumnView, Entry, MAX_COMPARED_ROWS, clock, number::grouped},
     text::{counted, line, listing},
 };
-use fstone_model::{Cell, study::DeviceSpec};
+use fstone_model::{Cell, Trial, study::DeviceSpec};
 use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
 
 /// The lines under the main table, in order; plain text.
@@ -81,6 +81,9 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     }
     let intervals = analysis.entries().any(|entry| entry.interval.is_some());
     let count = match analysis.common_count() {
+        Some(count) if analysis.rows.iter().any(|row| row.trials.iter().any(is_perturbed)) => {
+            format!("Mean of {} of one seed", counted(count, "guest"))
+        }
         Some(count) if clock::is_virtual(analysis.dataset) => format!("Mean of {}", counted(count, "seed")),
         Some(count) => format!("Mean of {}", counted(count, "trial")),
         None => "Mean of n trials".to_owned(),
@@ -95,7 +98,8 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
     };
     Some(match (analysis.common_count(), intervals) {
         (Some(1), _) if clock::is_virtual(analysis.dataset) => {
-            "One seed: exact for this seed; only other seeds show how much is luck in layout.".to_owned()
+            "One seed: exact for this seed; how far other seeds and perturbed guests move it is not known (--perturbed 2)."
+                .to_owned()
         }
         (Some(1), _) => "Single trials: their variation is unknown.".to_owned(),
         (_, true) => format!(
@@ -115,8 +119,35 @@ fn directions(analysis: &Analysis<'_>) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
 }
 
+fn is_perturbed(trial: &&Trial) -> bool {
+    trial.id.perturbation().is_some()
+}
+
+/// How far perturbed guests move the figures of each column: "Perturbed guests move files/s by up to 19 % (ext3), fsck not at all."
+fn bands(analysis: &Analysis<'_>) -> Option<String> {
+    let mut moved: Vec<(String, Vec<&str>)> = Vec::new();
+    for (index, column) in analysis.columns.iter().enumerate() {
+        let bands = analysis.rows.iter().filter_map(|row| Some((row.entries[index].band()?, row)));
+        let Some((band, row)) = bands.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        let how = match band {
+            0.0 => "not at all".to_owned(),
+            // Rounded up: it is a bound.
+            band if band < 0.001 => "by less than 0.1 %".to_owned(),
+            band if band < 0.1 => format!("by up to {} % ({})", grouped((band * 1000.0).ceil() / 10.0, 1), row.label),
+            band => format!("by up to {} % ({})", grouped((band * 100.0).ceil(), 0), row.label),
+        };
+        match moved.iter_mut().find(|(known, _)| *known == how) {
+            Some((_, columns)) => columns.push(&column.header),
+            None => moved.push((how, vec![&column.header])),
+        }
+    }
+    let told: Vec<String> = moved.iter().map(|(how, columns)| format!("{} {how}", listing(columns))).collect();
+    (!told.is_empty())
+        .then(|| format!("Guests with other memory and start, but the same seed, move {}.", told.join("; ")))
+}
+
 pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = bands(analysis).into_iter().collect();
     if analysis.has_unreliable() {
         lines.push(format!("{UNRELIABLE} too few trials: the interval itself is rough."));
     }

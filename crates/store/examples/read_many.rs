@@ -89,6 +89,7 @@ fn run(repeats: u32) -> Run {
         attachments: Vec::new(),
         quick: false,
         warm_up: 0,
+        perturbed: 0,
         budget: None,
         repeats: Repeats { min: repeats, max: repeats, until: None },
         order: Order::Blocks,

@@ -66,7 +66,7 @@ impl Store {
                     run.plan.title,
                     run.plan.quick,
                     run.inventory.host,
-                    run.inventory.kernel,
+                    if run.kernel().starts_with("exact:") { run.kernel() } else { run.inventory.kernel.clone() },
                     started,
                     finished,
                     minimum,

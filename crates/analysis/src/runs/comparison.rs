@@ -4,7 +4,7 @@
 //! trials of both), so each pair gets the Mann–Whitney test and the Hodges–Lehmann shift, and the p-values are corrected
 //! over all pairs of the comparison (Holm). A *regression* is a difference that the corrected test calls real, in the
 //! worse direction, whose estimate is beyond the threshold; a row that completed and does not any more is one without
-//! any test. Runs in virtual time have no noise to test against and are compared seed by seed ([`super::seeds`]).
+//! any test. Runs in virtual time are compared guest by guest ([`super::seeds`]), with the same correction.
 //!
 //! Whether two runs may be compared at all is [`super::mismatches`]'s to say, before anything is computed.
 
@@ -205,10 +205,8 @@ impl<'a> RunComparison<'a> {
         let is_blind = |(column, figure): &(&ComparedColumn, &ComparedFigure)| {
             let open =
                 matches!(figure.verdict, Verdict::NotFound | Verdict::TooFew) && column.better != Better::Neither;
-            let exact = figure.pair.is_some_and(|pair| pair.seeds.is_some());
             let even_odds = figure.pair.and_then(|pair| pair.even_odds);
-            open && !exact
-                && (figure.verdict == Verdict::TooFew || even_odds.is_some_and(|even_odds| even_odds > share))
+            open && (figure.verdict == Verdict::TooFew || even_odds.is_some_and(|even_odds| even_odds > share))
         };
         self.figures().filter(is_blind).collect()
     }
@@ -306,10 +304,18 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
             let (adjusted_p, best_p) = corrected.next().expect("one for every pair");
             pair.adjusted_p = adjusted_p;
             pair.can_differ = best_p <= ALPHA;
-            if pair.seeds.is_some() {
+            let level = ALPHA / pairs.len() as f64;
+            if let Some(exact) = pair.exact {
                 pair.can_differ = true;
+                if let Some(moved) = exact.moved {
+                    let before = pair.before.abs();
+                    let share = |size: f64| if exact.logarithmic { size.exp_m1() } else { size / before };
+                    let size = if exact.logarithmic { threshold.ln_1p() } else { threshold * before };
+                    let reach = |power| Some(share(moved.reach(level, power))).filter(|share| share.is_finite());
+                    [pair.detectable, pair.even_odds] = [POWER, 0.5].map(reach);
+                    pair.trials_for_threshold = moved.guests_needed(size, level, POWER);
+                }
             } else if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
-                let level = ALPHA / pairs.len() as f64;
                 let sizes = (figure.baseline.values.len(), figure.other.values.len());
                 let of_power = |power| detectable_shift(sizes.0, sizes.1, level, power);
                 let shift = *shifts.entry(sizes).or_insert_with(|| [POWER, 0.5].map(of_power));

@@ -6,7 +6,7 @@
 
 use super::settings::{Setting, mismatches};
 use crate::{
-    number::{Scale, grouped},
+    number::{Scale, grouped, p_value},
     run::Analysis,
     table::Entry,
     text::{counted, line, listing},
@@ -96,7 +96,7 @@ impl History {
                 Ok(entry) => points.push(Point {
                     run: dataset.run.id,
                     started_unix_ns: dataset.run.started_unix_ns,
-                    kernel: line(&dataset.run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" "),
+                    kernel: dataset.run.kernel(),
                     names: names.iter().filter(|(_, run)| *run == dataset.run.id).map(|(name, _)| line(name)).collect(),
                     note: dataset.run.note.as_ref().map(|note| line(note.as_str())),
                     entry,
@@ -133,9 +133,13 @@ impl History {
         } else if self.changes.is_empty() {
             sentences.push(format!("{label}, {header}: no change point in {runs}."));
         }
-        for change in &self.changes {
+        // What got worse comes first.
+        let mut changes: Vec<&ChangePoint> = self.changes.iter().collect();
+        changes.sort_by_key(|change| !self.direction(change).ends_with("(worse)"));
+        for change in changes {
             let at = &self.points[change.index];
-            let share = (change.before != 0.0).then(|| {
+            let p = p_value(change.p);
+            let share = (change.before > 0.0 && change.after >= 0.0).then(|| {
                 let share = (change.after / change.before - 1.0) * 100.0;
                 format!(
                     " ({}{} %)",
@@ -144,14 +148,15 @@ impl History {
                 )
             });
             sentences.push(format!(
-                "{label}, {header}: {} from {} to {}{} at run {} of {}, {}.",
+                "{label}, {header}: {} from {} to {}{} at run {} of {}, {} (p {}).",
                 self.direction(change),
                 self.scale.with_unit(change.before),
                 self.scale.with_unit(change.after),
                 share.unwrap_or_default(),
                 at.run,
                 when::minute(at.started_unix_ns),
-                at.kernel
+                at.kernel,
+                if p.starts_with('<') { p } else { format!("= {p}") },
             ));
         }
         sentences

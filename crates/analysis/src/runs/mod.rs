@@ -13,6 +13,6 @@ pub use across::{Across, AcrossColumn, AcrossRow, Ratio};
 pub use comparison::{CompareOptions, ComparedColumn, ComparedFigure, RunComparison, Unmatched, Verdict};
 pub use history::{FEWEST_RUNS, History, HistoryError, Point};
 pub use outcomes::{OutcomeChange, Turn};
-pub use pair::Pair;
+pub use pair::{Exact, Pair};
 pub use settings::{Change, Mismatch, Setting, changes, mismatches};
 pub use words::{caveat, change, difference, interval_name, percent, probability};

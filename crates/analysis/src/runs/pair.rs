@@ -3,7 +3,7 @@
 use crate::table::Entry;
 use fstone_stats::{
     ALPHA, CONFIDENCE, Sample,
-    compare::{Shift, independent_comparison},
+    compare::{Moved, Shift, independent_comparison},
 };
 
 /// Two figures, tested. `shift` and `relative` are between `before` and `after`, whatever stands for the trials.
@@ -15,9 +15,8 @@ pub struct Pair {
     pub adjusted_p: f64,
     /// The smallest p-value that so many figures could have given.
     pub smallest_p: f64,
-    /// How many seeds both runs have, where both are in virtual time: figures are compared seed by seed then, and nothing is
-    /// left to chance.
-    pub seeds: Option<usize>,
+    /// Where both runs are in virtual time: figures are compared guest by guest then.
+    pub exact: Option<Exact>,
     /// Whether that would have survived the correction: whether any figures at all could have made these two differ.
     pub can_differ: bool,
     /// The smallest difference, as a share of the baseline, that so many trials which scatter like these would have told
@@ -34,6 +33,17 @@ pub struct Pair {
     pub relative: Option<Shift>,
     /// The smallest difference, as a share, that would have been told in half of all cases; `None` as for `detectable`.
     pub even_odds: Option<f64>,
+}
+
+/// What two figures in virtual time have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exact {
+    pub seeds: usize,
+    pub guests: usize,
+    /// `None` if nothing shows how far perturbation moves them.
+    pub moved: Option<Moved>,
+    /// Whether that is of logarithms.
+    pub logarithmic: bool,
 }
 
 impl Pair {
@@ -63,7 +73,7 @@ pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
         p: found.test.p,
         adjusted_p: found.test.p,
         smallest_p: found.test.smallest_p,
-        seeds: None,
+        exact: None,
         // The correction's to say.
         can_differ: false,
         detectable: None,

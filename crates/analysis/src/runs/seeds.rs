@@ -1,28 +1,45 @@
 //! Two runs in virtual time, seed by seed.
 //!
-//! A trial in virtual time has no noise, so one pair of trials with the same seed is enough to tell what changed for that
-//! seed. Differences from seed to seed are due to the layout by chance; a change that has the same sign with every seed counts as real.
+//! A trial in virtual time has no noise, but a load whose course depends on time can be chaotic: what should not matter moves its
+//! figures. A change counts as real if it has the same sign in every guest and exceeds what perturbed guests and other seeds show.
 
-use super::pair::Pair;
-use crate::{clock::is_virtual, run::Analysis, table::Entry};
-use fstone_stats::{Interval, compare::Shift, interval::IntervalMethod};
+use super::pair::{Exact, Pair};
+use crate::{
+    clock::is_virtual,
+    run::Analysis,
+    table::{Entry, TrialValue},
+};
+use fstone_stats::{
+    Interval,
+    compare::{Moved, Shift},
+    interval::IntervalMethod,
+};
 
 /// Two figures of runs in virtual time; `None` where they have no seed in common, or are not both in virtual time.
 pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_>, usize, usize)) -> Option<Pair> {
     if !is_virtual(baseline.0.dataset) || !is_virtual(other.0.dataset) {
         return None;
     }
-    let (before, after) = (by_seed(baseline), by_seed(other));
-    let both: Vec<(f64, f64)> = before
-        .iter()
-        .filter_map(|(seed, value)| Some((*value, after.iter().find(|(other, _)| other == seed)?.1)))
-        .collect();
-    if both.is_empty() {
+    let (before, after) = (by_guest(baseline), by_guest(other));
+    let same = |(guest, value): &(Guest, f64)| Some((*guest, *value, after.iter().find(|(one, _)| one == guest)?.1));
+    let both: Vec<(Guest, f64, f64)> = before.iter().filter_map(same).collect();
+    let mut seeds: Vec<u64> = both.iter().map(|(guest, ..)| guest.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    if seeds.is_empty() {
         return None;
     }
+    let both: Vec<(f64, f64)> = both.into_iter().map(|(_, before, after)| (before, after)).collect();
+    let guests = [baseline, other].map(|(analysis, row, column)| &analysis.rows[row].entries[column].guests);
+    let all = || both.iter().flat_map(|(before, after)| [before, after]).chain(guests.into_iter().flatten());
+    let positive = all().all(|value| *value > 0.0);
+    let scaled = |value: f64| if positive { value.ln() } else { value };
+    let pairs: Vec<(f64, f64)> = both.iter().map(|(before, after)| (scaled(*before), scaled(*after))).collect();
+    let guests = guests.map(|values| values.iter().map(|value| scaled(*value)).collect::<Vec<f64>>());
+    let moved = Moved::of(&pairs, seeds.len() > 1, [&guests[0], &guests[1]]);
+
     let count = both.len() as f64;
     let differences: Vec<f64> = both.iter().map(|(before, after)| after - before).collect();
-    let positive = both.iter().all(|(before, after)| *before > 0.0 && *after > 0.0);
     let mean = |values: &mut dyn Iterator<Item = f64>| match (both.len(), positive) {
         (1, _) => values.sum(),
         (_, true) => (values.map(f64::ln).sum::<f64>() / count).exp(),
@@ -35,14 +52,15 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         spread(&shares, after / before - 1.0)
     });
     let agree = differences.iter().all(|one| *one > 0.0) || differences.iter().all(|one| *one < 0.0);
-    let p = if agree { 0.0 } else { 1.0 };
+    // Without anything that shows how far chance moves them, figures are compared as such.
+    let p = moved.map_or(if agree { 0.0 } else { 1.0 }, |moved| moved.p);
     let reach = |shift: &Shift| shift.interval.low.abs().max(shift.interval.high.abs());
     Some(Pair {
         p,
         adjusted_p: p,
         smallest_p: 0.0,
         can_differ: true,
-        seeds: Some(both.len()),
+        exact: Some(Exact { seeds: seeds.len(), guests: both.len(), moved, logarithmic: positive }),
         detectable: relative.as_ref().map(reach),
         trials_for_threshold: None,
         even_odds: None,
@@ -53,10 +71,22 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
     })
 }
 
-fn by_seed((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(u64, f64)> {
+/// Two guests of two runs are alike if they have the same seed and are perturbed in the same way.
+#[derive(Clone, Copy, PartialEq)]
+struct Guest {
+    seed: u64,
+    perturbed: Option<u32>,
+}
+
+fn by_guest((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(Guest, f64)> {
     let row = &analysis.rows[row];
     let entry: &Entry = &row.entries[column];
-    entry.values.iter().map(|value| (row.trials[value.trial].seed, value.value)).collect()
+    let guest = |value: &TrialValue| {
+        let trial = row.trials[value.trial];
+        let perturbed = trial.id.perturbation().map(|perturbation| perturbation.number);
+        (Guest { seed: trial.seed, perturbed }, value.value)
+    };
+    entry.values.iter().map(guest).collect()
 }
 
 /// An estimate, from the least to the most of what it is of.

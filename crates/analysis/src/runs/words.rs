@@ -10,6 +10,7 @@ use crate::{
     sentences::amount,
     text::{capitalised, counted, has, line, listing},
 };
+use fstone_model::Trial;
 use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 
 /// More regressions than this are only counted; the table has them all.
@@ -20,17 +21,16 @@ pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
 }
 
 fn is_seed_by_seed<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> bool {
-    figures.into_iter().any(|figure| figure.pair.is_some_and(|pair| pair.seeds.is_some()))
+    figures.into_iter().any(|figure| figure.pair.is_some_and(|pair| pair.exact.is_some()))
 }
 
 /// What stands beside the changes of these figures: an interval of confidence, or, in virtual time, all that the seeds showed.
 pub fn interval_name<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> String {
-    if is_seed_by_seed(figures) { "range over seeds".to_owned() } else { format!("{CONFIDENCE_TEXT} interval") }
+    if is_seed_by_seed(figures) { "range over guests".to_owned() } else { format!("{CONFIDENCE_TEXT} interval") }
 }
 
-const EXACT_CAVEAT: &str = "Changes are relative to the figure before, seed by seed, with the smallest and the largest over the seeds. Virtual time has \
-                            no noise: what differs comes from kernel, tools, load or settings. How far a rebuilt kernel, which has another layout in memory, moves a figure depends on the load: not at all, by 0.3 %, \
-                            or, where the load's course depends on time, by 20 %. Guests with some MiB more or less show it.";
+const EXACT_CAVEAT: &str = "Changes are relative to the figure before, guest by guest, with the smallest and the largest over the guests. \
+                            Virtual time has no noise, but what should not matter may move a figure: perturbed guests and other seeds show how far, and a difference counts if it exceeds that.";
 
 const CAVEAT: &str = "Before and after are medians of trials, and changes are between them, with Hodges–Lehmann intervals. The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
@@ -124,13 +124,18 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
         }
     };
     let told = format!("{}, {told}", from_to(column, &pair));
-    match pair.seeds {
-        Some(1) => return format!("{told} (one seed, exact)"),
-        Some(seeds) => return format!("{told} (exact, over {seeds} seeds)"),
-        None => {}
-    }
-    let p = p_value(pair.adjusted_p);
-    format!("{told} (p {})", if p.starts_with('<') { p } else { format!("= {p}") })
+    let over = match pair.exact {
+        Some(exact) if exact.moved.is_none() => return format!("{told} (one seed)"),
+        Some(exact) if exact.seeds == 1 => format!(", over {}", counted(exact.guests, "guest")),
+        Some(exact) => format!(", over {}", counted(exact.seeds, "seed")),
+        None => String::new(),
+    };
+    let p = match probability(&pair) {
+        p if p == "exact" => p,
+        p if p.starts_with('<') => format!("p {p}"),
+        p => format!("p = {p}"),
+    };
+    format!("{told} ({p}{over})")
 }
 
 /// "9,012 → 8,281/s"
@@ -138,9 +143,58 @@ fn from_to(column: &ComparedColumn, pair: &Pair) -> String {
     format!("{} → {}", column.scale.number(pair.before), column.scale.with_unit(pair.after))
 }
 
-/// The p-value of a pair for a table; "exact" where nothing is left to chance.
+/// The p-value of a pair for a table; "exact" where nothing moved the figures, "one seed" where it is not known what does.
 pub fn probability(pair: &Pair) -> String {
-    if pair.seeds.is_some() { "exact".to_owned() } else { p_value(pair.adjusted_p) }
+    match pair.exact.map(|exact| exact.moved) {
+        Some(None) => "one seed".to_owned(),
+        Some(Some(moved)) if moved.error == 0.0 => "exact".to_owned(),
+        _ => p_value(pair.adjusted_p),
+    }
+}
+
+/// Whether both runs' guests sent their drives the same requests at the same moments; the first that did not.
+fn requests(comparison: &RunComparison<'_>) -> Option<String> {
+    let (mut same, mut all, mut first) = (0, 0, None);
+    for trial in &comparison.baseline.dataset.trials {
+        let Some(row) = comparison.baseline.rows.iter().find(|row| row.cell == trial.id.cell) else { continue };
+        let Some(there) = comparison.other.rows.iter().find(|there| there.label == row.label) else { continue };
+        let alike = |other: &&Trial| {
+            (other.id.cell, other.id.repetition, other.seed) == (there.cell, trial.id.repetition, trial.seed)
+        };
+        let Some(other) = comparison.other.dataset.trials.iter().find(alike) else { continue };
+        let (Some(before), Some(after)) = (trace(trial), trace(other)) else { continue };
+        all += 1;
+        if before == after {
+            same += 1;
+        } else if first.is_none() {
+            first = Some(format!("trial {} of {}", trial.id.number(), row.label));
+        }
+    }
+    match first {
+        None if all > 0 => {
+            Some(format!("The requests to the drive and their times are the same in all {}.", counted(all, "trial")))
+        }
+        None => None,
+        Some(first) => Some(format!(
+            "The requests to the drive are the same in {same} of {all} trials; {first} is the first that differs."
+        )),
+    }
+}
+
+/// The hash of a trial's requests in virtual time.
+fn trace(trial: &Trial) -> Option<&str> {
+    let guest = trial.steps.iter().find(|step| step.step == "guest")?;
+    Some(guest.commands.first()?.output_tail.rsplit_once("trace ")?.1)
+}
+
+/// Where differences in virtual time count although it is not known how far chance moves the figures.
+fn unperturbed(comparison: &RunComparison<'_>) -> Option<String> {
+    let unknown = |pair: Pair| pair.exact.is_some_and(|exact| exact.moved.is_none());
+    let differs = |figure: &ComparedFigure| figure.pair.is_some_and(|pair| unknown(pair) && pair.differs());
+    comparison.figures().any(|(_, figure)| differs(figure)).then(|| {
+        "How far a rebuilt kernel or another tool moves these figures is not known: run both with --perturbed 2."
+            .to_owned()
+    })
 }
 
 fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
@@ -182,11 +236,13 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
     sentences.extend(outcomes(&comparison.outcomes, Turn::Worse, "Does not complete as before"));
     sentences.extend(outcomes(&comparison.outcomes, Turn::Better, "Completes as it did not before"));
+    sentences.extend(unperturbed(comparison));
     sentences.extend(beside);
     if !told_blind {
         sentences.extend(findable(comparison));
     }
     sentences.extend(required(comparison));
+    sentences.extend(requests(comparison));
     sentences
 }
 
@@ -274,7 +330,10 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
     let not_found = |verdict| matches!(verdict, Verdict::NotFound | Verdict::TooFew);
     let mut figures: Vec<(&ComparedColumn, &ComparedFigure, f64)> = comparison
         .figures()
-        .filter(|(_, figure)| not_found(figure.verdict) && figure.pair.is_some_and(|pair| pair.seeds.is_none()))
+        .filter(|(_, figure)| {
+            not_found(figure.verdict)
+                && figure.pair.is_some_and(|pair| pair.exact.is_none_or(|exact| exact.moved.is_some()))
+        })
         .filter_map(|(column, figure)| Some((column, figure, figure.pair?.detectable?)))
         .collect();
     figures.sort_by(|a, b| a.2.total_cmp(&b.2));
@@ -292,6 +351,9 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
         }
         return Some(format!("{}.", capitalised(&cost(trials))));
     };
+    if *worst == 0.0 {
+        return None;
+    }
     let typical = figures[figures.len() / 2].2;
     let mut sentence = format!("A difference of {} would have been found four times in five", reach(typical));
     if *worst > typical {

@@ -122,7 +122,8 @@ impl Teller<'_> {
         }
         let verb = if same.len() == 1 { "is" } else { "are" };
         format!(
-            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed.",
+            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed; how far perturbed guests would move that is not \
+             known (--perturbed 2).",
             self.names(&same),
             self.best_word(),
             self.value(best),

@@ -8,7 +8,7 @@ use super::{
     },
 };
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
-use fstone_model::Note;
+use fstone_model::{Note, result::Perturbation};
 use fstone_sandbox::vhost::Speed;
 use std::{path::PathBuf, time::Duration};
 
@@ -74,6 +74,10 @@ pub(crate) struct RunArguments {
     /// The time that each system call is charged in virtual time; 0 s charges nothing. Default: 2 us
     #[arg(long, value_name = "TIME", value_parser = parse_charge)]
     pub(crate) charge: Option<Duration>,
+    /// Trials of each row in virtual time whose guests differ in what should not matter (memory, start): how far that moves a figure is
+    /// what a difference must exceed. Default: 2, or 0 with --quick or from 5 repeats on
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(Perturbation::MOST)), conflicts_with_all = ["budget", "slurm", "blocks"])]
+    pub(crate) perturbed: Option<u32>,
     /// How many trials in virtual time run at once; the figures are the same. Default: one per core
     #[arg(long, value_name = "N", value_parser = parse_jobs, allow_hyphen_values = true)]
     pub(crate) jobs: Option<usize>,

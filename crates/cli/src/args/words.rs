@@ -80,6 +80,7 @@ impl RunArguments {
             exact,
             model,
             charge,
+            perturbed,
             jobs,
             guest_memory,
             guest_disk,
@@ -127,6 +128,7 @@ impl RunArguments {
         words.flag("exact", *exact);
         words.option("model", model.clone());
         words.option("charge", charge.map(time));
+        words.option("perturbed", perturbed.map(|number| number.to_string()));
         words.option("jobs", jobs.map(|jobs| jobs.to_string()));
         words.option("guest-memory", guest_memory.map(size));
         words.option("guest-disk", guest_disk.map(speed));

@@ -50,6 +50,9 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
                 let state = RunState::of(&run).word();
                 let started = utc(run.started_unix_ns);
                 let (study, note) = (text::line(&run.study), run.note.map(String::from).unwrap_or_default());
+                // In virtual time the kernel is what a run was about.
+                let kernel = Some(&run.kernel).filter(|kernel| kernel.starts_with("exact:"));
+                let note = kernel.map_or_else(|| note.clone(), |kernel| format!("{kernel} {note}"));
                 let line =
                     format!("  {:>4}  {started:<20}  {study:<16}  {state:<10}  {:>6}  {note}", run.id, run.trials);
                 let _ = writeln!(text, "{}", text::line(line.trim_end()));

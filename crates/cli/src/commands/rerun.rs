@@ -134,6 +134,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         kernel,
         model: started.model.map(|model| model.rsplit('/').next().unwrap_or_default().to_owned()),
         charge: started.charge,
+        perturbed: started.perturbed,
         guest_memory: started.guest_memory,
         guest_disk: started.guest_disk,
         keep_going: started.keep_going,

@@ -314,8 +314,14 @@ pub(super) fn tries(plan: &Plan) -> String {
             format_duration(budget.time),
             100.0 * budget.resolution
         ),
-        None if plan.repeats.max == 1 => "1 trial each".to_owned(),
-        None => format!("{} trials each", repeats(plan.repeats)),
+        None => {
+            let perturbed = match plan.perturbed {
+                0 => String::new(),
+                some => format!(" and {some} in perturbed guests"),
+            };
+            let one = plan.repeats.max == 1;
+            format!("{} {}{perturbed} each", repeats(plan.repeats), if one { "trial" } else { "trials" })
+        }
     }
 }
 

@@ -148,6 +148,7 @@ fn plan(
         attachments: Vec::new(),
         quick: overrides.quick,
         warm_up: form.warm_up,
+        perturbed: 0,
         repeats: overridden_repeats(form.repeats, overrides, report),
         budget: overrides
             .budget

@@ -22,21 +22,22 @@ use fstone_drive::Model;
 use fstone_model::{
     Outcome, StepResult,
     outcome::Reason,
-    result::CommandRecord,
+    result::{CommandRecord, Perturbation},
     study::DeviceSpec,
-    units::{format_duration, nanoseconds},
+    units::{format_bytes, format_duration, nanoseconds},
 };
 use fstone_sandbox::{
     exact::{Attendant, ExactEnd, ExactReport, ExactSpec},
     guest::{Ending, Waiting},
 };
+use std::time::Duration;
 
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
 
 pub(crate) fn simulate(
     seat: &mut GuestSeat,
-    &Job { cell, seed, .. }: &Job<'_>,
+    &Job { cell, id, seed, .. }: &Job<'_>,
     options: &GuestOptions,
     (watch, stop): (&Watch<'_>, &Stop),
     record: &mut Record,
@@ -50,8 +51,9 @@ pub(crate) fn simulate(
     let model = own
         .map_or_else(|| Model::find(name), |(_, model)| Ok(model.clone()))
         .map_err(|error| Halt::Outcome(Outcome::Refused(Reason::new(BOOT, format!("the model {name}: {error}")))))?;
+    let perturbed = id.perturbation();
     let spec = ExactSpec {
-        memory_bytes: options.memory_bytes,
+        memory_bytes: perturbed.map_or(options.memory_bytes, |one| one.memory_bytes(options.memory_bytes)),
         sector_bytes: *sector_bytes,
         seed,
         charge: options.charge,
@@ -60,7 +62,8 @@ pub(crate) fn simulate(
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
-    let trial = WholeTrial { opening, steps: cell.steps.clone() };
+    let delay_ns = perturbed.map_or(0, Perturbation::delay_ns);
+    let trial = WholeTrial { opening, steps: cell.steps.clone(), delay_ns };
     let ran = watch.over(|| {
         // Without a log there is nothing that only the lab can do.
         let attendant = spec.log.is_some().then_some(attendant);
@@ -70,7 +73,7 @@ pub(crate) fn simulate(
         let words = format!("failed to boot a guest: {error}");
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))
     })?;
-    record.steps.push(what_it_was(&spec, &report));
+    record.steps.push(what_it_was(&spec, perturbed, &report));
     record.warnings.extend(report.not_enforced.clone());
     seat.stillborn = Some(report.console_log.clone());
     let mut steps = match &report.end {
@@ -108,7 +111,7 @@ fn with_cure(ending: &Ending, outcome: Outcome, spec: &ExactSpec) -> Outcome {
     }
 }
 
-fn what_it_was(spec: &ExactSpec, report: &ExactReport) -> StepResult {
+fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, report: &ExactReport) -> StepResult {
     let counted = &report.counters;
     let requests = counted.reads + counted.writes + counted.flushes + counted.discards;
     let charge = if spec.charge.is_zero() { "nothing".to_owned() } else { format_duration(spec.charge) };
@@ -117,22 +120,21 @@ fn what_it_was(spec: &ExactSpec, report: &ExactReport) -> StepResult {
         format_duration(report.virtual_time),
         report.trace
     );
-    let argv = [
+    let mut argv = vec![
         spec.kernel.display().to_string(),
         format!("model={}", spec.model.name()),
         format!("seed={}", spec.seed),
         format!("system call={charge}"),
     ];
+    if let Some(perturbed) = perturbed {
+        let later = format_duration(Duration::from_nanos(perturbed.delay_ns()));
+        argv.push(format!("perturbed: {} of memory, begun {later} later", format_bytes(spec.memory_bytes)));
+    }
     StepResult {
         step: GUEST.to_owned(),
         started_ns: 0,
         duration_ns: nanoseconds(report.virtual_time),
-        commands: vec![CommandRecord {
-            argv: argv.to_vec(),
-            status: None,
-            duration_ns: nanoseconds(report.real_time),
-            output_tail,
-        }],
+        commands: vec![CommandRecord { argv, status: None, duration_ns: nanoseconds(report.real_time), output_tail }],
         figures: Vec::new(),
         load: None,
     }

@@ -96,6 +96,8 @@ pub(crate) const TRIAL: &str = "trial";
 pub(crate) struct WholeTrial {
     pub(crate) opening: Opening,
     pub(crate) steps: Vec<Step>,
+    /// Before the first step, in the guest's time.
+    pub(crate) delay_ns: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -104,6 +104,7 @@ impl Served {
             Answer::Lab(words) => return Err(words),
         }
         let session = self.session.as_mut().ok_or("it was not opened")?;
+        std::thread::sleep(std::time::Duration::from_nanos(trial.delay_ns));
         Ok(TrialReply::Done(carry_out(session, &trial.steps, beyond)))
     }
 

@@ -66,11 +66,11 @@ pub enum LabError {
     Journal(JournalError),
     #[error("claiming the device: {0}")]
     Device(Box<Refusal>),
-    #[error("trial {} of {label:?}: {cause}", id.repetition + 1)]
+    #[error("trial {} of {label:?}: {cause}", id.number())]
     Trial { id: TrialId, label: String, cause: ExecutorError },
     #[error(
         "after trial {} of {label:?}, which is recorded: {}; when that is settled, run `fstone clean` and resume",
-        id.repetition + 1, undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        id.number(), undo.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     )]
     Stuck { id: TrialId, label: String, undo: Vec<UndoError> },
     #[error(

@@ -35,6 +35,8 @@ pub struct Description {
     /// Blocks that may follow while intervals are too wide.
     pub further_blocks: u32,
     pub within_budget: bool,
+    /// Trials of each cell in perturbed guests.
+    pub perturbed: u32,
     pub time: TimeEstimate,
 }
 
@@ -56,6 +58,8 @@ pub enum TimeEstimate {
     AtLeast(Duration),
     /// As the study's author says.
     Stated(Duration),
+    /// Virtual time goes by what the drive does.
+    Virtual,
 }
 
 impl fmt::Display for TimeEstimate {
@@ -64,6 +68,7 @@ impl fmt::Display for TimeEstimate {
             Self::About(time) => write!(f, "about {}", format_duration(*time)),
             Self::AtLeast(time) => write!(f, "more than {}", format_duration(*time)),
             Self::Stated(time) => write!(f, "about {} (as the study says)", format_duration(*time)),
+            Self::Virtual => f.write_str("known after the first trial, as all are in virtual time"),
         }
     }
 }
@@ -80,6 +85,7 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
         blocks,
         further_blocks,
         within_budget: plan.budget.is_some(),
+        perturbed: plan.perturbed,
         time: estimate(plan),
     }
 }
@@ -179,6 +185,9 @@ fn estimate(plan: &Plan) -> TimeEstimate {
     if let Some(budget) = plan.budget {
         return TimeEstimate::About(budget.time);
     }
+    if plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
+        return TimeEstimate::Virtual;
+    }
     if let Some(stated) = plan.expected_duration {
         return TimeEstimate::Stated(stated);
     }
@@ -230,6 +239,9 @@ impl fmt::Display for Description {
                 "     then at most {} more, of the cells whose intervals are still too wide",
                 self.further_blocks
             )?;
+        }
+        if self.perturbed > 0 {
+            writeln!(f, "     then {} of each in perturbed guests", self.perturbed)?;
         }
         if self.within_budget {
             writeln!(f, "     then blocks of the cells that are not told apart, while there is time")?;

@@ -46,7 +46,8 @@ pub(super) fn count(plan: &Plan, options: &LabOptions) -> usize {
     if !plan.cells.iter().all(|cell| cell.kernel.is_exact() && own_place(&cell.device)) {
         return 1;
     }
-    let trials = plan.cells.len().saturating_mul(plan.repeats.max.max(plan.repeats.min) as usize);
+    let of_each = plan.repeats.max.max(plan.repeats.min).saturating_add(plan.perturbed);
+    let trials = plan.cells.len().saturating_mul(of_each as usize);
     let wanted = options.jobs.unwrap_or_else(|| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let memory = options.guests.as_ref().map_or(0, |guests| guests.memory_bytes) + GUEST_OVERHEAD_BYTES;

@@ -11,7 +11,11 @@
 //! block follows from the trials of the blocks before it ([`super::budget`]).
 
 use super::budget::{Dealer, Judge};
-use fstone_model::{Plan, Trial, result::TrialId, study::Order};
+use fstone_model::{
+    Plan, Trial,
+    result::{Perturbation, TrialId},
+    study::Order,
+};
 use fstone_stats::{
     Sample,
     stopping::{Decision, StoppingRule, decide},
@@ -41,6 +45,8 @@ pub struct Schedule<'a> {
 struct Progress {
     /// Repetitions that have a result.
     done: Vec<u32>,
+    /// The same of trials in perturbed guests.
+    perturbed: Vec<u32>,
     /// Per column, the values of its completed trials, in the order of their repetitions.
     values: Vec<Vec<f64>>,
     /// Its outcome would be the same again.
@@ -183,9 +189,13 @@ impl<'a> Schedule<'a> {
         if let Some(dealer) = &mut self.dealer {
             dealer.take(trial);
         }
-        progress.done.push(trial.id.repetition);
         self.behind = self.behind.max(trial.position.saturating_add(1));
         progress.given_up |= trial.outcome.is_final_for_cell();
+        if trial.id.perturbation().is_some() {
+            progress.perturbed.push(trial.id.repetition);
+            return Ok(());
+        }
+        progress.done.push(trial.id.repetition);
         if trial.outcome.is_completed() {
             for (column, values) in self.plan.columns.iter().zip(&mut progress.values) {
                 values.extend(trial.figure(&column.step, &column.metric).map(|figure| figure.value));
@@ -201,9 +211,25 @@ impl<'a> Schedule<'a> {
                 return Some(TrialId { cell, repetition: self.block });
             }
             if !self.advance() {
-                return None;
+                return self.perturbed().next();
             }
         }
+    }
+
+    /// The trials in perturbed guests that are still to come, behind all blocks.
+    fn perturbed(&self) -> impl Iterator<Item = TrialId> {
+        let planned = (0..self.plan.perturbed.min(Perturbation::MOST)).flat_map(|number| {
+            let exact = self.plan.cells.iter().filter(|cell| cell.kernel.is_exact());
+            exact.map(move |cell| Perturbation { number }.trial(cell.index))
+        });
+        let all: Vec<TrialId> = match &self.only {
+            Some(only) => only.iter().copied().filter(|id| id.perturbation().is_some()).collect(),
+            None => planned.collect(),
+        };
+        all.into_iter().filter(|id| {
+            let progress = &self.progress[id.cell as usize];
+            !progress.given_up && !progress.perturbed.contains(&id.repetition)
+        })
     }
 
     /// Goes on to the next block; `false` when there is none.
@@ -244,7 +270,8 @@ impl<'a> Schedule<'a> {
             let cells = block_order(self.plan, block).into_iter().filter(wanted);
             cells.map(move |cell| TrialId { cell, repetition: block })
         });
-        rest.chain(blocks)
+        // The first of them may have been asked for.
+        rest.chain(blocks).chain(self.perturbed())
     }
 
     /// Cells that the current block still has to run, the next one last. Whether a cell takes part is decided when the
@@ -306,7 +333,7 @@ impl<'a> Schedule<'a> {
     }
 
     pub fn finished(&self) -> u32 {
-        self.progress.iter().map(|progress| progress.done.len() as u32).sum()
+        self.progress.iter().map(|progress| (progress.done.len() + progress.perturbed.len()) as u32).sum()
     }
 
     pub fn total(&self) -> u32 {
@@ -320,9 +347,12 @@ impl<'a> Schedule<'a> {
             };
             return self.progress.iter().enumerate().map(|each| trials(each) as u32).sum();
         }
+        let perturbed = self.progress.iter().map(|progress| progress.perturbed.len() as u32).sum::<u32>();
         (0..self.plan.cells.len())
             .map(|cell| self.trials_of(cell as u32).max(self.progress[cell].done.len()) as u32)
-            .sum()
+            .sum::<u32>()
+            + perturbed
+            + self.perturbed().count() as u32
     }
 }
 
@@ -340,6 +370,9 @@ pub fn block_order(plan: &Plan, block: u32) -> Vec<u32> {
 /// The seed of a trial's random streams: the same for all cells of a block, so that what is compared did the same; another
 /// for each block, so that what is averaged did not.
 pub fn trial_seed(plan: &Plan, repetition: u32) -> u64 {
+    // A perturbed guest does what the first one did.
+    let is_perturbed = TrialId { cell: 0, repetition }.perturbation().is_some();
+    let repetition = if is_perturbed { 0 } else { repetition };
     // Apart from the order's stream.
     Xoshiro256PlusPlus::seed_from_u64(plan.seed.rotate_left(32) ^ scatter(repetition)).next_u64()
 }

@@ -53,7 +53,7 @@ struct Row {
 pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
     let run = |name: &str, analysis: &crate::Analysis<'_>| {
         let run = &analysis.dataset.run;
-        let kernel = crate::text::line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let kernel = run.kernel();
         let host = crate::text::line(&run.inventory.host);
         let facts = [super::at_the_start(name), when::minute(run.started_unix_ns), host, kernel];
         facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")

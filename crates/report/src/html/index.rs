@@ -19,7 +19,7 @@ pub struct IndexEntry {
     pub completed: usize,
     pub trials: usize,
     pub note: Option<String>,
-    /// The first sentence of the answer.
+    /// The first two sentences of the answer: what was lost or leads, and the next finding.
     pub answer: String,
     /// The machines that made it: (name, processors and memory).
     pub machines: Vec<(String, String)>,
@@ -41,14 +41,14 @@ impl IndexEntry {
             quick: run.plan.quick,
             started_unix_ns: run.started_unix_ns,
             host: line(&run.inventory.host),
-            kernel: short(&run.inventory.kernel),
+            kernel: run.kernel(),
             machines: machines(dataset).iter().map(hardware).collect(),
             kernels: kernels(dataset),
             ratios: None,
             completed: analysis.completed(),
             trials: dataset.trials.len(),
             note: run.note.as_ref().map(|note| line(note.as_str())),
-            answer: analysis.sentences().into_iter().next().unwrap_or_default(),
+            answer: analysis.sentences().into_iter().take(2).collect::<Vec<_>>().join(" "),
         }
     }
 }

@@ -132,7 +132,7 @@ fn facts(analysis: &Analysis<'_>) -> String {
         machines_in_words(analysis.dataset)
             .map_or_else(|| line(&run.inventory.host), |machines| format!("blocks {machines}")),
         clock::heading(run).unwrap_or_else(kernel),
-        format!("{} of {} trials completed", count(analysis.completed()), count(analysis.dataset.trials.len())),
+        format!("{} of {} trials completed", count(analysis.completed()), count(analysis.trials())),
         took,
     ];
     facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")

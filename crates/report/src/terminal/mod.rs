@@ -74,8 +74,8 @@ impl Printer<'_> {
             format!("run {} of {}{quick}", run.id, line(&run.plan.study)),
             when::minute(run.started_unix_ns),
             line(&run.inventory.host),
-            clock::heading(run)
-                .unwrap_or_else(|| line(&run.inventory.kernel).split(' ').take(2).collect::<Vec<_>>().join(" ")),
+            run.kernel(),
+            clock::heading(run).unwrap_or_default(),
         ];
         let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         for facts in wrap(&facts.join(" · "), self.width) {

@@ -10,7 +10,9 @@ use fstone_analysis::{
     Analysis,
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
-use fstone_model::{Dataset, Outcome, inventory::CHARGE_SETTING, outcome::Reason, study::KernelSpec};
+use fstone_model::{
+    Dataset, Outcome, inventory::CHARGE_SETTING, outcome::Reason, result::Perturbation, study::KernelSpec,
+};
 use fstone_report::compare;
 use insta::assert_snapshot;
 use std::fs;
@@ -384,6 +386,64 @@ fn in_virtual_time_one_seed_is_enough_and_several_are_paired() {
         trial.seed += 1000;
     }
     assert_eq!(verdicts(&before, &others)[0], Verdict::TooFew);
+}
+
+/// The blocks after the first become perturbed guests of its seed.
+fn in_guests(dataset: Dataset) -> Dataset {
+    let mut dataset = in_virtual_time(dataset, "2 us");
+    let seed = dataset.trials[0].seed;
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.repetition > 0) {
+        trial.id = Perturbation { number: trial.id.repetition - 1 }.trial(trial.id.cell);
+    }
+    dataset.trials.iter_mut().for_each(|trial| trial.seed = seed);
+    dataset
+}
+
+#[test]
+fn in_virtual_time_a_difference_is_what_exceeds_the_band() {
+    let judged = |before: &Dataset, after: &Dataset| {
+        with(before, after, &CompareOptions { threshold: 0.01, ..CompareOptions::default() }, |comparison| {
+            let verdicts: Vec<Verdict> = comparison.figures().map(|(_, figure)| figure.verdict).collect();
+            (verdicts, comparison.sentences().join(" "), comparison.is_undecided())
+        })
+    };
+    let slower = |cell: u32, column: usize| if (cell, column) == (0, 0) { 0.98 } else { 1.0 };
+    // One trial each, and nothing is known of what moves them: said once, not "any difference is real".
+    let one = [run(3, 1, 0.0, &|_, _| 1.0), run(3, 1, 0.0, &slower)].map(|run| in_virtual_time(run, "2 us"));
+    let (_, told, _) = judged(&one[0], &one[1]);
+    assert!(told.contains("run both with --perturbed 2") && told.contains("(one seed)"), "{told}");
+    // A drive that is 2 % slower, where guests move nothing.
+    let still = [run(3, 3, 0.0, &|_, _| 1.0), run(3, 3, 0.0, &slower)].map(in_guests);
+    let (verdicts, told, undecided) = judged(&still[0], &still[1]);
+    assert_eq!(verdicts[0], Verdict::Regression, "{told}");
+    assert!(verdicts[1..].iter().all(|verdict| *verdict == Verdict::NotFound) && !undecided, "{verdicts:?}");
+    assert!(told.contains("(exact, over 3 guests)"), "{told}");
+    // Chaotic loads: 200 pairs of equal runs, in which guests differ by a tenth, and no regression.
+    let (mut blind, mut wrong) = (0, 0);
+    for seed in 0..200 {
+        let equal = [2 * seed + 100, 2 * seed + 101].map(|seed| in_guests(run(seed, 3, 0.1, &|_, _| 1.0)));
+        let (verdicts, _, undecided) = judged(&equal[0], &equal[1]);
+        wrong += usize::from(verdicts.contains(&Verdict::Regression));
+        blind += usize::from(undecided);
+    }
+    assert!(wrong <= 10, "{wrong} of 200, where 5 % may be called different, better or worse");
+    assert_eq!(blind, 200, "none could have shown 1 %");
+}
+
+#[test]
+fn one_seed_in_perturbed_guests_is_a_table_with_bands() {
+    let dataset = in_guests(run(3, 3, 0.05, &|cell, column| if (cell, column) == (2, 0) { 2.0 } else { 1.0 }));
+    let analysis = Analysis::of(&dataset);
+    let told = analysis.sentences().join(" ");
+    assert!(told.contains("xfs is highest") && !told.contains("exact for this seed"), "{told}");
+    let text = fstone_report::terminal(&dataset, &fstone_report::TerminalOptions::default());
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("Mean of 3 guests of one seed") && text.contains("Guests with other memory"), "{text}");
+    // Two rows that nothing moves differ by any difference; in real time two blocks of them prove nothing.
+    let still = in_guests(run(3, 2, 0.0, &|cell, _| if cell == 0 { 1.001 } else { 1.0 }));
+    let analysis = Analysis::of(&still);
+    assert!(analysis.comparisons[0].panels[0].as_ref().expect("compared").any_differ());
+    assert_eq!(analysis.rows[0].entries[0].band(), Some(0.0));
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub(crate) fn plan(study: &str, title: &str, repeats: u32, columns: &[(&str, &st
         attachments: vec![("small-file.ffsb".into(), "num_filesystems=1\nnum_threadgroups=1\n".into())],
         quick: true,
         warm_up: 0,
+        perturbed: 0,
         budget: None,
         repeats: Repeats { min: repeats, max: repeats, until: None },
         order: Order::Blocks,

@@ -2,7 +2,7 @@
 
 use super::additive::{Additive, Contrast, block_groups};
 use super::normality::grossly_non_normal;
-use super::result::{Basis, Level, PairTest, Pairwise, RowMean, Scale};
+use super::result::{Basis, Blocking, Level, PairTest, Pairwise, RowMean, Scale};
 use super::shift::{Shift, cliffs_delta};
 use crate::Sample;
 use crate::distribution::{student_quantile, student_two_sided, upper_f};
@@ -27,6 +27,9 @@ const ROUNDING: f64 = 1e-12;
 /// With fewer residual degrees of freedom than this, figures that agree may do so by chance: three rows of two blocks whose figures
 /// have two values, as likely as each other, agree and differ in 9 % of tables; with this many degrees of freedom it is 4 % at most.
 const MIN_EXACT_FREEDOM: f64 = 4.0;
+
+/// The same for figures without noise.
+const MIN_NOISELESS_FREEDOM: f64 = 1.0;
 
 pub(super) struct Means<'a> {
     samples: &'a [Sample],
@@ -70,9 +73,8 @@ struct Known {
 }
 
 impl<'a> Means<'a> {
-    /// `blocks`: the block of each figure; `None` for independent samples.
-    pub(super) fn fit(samples: &'a [Sample], scale: Scale, level: Level, blocks: Option<&[Vec<usize>]>) -> Self {
-        Self::fit_sharing((SHARED_FREEDOM, UNLIKE), samples, scale, level, blocks)
+    pub(super) fn fit(samples: &'a [Sample], scale: Scale, level: Level, blocking: Blocking<'_>) -> Self {
+        Self::fit_sharing((SHARED_FREEDOM, UNLIKE), samples, scale, level, blocking)
     }
 
     fn fit_sharing(
@@ -80,8 +82,10 @@ impl<'a> Means<'a> {
         samples: &'a [Sample],
         scale: Scale,
         level: Level,
-        blocks: Option<&[Vec<usize>]>,
+        blocking: Blocking<'_>,
     ) -> Self {
+        let blocks = blocking.of(samples);
+        let blocks = blocks.as_deref();
         let all_positive = samples.iter().all(|sample| sample.min() > 0.0);
         let scale = if all_positive { scale } else { Scale::Differences };
         let figures: Vec<Vec<f64>> = samples
@@ -102,7 +106,8 @@ impl<'a> Means<'a> {
         let all: f64 = parts.iter().map(|part| part.model.freedom).sum();
         let residuals = parts.iter().flat_map(|part| &part.model.residuals);
         let still = residuals.into_iter().all(|residual| residual.abs() <= ROUNDING * largest);
-        let exact = still && all >= MIN_EXACT_FREEDOM;
+        let noiseless = matches!(blocking, Blocking::Noiseless(_));
+        let exact = still && all >= if noiseless { MIN_NOISELESS_FREEDOM } else { MIN_EXACT_FREEDOM };
         // Rounding errors are not scatter, and too few figures that are equal by chance must not be judged by it.
         let scatter = |squares: f64| if still { 0.0 } else { squares };
         // The scatter of a row that shares no block with others includes what its blocks did: it says nothing about theirs.
@@ -383,7 +388,9 @@ mod tests {
         let rows = samples(&[&low, &medium, &high]);
         let wools: Vec<usize> = (0..18).map(|figure| figure / 9).collect();
         let blocks = vec![wools; 3];
-        let found = Means::fit_sharing((POOLED, 0.0), &rows, Scale::Differences, Level::FIXED, Some(&blocks)).pairs();
+        let found =
+            Means::fit_sharing((POOLED, 0.0), &rows, Scale::Differences, Level::FIXED, Blocking::Blocks(&blocks))
+                .pairs();
         let expected = [
             (-10.0, -19.353_42, -0.646_579_3, 0.033_626_2),
             (-14.722_222, -24.075_64, -5.368_801_5, 0.001_121_8),
@@ -407,7 +414,7 @@ mod tests {
             &[279.5, 305.3, 158.6],
         ]);
         let blocks = vec![vec![0, 1, 2, 4], vec![0, 1, 2, 3, 4], vec![1, 2, 3, 4], vec![0, 2, 3]];
-        let means = Means::fit_sharing((POOLED, 0.0), &rows, Scale::Ratios, Level::FIXED, Some(&blocks));
+        let means = Means::fit_sharing((POOLED, 0.0), &rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&blocks));
         assert_eq!(means.freedom, 8.0);
         close(means.variances[0].value, 0.005_952_173_892_637_666);
         let expected = [
@@ -436,7 +443,7 @@ mod tests {
         let rows = samples(&[&[6.0, 6.0], &[3.0, 3.0]]);
         let blocks = vec![vec![0, 1], vec![0, 1]];
         for scale in [Scale::Ratios, Scale::Differences] {
-            let means = Means::fit_sharing((4.0, 0.0), &rows, scale, Level::FIXED, Some(&blocks));
+            let means = Means::fit_sharing((4.0, 0.0), &rows, scale, Level::FIXED, Blocking::Blocks(&blocks));
             let pairs = means.pairs();
             assert!(pairs[0].adjusted_p > 0.5, "{scale:?}: {:?}", pairs[0]);
         }
@@ -450,7 +457,8 @@ mod tests {
             &[4.81, 4.17, 4.41, 3.59, 5.87, 3.83, 6.03, 4.89, 4.32, 4.69],
             &[6.31, 5.12, 5.54, 5.50, 5.37, 5.29, 4.92, 6.15, 5.80],
         ]);
-        let found = Means::fit_sharing((0.0, 0.0), &rows, Scale::Differences, Level::FIXED, None).pairs();
+        let found =
+            Means::fit_sharing((0.0, 0.0), &rows, Scale::Differences, Level::FIXED, Blocking::Independent).pairs();
         let expected = [
             (-0.371, 0.474_554_922, -1.172_087_515),
             (0.523_555_556, 0.102_993_776, -0.091_926_248),
@@ -468,7 +476,7 @@ mod tests {
         // scipy 1.16.3: ttest_rel([3.1, 4.0, 5.2, 4.4], [2.0, 3.5, 4.9, 3.0]).pvalue
         let rows = samples(&[&[2.0, 3.5, 4.9, 3.0], &[3.1, 4.0, 5.2, 4.4]]);
         let blocks = vec![(0..4).collect(), (0..4).collect()];
-        let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, Some(&blocks)).pairs()[0];
+        let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, Blocking::Blocks(&blocks)).pairs()[0];
         close(pair.p, 0.04856685655980105);
         close(pair.adjusted_p, 0.04856685655980105);
     }
@@ -478,13 +486,16 @@ mod tests {
         let near = samples(&[&[10.0, 11.0, 10.5, 10.2], &[11.9, 10.1, 11.0, 10.4]]);
         let far = samples(&[&[10.0, 11.0, 10.5, 10.2], &[15.2, 16.3, 15.1, 15.9]]);
         for (rows, differ) in [(near, false), (far, true)] {
-            let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, None).pairs()[0];
+            let pair = Means::fit(&rows, Scale::Differences, Level::FIXED, Blocking::Independent).pairs()[0];
             let relative = pair.relative.unwrap();
             assert_eq!((pair.differs, relative.interval.contains(0.0)), (differ, !differ));
             close(relative.estimate, rows[1].mean() / rows[0].mean() - 1.0);
         }
         let around_zero = samples(&[&[-1.0, 2.0, 0.5], &[3.0, 4.0, 5.0]]);
-        assert_eq!(Means::fit(&around_zero, Scale::Ratios, Level::FIXED, None).pairs()[0].relative, None);
+        assert_eq!(
+            Means::fit(&around_zero, Scale::Ratios, Level::FIXED, Blocking::Independent).pairs()[0].relative,
+            None
+        );
     }
 
     /// Equal rows of three blocks, one of which scatters ten times as much as the other eight: with a shared variance alone any two
@@ -501,7 +512,10 @@ mod tests {
                 Sample::new((0..3).map(|_| (scatter * normal()).exp()).collect()).unwrap()
             };
             let rows: Vec<Sample> = (0..9).map(|index| row(index, &mut normal)).collect();
-            Means::fit(&rows, Scale::Ratios, Level::FIXED, Some(&blocks)).pairs().iter().any(|pair| pair.differs)
+            Means::fit(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&blocks))
+                .pairs()
+                .iter()
+                .any(|pair| pair.differs)
         };
         let alarms = (0..150).filter(|_| alarm()).count();
         assert!(alarms <= 10, "{alarms} of 150");
@@ -512,21 +526,21 @@ mod tests {
     fn figures_of_two_values_that_agree_by_chance_prove_nothing() {
         let rows = samples(&[&[52.0, 52.0], &[52.2, 52.2], &[52.0, 52.0]]);
         let blocks = vec![vec![0, 1]; 3];
-        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Some(&blocks));
+        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&blocks));
         assert!(means.pairs().iter().all(|pair| !pair.differs && pair.adjusted_p > 0.5));
         assert!(
             means.means(|_, _| false).iter().all(|row| row.interval.is_none()),
             "nothing is known of their scatter"
         );
         let rows = samples(&[&[52.0; 3], &[52.2; 3], &[52.0; 3]]);
-        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Some(&vec![(0..3).collect(); 3]));
+        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&vec![(0..3).collect(); 3]));
         assert_eq!(means.basis(), Basis::Exact, "three blocks are enough");
     }
 
     #[test]
     fn a_single_trial_a_row_tells_nothing_and_claims_nothing() {
         let rows = samples(&[&[1.0], &[100.0], &[3.0]]);
-        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Some(&[vec![0], vec![0], vec![0]]));
+        let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&[vec![0], vec![0], vec![0]]));
         assert!(means.pairs().iter().all(|pair| !pair.differs && !pair.can_differ && pair.relative.is_none()));
         assert!(means.means(|_, _| false).iter().all(|row| row.interval.is_none()));
     }

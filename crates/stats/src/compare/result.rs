@@ -17,6 +17,8 @@ pub enum Blocking<'a> {
     /// The block of every figure of every sample, in the samples' order, for when trials are
     /// missing.
     Blocks(&'a [Vec<usize>]),
+    /// The same of figures without noise, so that those which agree do not agree by chance.
+    Noiseless(&'a [Vec<usize>]),
 }
 
 impl Blocking<'_> {
@@ -25,7 +27,7 @@ impl Blocking<'_> {
         let blocks: Vec<Vec<usize>> = match self {
             Blocking::Independent => return None,
             Blocking::Complete => samples.iter().map(|sample| (0..sample.n()).collect()).collect(),
-            Blocking::Blocks(blocks) => blocks.to_vec(),
+            Blocking::Blocks(blocks) | Blocking::Noiseless(blocks) => blocks.to_vec(),
         };
         assert_eq!(blocks.len(), samples.len(), "one list of blocks for every sample");
         for (sample, blocks) in samples.iter().zip(&blocks) {

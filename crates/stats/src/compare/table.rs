@@ -36,7 +36,7 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
             letters: Some(Vec::new()),
         };
     }
-    let means = Means::fit(samples, scale, level, blocking.of(samples).as_deref());
+    let means = Means::fit(samples, scale, level, blocking);
     // What is not compared by means is not compared by ranks either.
     let by_ranks = means.is_grossly_non_normal().then(|| {
         let mut pairs = compare_by_ranks(samples, level, blocking);
@@ -64,7 +64,7 @@ pub fn row_means(samples: &[Sample], scale: Scale, level: Level, blocking: Block
     if samples.is_empty() {
         return Vec::new();
     }
-    Means::fit(samples, scale, level.checked(), blocking.of(samples).as_deref()).means(|_, _| true)
+    Means::fit(samples, scale, level.checked(), blocking).means(|_, _| true)
 }
 
 #[cfg(test)]

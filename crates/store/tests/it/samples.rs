@@ -68,6 +68,7 @@ pub(crate) fn run() -> Run {
             attachments: vec![("small-file.ffsb".into(), "directio=0\n".into())],
             quick: true,
             warm_up: 0,
+            perturbed: 0,
             budget: None,
             repeats: Repeats { min: 3, max: 10, until: Some(0.02) },
             order: Order::Blocks,

@@ -5,7 +5,7 @@ use fstone_model::{
     metric::catalog,
     outcome::Reason,
     result::Effective,
-    study::{Budget, Repeats},
+    study::{Budget, KernelSpec, Repeats},
 };
 use fstone_stats::sequential::OpenPair;
 use std::time::Duration;
@@ -318,4 +318,34 @@ fn misfits_are_told() {
     let mut misnumbered = plan.clone();
     misnumbered.cells[1].index = 5;
     assert!(matches!(Schedule::new(&misnumbered, &[]), Err(ScheduleError::Numbering { .. })));
+}
+
+#[test]
+fn perturbed_guests_follow_the_blocks_with_the_seed_of_the_first() {
+    let mut plan = Plan { perturbed: 2, ..plan(2, fixed(2)) };
+    assert_eq!(run(&plan, &[], |_| 1.0).len(), 4, "there are none in real time");
+    for cell in &mut plan.cells {
+        cell.kernel = KernelSpec::Exact("6.1".into());
+    }
+    let order = run(&plan, &[], |_| 1.0);
+    let numbers: Vec<(u32, String)> = order[4..].iter().map(|id| (id.cell, id.number())).collect();
+    let expected = [(0, "perturbed 1"), (1, "perturbed 1"), (0, "perturbed 2"), (1, "perturbed 2")];
+    assert_eq!(numbers, expected.map(|(cell, number)| (cell, number.to_owned())));
+    assert!(order[4..].iter().all(|id| trial_seed(&plan, id.repetition) == trial_seed(&plan, 0)));
+    let memory: Vec<u64> =
+        order[4..].iter().map(|id| id.perturbation().expect("it is one").memory_bytes(512 << 20) >> 20).collect();
+    assert_eq!(memory, [511, 511, 513, 513]);
+    // A run that was interrupted goes on with those that it lacks, and they can be made again alone.
+    let finished: Vec<Trial> = order[..5].iter().map(|id| trial(*id, Outcome::Completed, 1.0)).collect();
+    assert_eq!(run(&plan, &finished, |_| 1.0), order[5..]);
+    let without = Plan { perturbed: 0, ..plan };
+    let mut order = order;
+    order.sort_by_key(|id| (id.perturbation().is_some(), if id.perturbation().is_some() { id.cell } else { 0 }));
+    let mut again = Schedule::exactly(&without, order.clone()).expect("of the plan");
+    let mut made = Vec::new();
+    while let Some(id) = again.next_trial() {
+        made.push(id);
+        again.finish(&trial(id, Outcome::Completed, 1.0)).expect("of the plan");
+    }
+    assert_eq!((made, again.total()), (order, 8));
 }
