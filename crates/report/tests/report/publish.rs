@@ -439,7 +439,8 @@ fn replace(value: &mut Value, pointer: &str, by: &str) {
     let text = value.pointer_mut(pointer).expect("there");
     let device = if text.as_str().is_some_and(|was| was.contains("{device}")) { "{device}" } else { "" };
     // What a load and a copy make is below their directory.
-    let is_below = pointer.contains("/filesets/") || pointer.ends_with("/target");
+    let is_below = pointer.contains("/filesets/")
+        || ["/target", "/file", "/service/name", "/service/log"].iter().any(|end| pointer.ends_with(end));
     *text = format!("{}{device}", if is_below { by.replace('/', "") } else { by.to_owned() }).into();
 }
 

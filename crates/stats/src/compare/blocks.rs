@@ -1,6 +1,6 @@
 //! Removing from two rows the effect of each block that the other rows of the table show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::result::Blocking;
 use crate::Sample;
@@ -22,6 +22,10 @@ impl<'a> Blocks<'a> {
     /// `None` for independent samples.
     pub(super) fn new(samples: &'a [Sample], blocking: Blocking<'_>) -> Option<Self> {
         let blocks = blocking.of(samples)?;
+        for blocks in &blocks {
+            let distinct: BTreeSet<_> = blocks.iter().collect();
+            assert_eq!(distinct.len(), blocks.len(), "one trial of a cell in a block");
+        }
         let deviations = samples.iter().zip(&blocks).map(|(s, b)| deviations(s, b)).collect();
         Some(Self { samples, blocks, deviations })
     }

@@ -32,10 +32,6 @@ impl Blocking<'_> {
         assert_eq!(blocks.len(), samples.len(), "one list of blocks for every sample");
         for (sample, blocks) in samples.iter().zip(&blocks) {
             assert_eq!(blocks.len(), sample.n(), "one block for every figure");
-            let mut distinct = blocks.clone();
-            distinct.sort_unstable();
-            distinct.dedup();
-            assert_eq!(distinct.len(), blocks.len(), "one trial of a cell in a block");
         }
         Some(blocks)
     }
