@@ -133,7 +133,8 @@ pub fn remove_own_tree(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub struct OwnDirectory {
     path: PathBuf,
-    identity: FileIdentity,
+    /// None if it stays.
+    identity: Option<FileIdentity>,
     /// Holds the lock.
     _handle: File,
 }
@@ -156,15 +157,26 @@ impl OwnDirectory {
         let _ = flock(&handle, FlockOperation::NonBlockingLockExclusive);
         let name = own_name(prefix, &word, facts.ino());
         renameat_with(&parent, &first, &parent, &name, rustix::fs::RenameFlags::empty())?;
-        Ok(Self { path: above.join(name), identity: FileIdentity::of(&facts), _handle: handle })
+        Ok(Self { path: above.join(name), identity: Some(FileIdentity::of(&facts)), _handle: handle })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// It stays, and is no longer locked.
+    pub fn keep(mut self) {
+        self.identity = None;
+    }
+
     /// Removes those that killed processes left in a directory that machines do not share. What cannot be removed stays.
     pub fn remove_left(above: &Path, prefix: &str) {
+        drop(Self::left(above, prefix));
+    }
+
+    /// Those that are not locked: what killed processes left in a directory that machines do not share, and what was kept.
+    pub fn left(above: &Path, prefix: &str) -> Vec<Self> {
+        let mut left = Vec::new();
         for entry in fs::read_dir(above).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name());
             let Ok(handle) = openat(CWD, &path, DIRECTORY, Mode::empty()).map(File::from) else { continue };
@@ -172,17 +184,21 @@ impl OwnDirectory {
                 let word = name.to_str().and_then(|name| name.strip_prefix(prefix)?.get(..32));
                 is_own(&facts) && word.is_some_and(|word| *name == *own_name(prefix, word, facts.ino()))
             });
-            if is_left && flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                let _ = handle.metadata().and_then(|facts| remove_tree(&path, FileIdentity::of(&facts)));
+            if is_left
+                && flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok()
+                && let Ok(facts) = handle.metadata()
+            {
+                left.push(Self { path, identity: Some(FileIdentity::of(&facts)), _handle: handle });
             }
         }
+        left
     }
 }
 
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         // An error cannot be reported here.
-        let _ = remove_tree(&self.path, self.identity);
+        let _ = self.identity.map(|identity| remove_tree(&self.path, identity));
     }
 }
 

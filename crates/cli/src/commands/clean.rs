@@ -13,9 +13,7 @@ use std::fmt::Write as _;
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
-    if !arguments.dry_run {
-        Store::new(&context.kernels).remove_left();
-    }
+    let mut exit = clean_kernels(context, arguments.dry_run);
     let look =
         |dry_run| undo(&context.work_directory, dry_run, &machine).context("cannot clean").or_exit(Exit::LabFailed);
     let (unseen, found): (Vec<_>, Vec<_>) = look(true)?.into_iter().partition(|leftover| leftover.unseen);
@@ -30,7 +28,7 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         }
         let _ = writeln!(text, "Nothing is left over in {}.", context.work_directory.display());
         terminal::print(&text);
-        return Ok(Exit::Success);
+        return Ok(exit);
     }
     if !found.is_empty() {
         let _ = writeln!(text, "Left over from a run in {}:", context.work_directory.display());
@@ -45,7 +43,6 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         let all_known = unseen.is_empty() && found.iter().all(|leftover| leftover.error.is_none());
         return Ok(if all_known { Exit::Success } else { Exit::LabFailed });
     }
-    let mut exit = Exit::Success;
     for leftover in look(false)? {
         match &leftover.error {
             Some(_) if leftover.unseen => exit = Exit::LabFailed,
@@ -57,4 +54,30 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         }
     }
     Ok(exit)
+}
+
+/// What killed processes left of packages with kernels.
+fn clean_kernels(context: &Context, dry_run: bool) -> Exit {
+    let left = Store::new(&context.kernels).left();
+    if !left.is_empty() {
+        terminal::print(&format!("Left over in {}:\n", context.kernels.display()));
+    }
+    for package in &left {
+        terminal::print(&format!("  the unpacked package {}\n", package.path().display()));
+    }
+    let mut exit = Exit::Success;
+    for package in left {
+        if dry_run {
+            package.keep();
+            continue;
+        }
+        let path = package.path().to_owned();
+        drop(package);
+        let is_gone = !path.exists();
+        terminal::print(&format!("{}: {}\n", if is_gone { "undone" } else { "still there" }, path.display()));
+        if !is_gone {
+            exit = Exit::LabFailed;
+        }
+    }
+    exit
 }

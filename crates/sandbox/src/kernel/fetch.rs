@@ -5,6 +5,7 @@ use fstone_files::{OwnDirectory, remove_own_tree};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -33,9 +34,6 @@ pub enum FetchError {
     },
     #[error("{command} ended with {status}: {output}")]
     Tool { command: String, status: String, output: String },
-    /// The package's file has a name that cannot be a directory's beside the store's own.
-    #[error("{0:?} cannot be the name of a kernel's directory; rename the package's file, like linux-image-6.1.deb")]
-    Name(String),
     #[error("{suite} of Debian has no package {name}; kernels with short names are listed by fstone kernel add --help")]
     NoPackage { name: String, suite: String },
     /// It succeeded, and what was asked for is not there.
@@ -173,6 +171,7 @@ impl Archive {
     }
 
     pub(super) fn unpack(&self, package: &Package, root: &Path) -> Result<(), FetchError> {
+        fs::create_dir(root).map_err(file_error(root))?;
         unpack(&package.file, root)?;
         package.discard();
         Ok(())
@@ -185,91 +184,34 @@ fn image_behind(record: &str) -> Option<&str> {
     depends.split(',').filter_map(|one| one.split_whitespace().next()).find(|name| name.starts_with("linux-image-"))
 }
 
-/// Unpacks a package into a directory that is not there yet.
+/// Unpacks a package into a directory that is there.
 fn unpack(package: &Path, root: &Path) -> Result<(), FetchError> {
     // dpkg is run elsewhere, where a relative path would lead to another file or to none.
     let package = fs::canonicalize(package).map_err(file_error(package))?;
-    fs::create_dir(root).map_err(file_error(root))?;
     run("dpkg", &["-x".into(), package.into(), root.into()], Path::new("/")).map(drop)
 }
 
 /// The same into a directory of fstone's own, whatever is in it.
 pub(super) fn unpack_anew(package: &Path, root: &Path) -> Result<(), FetchError> {
-    remove(root)?;
-    if let Some(parent) = root.parent() {
-        fs::create_dir_all(parent).map_err(file_error(parent))?;
-    }
+    remove_own_tree(root).and_then(|()| fs::create_dir_all(root)).map_err(file_error(root))?;
     unpack(package, root)
 }
 
-/// A place in the store for an unpacked package, to be filled beside it. What was there before stays until
-/// [`Place::keep`], and comes back when the new one turns out to be none.
-#[derive(Debug)]
-pub(super) struct Place {
-    root: PathBuf,
-    before: Option<PathBuf>,
-    kept: bool,
-    /// What is new, and then what was there before; goes with this value.
-    _beside: OwnDirectory,
+/// How the directories of packages begin. No directory of a user's has such a name, and none is unpacked in another's place.
+const PACKAGE: &str = "package-";
+
+/// Unpacks a package into a new directory of the store.
+pub(super) fn unpack_beside(package: &Path, store: &Path) -> Result<OwnDirectory, FetchError> {
+    let own = OwnDirectory::make(store, PACKAGE).map_err(file_error(store))?;
+    // A guest's process, which may be another user's, reads it.
+    fs::set_permissions(own.path(), fs::Permissions::from_mode(0o755)).map_err(file_error(own.path()))?;
+    unpack(package, own.path())?;
+    Ok(own)
 }
 
-const BESIDE: &str = ".unpacking-";
-
-/// Removes what was left of packages whose unpacking was killed.
-pub(super) fn remove_left(store: &Path) {
-    OwnDirectory::remove_left(store, BESIDE);
-}
-
-impl Place {
-    pub(super) fn unpack(package: &Path, store: &Path, name: &str) -> Result<Self, FetchError> {
-        let root = store.join(own_name(name)?);
-        remove_left(store);
-        let beside = OwnDirectory::make(store, BESIDE).map_err(file_error(store))?;
-        let (new, old) = (beside.path().join("new"), beside.path().join("old"));
-        unpack(package, &new)?;
-        let before = root.exists().then_some(old);
-        if let Some(old) = &before {
-            fs::rename(&root, old).map_err(file_error(&root))?;
-        }
-        let place = Self { root, before, kept: false, _beside: beside };
-        fs::rename(&new, &place.root).map_err(file_error(&place.root))?;
-        Ok(place)
-    }
-
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// There is a kernel in it: what was there before goes.
-    pub(super) fn keep(mut self) {
-        self.kept = true;
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.kept {
-            return;
-        }
-        let _ = remove(&self.root);
-        if let Some(old) = &self.before {
-            let _ = fs::rename(old, &self.root);
-        }
-    }
-}
-
-/// A name that stands for a directory of its own in the store: none of those that lead elsewhere, or that the store needs.
-fn own_name(name: &str) -> Result<&str, FetchError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._~".contains(&byte);
-    let taken = ["apt", "builds"].contains(&name) || name.starts_with("kernels.json") || name.starts_with("exact-");
-    if name.is_empty() || name.starts_with('.') || taken || !name.bytes().all(plain) {
-        return Err(FetchError::Name(name.to_owned()));
-    }
-    Ok(name)
-}
-
-fn remove(path: &Path) -> Result<(), FetchError> {
-    remove_own_tree(path).map_err(file_error(path))
+/// The directories of packages, but for those that are being made.
+pub(super) fn unpacked(store: &Path) -> Vec<OwnDirectory> {
+    OwnDirectory::left(store, PACKAGE)
 }
 
 #[cfg(test)]
@@ -288,54 +230,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let package = place.path().join("x.deb");
         fs::write(&package, "no package").unwrap();
-        let text = unpack(&package, &place.path().join("r")).unwrap_err().to_string();
+        let text = unpack(&package, place.path()).unwrap_err().to_string();
         assert!(text.contains("dpkg -x /") || text.contains("dpkg cannot be run"), "{text}");
-    }
-
-    /// "..deb" and "...deb" are files whose names without their ending lead out of the store.
-    #[test]
-    fn no_packages_name_leads_out_of_the_store() {
-        let outer = tempfile::tempdir().unwrap();
-        let store = outer.path().join("kernels");
-        fs::create_dir_all(store.join("apt")).unwrap();
-        fs::write(outer.path().join("fstone.db"), "results").unwrap();
-        let package = outer.path().join("package");
-        fs::write(&package, "no package").unwrap();
-        for name in ["..", ".", "", "apt", "builds", "kernels.json", "exact-1", "a/b", "a b", ".new"] {
-            let error = Place::unpack(&package, &store, name).unwrap_err();
-            assert!(matches!(error, FetchError::Name(_)), "{name:?}: {error}");
-        }
-        assert!(store.join("apt").is_dir());
-        assert_eq!(fs::read_to_string(outer.path().join("fstone.db")).unwrap(), "results");
-    }
-
-    #[test]
-    fn a_package_that_cannot_be_unpacked_leaves_the_one_before() {
-        let outer = tempfile::tempdir().unwrap();
-        let store = outer.path().join("kernels");
-        fs::create_dir_all(store.join("mine/boot")).unwrap();
-        fs::write(store.join("mine/boot/vmlinuz-1"), "a kernel").unwrap();
-        let package = outer.path().join("mine.deb");
-        fs::write(&package, "no package").unwrap();
-        Place::unpack(&package, &store, "mine").unwrap_err();
-        assert_eq!(fs::read_to_string(store.join("mine/boot/vmlinuz-1")).unwrap(), "a kernel");
-        let names: Vec<_> = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["mine"], "and nothing beside it");
-    }
-
-    #[test]
-    fn what_a_killed_process_unpacked_is_removed_and_no_name_is_guessed() {
-        let outer = tempfile::tempdir().unwrap();
-        let (store, package) = (outer.path().join("kernels"), outer.path().join("mine.deb"));
-        fs::create_dir_all(store.join(".mine.new")).unwrap();
-        fs::write(store.join(".mine.new/precious"), "a user's").unwrap();
-        fs::write(&package, "no package").unwrap();
-        let killed = OwnDirectory::make(&store, BESIDE).unwrap();
-        let (left, aside) = (killed.path().to_owned(), store.join("aside"));
-        fs::rename(&left, &aside).unwrap();
-        drop(killed);
-        fs::rename(&aside, &left).unwrap();
-        Place::unpack(&package, &store, "mine").unwrap_err();
-        assert!(!left.exists() && store.join(".mine.new/precious").exists());
     }
 }

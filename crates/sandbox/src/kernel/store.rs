@@ -4,7 +4,8 @@ use super::build::{self, BuildError, BuildProgress};
 use super::error::{StoreError, file_error};
 use super::identity::{Flavour, Kernel};
 use super::{fetch, unpacked};
-use fstone_files::Temporary;
+use fstone_files::{OwnDirectory, Temporary};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
@@ -84,24 +85,20 @@ impl Store {
     pub fn add(&self, what: &str) -> Result<Kernel, StoreError> {
         fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
         let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
-        let kernel = match Source::parse(what) {
+        drop(self.left());
+        let (kernel, own) = match Source::parse(what) {
             Source::Package { name, suite } => {
                 let suite = suite.unwrap_or_else(fetch::own_suite);
                 let archive = fetch::Archive::open(&directory, &suite)?;
                 let package = archive.download(&name)?;
                 let stem = package.stem();
-                let place = fetch::Place::unpack(package.path(), &directory, &format!("{stem}-{suite}"))?;
+                let own = fetch::unpack_beside(package.path(), &directory)?;
                 package.discard();
-                let kernel = unpacked::kernel_in(place.root(), &format!("{stem} from {suite}"), Some(&archive))?;
-                place.keep();
-                kernel
+                (unpacked::kernel_in(own.path(), &format!("{stem} from {suite}"), Some(&archive))?, Some(own))
             }
             Source::Path(path) if path.extension().is_some_and(|extension| extension == "deb") => {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                let place = fetch::Place::unpack(&path, &directory, &stem)?;
-                let kernel = unpacked::kernel_in(place.root(), &path.display().to_string(), None)?;
-                place.keep();
-                kernel
+                let own = fetch::unpack_beside(&path, &directory)?;
+                (unpacked::kernel_in(own.path(), &path.display().to_string(), None)?, Some(own))
             }
             Source::Path(path)
                 if !path.exists() && what.split_once(':').is_some_and(|(kind, _)| matches!(kind, "uml" | "qemu")) =>
@@ -111,16 +108,29 @@ impl Store {
             }
             Source::Path(path) => {
                 let path = fs::canonicalize(&path).map_err(file_error(&path))?;
-                unpacked::kernel_in(&path, &path.display().to_string(), None)?
+                (unpacked::kernel_in(&path, &path.display().to_string(), None)?, None)
             }
         };
         self.register(kernel.clone())?;
+        own.into_iter().for_each(OwnDirectory::keep);
+        // What it replaced.
+        drop(self.left());
         Ok(kernel)
     }
 
-    /// Removes what killed processes left of packages that they unpacked.
-    pub fn remove_left(&self) {
-        fetch::remove_left(&self.directory);
+    /// What killed processes left of packages that they unpacked. It goes with these values.
+    pub fn left(&self) -> Vec<OwnDirectory> {
+        let Ok(directory) = fs::canonicalize(&self.directory) else { return Vec::new() };
+        let unpacked = fetch::unpacked(&directory);
+        // Read only now that they are locked: each was locked until its kernel was registered.
+        let registry = self.read();
+        let is_used = |own: &OwnDirectory| match &registry {
+            Ok(registry) => registry.kernels.iter().any(|kernel| kernel.binary.starts_with(own.path())),
+            Err(_) => true,
+        };
+        let (used, left): (Vec<_>, Vec<_>) = unpacked.into_iter().partition(is_used);
+        used.into_iter().for_each(OwnDirectory::keep);
+        left
     }
 
     /// Builds a kernel whose time can be simulated from a package of sources ("linux-source-6.1"), a tar or a tree,
@@ -139,6 +149,9 @@ impl Store {
     }
 
     fn register(&self, kernel: Kernel) -> Result<(), StoreError> {
+        let directory = fs::File::open(&self.directory).map_err(file_error(&self.directory))?;
+        // One at a time. Where there are no locks, one of two at once is lost.
+        let _ = rustix::io::retry_on_intr(|| flock(&directory, FlockOperation::LockExclusive));
         let mut registry = self.read()?;
         registry.kernels.retain(|other| other.name() != kernel.name());
         registry.kernels.push(kernel);
@@ -320,5 +333,71 @@ mod tests {
         let directory = tempfile::tempdir().expect("made");
         let said = Store::new(directory.path()).add("uml:9.9").expect_err("there is none").to_string();
         assert!(said.starts_with("there is no package for uml:9.9; there are uml:5.10, uml:6.1"), "{said}");
+    }
+
+    fn package(place: &Path, name: &str) -> Option<PathBuf> {
+        let (tree, file) = (place.join("tree"), place.join(format!("{name}.deb")));
+        fs::create_dir_all(tree.join("DEBIAN")).expect("made");
+        fs::create_dir_all(tree.join("boot")).expect("made");
+        fs::write(
+            tree.join("DEBIAN/control"),
+            format!("Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: x\nDescription: x\n"),
+        )
+        .expect("written");
+        fs::write(tree.join("boot/vmlinuz-6.1.1"), name).expect("written");
+        let made = std::process::Command::new("dpkg-deb").arg("-b").args([&tree, &file]).output();
+        made.is_ok_and(|made| made.status.success()).then_some(file)
+    }
+
+    #[test]
+    fn adding_a_package_touches_nothing_that_a_user_has_in_the_store() {
+        let place = tempfile::tempdir().expect("made");
+        let Some(file) = package(place.path(), "mine") else { return eprintln!("skipped: there is no dpkg-deb") };
+        let directory = place.path().join("kernels");
+        let store = Store::new(&directory);
+        fs::create_dir_all(directory.join("mine")).expect("made");
+        fs::write(directory.join("mine/precious"), "a user's").expect("written");
+        let first = store.add(file.to_str().expect("UTF-8")).expect("added");
+        let second = store.add(file.to_str().expect("UTF-8")).expect("added again");
+        assert_eq!(fs::read(directory.join("mine/precious")).expect("there"), b"a user's");
+        assert!(second.binary.is_file() && !first.binary.exists(), "it was replaced");
+        assert_eq!(store.list().expect("read"), [second]);
+        assert_eq!(fs::read_dir(&directory).expect("listed").count(), 3, "and nothing beside it");
+    }
+
+    #[test]
+    fn what_is_added_counts_only_when_it_is_complete_and_what_a_kill_leaves_goes() {
+        let place = tempfile::tempdir().expect("made");
+        let Some(file) = package(place.path(), "mine") else { return eprintln!("skipped: there is no dpkg-deb") };
+        let directory = fs::canonicalize(place.path()).expect("there").join("kernels");
+        let store = Store::new(&directory);
+        let kernel = store.add(file.to_str().expect("UTF-8")).expect("added");
+        // A second one of which nothing is registered yet, and another that fails.
+        let unregistered = fetch::unpack_beside(&file, &directory).expect("unpacked");
+        fs::write(&file, "no package").expect("written");
+        store.add(file.to_str().expect("UTF-8")).expect_err("no package");
+        assert!(kernel.binary.is_file() && unregistered.path().is_dir());
+        assert!(store.left().is_empty(), "it is locked");
+        let left = unregistered.path().to_owned();
+        unregistered.keep();
+        let found = store.left();
+        assert_eq!(found.iter().map(OwnDirectory::path).collect::<Vec<_>>(), [&left]);
+        drop(found);
+        assert!(!left.exists() && kernel.binary.is_file());
+        fs::write(directory.join("kernels.json"), "{").expect("written");
+        assert!(store.left().is_empty(), "nothing goes if it is not known what is used");
+    }
+
+    #[test]
+    fn kernels_that_are_added_at_once_are_all_registered() {
+        let place = tempfile::tempdir().expect("made");
+        let store = Store::new(place.path());
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let store = store.clone();
+                scope.spawn(move || store.register(kernel(Flavour::Uml, &format!("6.{number}"))).expect("registered"));
+            }
+        });
+        assert_eq!(store.list().expect("read").len(), 20);
     }
 }
