@@ -195,6 +195,7 @@ fn on_files(directory: &Path, is_kernel: bool) -> Vec<Attack<'_>> {
 
 fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
     let pid = c_long::from(victims.process);
+    let starter = c_long::from(std::os::unix::process::parent_id());
     // In a namespace its number may be another process's.
     let is_seen = move || match fs::read_to_string(format!("/proc/{pid}/comm")) {
         Ok(name) if name.trim() == "sleep" => Ok(()),
@@ -269,6 +270,28 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
                 call(libc::SYS_setpriority, [libc::PRIO_PROCESS.into(), pid, 19, 0, 0])
                     .or_else(|_| call(libc::SYS_ioprio_set, [1, pid, 3 << 13, 0, 0]))
                     .map(drop)
+            }),
+        ),
+        ("read what only a group may read", Box::new(|| fs::read("/etc/shadow").map(drop))),
+        // Process 1 of its namespace, or fstone.
+        (
+            "read the environment of the process that started it",
+            Box::new(move || fs::read(format!("/proc/{starter}/environ")).map(drop)),
+        ),
+        (
+            "read the memory of the process that started it",
+            Box::new(move || File::open(format!("/proc/{starter}/mem")).map(drop)),
+        ),
+        (
+            "trace the process that started it",
+            Box::new(move || call(libc::SYS_ptrace, [libc::PTRACE_SEIZE.into(), starter, 0, 0, 0]).map(drop)),
+        ),
+        (
+            "have the process that started it make calls that it may not make itself",
+            Box::new(move || {
+                let status = fs::read_to_string(format!("/proc/{starter}/status"))?;
+                let is_filtered = status.lines().any(|line| line == "Seccomp:\t2");
+                if is_filtered { Err(io::Error::other("it has a filter too")) } else { Ok(()) }
             }),
         ),
         (

@@ -9,9 +9,9 @@ use super::{Confined, c_string, filter};
 use fstone_files::{OwnDirectory, remove_own_tree};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 pub(super) struct Limits {
@@ -54,9 +54,8 @@ impl Limits {
         if apart {
             allowed.push(("/".into(), Access::Read));
         } else {
-            let system = root::SYSTEM.into_iter().filter(|path| kept == 0 || *path != "/etc");
-            let settings = root::SETTINGS.into_iter().filter(|_| kept != 0);
-            let system = system.chain(settings).chain(root::DEVICES).chain(["/proc"]).map(PathBuf::from);
+            let system = root::system(kept == 0 && !rights::keeps_groups(user));
+            let system = system.chain(root::DEVICES).chain(["/proc"]).map(PathBuf::from);
             let shown = confined.needed.iter().chain(&confined.readable).cloned();
             allowed.extend(system.chain(shown).map(|path| (path, Access::Read)));
         }
@@ -64,7 +63,7 @@ impl Limits {
         allowed.push(("/dev/null".into(), Access::Write));
         allowed.extend(confined.writable.iter().map(|path| (path.clone(), Access::Write)));
         allowed.extend(confined.outputs.map(|name| (own.join(name), Access::Own)));
-        let memory = memory.map(|memory| memory.0.path().to_owned()).or_else(|| Some(own.join(confined.memory?.0)));
+        let memory = memory.map(SharedMemory::place).or_else(|| Some(own.join(confined.memory?.0)));
         allowed.extend(memory.map(|place| (place, Access::Own)));
         let rules = allowed.into_iter().filter(|(path, _)| version > 0 && path.exists()).map(|(path, access)| {
             let bits = access.bits(path.is_dir(), version);
@@ -169,10 +168,20 @@ impl SharedMemory {
         }
         OwnDirectory::remove_left(shared, PREFIX);
         let directory = OwnDirectory::make(shared, PREFIX)?;
-        user.map_or(Ok(()), |user| user.share(directory.path()))?;
+        let memory = Self(directory);
+        fs::DirBuilder::new().mode(0o700).create(memory.place())?;
+        if let Some(user) = user {
+            // For that user alone: others may be in its group.
+            lchown(memory.place(), Some(user.uid), Some(user.gid))?;
+            fs::set_permissions(memory.0.path(), Permissions::from_mode(0o711))?;
+        }
         fs::remove_dir(own.join(name))?;
-        symlink(directory.path(), own.join(name))?;
-        Ok(Some(Self(directory)))
+        symlink(memory.place(), own.join(name))?;
+        Ok(Some(memory))
+    }
+
+    fn place(&self) -> PathBuf {
+        self.0.path().join("memory")
     }
 }
 

@@ -78,6 +78,12 @@ impl User {
     }
 }
 
+/// Whether a guest has groups besides its user's own, such as one that may read /etc/shadow: only root can give them up.
+pub(super) fn keeps_groups(user: Option<User>) -> bool {
+    let own = rustix::process::getegid();
+    user.is_none() && rustix::process::getgroups().map_or(true, |groups| groups.iter().any(|group| *group != own))
+}
+
 /// The capability of this process to read files of other users, as a set; 0 if it has none.
 pub(super) fn capability_to_read() -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

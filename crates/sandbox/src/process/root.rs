@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "mounts between clone and exec, where nothing may allocate")]
 
-use super::rights::{User, landlock_version};
+use super::rights::{User, keeps_groups, landlock_version};
 use super::{Confined, OUTPUT_BYTES, c_string};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -12,11 +12,11 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The host's programs, their libraries and settings: tools of the host run in a guest.
-pub(super) const SYSTEM: [&str; 11] =
+const SYSTEM: [&str; 11] =
     ["/bin", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/sbin", "/usr"];
 
 /// Those that have no secrets, where the guest could read those too.
-pub(super) const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 9] = [
     "/etc/alternatives",
     "/etc/group",
     "/etc/ld.so.cache",
@@ -27,6 +27,12 @@ pub(super) const SETTINGS: [&str; 9] = [
     "/etc/passwd",
     "/etc/xattr.conf",
 ];
+
+/// What a guest reads of the host's programs: with all of /etc, or with what is known to have no secrets.
+pub(super) fn system(with_all_settings: bool) -> impl Iterator<Item = &'static str> {
+    let system = SYSTEM.into_iter().filter(move |path| with_all_settings || *path != "/etc");
+    system.chain(SETTINGS.into_iter().filter(move |_| !with_all_settings))
+}
 
 pub(super) const DEVICES: [&str; 4] = ["/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
@@ -76,9 +82,12 @@ impl Root {
     /// The root for a process whose directory is `own`.
     pub(super) fn new(confined: &Confined, own: &Path, user: Option<User>) -> io::Result<Self> {
         let mut plan = Plan { entries: Vec::new(), seen: BTreeSet::new(), user };
-        for system in SYSTEM.map(Path::new) {
+        for system in system(!keeps_groups(user)).map(Path::new) {
             match fs::symlink_metadata(system) {
                 Ok(facts) if facts.is_symlink() => {
+                    if let Some(above) = system.parent() {
+                        plan.directory(above)?;
+                    }
                     plan.seen.insert(system.to_owned());
                     plan.entries.push(Entry::Link { to: text(&fs::read_link(system)?)?, place: text(system)? });
                 }

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
 use std::ffi::{CString, OsStr, OsString};
@@ -73,6 +74,8 @@ pub(crate) struct Supervised {
     confinement: Confinement,
     not_enforced: Option<String>,
     directory: PathBuf,
+    /// The same directory in its root, if it has one of its own.
+    own: Option<OwnedFd>,
     ended: OwnedFd,
     keeper: Option<thread::JoinHandle<ProcessEnd>>,
     end: Option<ProcessEnd>,
@@ -111,10 +114,10 @@ impl Launch {
             })
             .map_err(|cause| SpawnError::Resource { what: "start a thread", cause })?;
         // The keeper answers before it does anything that could wait.
-        let Running { pid, pidfd, confinement, not_enforced, .. } = started.recv().map_err(|_| {
+        let Running { pid, pidfd, confinement, not_enforced, own, .. } = started.recv().map_err(|_| {
             SpawnError::Resource { what: "start the keeper", cause: io::Error::other("its thread died") }
         })??;
-        Ok(Supervised { pid, pidfd, confinement, not_enforced, directory, ended, keeper: Some(keeper), end: None })
+        Ok(Supervised { pid, pidfd, confinement, not_enforced, directory, own, ended, keeper: Some(keeper), end: None })
     }
 
     /// Runs on the keeper thread.
@@ -154,9 +157,9 @@ impl Launch {
                 prepared.limits = Some(Limits::new(confined, (&prepared.own, program), apart, memory.as_ref())?);
             }
             match prepared.clone_and_exec(flags) {
-                Ok((pid, pidfd)) => {
+                Ok((pid, pidfd, own)) => {
                     let not_enforced = prepared.limits.as_ref().and_then(Limits::not_enforced);
-                    return Ok(Running { pid, pidfd, confinement, not_enforced, memory });
+                    return Ok(Running { pid, pidfd, confinement, not_enforced, own, memory });
                 }
                 // exec itself failed: no other confinement would help.
                 Err(error @ SpawnError::Exec { what: "execute", .. }) => return Err(error),
@@ -172,6 +175,7 @@ struct Running {
     pidfd: OwnedFd,
     confinement: Confinement,
     not_enforced: Option<String>,
+    own: Option<OwnedFd>,
     /// Removed when it is dropped.
     memory: Option<SharedMemory>,
 }
@@ -195,14 +199,13 @@ impl Supervised {
         self.not_enforced.clone()
     }
 
-    /// A directory in the one that it was started in, as the process sees it. `None` once it has ended.
+    /// A directory in the one that it was started in, as the process sees it.
     pub(crate) fn open_directory(&self, name: &str) -> Option<OwnedFd> {
-        let own = match self.confinement {
-            Confinement::Apart => Path::new("/proc").join(self.pid.as_raw_nonzero().to_string()).join("cwd"),
-            Confinement::Namespace | Confinement::ProcessGroup => self.directory.clone(),
-        };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::open(own.join(name), flags, Mode::empty()).ok()
+        match &self.own {
+            Some(own) => rustix::fs::openat(own, name, flags, Mode::empty()).ok(),
+            None => rustix::fs::open(self.directory.join(name), flags, Mode::empty()).ok(),
+        }
     }
 
     /// Kills it and all its descendants. Harmless when it has ended.
@@ -280,7 +283,7 @@ struct Prepared {
     counted_from: String,
 }
 
-/// Where the child was when it failed; the first byte it writes to the report pipe.
+/// Where the child was when it failed; the first byte it writes to its report.
 const STEPS: [&str; 9] = [
     "map users for",
     "take the descriptors for",
@@ -301,6 +304,8 @@ const STEP_RIGHTS: u8 = 5;
 const STEP_ADDRESSES: u8 = 6;
 const STEP_MOUNTS: u8 = 7;
 const STEP_ROOT: u8 = 8;
+/// No failure: it is in its root, and waits for an answer.
+const IN_ITS_ROOT: u8 = 0xFF;
 
 /// A number between those of the system's own processes and the smallest limit that kernels have. What names files by host and process, as
 /// Open MPI's launcher does, would otherwise have the same names in every namespace of a machine, and be in its own way.
@@ -349,13 +354,13 @@ impl Prepared {
         })
     }
 
-    fn clone_and_exec(&self, namespaces: libc::c_int) -> Result<(Pid, OwnedFd), SpawnError> {
+    fn clone_and_exec(&self, namespaces: libc::c_int) -> Result<(Pid, OwnedFd, Option<OwnedFd>), SpawnError> {
         let pointers = |strings: &[CString]| -> Vec<*const libc::c_char> {
             strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
         };
         let (argv, environment) = (pointers(&self.argv), pointers(&self.environment));
-        let (report, low) = pipe_with(PipeFlags::CLOEXEC)
-            .map_err(|error| SpawnError::Resource { what: "make a pipe", cause: error.into() })?;
+        let (report, low) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .map_err(|error| SpawnError::Resource { what: "make a pair of sockets", cause: error.into() })?;
         // Above every number the child is to have.
         let report_child = fcntl_dupfd_cloexec(&low, 64)
             .map_err(|error| SpawnError::Resource { what: "duplicate a descriptor", cause: error.into() })?;
@@ -390,7 +395,15 @@ impl Prepared {
 
         let mut failure = [0u8; 5];
         let mut have = 0;
+        let mut own = None;
         while have < failure.len() {
+            if failure[0] == IN_ITS_ROOT && have > 0 {
+                // Later it is not to be looked into, not even by this process if that is not root.
+                let path = format!("/proc/{}/cwd", pid.as_raw_nonzero());
+                own = rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok();
+                let _ = send(&report, &[0], SendFlags::NOSIGNAL);
+                (failure, have) = ([0; 5], 0);
+            }
             match rustix::io::read(&report, &mut failure[have..]) {
                 Ok(0) => break,
                 Ok(bytes) => have += bytes,
@@ -399,7 +412,7 @@ impl Prepared {
             }
         }
         if have < failure.len() {
-            return Ok((pid, pidfd));
+            return Ok((pid, pidfd, own));
         }
         let _ = reap(pid, &pidfd);
         let errno = i32::from_le_bytes([failure[1], failure[2], failure[3], failure[4]]);
@@ -469,6 +482,14 @@ impl Prepared {
                 if libc::chdir(self.directory.as_ptr()) != 0 {
                     break 'failed STEP_DIRECTORY;
                 }
+                if self.limits.as_ref().is_some_and(|limits| limits.root.is_some()) {
+                    let mut answer = IN_ITS_ROOT;
+                    if libc::write(report, (&raw const answer).cast(), 1) != 1
+                        || libc::read(report, (&raw mut answer).cast(), 1) != 1
+                    {
+                        libc::_exit(127);
+                    }
+                }
                 if let Some(limits) = &self.limits
                     && !limits.take_effect()
                 {
@@ -488,9 +509,17 @@ impl Prepared {
                     }
                     highest = highest.max(*number);
                 }
-                // The report pipe closes itself on exec; everything else above is closed too.
+                // The report's socket closes itself on exec; everything else above is closed too.
                 let close_on_exec = libc::CLOSE_RANGE_CLOEXEC;
                 libc::syscall(libc::SYS_close_range, highest as u32 + 1, u32::MAX, close_on_exec);
+                // Process 1 of the namespace has this process's memory and environment, and a guest's kernel may trace processes of its user:
+                // it must neither look into that one, nor have it make calls that are refused to itself.
+                if let Some(limits) = &self.limits
+                    && (!limits.filter.is_empty() && !filter::bind(&limits.filter)
+                        || libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+                {
+                    break 'failed STEP_RIGHTS;
+                }
                 if namespaces != 0 {
                     let program = libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
                     if program < 0 {
@@ -501,12 +530,6 @@ impl Prepared {
                     }
                     // Killed with the namespace anyway; this is for the moment before it is entered in its list.
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                }
-                if let Some(limits) = &self.limits
-                    && !limits.filter.is_empty()
-                    && !filter::bind(&limits.filter)
-                {
-                    break 'failed STEP_RIGHTS;
                 }
                 libc::execve(self.program.as_ptr(), argv.as_ptr(), environment.as_ptr());
                 STEP_EXECUTE

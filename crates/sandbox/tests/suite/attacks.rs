@@ -19,6 +19,8 @@ enum Starter {
     /// Root, called by this user with sudo.
     Sudo,
     User,
+    /// The same in the group that may read /etc/shadow.
+    Member,
 }
 
 const CALLER: u32 = 12345;
@@ -27,22 +29,33 @@ const NOBODY: u32 = 65534;
 impl Starter {
     /// Those that the test itself can be.
     fn all() -> &'static [Self] {
-        if rustix::process::geteuid().is_root() { &[Self::Root, Self::Sudo, Self::User] } else { &[Self::User] }
+        if rustix::process::geteuid().is_root() {
+            &[Self::Root, Self::Sudo, Self::User, Self::Member]
+        } else {
+            &[Self::User]
+        }
     }
 
     fn guests_user(self) -> u32 {
         match self {
             Self::Sudo => CALLER,
             Self::User if !rustix::process::geteuid().is_root() => rustix::process::geteuid().as_raw(),
-            Self::Root | Self::User => NOBODY,
+            Self::Root | Self::User | Self::Member => NOBODY,
         }
     }
 
     fn command(self, agent: &Path, directory: &Path) -> Command {
-        let mut command = Command::new(agent);
+        let mut command = if self == Self::Member {
+            let mut command = Command::new("setpriv");
+            let group = fs::metadata("/etc/shadow").unwrap().gid();
+            command.args(["--reuid=65534", "--regid=65534", &format!("--groups={group}")]).arg(agent);
+            command
+        } else {
+            Command::new(agent)
+        };
         command.env("TMPDIR", directory).current_dir("/").env_remove("SUDO_UID").env_remove("SUDO_GID");
         match self {
-            Self::Root => {}
+            Self::Root | Self::Member => {}
             Self::Sudo => {
                 command.env("SUDO_UID", CALLER.to_string()).env("SUDO_GID", CALLER.to_string());
             }
@@ -171,7 +184,7 @@ fn attacked(agent: &Path, starter: Starter, by: &str, how: &[&str], victims: &mu
 fn allows_namespaces(starter: Starter) -> bool {
     let mut command = Command::new("unshare");
     command.args(["--user", "--mount", "--net", "--pid", "--fork", "true"]);
-    if starter == Starter::User && rustix::process::geteuid().is_root() {
+    if matches!(starter, Starter::User | Starter::Member) && rustix::process::geteuid().is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
     command.output().is_ok_and(|output| output.status.success())
@@ -212,7 +225,7 @@ fn a_guests_root_cannot_change_the_host() {
 #[test]
 fn a_hostile_kernel_cannot_change_the_host() {
     let _turn = Turn::for_any_kernel();
-    each_way("kernel", 49);
+    each_way("kernel", 54);
 }
 
 /// Root in a container, and what guests need is where only root looks: they read that, and no secrets.
