@@ -11,7 +11,7 @@ struct Did<'a> {
     phase: &'a Phase,
     group: &'a ThreadGroup,
     operations: &'a [OperationReport],
-    /// Fsyncs of its policy that count as operations.
+    /// Fsyncs of its policy that the rate paces.
     fsyncs: u64,
     /// How long its phase let operations begin, as far as this group is concerned: not while it, or others, finished their last
     /// ones and made files durable at the end.
@@ -24,7 +24,7 @@ impl Did<'_> {
         self.group.stop.time.map_or(of_phase, |time| of_phase.min(time.as_secs_f64()))
     }
 
-    /// Operations that it went through, fsyncs where they count as such.
+    /// Operations that it went through at its rate.
     fn count(&self) -> u64 {
         self.fsyncs + self.operations.iter().map(|operation| operation.invocations + operation.errors).sum::<u64>()
     }
@@ -51,7 +51,9 @@ fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
                 .stop
                 .time
                 .map_or(ran.worked_ns, |time| ran.worked_ns.min(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
-            let fsyncs = if group.fsync.counted { ran.periodic_fsyncs } else { 0 };
+            // One right after an operation takes no place in the schedule.
+            let paced = group.fsync.counted && (group.fsync.all_files || group.fsync.between);
+            let fsyncs = if paced { ran.periodic_fsyncs } else { 0 };
             Did { phase, group, operations: own, fsyncs, phase_seconds: worked_ns as f64 / 1e9 }
         })
         .collect()
@@ -196,7 +198,7 @@ mod tests {
     fn fsyncs_count_for_the_group_that_made_them_and_not_for_all_of_its_name() {
         let counting = |rate| {
             let mut group = group("main", rate);
-            group.fsync.counted = true;
+            (group.fsync.counted, group.fsync.all_files) = (true, true);
             phase(vec![group])
         };
         let ran = |periodic_fsyncs| Ran { worked_ns: TEN_SECONDS, periodic_fsyncs };
@@ -204,6 +206,16 @@ mod tests {
         let (_, warnings) = judged(two, &[5000, 50], &[ran(5000), ran(50)]);
         let [warning] = &warnings[..] else { panic!("{warnings:?}") };
         assert!(warning.starts_with("main: 10.0 operations per second were reached where 1000.0 were"), "{warning}");
+    }
+
+    #[test]
+    fn fsyncs_right_after_operations_are_not_paced() {
+        let judged = |between| {
+            let mut group = group("main", Some(1000.0));
+            (group.fsync.counted, group.fsync.between) = (true, between);
+            judged(vec![phase(vec![group])], &[5000], &[Ran { worked_ns: TEN_SECONDS, periodic_fsyncs: 5000 }]).1
+        };
+        assert_eq!((judged(true).len(), judged(false).len()), (0, 1));
     }
 
     #[test]

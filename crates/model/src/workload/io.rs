@@ -23,8 +23,8 @@ pub struct FsyncPolicy {
     /// Whether the file just worked on is fsynced before the next operation begins (so not after the last).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub between: bool,
-    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`](super::Stop::operations) limits and that a rate
-    /// paces (sysbench).
+    /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`](super::Stop::operations) limits and, unless it
+    /// comes right after an operation, that a rate paces (sysbench).
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,
