@@ -108,7 +108,7 @@ impl Blocks {
                 }
                 *number += 1;
                 if let Some(cover) = worker.group.actions[index].covers.get(picked.file as usize) {
-                    return Some(uncovered_block(worker, index, transfer, size, cover));
+                    return Some(uncovered_block(worker, index, transfer, picked.fileset, size, cover));
                 }
                 let (offset, length) = match first.take() {
                     Some(position) => place(transfer, size, position),
@@ -172,12 +172,13 @@ fn uncovered_block<E: Io>(
     worker: &mut Worker<'_, E>,
     index: usize,
     transfer: &Transfer,
+    fileset: usize,
     size: u64,
     cover: &Mutex<Cover>,
 ) -> (u64, usize) {
     let align = alignment(transfer);
     let drawn = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
-    let seed = worker.states[index].drawer.seed();
+    let seed = worker.states[index].drawer(fileset).seed();
     let mut cover = cover.lock().unwrap_or_else(PoisonError::into_inner);
     let (first, row) = cover.next(positions(transfer, size), drawn.div_ceil(align), seed);
     let offset = first * align;
@@ -199,7 +200,7 @@ fn random_block<E: Io>(
         state.positions = (size, positions(transfer, size));
     }
     let space = state.positions.1;
-    let position = match state.drawer.uniform(space, &mut worker.random) {
+    let position = match state.drawer(picked.fileset).uniform(space, &mut worker.random) {
         Some(position) => position,
         None => {
             let turn = match picked.position {
@@ -208,7 +209,7 @@ fn random_block<E: Io>(
                 Some(round) => round * count + number,
                 None => worker.turns(index, picked, 1),
             };
-            worker.states[index].drawer.draw(space, &mut worker.random, || turn)
+            worker.states[index].drawer(picked.fileset).draw(space, &mut worker.random, || turn)
         }
     };
     place(transfer, size, position)

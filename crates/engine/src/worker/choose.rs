@@ -252,14 +252,15 @@ impl<E: Io> Worker<'_, E> {
             state.cursor += 1;
             state.cursor - 1
         };
+        // A space is of one fileset, so the action has one drawer.
         let place = if walking || once {
             let turn = turn();
             if once && turn >= total {
                 return Err(Incomplete::Exhausted);
             }
-            if walking { turn % total } else { state.drawer.draw(total, &mut self.random, || turn) }
+            if walking { turn % total } else { state.drawers[0].draw(total, &mut self.random, || turn) }
         } else {
-            state.drawer.draw(total, &mut self.random, turn)
+            state.drawers[0].draw(total, &mut self.random, turn)
         };
         let (file, inside) = space.locate(place);
         self.take(fileset, roster.get(file), hold, Some(inside))

@@ -13,15 +13,15 @@ const LAYOUT_STREAM: u64 = 0x6c61_796f;
 
 /// The seed of where the frequent blocks of a fileset are. Actions of a group share it, and groups of one name in all phases: what is
 /// written often is read often, and a warm-up is one for the measured phase.
-pub(super) fn layout_seed(load: &Load<'_>, group: &GroupPlan, fileset: Option<usize>) -> u64 {
-    let fileset = fileset.map_or(u64::MAX, |fileset| fileset as u64);
-    derive(load.seed, &[LAYOUT_STREAM, fnv1a(group.spec.name.as_bytes()), fileset])
+pub(super) fn layout_seed(load: &Load<'_>, group: &GroupPlan, fileset: usize) -> u64 {
+    derive(load.seed, &[LAYOUT_STREAM, fnv1a(group.spec.name.as_bytes()), fileset as u64])
 }
 
 #[derive(Debug)]
 pub(crate) struct ActionState<'a> {
     pub(crate) aim: Option<Aim<'a>>,
-    pub(crate) drawer: Drawer,
+    /// One for each fileset if the action is on all.
+    pub(super) drawers: Vec<Drawer>,
     /// The size that a file had last, and how many positions that gives: most files have one size, and a division
     /// costs as much as the rest of the choice.
     pub(crate) positions: (u64, u64),
@@ -41,16 +41,17 @@ impl<'a> ActionState<'a> {
     pub(super) fn new(load: &'a Load<'a>, group: &GroupPlan, index: usize, thread: u64) -> Self {
         let action = &group.actions[index];
         let distribution = action.transfer.as_ref().and_then(distribution_of).unwrap_or(Distribution::Uniform);
-        let seed = match distribution {
+        let seed = |fileset: usize| match distribution {
             Distribution::Permutation => {
                 let (phase, number) = group.origin;
                 derive(load.seed, &[PERMUTATION_STREAM, phase, number, index as u64])
             }
-            _ => layout_seed(load, group, action.fileset),
+            _ => layout_seed(load, group, fileset),
         };
+        let filesets = action.fileset.map_or(0..load.files.len(), |fileset| fileset..fileset + 1);
         Self {
             aim: Aim::new(load, group, action),
-            drawer: Drawer::new(distribution, seed),
+            drawers: filesets.map(|fileset| Drawer::new(distribution, seed(fileset))).collect(),
             positions: (0, 0),
             cursor: 0,
             file: 0,
@@ -59,6 +60,14 @@ impl<'a> ActionState<'a> {
             burst: 0,
             space: share(load, group, action, thread),
         }
+    }
+}
+
+impl ActionState<'_> {
+    #[inline(always)]
+    pub(crate) fn drawer(&mut self, fileset: usize) -> &mut Drawer {
+        let place = if self.drawers.len() == 1 { 0 } else { fileset };
+        &mut self.drawers[place]
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) aside: u64,
     /// What it has moved since the page cache was dropped, where that is done at each pass.
     pub(super) moved: u64,
-    /// Fileset and file of the previous action.
+    /// Fileset and file of the action that was begun last.
     pub(crate) previous: Option<(usize, u32)>,
     pub(crate) own: OwnDescriptors,
     pub(crate) handles: Handles,
@@ -76,7 +76,7 @@ impl<'a, E: Io> Worker<'a, E> {
         }
         let tour = stood.tour.or_else(|| {
             let seed = derive(load.seed, &[TOUR_STREAM, load.phase_number, group.number as u64, thread]);
-            let layout = |index: usize| layout_seed(load, group, group.actions[index].fileset);
+            let layout = |index: usize| layout_seed(load, group, group.actions[index].fileset.unwrap_or(0));
             group.tour.as_ref().map(|plan| Box::new(Tour::new(load.files, plan, seed, layout)))
         });
         let mut extra_flags = load.links();

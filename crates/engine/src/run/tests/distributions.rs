@@ -175,6 +175,17 @@ fn favourites(actions: Actions, tour: Option<Tour>) -> [u64; 2] {
     })
 }
 
+/// Also where one names its fileset, and the other is on all.
+#[test]
+fn an_action_on_all_filesets_favours_the_same_blocks() {
+    let pattern = Pattern::Random { distribution: Distribution::Zipf { theta: 1.5 }, align_bytes: 4096 };
+    let transfer = Transfer { pattern, ..block() };
+    let read = Action::new("read", Operation::Read(transfer), None);
+    let write = Action::new("write", Operation::Write(transfer), Some(0));
+    let [read, written] = favourites(Actions::Sequence(vec![read, write]), None);
+    assert_eq!(read, written);
+}
+
 /// What is read most often is what is written most often, as in fio: otherwise reads would hardly ever come to what was written.
 #[test]
 fn reads_and_writes_of_a_group_favour_the_same_blocks() {
