@@ -69,18 +69,18 @@ impl<E: Io> Worker<'_, E> {
         self.load.phase.limits.moved(bytes);
     }
 
-    /// Notes a failed operation, and ends the load if that is the policy.
+    /// Notes that an operation on this fileset and file failed, and ends the load if that is the policy.
     #[cold]
-    pub(super) fn failed(&mut self, index: usize, fault: Fault) {
+    pub(super) fn failed(&mut self, index: usize, fault: Fault, of: Option<(usize, u32)>) {
         self.tally.actions[index].errors += 1;
         if let Some(schedule) = &self.group.schedule {
             schedule.settle(0);
         }
-        if let Some((fileset, file)) = self.previous.filter(|_| fault.call.is_by_descriptor()) {
+        if let Some((fileset, file)) = of.filter(|_| fault.call.is_by_descriptor()) {
             // Of a file that was open already the path has not been made.
             self.name(&Picked { fileset, file, hold: Hold::Free, position: None });
         }
-        let fileset = self.group.actions[index].fileset.or(self.previous.map(|(fileset, _)| fileset));
+        let fileset = self.group.actions[index].fileset.or(of.map(|(fileset, _)| fileset));
         let path = match (fault.call, fileset) {
             // Nothing was chosen, so there is no path.
             (Call::Choose, _) | (_, None) => String::new(),

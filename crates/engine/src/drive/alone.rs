@@ -98,7 +98,7 @@ impl<E: Io> Worker<'_, E> {
                         choice.course.completed(program, index, done);
                     }
                 }
-                Err(Incomplete::Fault(fault)) => self.failed(index, fault),
+                Err(Incomplete::Fault(fault)) => self.failed(index, fault, self.previous),
                 Err(Incomplete::Missed) => {
                     performed -= 1;
                     self.miss(index, performed, &mut patience, &mut choice);

@@ -21,14 +21,15 @@ pub(super) struct DueFsync {
 impl<E: Io> Worker<'_, E> {
     /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
     pub(super) fn fsync_after(&mut self, wrote: bool) {
-        if let Some(DueFsync { fileset, file, data }) = self.fsync_due_after(wrote)
-            && self.fsync_one(fileset, file, false, None, data)
+        if let Some(DueFsync { fileset, file, data }) = self.fsync_due_after(wrote, self.previous)
+            && !self.fsync_one(fileset, file, false, None, data)
         {
-            self.count_fsync();
+            self.uncount_fsync();
         }
     }
 
-    pub(super) fn fsync_due_after(&mut self, wrote: bool) -> Option<DueFsync> {
+    /// The fsync that is due after an operation on this fileset and file.
+    pub(super) fn fsync_due_after(&mut self, wrote: bool, of: Option<(usize, u32)>) -> Option<DueFsync> {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };
         let policy = self.group.spec.fsync;
         if policy.counts_writes && !wrote {
@@ -37,24 +38,42 @@ impl<E: Io> Worker<'_, E> {
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
         let whole = count.is_multiple_of(policy.every_operations);
         let data = policy.data_every > 0 && count.is_multiple_of(policy.data_every);
-        if !(whole || data) || !dirty.swap(false, Ordering::Relaxed) {
+        // An fsync that counts is no more than the operations that are left, which those in flight have taken theirs of.
+        if !(whole || data) || !dirty.swap(false, Ordering::Relaxed) || !self.count_fsync() {
             return None;
         }
-        let (fileset, file) = self.previous?;
+        let (fileset, file) = of?;
         Some(DueFsync { fileset, file, data: !whole })
     }
 
-    fn count_fsync(&self) {
+    /// Claims an operation for an fsync, if it counts as one; whether there was one left.
+    fn count_fsync(&self) -> bool {
+        if !self.group.spec.fsync.counted {
+            return true;
+        }
+        let counted = self.group.limits.claim_one();
+        if counted && !self.load.phase.limits.claim_one() {
+            self.group.limits.give_back(1);
+            return false;
+        }
+        counted
+    }
+
+    /// An fsync that was counted was not made.
+    fn uncount_fsync(&self) {
         if self.group.spec.fsync.counted {
-            self.group.limits.count(1);
-            self.load.phase.limits.count(1);
+            self.group.limits.give_back(1);
+            self.load.phase.limits.give_back(1);
         }
     }
 
     /// Pushes a due fsync into a slot of the queue. The file is held until it is done.
     pub(super) fn push_fsync(&mut self, due: DueFsync, slot: u32) -> Option<Flight> {
         // What another thread has removed needs no fsync.
-        let picked = self.hold_shared(due.fileset, due.file).ok()?;
+        let Ok(picked) = self.hold_shared(due.fileset, due.file) else {
+            self.uncount_fsync();
+            return None;
+        };
         let data_only = due.data || self.group.spec.fsync.data_only;
         let call = if data_only { Call::Fdatasync } else { Call::Fsync };
         let pushed = self
@@ -67,6 +86,7 @@ impl<E: Io> Worker<'_, E> {
                     self.fsync_failed(&picked, fault);
                 }
                 self.files(picked.fileset).table.release(picked.file, picked.hold);
+                self.uncount_fsync();
                 None
             }
         }
@@ -74,11 +94,11 @@ impl<E: Io> Worker<'_, E> {
 
     pub(super) fn fsynced(&mut self, flight: &Flight, outcome: Result<u64, Fault>) {
         match outcome {
-            Ok(latency_ns) => {
-                self.tally.group_fsyncs.periodic.record(latency_ns);
-                self.count_fsync();
+            Ok(latency_ns) => self.tally.group_fsyncs.periodic.record(latency_ns),
+            Err(fault) => {
+                self.fsync_failed(&flight.picked, fault);
+                self.uncount_fsync();
             }
-            Err(fault) => self.fsync_failed(&flight.picked, fault),
         }
         self.files(flight.picked.fileset).table.release(flight.picked.file, flight.picked.hold);
     }

@@ -57,7 +57,7 @@ impl<E: Io> Worker<'_, E> {
             self.previous = None;
         }
         if clock.between(patience.since, now) > PATIENCE.as_nanos() as u64 {
-            self.failed(index, Fault::new(Call::Choose, Errno::NOENT));
+            self.failed(index, Fault::new(Call::Choose, Errno::NOENT), None);
             patience.times = 0;
         } else if patience.times > SPINS {
             std::thread::sleep(NAP);

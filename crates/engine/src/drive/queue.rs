@@ -2,8 +2,8 @@
 //!
 //! Operations that are one transfer each are queued: the thread fills every free slot, submits the batch, and
 //! reaps what is done. The clock is read once when a batch is made and once when completions are reaped, so that
-//! latency is the time from submission to completion. Anything else that the group's mix asks for waits until
-//! the queue is empty, and is then performed alone.
+//! latency is the time from submission to completion. Anything else that the group's mix asks for, and a write that
+//! direct I/O cannot carry, waits until the queue is empty, and is then performed alone.
 //!
 //! The thread does nothing that takes long while requests are in flight, because their completions would be seen late: it submits
 //! before it waits and reaps while it waits, an fsync that follows an operation is a request like the others, and the page cache is dropped
@@ -17,9 +17,9 @@ use super::pace::EARLY;
 use super::patience::Patience;
 use crate::io::{Completion, Io};
 use crate::measure::{Call, Done};
-use crate::ops::{self, Flight, Queued};
+use crate::ops::{self, Flight, OddWrite, Queued};
 use crate::plan::{Found, PeriodicFsyncs};
-use crate::worker::{Fault, Incomplete, Worker};
+use crate::worker::{Fault, Incomplete, Picked, Worker};
 use fstone_model::units::nanoseconds;
 use fstone_model::workload::Batches;
 use rustix::io::Errno;
@@ -47,16 +47,17 @@ struct Queue {
 /// What is done by itself, when the queue is empty.
 #[derive(Debug, Clone, Copy)]
 enum Alone {
-    /// An action, and when it was meant to begin.
-    Action(usize, u64),
+    /// An action, when it was meant to begin, and the write that it is if the queue cannot carry it.
+    Action(usize, u64, Option<OddWrite>),
     /// An fsync of a series of the group's policy, and when it was meant to begin, if that was said. What was counted before it is
     /// written first.
     Fsync((u64, bool), Option<u64>),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 enum Began {
     Yes,
+    Alone(OddWrite),
     Missed,
     Over,
 }
@@ -169,6 +170,7 @@ impl<E: Io> Worker<'_, E> {
                 if single[index] {
                     match self.begin(index, begun, &mut queue, point) {
                         Began::Yes => {}
+                        Began::Alone(write) => alone = Some(Alone::Action(index, begun, Some(write))),
                         Began::Over => going = false,
                         Began::Missed => {
                             performed -= 1;
@@ -188,7 +190,7 @@ impl<E: Io> Worker<'_, E> {
                         break;
                     }
                 } else {
-                    alone = Some(Alone::Action(index, begun));
+                    alone = Some(Alone::Action(index, begun, None));
                 }
             }
             let flying = queue.flying();
@@ -212,11 +214,15 @@ impl<E: Io> Worker<'_, E> {
                 queue.drop_cache = false;
             }
             match alone.take_if(|_| queue.flying() == 0) {
-                Some(Alone::Action(index, intended)) => {
+                Some(Alone::Action(index, intended, write)) => {
                     // What it waited for the queue is not its latency, except under a target rate.
                     let start_of_it = if paced { intended } else { clock.now() };
                     (self.mark, self.aside) = (0, 0);
-                    match ops::perform(self, index) {
+                    let attempt = match write {
+                        Some(write) => ops::write_odd(self, write),
+                        None => ops::perform(self, index),
+                    };
+                    match attempt {
                         Ok(()) => self.ended(index, Ok(self.done), start_of_it, &mut queue, point),
                         Err(Incomplete::Fault(fault)) => self.ended(index, Err(fault), start_of_it, &mut queue, point),
                         Err(Incomplete::Missed) => {
@@ -292,6 +298,10 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
                 return Began::Yes;
+            }
+            Ok(Queued::Odd(write)) => {
+                queue.free.push(slot);
+                return Began::Alone(write);
             }
             Ok(Queued::Done) => self.ended(index, Ok(self.done), begun, queue, point),
             Err(Incomplete::Fault(fault)) => self.ended(index, Err(fault), begun, queue, point),
@@ -377,19 +387,27 @@ impl<E: Io> Worker<'_, E> {
             let moved = outcome.map_or(0, |done| done.read_bytes + done.written_bytes);
             queue.drop_cache |= self.pass_is_over(moved);
         }
-        self.settle(index, outcome, latency_ns, queue, point);
+        self.settle(index, self.previous, (outcome, latency_ns), queue, point);
     }
 
+    /// Counts an operation on the fileset and file `of`.
     #[inline(always)]
-    fn settle(&mut self, index: usize, outcome: Result<Done>, latency_ns: u64, queue: &mut Queue, point: &mut Point) {
+    fn settle(
+        &mut self,
+        index: usize,
+        of: Option<(usize, u32)>,
+        (outcome, latency_ns): (Result<Done>, u64),
+        queue: &mut Queue,
+        point: &mut Point,
+    ) {
         self.account(point, queue.last_end);
         match outcome {
             Ok(done) => self.completed(index, done, latency_ns),
-            Err(fault) => self.failed(index, fault),
+            Err(fault) => self.failed(index, fault, of),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
             let wrote = outcome.is_ok_and(|done| done.written_bytes > 0);
-            queue.fsyncs.extend(self.fsync_due_after(wrote));
+            queue.fsyncs.extend(self.fsync_due_after(wrote, of));
         }
     }
 
@@ -422,10 +440,11 @@ impl<E: Io> Worker<'_, E> {
                 self.fsynced(&flight, outcome.map(|_| latency_ns));
                 continue;
             }
-            self.release(&flight.picked);
+            let Picked { fileset, file, hold, .. } = flight.picked;
+            self.files(fileset).table.release(file, hold);
             // What failed did not come in time either.
             queue.window.late += u64::from(outcome.is_err() || latency_ns > queue.window.target_ns);
-            self.settle(index, outcome, latency_ns, queue, point);
+            self.settle(index, Some((fileset, file)), (outcome, latency_ns), queue, point);
         }
         queue.done = done;
     }
@@ -439,7 +458,8 @@ impl<E: Io> Worker<'_, E> {
                 let (read_bytes, written_bytes) = if reading { (bytes, 0) } else { (0, bytes) };
                 return Ok(Done { read_bytes, written_bytes, calls: 1 });
             }
-            // Cut short: the file ends early, or the device is full.
+            // Cut short: the rest would have to wait, the file ends early, or the device is full.
+            Ok(moved) if moved > 0 && self.group.io.no_wait => Errno::AGAIN,
             Ok(_) if reading => Errno::NODATA,
             Ok(_) => Errno::NOSPC,
             Err(errno) => errno,

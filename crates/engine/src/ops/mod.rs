@@ -20,7 +20,8 @@ mod replace;
 mod sync;
 mod transfer;
 
-pub(crate) use queued::{Flight, Queued};
+pub(crate) use queued::{Flight, OddWrite, Queued};
+pub(crate) use transfer::write_odd;
 
 use crate::io::{Direction, Io};
 use crate::measure::Done;

@@ -2,7 +2,7 @@
 
 use super::blocks::{DIRECT_ALWAYS, DIRECT_SOMETIMES, touch, write_all};
 use super::handles;
-use super::queued::{Flight, Queued};
+use super::queued::{Flight, OddWrite, Queued};
 use crate::data::stamp;
 use crate::io::{Direction, Fd, Io, mapping};
 use crate::measure::{Call, Done};
@@ -101,8 +101,10 @@ pub(super) fn queue<E: Io>(
         return push(worker, slot, direction, &target, target.length);
     }
     let picked = worker.choose(index)?;
+    // Others are chosen before it is done.
+    worker.previous = Some((picked.fileset, picked.file));
     let queued = queue_block(worker, index, transfer, slot, direction, &picked);
-    if !matches!(queued, Ok(Queued::Pushed(_))) {
+    if !matches!(queued, Ok(Queued::Pushed(_) | Queued::Odd(_))) {
         worker.release(&picked);
     }
     queued
@@ -126,7 +128,8 @@ fn queue_block<E: Io>(
         let odd = worker.group.io.direct && !(offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
         let destination = worker.destination(picked, offset);
         if odd && direction == Direction::Write {
-            return write_all(worker, picked, fd, length, destination);
+            queued = Queued::Odd(OddWrite { picked: *picked, fd, length, destination });
+            return Ok(());
         }
         touch(worker, picked, offset);
         let asked = if odd { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
@@ -134,6 +137,14 @@ fn queue_block<E: Io>(
         Ok(())
     })?;
     Ok(queued)
+}
+
+/// Does what was left for when the queue is empty.
+pub(crate) fn write_odd<E: Io>(worker: &mut Worker<'_, E>, odd: OddWrite) -> Attempt<()> {
+    worker.done = Done::default();
+    let attempt = write_all(worker, &odd.picked, odd.fd, odd.length, odd.destination);
+    worker.release(&odd.picked);
+    attempt
 }
 
 /// Puts a block into the queue; of a read, `asked` bytes are asked for.

@@ -89,8 +89,17 @@ impl Limits {
         }
     }
 
-    /// Counts something that is not chosen by the loop as an operation (periodic fsyncs).
-    pub(crate) fn count(&self, operations: u64) {
+    /// Claims a single one for what the loop does not choose (fsyncs of a policy); whether there was any left.
+    pub(crate) fn claim_one(&self) -> bool {
+        let Some(quota) = &self.operations else { return true };
+        let left = self.claimed.fetch_add(1, Ordering::Relaxed) < quota.load(Ordering::Relaxed);
+        if !left {
+            self.give_back(1);
+        }
+        left
+    }
+
+    fn count(&self, operations: u64) {
         if self.operations.is_some() {
             self.claimed.fetch_add(operations, Ordering::Relaxed);
         }

@@ -99,6 +99,34 @@ fn every_block_once() {
     }
 }
 
+/// Also where the file's operation before is still in flight.
+#[test]
+fn a_queue_stays_with_its_file() {
+    let directory = in_memory();
+    let read = chosen(Operation::Read(random_block()), FileChoice::RoundRobin);
+    let write = chosen(Operation::Write(random_block()), FileChoice::Same);
+    let group = ThreadGroup { open: OpenPolicy::KeepOpen, ..group(1, Actions::Sequence(vec![read, write])) };
+    let mut load = workload(fileset(50, 65536), group, operations(80));
+    load.io = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() };
+    let began = std::sync::Mutex::new(std::time::SystemTime::UNIX_EPOCH);
+    let begin = || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        *began.lock().expect("no panic") = std::time::SystemTime::now();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    let cancel = std::sync::atomic::AtomicBool::new(false);
+    let observer = &Around { begin: &begin, end: &|| {} };
+    let ownership = fstone_engine::Ownership::Marked;
+    let options = fstone_engine::RunOptions { seed: 1, cancel: &cancel, observer, measure_null: false, ownership };
+    let report = fstone_engine::run(&load, directory.path(), &options).expect("the engine works");
+    assert!(report.errors.is_empty(), "{:?}", report.errors);
+    let began = *began.lock().expect("no panic");
+    let written = files_below(directory.path())
+        .into_iter()
+        .filter(|(name, _)| std::fs::metadata(name).and_then(|of| of.modified()).is_ok_and(|at| at > began));
+    assert_eq!(written.count(), 40, "each file that was read was written");
+}
+
 #[test]
 fn a_sequence_stays_with_its_file() {
     let directory = in_memory();

@@ -37,6 +37,24 @@ fn only_writes(group: &mut ThreadGroup) {
 }
 
 #[test]
+fn fsyncs_that_count_are_no_more_than_the_operations_that_are_left() {
+    for (depth, threads) in [(1, 1), (4, 1), (8, 3)] {
+        for operations in [10, 100, 101] {
+            let mut load = in_turn(depth);
+            let group = &mut load.phases[0].groups[0];
+            only_writes(group);
+            (group.fsync.every_operations, group.fsync.counted, group.threads) = (5, true, threads);
+            group.stop.operations = Some(operations);
+            let (of_each, fsyncs) = counts(&flawless(&load, in_memory().path()));
+            let done: u64 = of_each.iter().map(|(_, invocations, ..)| invocations).sum();
+            let fsyncs: u64 = fsyncs.iter().map(|(periodic, _)| periodic).sum();
+            assert_eq!(done + fsyncs, operations, "depth {depth}, {threads} threads, {fsyncs} fsyncs");
+            assert!(fsyncs > 0 || operations == 10, "depth {depth}, {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn policies_count_the_same_at_any_depth() {
     type Change = fn(&mut ThreadGroup);
     let policies: [(&str, Change); 24] = [

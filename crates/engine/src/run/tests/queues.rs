@@ -69,7 +69,8 @@ impl Io for Served {
     }
 
     fn write(&mut self, _: Fd, data: &[u8], _: u64) -> Result<usize> {
-        simulated::advance(&self.clock, SERVICE);
+        simulated::advance(&self.clock, FSYNC);
+        self.blocks()?;
         Ok(data.len())
     }
 
@@ -264,6 +265,33 @@ fn an_fsync_does_not_wait_for_a_pause_to_end() {
     let (_, seen) = simulated_run::<Served>(writes, stop, 8);
     let late = Duration::from_nanos(Clock::get().nanoseconds(seen.fsync_late));
     assert!(seen.fsyncs == 10 && late < PAUSE / 2, "{} fsyncs, {late:?}", seen.fsyncs);
+}
+
+#[test]
+fn a_write_that_cannot_be_queued_is_in_no_other_latency() {
+    let mut mixed = group(Operation::Read(block()));
+    let pattern = Pattern::Random { distribution: Distribution::Uniform, align_bytes: 1000 };
+    let odd = Transfer { extent: Extent::Bytes(3000), block_bytes: 3000, pattern, fsync: false };
+    if let Actions::Mix(actions) = &mut mixed.actions {
+        actions[0].weight = 7;
+        actions.push(Weighted { weight: 1, action: Action::new("odd", Operation::Write(odd), Some(0)) });
+    }
+    let io = IoSettings { direct: true, ..null(8) };
+    let mut load = workload(1, vec![mixed], Stop { operations: Some(400), ..Stop::default() }, io);
+    load.filesets[0].size = SizeDistribution::Fixed(1 << 20);
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            simulated::begin();
+            let (operations, errors) = carried_out(&load, Path::new("."), |load| drive::<Served>(load, 0));
+            assert!(errors.is_empty(), "{errors:?}");
+            let [reads, odd] = &operations[..] else { panic!("two actions") };
+            assert!(reads.invocations + odd.invocations == 400 && odd.invocations > 20, "{operations:?}");
+            assert!(Duration::from_nanos(reads.latency.max_ns()) < FSYNC / 2, "{} ns", reads.latency.max_ns());
+            assert!(Duration::from_nanos(odd.latency.min_ns()) >= FSYNC - SERVICE, "{} ns", odd.latency.min_ns());
+            assert_eq!(SEEN.replace(Seen::new()).blocked, 0, "calls beside requests in flight");
+        });
+        ran.join().expect("no panic");
+    });
 }
 
 #[test]
