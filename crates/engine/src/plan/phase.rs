@@ -11,7 +11,7 @@ use crate::measure::Clock;
 use crate::pattern::Roster;
 use fstone_model::Workload;
 use fstone_model::workload::operation::Names;
-use fstone_model::workload::{Action, ByFileset, FileChoice, IoSettings, OpenSync, Phase, ThreadGroup};
+use fstone_model::workload::{Action, Advice, ByFileset, FileChoice, IoSettings, OpenSync, Phase, Region, ThreadGroup};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +21,9 @@ struct Opened {
     direct: bool,
     sync: OpenSync,
     changes: bool,
+    advice: Advice,
+    /// Whether the cache is dropped, and of which parts: the threads' regions.
+    dropped: Option<(Region, u32)>,
 }
 
 #[derive(Debug)]
@@ -86,7 +89,8 @@ impl PhasePlan {
             .collect();
         let opened = |group: &ThreadGroup| {
             let IoSettings { direct, sync, .. } = workload.io_of(group);
-            Opened { direct, sync, changes: changes(group) }
+            let dropped = group.invalidate.then_some((group.region, group.threads));
+            Opened { direct, sync, changes: changes(group), advice: group.advice, dropped }
         };
         let opened: Vec<Opened> = phase.groups.iter().map(opened).collect();
         let mails = Mail::of(phase);

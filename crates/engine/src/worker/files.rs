@@ -9,6 +9,7 @@ use crate::measure::Call;
 use fstone_model::workload::{self, OpenPolicy, Region};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
+use std::ops::Range;
 
 impl<E: Io> Worker<'_, E> {
     /// Chooses a file for the action, does `work` with it, and lets go of it.
@@ -78,37 +79,42 @@ impl<E: Io> Worker<'_, E> {
     /// stays in the cache. The files that the load itself builds are synced before its first phase, so they are cold.
     #[inline(always)]
     pub(crate) fn opened(&mut self, directory: BorrowedFd<'_>, flags: OFlags) -> Attempt<Fd> {
+        self.opened_for(self.number..self.number + 1, directory, flags)
+    }
+
+    /// The same for these threads of the group.
+    #[inline(always)]
+    fn opened_for(&mut self, threads: Range<u64>, directory: BorrowedFd<'_>, flags: OFlags) -> Attempt<Fd> {
         let fd = self.call(Call::Open, |worker| worker.io.open(directory, worker.path.as_c(), flags))?;
         if self.group.spec.invalidate || self.group.spec.advice != workload::Advice::None {
-            self.make_as_wanted(fd);
+            self.make_as_wanted(fd, threads);
         }
         Ok(fd)
     }
 
     /// Drops what is cached of a file that was opened, and advises the kernel of its use, as the group says. That is no part of opening it.
     #[inline(never)]
-    fn make_as_wanted(&mut self, fd: Fd) {
+    fn make_as_wanted(&mut self, fd: Fd, threads: Range<u64>) {
         let started = self.load.clock.now();
-        if self.group.spec.invalidate {
-            self.drop_cached(fd);
-        }
-        match self.group.spec.advice {
-            workload::Advice::None => {}
-            workload::Advice::Sequential => self.advise(fd, Advice::Sequential),
-            workload::Advice::Random => self.advise(fd, Advice::Random),
+        for thread in threads {
+            if self.group.spec.invalidate {
+                self.advise(fd, thread, Advice::DontNeed);
+            }
+            match self.group.spec.advice {
+                workload::Advice::None => {}
+                workload::Advice::Sequential => self.advise(fd, thread, Advice::Sequential),
+                workload::Advice::Random => self.advise(fd, thread, Advice::Random),
+            }
         }
         self.aside += self.load.clock.now() - started;
         self.mark = 0;
     }
 
-    fn drop_cached(&mut self, fd: Fd) {
-        self.advise(fd, Advice::DontNeed);
-    }
-
-    fn advise(&mut self, fd: Fd, advice: Advice) {
+    /// Advises the kernel of the part of the file that a thread works on.
+    fn advise(&mut self, fd: Fd, thread: u64, advice: Advice) {
         let part = match self.group.spec.region {
             // The kernel's offsets have a sign.
-            region @ Region::At { .. } => region.of(i64::MAX as u64, self.number, u64::from(self.group.spec.threads)),
+            region @ Region::At { .. } => region.of(i64::MAX as u64, thread, u64::from(self.group.spec.threads)),
             Region::Whole | Region::Split | Region::OfRank { .. } => (0, 0),
         };
         // It is advice: a filesystem that takes none is no error of the load.
@@ -136,7 +142,7 @@ impl<E: Io> Worker<'_, E> {
                     Kept::Shared(shared) => shared.get(self.group.descriptors, *fileset, file),
                 };
                 if let Some(fd) = fd {
-                    self.drop_cached(fd);
+                    self.advise(fd, self.number, Advice::DontNeed);
                 }
             }
         }
@@ -168,7 +174,11 @@ impl<E: Io> Worker<'_, E> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
         let flags = self.data_flags(self.group.access());
-        let opened = self.opened(directory, flags)?;
+        let threads = match self.load.kept {
+            Kept::Own => self.number..self.number + 1,
+            Kept::Shared(_) => 0..u64::from(self.group.spec.threads),
+        };
+        let opened = self.opened_for(threads, directory, flags)?;
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
             Kept::Shared(shared) => match shared.put(self.group.descriptors, picked.fileset, picked.file, opened) {

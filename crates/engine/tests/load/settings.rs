@@ -26,6 +26,22 @@ fn io(engine: IoEngineKind) -> IoSettings {
     IoSettings { engine, ..IoSettings::default() }
 }
 
+/// A group beside others that change names, so that its threads share descriptors.
+fn shared(threads: u32, region: Region) -> Workload {
+    let reads = || ThreadGroup {
+        open: OpenPolicy::KeepOpen,
+        stop: operations(WRITES),
+        ..group(threads, mix(&[(1, action(Operation::Read(random_block())))]))
+    };
+    let mut load = workload(fileset(2, 1 << 20), reads(), Stop::default());
+    load.filesets.push(Fileset { name: "other".into(), directory: "other".into(), ..fileset(10, 4096) });
+    let unlinks = Action { fileset: Some(1), ..action(Operation::Unlink) };
+    let advised = ThreadGroup { name: "advised".into(), invalidate: true, advice: Advice::Random, region, ..reads() };
+    let unlinking = ThreadGroup { name: "unlinks".into(), stop: operations(5), ..group(1, mix(&[(1, unlinks)])) };
+    load.phases[0].groups.extend([advised, unlinking]);
+    load
+}
+
 /// The loads that strace looks at, and what it must see: a call with this in its line, so many times.
 fn seen() -> Vec<(&'static str, Workload, &'static str, &'static str, u64)> {
     use IoEngineKind::{IoUring, Libaio, Mmap, Psync};
@@ -37,6 +53,7 @@ fn seen() -> Vec<(&'static str, Workload, &'static str, &'static str, u64)> {
     let polled = IoSettings { polled: true, direct: true, ..io(Psync) };
     let atomic = |engine| IoSettings { atomic: true, direct: true, ..io(engine) };
     let ring = IoSettings { engine: IoUring, ..polled };
+    let halves = Region::At { offset_bytes: 0, length_bytes: Some(1 << 19), step_bytes: 1 << 19 };
     vec![
         ("psync dsync", written(dsync(Psync), write()), "open", "O_DSYNC", 1),
         ("psync sync", written(sync(Psync), write()), "open", "O_SYNC", 1),
@@ -53,6 +70,9 @@ fn seen() -> Vec<(&'static str, Workload, &'static str, &'static str, u64)> {
         ("libaio no-wait", written(no_wait(Libaio), write()), "io_submit", "RWF_NOWAIT", 1),
         ("libaio uncached", written(uncached(Libaio), write()), "io_submit", "0x80", 1),
         ("libaio atomic", written(atomic(Libaio), write()), "io_submit", "0x40", 1),
+        ("shared, advised", shared(1, Region::Whole), "fadvise64", "POSIX_FADV_RANDOM", 2),
+        ("shared, dropped", shared(1, Region::Whole), "fadvise64", "POSIX_FADV_DONTNEED", 2),
+        ("shared, second region", shared(2, halves), "fadvise64", "524288, 524288, POSIX_FADV_DONTNEED", 2),
         ("io_uring polled", written(ring, write()), "io_uring_setup", "IORING_SETUP_IOPOLL", 1),
     ]
 }
@@ -132,6 +152,39 @@ fn what_would_have_to_wait_fails_instead() {
         let cold =
             report.errors.iter().any(|error| error.text.starts_with("EAGAIN") || error.text.starts_with("EOPNOTSUPP"));
         assert!(cold, "{engine:?}: {:?}", report.errors);
+    }
+}
+
+/// As by the call that gets what is there and then asks for the rest.
+#[test]
+fn what_is_there_in_part_would_have_to_wait() {
+    let disk = on_disk();
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 4), (IoEngineKind::Libaio, 4)] {
+        let mut load = written(
+            io(IoEngineKind::Psync),
+            Operation::Read(transfer(Extent::Bytes(4096), Pattern::Stride { gap_bytes: 60 << 10 })),
+        );
+        (load.phases[0].measured, load.phases[0].stop) = (false, operations(16));
+        let warm = &mut load.phases[0].groups[0];
+        (warm.invalidate, warm.advice) = (true, Advice::Random);
+        let block =
+            Transfer { block_bytes: 64 << 10, ..transfer(Extent::Bytes(64 << 10), Pattern::Cursor { shared: false }) };
+        let reads = ThreadGroup {
+            open: OpenPolicy::KeepOpen,
+            advice: Advice::Random,
+            io: IoOverrides {
+                engine: Some(engine),
+                queue_depth: Some(queue_depth),
+                no_wait: Some(true),
+                ..IoOverrides::default()
+            },
+            ..group(1, mix(&[(1, action(Operation::Read(block)))]))
+        };
+        load.phases.push(Phase { name: "cold".into(), ..phase(vec![reads], operations(16)) });
+        load.on_error = ErrorPolicy::Continue;
+        let report = crate::support::load(&load, disk.path());
+        let waits = |text: &str| text.starts_with("EAGAIN") || text.starts_with("EOPNOTSUPP");
+        assert!(report.errors.iter().all(|error| waits(&error.text)), "{engine:?}: {:?}", report.errors);
     }
 }
 
