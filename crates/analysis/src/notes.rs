@@ -8,7 +8,7 @@ use crate::{
     table::{ColumnView, Row},
     text,
 };
-use fstone_model::{Dataset, Trial};
+use fstone_model::{Dataset, Trial, study::DeviceSpec};
 use std::collections::HashMap;
 
 /// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
@@ -107,10 +107,60 @@ pub fn touched(some: &[usize], rows: &[Row<'_>]) -> String {
     format!(" ({})", names.join("; "))
 }
 
-/// Collects the reasons and gives each row its numbers.
-pub(super) fn footnotes(rows: &mut [Row<'_>]) -> Vec<Footnote> {
+/// Rows whose filesystem the running kernel lacks. One sentence says so, in place of a row and a footnote for each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    pub rows: Vec<usize>,
+    /// "Not in this kernel: f2fs and jfs. …"
+    pub sentence: String,
+}
+
+/// `None` when there is no such row, or no other.
+pub(super) fn lacking(dataset: &Dataset, rows: &[Row<'_>]) -> Option<Lacking> {
+    let mut names: Vec<String> = Vec::new();
+    let mut lacking = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        let name = row.trials.first().and_then(|trial| trial.outcome.lacking_filesystem());
+        let Some(name) = name.filter(|_| row.trials.iter().all(|trial| trial.outcome.lacking_filesystem().is_some()))
+        else {
+            continue;
+        };
+        lacking.push(index);
+        let name = text::line(name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if lacking.is_empty() || lacking.len() == rows.len() {
+        return None;
+    }
+    let plan = &dataset.run.plan;
+    let mut sentence = format!("Not in this kernel: {}", names.join(", "));
+    // The disk of a guest is an image.
+    if lacking.iter().all(|row| matches!(plan.cells[*row].device, DeviceSpec::Loop { .. })) {
+        let quick = if plan.quick { " --quick" } else { "" };
+        let time = plan.expected_duration.map(|time| {
+            let minutes = (time * GUESTS_TAKE).as_secs().div_ceil(60);
+            format!(", about {}", text::counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"))
+        });
+        sentence.push_str(&format!(
+            "; `fstone run {}{quick} --executor uml` shows them{}",
+            text::line(&plan.study),
+            time.unwrap_or_default()
+        ));
+    }
+    Some(Lacking { rows: lacking, sentence: format!("{sentence}.") })
+}
+
+/// A study takes about this many times longer in user-mode Linux than on the host: small-file takes 8½ minutes in place of 4.
+const GUESTS_TAKE: u32 = 2;
+
+/// Collects the reasons and gives each row its numbers. Those of `last` come last: tables show neither these rows nor their reasons.
+pub(super) fn footnotes(rows: &mut [Row<'_>], last: &[usize]) -> Vec<Footnote> {
     let mut footnotes: Vec<Footnote> = Vec::new();
-    for (index, row) in rows.iter_mut().enumerate() {
+    let shown = (0..rows.len()).filter(|row| !last.contains(row));
+    for index in shown.chain(last.iter().copied()).collect::<Vec<_>>() {
+        let row = &mut rows[index];
         for trial in &row.trials {
             let Some((word, step, words, cure)) = reason(trial) else { continue };
             let known = footnotes.iter().position(|note| {

@@ -5,7 +5,7 @@ use crate::{
     compare::{self, ColumnComparison},
     drift::{self, Drifting},
     harm, machines,
-    notes::{self, Footnote, Warning},
+    notes::{self, Footnote, Lacking, Warning},
     published::Published,
     served,
     structure::Structure,
@@ -26,6 +26,7 @@ pub struct Analysis<'a> {
     pub columns: Vec<ColumnView>,
     pub rows: Vec<Row<'a>>,
     pub footnotes: Vec<Footnote>,
+    pub lacking: Option<Lacking>,
     pub warnings: Vec<Warning>,
     /// How many completed trials were disturbed by other programs on the machine.
     pub(crate) disturbed: usize,
@@ -83,13 +84,26 @@ impl<'a> Analysis<'a> {
             .enumerate()
             .map(|(index, kind)| table::column_view(dataset, &rows, index, kind))
             .collect();
-        let footnotes = notes::footnotes(&mut rows);
+        let lacking = notes::lacking(dataset, &rows);
+        let footnotes = notes::footnotes(&mut rows, lacking.as_ref().map_or(&[], |lacking| &lacking.rows));
         let drifts = drift::drifts(dataset, &columns, &rows);
         let mut warnings = notes::warnings(dataset, &rows, &columns, &comparisons, &drifts);
         warnings.extend(served::warnings(dataset, &rows));
         let disturbed = served::disturbed(dataset, &rows);
         let published = Published::of(dataset, &structure, &columns, &rows);
-        Self { dataset, structure, columns, rows, footnotes, warnings, disturbed, comparisons, drifts, published }
+        Self {
+            dataset,
+            structure,
+            columns,
+            rows,
+            footnotes,
+            lacking,
+            warnings,
+            disturbed,
+            comparisons,
+            drifts,
+            published,
+        }
     }
 
     pub fn baseline_of(&self, panel: usize) -> Option<usize> {
@@ -113,6 +127,16 @@ impl<'a> Analysis<'a> {
     /// The rows panel by panel, so that those compared with each other stand together.
     pub fn order(&self) -> Vec<usize> {
         self.structure.panels.iter().flat_map(|panel| panel.rows.iter().copied()).collect()
+    }
+
+    /// Whether a table shows the row; a sentence names the filesystems of the others.
+    pub fn is_shown(&self, row: usize) -> bool {
+        self.lacking.as_ref().is_none_or(|lacking| !lacking.rows.contains(&row))
+    }
+
+    /// The footnotes under a table.
+    pub fn shown_footnotes(&self) -> impl Iterator<Item = &Footnote> {
+        self.footnotes.iter().filter(|note| note.rows.iter().any(|row| self.is_shown(row.row)))
     }
 
     /// The names of the columns that say which row it is: what varies but the subject, then the subject.

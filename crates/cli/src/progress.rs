@@ -13,7 +13,7 @@ use fstone_model::{Outcome, Trial, text, units};
 use fstone_report::html::Now;
 use std::{
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// How long a run is expected to take before it has started, and what comes after it.
@@ -36,6 +36,8 @@ impl Expected {
 
 #[derive(Default)]
 struct Current {
+    /// "trial 3 of 64"; under a budget, "trial 3".
+    count: String,
     label: String,
     step: String,
     remaining: Option<Duration>,
@@ -45,6 +47,7 @@ pub(crate) struct RunProgress {
     bar: Option<Bar>,
     current: Mutex<Current>,
     expected: Expected,
+    started: Instant,
     left_behind: Mutex<Vec<String>>,
     live: Option<Live>,
     watched: Option<Watched>,
@@ -56,6 +59,7 @@ impl RunProgress {
             bar: Bar::counting(),
             current: Mutex::default(),
             expected,
+            started: Instant::now(),
             left_behind: Mutex::default(),
             live: None,
             watched: None,
@@ -108,8 +112,13 @@ impl RunProgress {
         });
         let Some(bar) = &self.bar else { return };
         let left = left.map(|left| format!("{left} · ")).unwrap_or_default();
-        bar.say(&format!("{left}{} · {}{doing}", current.label, current.step));
+        bar.say(&format!("{} · {left}{} · {}{doing}", current.count, current.label, current.step));
     }
+}
+
+fn count(finished: u32, total: Option<u32>) -> String {
+    let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+    format!("trial {}{of}", finished + 1)
 }
 
 /// A time as precise as an estimate can be: whole seconds, whole minutes from two minutes on.
@@ -152,34 +161,36 @@ impl ProgressSink for RunProgress {
                 self.tell(&line);
             }
             Event::WarmUpStarted { label, finished, total } => {
-                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Current { label: format!("warm-up: {}", first_line(label)), ..Current::default() };
-                self.show("");
-                if let Some(bar) = &self.bar {
-                    bar.set(*finished, *total);
-                } else {
-                    terminal::tell(&format!("warm-up, trial {} of {total}: {}", finished + 1, first_line(label)));
+                let count = format!("warm-up, {}", count(*finished, Some(*total)));
+                match &self.bar {
+                    Some(bar) => bar.set(u64::from(*finished), u64::from(*total)),
+                    None => terminal::tell(&format!("{count}: {}", first_line(label))),
                 }
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Current { count, label: first_line(label).to_owned(), ..Current::default() };
+                self.show("");
             }
             Event::TrialStarted { id, label, finished, total, remaining } => {
-                self.now(|now| now.total = u64::from(*total));
+                self.now(|now| now.total = total.map_or(0, u64::from));
                 if let Some(known) = self.live.as_ref().and_then(|live| live.trial_started(*id)) {
                     self.now(|now| now.known.clone_from(&known));
                     self.tell(&known);
                 }
-                {
-                    let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-                    *current =
-                        Current { label: first_line(label).to_owned(), step: "device".into(), remaining: *remaining };
-                }
-                self.show("");
+                let (count, label) = (count(*finished, *total), first_line(label).to_owned());
                 if let Some(bar) = &self.bar {
-                    bar.set(*finished, *total);
+                    let (used, left) = (self.started.elapsed().as_secs(), remaining.unwrap_or_default().as_secs());
+                    let (done, total) = total
+                        .map_or((used, used.saturating_add(left)), |total| (u64::from(*finished), u64::from(total)));
+                    bar.set(done, total);
                 } else {
+                    let left = self.expected.left(*remaining);
                     let left =
-                        self.expected.left(*remaining).map(|left| format!(" (about {left})")).unwrap_or_default();
-                    terminal::tell(&format!("trial {} of {total}{left}: {}", finished + 1, first_line(label)));
+                        left.map(|left| format!(" ({} {left})", if total.is_some() { "about" } else { "at most" }));
+                    terminal::tell(&format!("{count}{}: {label}", left.unwrap_or_default()));
                 }
+                *self.current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Current { count, label, step: "device".into(), remaining: *remaining };
+                self.show("");
             }
             Event::StepStarted { step, .. } => {
                 #[cfg(debug_assertions)]
@@ -270,6 +281,12 @@ mod tests {
         assert_eq!(about(Duration::from_millis(200)), "1 s");
         assert_eq!(about(Duration::from_secs(61)), "1 min 1 s");
         assert_eq!(about(Duration::from_secs(301)), "6 min");
+    }
+
+    #[test]
+    fn a_number_of_trials_that_is_not_known_is_not_shown() {
+        assert_eq!(count(1, Some(64)), "trial 2 of 64");
+        assert_eq!(count(1, None), "trial 2");
     }
 
     #[test]

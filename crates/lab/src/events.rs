@@ -44,8 +44,10 @@ pub enum Event<'a> {
         label: &'a str,
         /// Trials finished before it, those of an earlier run that is resumed included.
         finished: u32,
-        total: u32,
-        /// Time the rest of the run will take, this trial included, by the time that trials took until now.
+        /// `None` under a budget of time: how many trials fit into it is not known.
+        total: Option<u32>,
+        /// Time the rest of the run will take, this trial included, by the time that trials took until now; under a budget,
+        /// what is left of it.
         remaining: Option<Duration>,
     },
     StepStarted {

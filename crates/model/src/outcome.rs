@@ -28,6 +28,9 @@ pub struct Reason {
     pub cure: Option<String>,
 }
 
+/// What precedes the filesystem's name where the running kernel lacks it.
+pub const KERNEL_LACKS: &str = "the running kernel has no ";
+
 impl Reason {
     pub fn new(step: impl Into<String>, words: impl Into<String>) -> Self {
         Self { step: step.into(), words: words.into(), cure: None }
@@ -71,6 +74,14 @@ impl Outcome {
             | Self::Hung(reason)
             | Self::Crashed(reason)
             | Self::Skipped(reason) => Some(reason),
+        }
+    }
+
+    /// The filesystem that the running kernel lacks, if that is why the trial was skipped.
+    pub fn lacking_filesystem(&self) -> Option<&str> {
+        match self {
+            Self::Skipped(reason) => reason.words.strip_prefix(KERNEL_LACKS),
+            _ => None,
         }
     }
 

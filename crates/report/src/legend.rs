@@ -18,6 +18,7 @@ pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
     lines.extend(ratios(analysis));
     lines.extend(memory(analysis));
     lines.extend(executors(analysis));
+    lines.extend(analysis.lacking.iter().map(|lacking| lacking.sentence.clone()));
     lines
 }
 

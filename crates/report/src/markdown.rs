@@ -32,10 +32,10 @@ pub fn markdown(dataset: &Dataset, options: &Options) -> String {
     if !legend.is_empty() {
         output.push_str(&format!("{}\n\n", escape(&legend.join(" "))));
     }
-    for note in &analysis.footnotes {
+    for note in analysis.shown_footnotes() {
         output.push_str(&format!("{} {}  \n", mark(note.number), escape(&note.told(&analysis.rows))));
     }
-    if !analysis.footnotes.is_empty() {
+    if analysis.shown_footnotes().next().is_some() {
         output.push('\n');
     }
     if let Some(published) = analysis.published.as_ref().filter(|_| options.published) {
@@ -79,7 +79,7 @@ fn table(analysis: &Analysis<'_>) -> String {
         }
     }
     let mut output = head(&heads, labels);
-    for index in analysis.order() {
+    for index in analysis.order().into_iter().filter(|row| analysis.is_shown(*row)) {
         let row = &analysis.rows[index];
         let harm = if row.harm.is_some() { format!(" {HARMED}") } else { String::new() };
         let marks: String = row.footnotes.iter().map(|number| mark(*number)).collect();

@@ -9,7 +9,8 @@ use crate::{
 impl Teller<'_> {
     pub(super) fn gaps(&self) -> Option<String> {
         let analysis = self.analysis;
-        let empty: Vec<usize> = (0..analysis.rows.len()).filter(|row| analysis.rows[*row].word.is_some()).collect();
+        let shown = (0..analysis.rows.len()).filter(|row| analysis.is_shown(*row));
+        let empty: Vec<usize> = shown.clone().filter(|row| analysis.rows[*row].word.is_some()).collect();
         let mut parts = Vec::new();
         if !empty.is_empty() {
             let mut words: Vec<(&str, Vec<String>)> = Vec::new();
@@ -27,7 +28,7 @@ impl Teller<'_> {
                     format!("{names} ({word})")
                 })
                 .collect();
-            let (empty, all) = (empty.len(), analysis.rows.len());
+            let (empty, all) = (empty.len(), shown.count());
             parts.push(format!("there is no figure for {empty} of {all} rows: {}", listing(&told)));
         }
         let partial = analysis.rows.iter().filter(|row| row.completed > 0).map(|row| row.trials.len() - row.completed);

@@ -12,11 +12,11 @@ pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
     pub(crate) fn counting() -> Option<Self> {
-        Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}")
+        Self::counting_with("{bar:16.cyan/dim} {wide_msg}")
     }
 
     pub(crate) fn counting_above_a_line() -> Option<Self> {
-        Self::counting_with("{bar:16.cyan/dim} {pos}/{len} {wide_msg}\n  {prefix}")
+        Self::counting_with("{bar:16.cyan/dim} {wide_msg}\n  {prefix}")
     }
 
     fn counting_with(template: &str) -> Option<Self> {
@@ -40,9 +40,9 @@ impl Bar {
         Some(Self(bar))
     }
 
-    pub(crate) fn set(&self, done: u32, total: u32) {
-        self.0.set_length(u64::from(total));
-        self.0.set_position(u64::from(done));
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        self.0.set_length(total);
+        self.0.set_position(done);
     }
 
     pub(crate) fn say(&self, doing: &str) {

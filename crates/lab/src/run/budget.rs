@@ -129,7 +129,7 @@ impl<'a> Dealer<'a> {
         live.iter().filter(untold).map(|cell| vec![*cell]).chain(waiting).chain(served).collect()
     }
 
-    fn left_seconds(&self) -> f64 {
+    pub(super) fn left_seconds(&self) -> f64 {
         let warm_up = f64::from(self.warm_up) * self.first_block_seconds.unwrap_or(0.0);
         self.budget_seconds - warm_up - self.used_seconds
     }
@@ -140,14 +140,5 @@ impl<'a> Dealer<'a> {
             row.seconds / f64::from(row.trials.max(1))
         };
         cells.into_iter().map(mean).sum()
-    }
-
-    pub(super) fn trials_after(&self, rest: &[u32]) -> u32 {
-        let trials: u32 = self.rows.iter().map(|row| row.trials).sum();
-        if self.ended || trials == 0 {
-            return 0;
-        }
-        let each = self.used_seconds / f64::from(trials);
-        ((self.left_seconds() - self.cost(rest.iter().copied())) / each).max(0.0) as u32
     }
 }

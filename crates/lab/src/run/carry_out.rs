@@ -274,13 +274,13 @@ fn run_trials(
         let Some(id) = next else { return Ok(RunEnd::Completed) };
         let cell = &plan.cells[id.cell as usize];
         let (position, finished) = (schedule.position(), schedule.finished());
-        let total = schedule.total();
+        let (total, left) = (schedule.total(), schedule.budget_left());
         sink.event(&Event::TrialStarted {
             id,
             label: &cell.label,
             finished,
-            total,
-            remaining: remaining(started.elapsed(), made, total.saturating_sub(finished)),
+            total: left.is_none().then_some(total),
+            remaining: left.or_else(|| remaining(started.elapsed(), made, total.saturating_sub(finished))),
         });
         let recording = |cause| LabError::Recorder { id, cause };
         recorder.trial_started(id, position).map_err(recording)?;
@@ -310,7 +310,7 @@ fn run_trials(
         made += 1;
         if let Some(reason) = first.take(&trial)
             && !options.keep_going
-            && schedule.total() > schedule.finished()
+            && schedule.budget_left().map_or(schedule.total() > schedule.finished(), |left| !left.is_zero())
         {
             return Ok(RunEnd::FailedAlike(reason));
         }

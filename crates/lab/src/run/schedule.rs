@@ -22,7 +22,7 @@ use fstone_stats::{
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 /// What is to be run of a plan, and what is done.
 #[derive(Debug)]
@@ -336,9 +336,16 @@ impl<'a> Schedule<'a> {
         self.progress.iter().map(|progress| (progress.done.len() + progress.perturbed.len()) as u32).sum()
     }
 
+    /// Time left of the budget, if there is one.
+    pub fn budget_left(&self) -> Option<Duration> {
+        let left = self.dealer.as_ref()?.left_seconds();
+        Some(Duration::try_from_secs_f64(left.max(0.0)).unwrap_or(Duration::MAX))
+    }
+
+    /// All trials of the run, as far as that is known; under a budget, those of the current block and of the blocks before it.
     pub fn total(&self) -> u32 {
-        if let Some(dealer) = &self.dealer {
-            return self.finished() + self.rest.len() as u32 + dealer.trials_after(&self.rest);
+        if self.dealer.is_some() {
+            return self.finished() + self.rest.len() as u32;
         }
         if let Some(only) = &self.only {
             let of = |cell: usize| only.iter().filter(|id| id.cell as usize == cell).count();

@@ -9,7 +9,7 @@ use crate::{
 };
 use fstone_model::{
     Cell, Outcome,
-    outcome::Reason,
+    outcome::{KERNEL_LACKS, Reason},
     own::{OwnCommand, OwnFilesystem},
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
@@ -113,7 +113,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             let name = filesystem.kernel_name();
             // What a guest's kernel has, it says itself.
             (!in_guest && !machine.mounter.kernel_has(name)).then(|| {
-                Obstacle::skipped("mount", format!("the running kernel has no {name}"))
+                Obstacle::skipped("mount", format!("{KERNEL_LACKS}{name}"))
                     .with_cure("fstone run … --missing uml, where user-mode Linux has it")
             })
         })

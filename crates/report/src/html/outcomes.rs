@@ -22,8 +22,7 @@ const MAX_ERRORS: usize = 40;
 
 pub(super) fn notes(analysis: &Analysis<'_>) -> Vec<Note> {
     analysis
-        .footnotes
-        .iter()
+        .shown_footnotes()
         .map(|note| {
             let whose = note.share(&analysis.rows).map(|share| format!("{share} ")).unwrap_or_default();
             let at = if note.step.is_empty() { String::new() } else { format!(" at {}", note.step) };
@@ -61,7 +60,7 @@ pub(super) fn outcomes(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Outcomes {
             if not_run == 1 { "1 row was".to_owned() } else { format!("{not_run} rows were") }
         ));
     }
-    if !analysis.footnotes.is_empty() {
+    if analysis.shown_footnotes().next().is_some() {
         sentence.push_str(
             " The reasons are in the footnotes of the table. A trial that did not complete has no figure there.",
         );

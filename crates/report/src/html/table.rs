@@ -65,6 +65,7 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
     let mut lines = legend::marks(analysis);
     lines.extend(definitions(analysis));
     lines.extend(legend::executors(analysis));
+    lines.extend(analysis.lacking.iter().map(|lacking| lacking.sentence.clone()));
     let ratio_note = if analysis.rows.len() > 1 { Some(legend::ratios(analysis).unwrap_or_default()) } else { None };
     let mut place = 0;
     let groups = analysis
@@ -75,12 +76,14 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
             panel
                 .rows
                 .iter()
+                .filter(|row| analysis.is_shown(**row))
                 .map(|row| {
                     place += 1;
                     row_view(analysis, *row, place - 1)
                 })
                 .collect()
         })
+        .filter(|group: &Vec<Row>| !group.is_empty())
         .collect();
     Table {
         caption: legend::what(analysis).unwrap_or_else(|| "No trial completed.".to_owned()),

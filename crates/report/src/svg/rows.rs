@@ -120,7 +120,7 @@ pub(super) fn ranked(analysis: &Analysis<'_>) -> Vec<usize> {
     let primary = analysis.primary();
     let mut ranked = Vec::with_capacity(analysis.rows.len());
     for panel in &analysis.structure.panels {
-        let mut rows = panel.rows.clone();
+        let mut rows: Vec<usize> = panel.rows.iter().copied().filter(|row| analysis.is_shown(*row)).collect();
         if let Some(primary) = primary {
             let lower = analysis.columns[primary].better == fstone_model::Better::Lower;
             let key = |row: &usize| {

@@ -107,7 +107,7 @@ impl Printer<'_> {
 
     fn table(&self) -> Grid {
         let analysis = self.analysis;
-        let order = analysis.order();
+        let order: Vec<usize> = analysis.order().into_iter().filter(|row| analysis.is_shown(*row)).collect();
         let mut columns = Vec::new();
         if analysis.common_count().is_none() && analysis.completed() > 0 {
             let count = |row: &usize| vec![(analysis.rows[*row].completed.to_string(), Style::Plain)];
@@ -202,7 +202,7 @@ impl Printer<'_> {
     }
 
     fn footnotes(&self, output: &mut String) {
-        for note in &self.analysis.footnotes {
+        for note in self.analysis.shown_footnotes() {
             self.paragraph(&note.told(&self.analysis.rows), &format!("[{}] ", note.number), output);
         }
     }

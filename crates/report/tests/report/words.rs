@@ -56,6 +56,44 @@ fn states_that_could_not_be_mounted_are_told_beside_the_promises_lost() {
     assert!(answer(&dataset).contains("only 99.9 % of the states"), "{}", answer(&dataset));
 }
 
+/// Filesystems that the running kernel lacks are one sentence under the table, not a row and a footnote each.
+#[test]
+fn filesystems_that_the_kernel_lacks_are_one_line() {
+    let mut dataset = fixture::small_file(3);
+    dataset.run.plan.expected_duration = Some(std::time::Duration::from_secs(230));
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell >= 6) {
+        let name = if trial.id.cell == 6 { "f2fs" } else { "btrfs" };
+        let reason = Reason::new("mount", format!("the running kernel has no {name}")).with_cure("--missing uml");
+        trial.outcome = Outcome::Skipped(reason);
+        trial.steps.clear();
+    }
+    let quick = if dataset.run.plan.quick { " --quick" } else { "" };
+    let sentence = format!(
+        "Not in this kernel: f2fs, btrfs; `fstone run small-file{quick} --executor uml` shows them, about 8 minutes."
+    );
+    let wide = TerminalOptions { width: 300, ..TerminalOptions::default() };
+    let pages = [
+        terminal(&dataset, &wide),
+        markdown(&dataset, &Options::default()).replace('\\', ""),
+        html(&dataset, &Options::default()),
+    ];
+    for page in &pages {
+        assert!(page.contains(&sentence), "{page}");
+        assert!(!page.contains("the running kernel has no"), "{page}");
+        assert!(page.contains("1 of 7 rows") || page.contains("1 of 6 rows"), "the refused row is still told: {page}");
+    }
+    let table = pages[0].split("Published, and today").next().expect("text");
+    assert!(!table.contains("\nbtrfs"), "{table}");
+    let csv = fstone_report::csv_summary(&dataset);
+    assert!(csv.contains("the running kernel has no f2fs"), "tables for programs have every row: {csv}");
+
+    // Where no filesystem is there, the table has all rows.
+    for trial in &mut dataset.trials {
+        trial.outcome = Outcome::Skipped(Reason::new("mount", "the running kernel has no ext4"));
+    }
+    assert!(terminal(&dataset, &wide).contains("the running kernel has no ext4"));
+}
+
 #[test]
 fn no_difference_is_not_told_as_one() {
     let told = answer(&fixture::alike(10));

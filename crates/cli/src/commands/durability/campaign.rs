@@ -218,14 +218,15 @@ impl Campaign {
             counted(lossy, "sequence"),
             units::format_duration(Duration::from_secs(left.as_secs()))
         );
+        let line = format!("{}: {done} of {} sequences, {line}", self.label, self.total);
         match &self.bar {
             Some(bar) => {
-                bar.set(done as u32, self.total as u32);
-                bar.say(&format!("{} · {line}", self.label));
+                bar.set(done as u64, self.total as u64);
+                bar.say(&line);
             }
             None if results.told.elapsed() >= TELL_PERIOD => {
                 results.told = Instant::now();
-                terminal::tell(&format!("{}: {done} of {} sequences, {line}", self.label, self.total));
+                terminal::tell(&line);
             }
             None => {}
         }

@@ -245,6 +245,18 @@ fn a_budget_goes_where_it_decides_and_is_kept() {
     assert_eq!(dealt(&budgeted(3), &[], 7).len(), 4, "the first block tells how long a block takes");
 }
 
+/// What a run under a budget shows is the time that is left, not a number of trials guessed from the first one.
+#[test]
+fn a_budget_tells_its_time_and_no_number_of_trials() {
+    let plan = budgeted(30);
+    let mut schedule = Schedule::judged(&plan, &[], Box::new(FakeJudge::default())).expect("fits");
+    let id = schedule.next_trial().expect("the first");
+    schedule.finish(&Trial { duration_ns: 1_000, ..second_long(id) }).expect("of this plan");
+    assert_eq!((schedule.total(), schedule.finished()), (4, 1), "the block, not 100,000 trials");
+    let left = schedule.budget_left().expect("a budget").as_secs_f64();
+    assert!(29.9 < left && left < 30.0, "{left}");
+}
+
 #[test]
 fn a_run_that_warms_up_has_less_to_deal_out() {
     let plan = Plan { warm_up: 1, ..budgeted(16) };
