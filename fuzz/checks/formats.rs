@@ -15,12 +15,8 @@ use fstone_formats::{
 use fstone_model::{LoadReport, mkfs::MkfsOptions, study::FilesystemType, workload::ThreadGroup};
 
 /// What the studies that inputs are made from ask mkfs for.
-const OPTIONS: MkfsOptions = MkfsOptions {
-    flags: &[],
-    values: &["-E", "-G", "-I", "-O"],
-    settings: &[("-d", &["agcount"])],
-    whole_words: false,
-};
+const OPTIONS: MkfsOptions =
+    MkfsOptions { flags: "", values: "-E -G -I -O", settings: &[("-d", "agcount")], whole_words: false };
 
 /// Filesystems that studies here may name: some whose mkfs takes a tree, and one whose does not.
 const TYPES: [FilesystemType; 3] = [

@@ -26,11 +26,11 @@ mod served;
 mod structure;
 mod table;
 pub mod text;
-pub mod when;
 
 pub use ceiling::Ceiling;
 pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
 pub use drift::Drifting;
+pub use fstone_model::when;
 pub use loads::{LoadRow, LoadStep, Loads};
 pub use machines::{Machine, machines, machines_in_words};
 pub use notes::{Footnote, FootnoteRow, Warning, touched};

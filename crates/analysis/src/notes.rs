@@ -8,8 +8,8 @@ use crate::{
     table::{ColumnView, Row},
     text,
 };
-use fstone_model::{Dataset, Trial, study::DeviceSpec};
-use std::collections::HashMap;
+use fstone_model::{Dataset, Trial, study::DeviceSpec, units::format_duration};
+use std::{collections::HashMap, time::Duration};
 
 /// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,8 +140,8 @@ pub(super) fn lacking(dataset: &Dataset, rows: &[Row<'_>]) -> Option<Lacking> {
     if lacking.iter().all(|row| matches!(plan.cells[*row].device, DeviceSpec::Loop { .. })) {
         let quick = if plan.quick { " --quick" } else { "" };
         let time = plan.expected_duration.map(|time| {
-            let minutes = (time * GUESTS_TAKE).as_secs().div_ceil(60);
-            format!(", about {}", text::counted(usize::try_from(minutes).unwrap_or(usize::MAX), "minute"))
+            let minutes = (time.saturating_mul(GUESTS_TAKE)).as_secs().div_ceil(60);
+            format!(", about {}", format_duration(Duration::from_secs(60 * minutes)))
         });
         sentence.push_str(&format!(
             "; `fstone run {}{quick} --executor uml` shows them{}",

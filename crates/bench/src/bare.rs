@@ -103,7 +103,7 @@ pub(crate) fn ring_reads(file: &Path, size: u64, depth: u32, time: Duration) -> 
             for slot in memory.chunks_exact_mut(4096) {
                 let offset = draw(&mut state, size / 4096) * 4096;
                 let read = opcode::ReadFixed::new(types::Fixed(0), slot.as_mut_ptr(), 4096, 0).offset(offset).build();
-                // SAFETY: the slot's memory outlives the ring, and nobody looks at it.
+                // SAFETY: the slot's memory outlives the ring, and nothing reads it.
                 unsafe { ring.submission().push(&read) }.map_err(Trouble::failed)?;
             }
             ring.submit_and_wait(depth as usize).map_err(Trouble::failed)?;

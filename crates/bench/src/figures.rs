@@ -107,17 +107,8 @@ impl Places {
 /// What the one reading of the clock costs that a latency takes.
 const CLOCK: &str = "a reading of the clock";
 
-const NULL: IoSettings = IoSettings {
-    engine: IoEngineKind::Null,
-    direct: false,
-    sync: OpenSync::None,
-    queue_depth: 1,
-    polled: false,
-    uncached: false,
-    no_wait: false,
-    atomic: false,
-};
-const PSYNC: IoSettings = IoSettings { engine: IoEngineKind::Psync, ..NULL };
+const PSYNC: IoSettings = IoSettings::DEFAULT;
+const NULL: IoSettings = IoSettings { engine: IoEngineKind::Null, ..PSYNC };
 const RING: IoSettings = IoSettings { engine: IoEngineKind::IoUring, queue_depth: 32, ..NULL };
 const AIO: IoSettings = IoSettings { engine: IoEngineKind::Libaio, ..RING };
 

@@ -38,7 +38,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What cannot be removed is left for the next boot; there is nobody to tell.
+        // What cannot be removed is left for the next boot; a destructor cannot report it.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -6,6 +6,7 @@ use crate::place::command;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Record {
@@ -134,7 +135,8 @@ fn made() -> Made {
 /// Writes `<date and time, UTC>-<machine>.json` and `.md`, of one figure with its name; gives their paths.
 pub(crate) fn keep(records: &[Record], options: &Options) -> Result<Vec<PathBuf>, String> {
     let machine = machine();
-    let date = jiff::Timestamp::now().strftime("%Y-%m-%dT%H%M").to_string();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let date = fstone_model::when::iso(fstone_model::units::nanoseconds(now))[..16].replace(':', "");
     let slug: String = format!("{}x-{}", machine.cpus, machine.cpu)
         .to_lowercase()
         .split(|letter: char| !letter.is_ascii_alphanumeric())

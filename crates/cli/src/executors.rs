@@ -257,7 +257,7 @@ const EXACT_SEED: u64 = 1;
 const PERTURBED: u32 = 2;
 const ENOUGH_SEEDS: u32 = 5;
 
-/// What only runs in virtual time are told: which model each cell's drive is, with its text among what is recorded, and
+/// Settings of runs in virtual time: which model each cell's drive is, with its text among what is recorded, and
 /// the seed, unless the user or the study (which would not have the one that was drawn) says another.
 pub(crate) fn make_exact(
     plan: &mut Plan,

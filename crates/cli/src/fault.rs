@@ -35,7 +35,7 @@ pub(crate) fn watch() {
     );
 }
 
-/// Does the work. A panic ends it with the status of a fault, and so does one of another thread that nobody noticed:
+/// Does the work. A panic ends it with the status of a fault, and so does one of another thread:
 /// success is not claimed then.
 pub(crate) fn caught(work: impl FnOnce() -> Exit) -> Exit {
     match panic::catch_unwind(AssertUnwindSafe(work)) {

@@ -97,7 +97,7 @@ pub(crate) fn require_directory_of(path: &Path, option: &str) -> Result<(), Fail
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
             format!("a part of the path {named} is a file; name another place{option}")
         }
-        // What may not be looked at is told by whoever needs it.
+        // What cannot be examined is reported where it is needed.
         Ok(_) | Err(_) => return Ok(()),
     };
     Err(Failure::new(Exit::BadInput, words))

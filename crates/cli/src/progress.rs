@@ -89,7 +89,7 @@ impl RunProgress {
         }
     }
 
-    /// Takes the bar away, so that what is printed next stands alone. What the run left behind.
+    /// Removes the bar. Returns what the run left behind.
     pub(crate) fn finish(self) -> Vec<String> {
         if let Some(bar) = &self.bar {
             bar.finish();

@@ -32,7 +32,7 @@ pub(crate) enum Missing {
 }
 
 /// Finds or makes every source tree that a plan names, and puts their archives' paths into its commands. `named` is the
-/// user's own, an archive or a directory; it stands for every tree of the study.
+/// user's own, an archive or a directory; it replaces every tree of the study.
 pub(crate) fn provide(plan: &mut Plan, named: Option<&Path>, missing: Missing) -> Result<(), Failure> {
     let wanted = source_trees(plan);
     if let (Some(named), true) = (named, wanted.is_empty()) {

@@ -59,7 +59,7 @@ pub(crate) fn print_usage(usage: &clap::Error) -> Exit {
     }
 }
 
-/// The end of every command: an error is told, and so is output that did not arrive. What the command found comes
+/// The end of every command: errors are reported, and so is output that could not be written. What the command found comes
 /// first: neither a reader that went away nor a full disk turns a regression into something else.
 pub(crate) fn finish(result: CommandResult) -> Exit {
     let exit = result.unwrap_or_else(|failure| tell_failure(&failure));

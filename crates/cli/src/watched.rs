@@ -1,7 +1,7 @@
 //! What a run is doing now, for `fstone serve` on the same machine.
 //!
 //! The run has a socket without a file: nothing is written to a disk that is being measured, and nothing stays when the run is killed.
-//! It answers anyone who knows the run's identity, which is in the store: whoever can read the store can see this.
+//! It answers anyone who knows the run's identity, which is in the store: anyone who can read the store can see this.
 
 use fstone_report::html::Now;
 use rustix::{

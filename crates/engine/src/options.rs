@@ -91,11 +91,11 @@ pub enum Ownership {
 
 impl Ownership {
     /// Whether directories may be anywhere, and links are followed.
-    pub(crate) const fn is_as_written(self) -> bool {
+    pub(crate) const fn follows_links(self) -> bool {
         matches!(self, Self::Anywhere { .. } | Self::AsWritten | Self::ByName)
     }
 
-    pub(crate) const fn is_of_anybody(self) -> bool {
+    pub(crate) const fn is_shared_directory(self) -> bool {
         matches!(self, Self::AsWritten | Self::ByName)
     }
 

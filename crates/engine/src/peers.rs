@@ -1,7 +1,7 @@
 //! The other ranks of a load, as the engine needs them: to begin together, to work on each other's files, and to end
 //! together. Who carries the messages is not known here.
 
-use fstone_model::workload::Whose;
+use fstone_model::workload::RankShift;
 
 /// The load of all ranks has ended early, because one failed, or somebody ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +40,8 @@ pub trait Peers: Sync {
     /// This rank, from 0.
     fn rank(&self) -> u32;
     fn size(&self) -> u32;
-    /// Whose files each of the workload's phases works on, and who works on this rank's.
-    fn whose(&self) -> &[Whose];
+    /// RankShift files each of the workload's phases works on, and who works on this rank's.
+    fn whose(&self) -> &[RankShift];
     /// The seed of all ranks, for what they have in common.
     fn common_seed(&self) -> u64;
     /// This rank's threads stand ready for a phase. Returns when all ranks are to begin.

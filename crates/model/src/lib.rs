@@ -33,6 +33,7 @@ pub mod step;
 pub mod study;
 pub mod text;
 pub mod units;
+pub mod when;
 pub mod workload;
 
 pub use dataset::Dataset;

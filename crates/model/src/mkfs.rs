@@ -4,28 +4,28 @@
 //! second device. New versions may add more. Each adapter therefore lists the options that do none of this, and all others
 //! are refused.
 
-/// The options of one mkfs that a study may use.
+/// The options of one mkfs that a study may use, in lists of words.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MkfsOptions {
     /// Options without a value ("-K", "--mixed").
-    pub flags: &'static [&'static str],
+    pub flags: &'static str,
     /// Options whose value is never a path ("-I", "--label").
-    pub values: &'static [&'static str],
+    pub values: &'static str,
     /// Options whose value is a list of settings, with the settings that name no file ("-d", "agcount").
-    pub settings: &'static [(&'static str, &'static [&'static str])],
+    pub settings: &'static [(&'static str, &'static str)],
     /// Whether an option is a whole word, as with mksquashfs ("-comp zstd"). With others a value may follow its option
     /// in the same word ("-I256", "--label=x").
     pub whole_words: bool,
 }
 
 impl MkfsOptions {
-    pub const NONE: Self = Self { flags: &[], values: &[], settings: &[], whole_words: false };
+    pub const NONE: Self = Self { flags: "", values: "", settings: &[], whole_words: false };
 
     /// The first word that is not known to be safe.
     pub fn unsafe_word<'w>(&self, words: &'w [String]) -> Option<&'w str> {
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            if self.flags.contains(&word.as_str()) {
+            if lists(self.flags, word) {
                 continue;
             }
             let Some((option, attached)) = self.valued(word) else { return Some(word) };
@@ -46,7 +46,7 @@ impl MkfsOptions {
 
     /// The option with a value that a word is or begins with, and the value where it is in the same word.
     fn valued<'w>(&self, word: &'w str) -> Option<(&'static str, Option<&'w str>)> {
-        let options = self.values.iter().copied().chain(self.settings.iter().map(|(option, _)| *option));
+        let options = self.values.split_whitespace().chain(self.settings.iter().map(|(option, _)| *option));
         options.into_iter().find_map(|option| {
             let rest = word.strip_prefix(option)?;
             if rest.is_empty() {
@@ -60,10 +60,15 @@ impl MkfsOptions {
     fn is_safe(&self, option: &str, value: &str) -> bool {
         let tagged = ["UUID=", "LABEL="].iter().any(|tag| value.contains(tag));
         let known = self.settings.iter().find(|(name, _)| *name == option).is_none_or(|(_, known)| {
-            value.split(',').all(|setting| known.contains(&setting.split_once('=').map_or(setting, |(name, _)| name)))
+            value.split(',').all(|setting| lists(known, setting.split_once('=').map_or(setting, |(name, _)| name)))
         });
         known && !tagged && !value.contains('/')
     }
+}
+
+/// Whether a list of words has this one.
+pub fn lists(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
 }
 
 #[cfg(test)]
@@ -78,9 +83,9 @@ mod tests {
     #[test]
     fn what_is_not_listed_is_unsafe() {
         let options = MkfsOptions {
-            flags: &["-K", "--mixed"],
-            values: &["-I", "--label"],
-            settings: &[("-d", &["agcount", "size"])],
+            flags: "-K --mixed",
+            values: "-I --label",
+            settings: &[("-d", "agcount size")],
             whole_words: false,
         };
         for safe in ["", "-K", "-I 256 -K", "-I256", "--label x --mixed", "--label=x", "-d agcount=4,size=9 -dsize=1"] {

@@ -11,7 +11,7 @@ pub(crate) const ROUNDS: u32 = 16;
 pub(crate) const WELL_NS: u64 = 20_000;
 /// But no more than these.
 pub(crate) const MOST_ROUNDS: u32 = 160;
-/// A ping that only wakes: it is answered, and nobody waits for the answer.
+/// A ping that only wakes the other side; its answer is not waited for.
 pub(crate) const WAKE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

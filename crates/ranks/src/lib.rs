@@ -1,6 +1,6 @@
 //! One load of many ranks: how they meet, begin together, compare their clocks, and merge their reports.
 //!
-//! Reading order: [`Transport`] is all that is asked of whoever carries messages (MPI, in `fstone-mpi`; channels, in [`simulated`]);
+//! Reading order: [`Transport`] carries messages (MPI, in `fstone-mpi`; channels, in [`simulated`]);
 //! `message` is what ranks say; `member` is a rank, and its [`Peers`](fstone_engine::Peers) for the engine; `coordinator` is what rank 0
 //! does besides; [`run`] has both; `clocks` compares clocks; `merge` makes one report of many, and `spans` says when the ranks were at each
 //! action.

@@ -3,7 +3,7 @@
 use crate::message::{Answer, Call, Common, Message, Passed, PassedWall, State};
 use crate::{facts, given::Loaded, priority};
 use fstone_engine::{Parted, Peers, PhasePassed, Progress, Wall};
-use fstone_model::workload::Whose;
+use fstone_model::workload::RankShift;
 use rustix::time::{ClockId, Timespec};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -43,7 +43,7 @@ pub struct Member {
     rank: u32,
     size: u32,
     seed: u64,
-    whose: Vec<Whose>,
+    whose: Vec<RankShift>,
     phases: Vec<String>,
     requests: Sender<Request>,
     meeting: AtomicU64,
@@ -168,7 +168,7 @@ impl Member {
     }
 
     fn tell(&self, message: Message) {
-        // If nobody listens any more, the process is about to end.
+        // If the receiver is gone, the process is about to end.
         let _ = self.requests.send(Request::Tell(message));
     }
 }
@@ -192,7 +192,7 @@ impl Peers for Member {
         self.size
     }
 
-    fn whose(&self) -> &[Whose] {
+    fn whose(&self) -> &[RankShift] {
         &self.whose
     }
 

@@ -325,7 +325,7 @@ impl Merger {
         self.load.group_fsyncs.sort_by_key(|sum| (groups.iter().position(|name| *name == sum.group), sum.at_end > 0));
         for (rank, passed) in per_rank.iter_mut().zip(&self.passed) {
             rank.phases = passed.iter().map(|passed| self.rank_phase(passed)).collect();
-            // Everybody's warnings are told once.
+            // Each warning is listed once, whatever ranks it is from.
             rank.warnings
                 .retain(|warning| self.warnings.get(warning).is_none_or(|ranks| ranks.len() < self.merged as usize));
         }
@@ -474,7 +474,7 @@ impl Merger {
         }
     }
 
-    /// How the ranks met in a phase; `None` where nobody ended it.
+    /// How the ranks met in a phase; `None` if no rank ended it.
     fn meeting(&self, number: u32, phase: &Phase, uncertainty: &dyn Fn(usize, u64) -> u64) -> Option<PhaseMeeting> {
         let of: Vec<&Passed> = self.passed.iter().flatten().filter(|passed| passed.number == number).collect();
         let first_begin = of.iter().map(|passed| passed.begin_ns).min()?;

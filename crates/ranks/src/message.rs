@@ -1,6 +1,6 @@
 //! What ranks say to each other. The bytes are postcard's: all ranks run the same build, which they check when they meet.
 
-use fstone_model::{LoadReport, workload::Whose};
+use fstone_model::{LoadReport, workload::RankShift};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub(crate) enum Message {
     Done { failed: Option<String>, halted: Option<String>, unfinished: Option<String>, early: bool, reports: bool },
     /// To rank 0: the report that it asked for.
     Report(Option<Box<LoadReport>>),
-    /// To rank 0: the rank was told by a signal to end.
+    /// To rank 0: a signal ends the rank.
     Signalled,
     /// From rank 0: begin the load.
     Welcome(Common),
@@ -43,7 +43,7 @@ pub(crate) enum Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Common {
     pub(crate) seed: u64,
-    pub(crate) whose: Vec<Whose>,
+    pub(crate) whose: Vec<RankShift>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

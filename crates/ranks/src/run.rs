@@ -31,7 +31,7 @@ const LAST: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// Whether all ranks ended by themselves. Otherwise all processes were told to end.
+    /// Whether all ranks ended by themselves. Otherwise all processes were made to end.
     pub clean: bool,
     /// The exit status: what `conclude` gave on rank 0. Elsewhere the same if a signal ended the load, and 0 otherwise.
     pub status: u8,
@@ -47,7 +47,7 @@ pub trait Conclusion {
 
 /// Runs a load as one of many ranks.
 ///
-/// `load` runs it in a thread of its own, and nobody waits for it if it hangs. Its error is a message for people.
+/// `load` runs it in a thread of its own, which is abandoned if it hangs. Its error is a message for people.
 pub fn run<T: Transport>(
     mut transport: T,
     settings: Settings,
@@ -289,7 +289,7 @@ impl Node {
                 self.finish(transport, None, unfinished);
             }
             Request::Done(Err(words)) => {
-                // A load that was told to end has not failed.
+                // A load that was stopped has not failed.
                 let early = self.member.as_ref().is_some_and(|member| member.parted());
                 self.finish(transport, (!early).then_some(words), None);
             }

@@ -1,4 +1,4 @@
-//! What is asked of whoever carries messages between ranks.
+//! The interface of what carries messages between ranks.
 
 /// Carries messages between the processes of a load. All calls are made by one thread, and none of them waits.
 ///

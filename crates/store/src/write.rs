@@ -182,7 +182,7 @@ impl Store {
     }
 }
 
-/// Whether nobody else has taken a run over.
+/// Whether no other process has taken a run over.
 fn is_held_by(connection: &Connection, run: u64, holder: Option<&Holder>) -> Result<bool, RecordError> {
     let sql = "SELECT holder FROM runs WHERE run = ?1";
     let row = integer("run", run)?;

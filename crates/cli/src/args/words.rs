@@ -41,7 +41,7 @@ impl Global {
 }
 
 impl RunArguments {
-    /// What stands behind a `--` is for sbatch, or it is the study, whose name may begin with a dash there.
+    /// What follows a `--` is for sbatch, or it is the study, whose name may begin with a dash there.
     pub(crate) fn told_apart(&self) -> Result<Self, String> {
         let mut arguments = self.clone();
         match (self.slurm, &self.study, &self.sbatch[..]) {
@@ -58,7 +58,7 @@ impl RunArguments {
         Ok(arguments)
     }
 
-    /// What stands behind `fstone` for a run with these options.
+    /// The words after `fstone` of a run with these options.
     pub(crate) fn words(&self) -> Vec<String> {
         // Every one by its name: one that is new is not forgotten here.
         let Self {

@@ -18,7 +18,10 @@ use fstone_analysis::text::counted;
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
-    run::carry_out::{Recorder, RecorderError, RunEnd, carry_out_again},
+    run::{
+        carry_out::{LabError, Recorder, RecorderError, RunEnd, carry_out_schedule},
+        schedule::Schedule,
+    },
 };
 use fstone_model::{Dataset, Figure, Plan, StepResult, Trial, metric::catalog, result::TrialId, text};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +58,8 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     let lab = lab_options(context, &options, &plan, None)?;
     // Those that were made, whatever rule or budget had decided which.
     let trials = recorded.trials.iter().map(|trial| trial.id);
-    let end = carry_out_again(&plan, trials, &lab, &mut against, &progress, &cancel);
+    let schedule = Schedule::exactly(&plan, trials).map_err(LabError::from);
+    let end = schedule.and_then(|schedule| carry_out_schedule(schedule, &lab, &[], &mut against, &progress, &cancel));
     progress.finish();
     let Against { trials, figures, difference, .. } = against;
     if end.or_exit(Exit::LabFailed)? == RunEnd::Cancelled && difference.is_none() && trials < recorded.trials.len() {

@@ -5,8 +5,9 @@ use super::{
     begun::Begun,
     cancel_on_signals,
     carry_out::{join, lab_options, take_inventory},
+    destroy,
     merge::{check_blocks, incomplete, written},
-    reaches, sacrifice,
+    reaches,
     stored::begun_with,
 };
 use crate::{
@@ -18,7 +19,10 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_analysis::text::counted;
-use fstone_lab::run::carry_out::{RunEnd, carry_out_blocks};
+use fstone_lab::run::{
+    carry_out::{LabError, RunEnd, carry_out_schedule},
+    schedule::Schedule,
+};
 use fstone_model::{
     Dataset, Trial,
     dataset::{BlockOrigin, Run},
@@ -46,7 +50,7 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     refuse_another_program(&run, arguments.program.as_deref())?;
     refuse_shared_directory(context, arguments.local)?;
     reaches::permit(&run.plan, arguments.allow_commands)?;
-    sacrifice::confirm(context, [&run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
+    destroy::confirm(context, [&run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     // Hours of trials must not be lost because a directory is not writable.
     let directory = directory_of(&arguments.output);
     rustix::fs::access(directory, Access::WRITE_OK)
@@ -72,7 +76,9 @@ pub(crate) fn blocks(context: &Context, arguments: &BlocksArguments) -> CommandR
     let progress = RunProgress::new(Expected::default());
     let mut begun = Begun::take_up(&run, wanted, directory, &machine, &inventory);
     let finished = begun.trials().to_vec();
-    let end = carry_out_blocks(&run.plan, wanted, &options, &finished, &mut begun, &progress, &cancel);
+    let schedule = Schedule::only(&run.plan, wanted.iter().copied(), &finished).map_err(LabError::from);
+    let end =
+        schedule.and_then(|schedule| carry_out_schedule(schedule, &options, &finished, &mut begun, &progress, &cancel));
     for left in &progress.finish() {
         terminal::tell(&format!("Left behind: {left}."));
     }

@@ -19,7 +19,10 @@ use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
     place::{presence::Presence, work_directory::WorkDirectory},
-    run::carry_out::{LabOptions, RunEnd, carry_out, carry_out_blocks, carry_out_within_budget},
+    run::{
+        carry_out::{LabError, LabOptions, RunEnd, carry_out_schedule},
+        schedule::Schedule,
+    },
 };
 use fstone_model::{Dataset, Inventory, Plan, Trial, study::StepAction, text};
 use fstone_store::Store;
@@ -166,14 +169,16 @@ impl Work<'_> {
         };
         let progress = progress.watched(self.identity);
         let (options, cancel) = (self.options, self.cancel);
-        let end = if let Some(blocks) = &self.arguments.blocks {
-            carry_out_blocks(plan, &blocks.0, options, finished, &mut recorder, &progress, cancel)
+        let schedule = if let Some(blocks) = &self.arguments.blocks {
+            Schedule::only(plan, blocks.0.iter().copied(), finished)
         } else if plan.budget.is_some() {
-            let judge = Box::new(RunJudge::new(plan));
-            carry_out_within_budget(plan, options, finished, judge, &mut recorder, &progress, cancel)
+            Schedule::judged(plan, finished, Box::new(RunJudge::new(plan)))
         } else {
-            carry_out(plan, options, finished, &mut recorder, &progress, cancel)
+            Schedule::new(plan, finished)
         };
+        let end = schedule
+            .map_err(LabError::from)
+            .and_then(|schedule| carry_out_schedule(schedule, options, finished, &mut recorder, &progress, cancel));
         let left_behind = progress.finish();
         for left in &left_behind {
             terminal::tell(&format!("Left behind: {left}."));

@@ -37,7 +37,7 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         let error = leftover.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         let _ = writeln!(text, "  {}{error}", leftover.what);
     }
-    // What will be done stands on the terminal before it is done.
+    // What will be done is printed before it is done.
     terminal::print(&text);
     if arguments.dry_run {
         let all_known = unseen.is_empty() && found.iter().all(|leftover| leftover.error.is_none());

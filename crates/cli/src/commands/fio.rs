@@ -3,6 +3,7 @@
 use super::{
     Context,
     load::{self, beside},
+    now_unix_ns,
 };
 use crate::{
     args::FioArguments,
@@ -131,11 +132,11 @@ fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When) 
 }
 
 fn when(begun: Instant, report: &LoadReport) -> When {
-    let zoned = jiff::Zoned::now();
+    let now_ns = now_unix_ns();
     let elapsed_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     When {
-        unix_ms: u64::try_from(zoned.timestamp().as_millisecond()).unwrap_or_default(),
-        text: zoned.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+        unix_ms: now_ns / 1_000_000,
+        text: fstone_analysis::when::ctime(now_ns),
         elapsed_ns: elapsed_ns.saturating_sub(report.setup_ns),
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
         stillness: ior.stillness,
         measure_null: false,
         expected: None,
-        told: ranks::Told::Course(Arc::new(Course {
+        output: ranks::Output::Command(Arc::new(IorCommand {
             command_line: tasks::typed("ior", &arguments.words),
             place: OnceLock::new(),
             plan,
@@ -46,14 +46,14 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
     })
 }
 
-struct Course {
+struct IorCommand {
     command_line: String,
     ior: Ior,
     plan: Plan,
     place: OnceLock<Place>,
 }
 
-impl Course {
+impl IorCommand {
     fn with_results<T>(&self, report: &RanksReport, show: impl FnOnce(&Results<'_>) -> T) -> T {
         let mut place = self.place.get().cloned().unwrap_or_default();
         place.times[1] = when::iso(now_unix_ns());
@@ -61,7 +61,7 @@ impl Course {
     }
 }
 
-impl ranks::Course for Course {
+impl ranks::RankCommand for IorCommand {
     fn prepare(&self) -> Result<(), Failure> {
         let directory = Path::new(self.ior.directory());
         let path = directory.canonicalize().with_context(|| format!("there is no directory {}", directory.display()));
@@ -72,7 +72,7 @@ impl ranks::Course for Course {
     }
 
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {
-        // After this all ranks are done with the files. Files that were only read belong to somebody else.
+        // After this all ranks are done with the files. Files that were only read are not removed.
         if load.member.meet().is_err() || self.ior.keep || !self.ior.write {
             return Ok(());
         }
@@ -132,7 +132,7 @@ impl ranks::Course for Course {
 
 #[cfg(test)]
 mod tests {
-    use super::{ranks::Course as _, *};
+    use super::{ranks::RankCommand as _, *};
     use fstone_formats::letters::CommandLine;
     use fstone_model::ranks::{PhaseMeeting, RankOutcome, RankReport, Ranked};
 
@@ -142,10 +142,10 @@ mod tests {
         let left = |line: &str, outcome: RankOutcome, phases: Vec<PhaseMeeting>| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let ior = ior::parse(&CommandLine::of_arguments(&words)).expect("right");
-            let course = Course { command_line: String::new(), plan: ior.plan(), ior, place: OnceLock::new() };
+            let command = IorCommand { command_line: String::new(), plan: ior.plan(), ior, place: OnceLock::new() };
             let per_rank = vec![RankReport { outcome, ..RankReport::default() }, RankReport::default()];
             let ranked = Ranked { ranks: 2, phases, per_rank, ..Ranked::default() };
-            course.left(&RanksReport { ranked, ..RanksReport::default() })
+            command.left(&RanksReport { ranked, ..RanksReport::default() })
         };
         let interrupted = || RankOutcome::Interrupted { words: String::new() };
         let files = ["/mnt/x/f.00000000", "/mnt/x/f.00000001"].map(PathBuf::from);

@@ -47,7 +47,7 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
 /// Builds a kernel whose time can be simulated, unless that was done before. Reports progress.
 pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Result<Kernel, Failure> {
     own_directory(context)?;
-    let mut told = Told::new();
+    let mut told = BuildLine::new();
     let built = Store::new(&context.kernels).build(source, name, &mut |progress| told.tell(&progress));
     told.finish();
     built.with_context(|| format!("failed to build a kernel from {source}")).or_exit(Exit::CannotHere)
@@ -62,12 +62,12 @@ fn own_directory(context: &Context) -> Result<(), Failure> {
 }
 
 /// What is said of a build: one line that changes on a terminal, a line now and then elsewhere.
-struct Told {
+struct BuildLine {
     bar: Option<Bar>,
     last: Option<Instant>,
 }
 
-impl Told {
+impl BuildLine {
     fn new() -> Self {
         Self { bar: Bar::spinning(), last: None }
     }

@@ -7,7 +7,7 @@ use crate::{
     studies,
     terminal::{self, CommandResult, OrExit},
 };
-use fstone_analysis::text::counted;
+use fstone_analysis::{text::counted, when};
 use fstone_formats::study::Overrides;
 use fstone_model::{Plan, text, units};
 use std::fmt::Write as _;
@@ -93,6 +93,5 @@ fn extent(plan: &Plan) -> String {
 
 /// "2026-11-21 20:15:07".
 pub(super) fn utc(unix_ns: u64) -> String {
-    jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
-        .map_or_else(|_| "?".into(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    when::iso(unix_ns).replace('T', " ").replace('Z', "")
 }

@@ -1,6 +1,6 @@
 //! `fstone load`: the engine alone on a directory, with live figures.
 
-use super::{Context, cancel_on_signals, fresh_seed, sacrificed::Sacrificed};
+use super::{Context, cancel_on_signals, claimed_device::ClaimedDevice, fresh_seed};
 use crate::{
     args::LoadArguments,
     exit::Exit,
@@ -23,7 +23,7 @@ use fstone_model::{
 };
 use std::path::Path;
 #[cfg(feature = "mpi")]
-use {super::ranks::Told, fstone_model::ranks::RankTask};
+use {super::ranks::Output, fstone_model::ranks::RankTask};
 
 pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResult {
     #[cfg(not(feature = "mpi"))]
@@ -53,8 +53,9 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let (ended, found) = match (&arguments.device, &arguments.directory) {
         (Some(device), _) => {
-            // It is nobody else's until this is dropped.
-            let device = Sacrificed::claim(device, &arguments.allow_destroy, &arguments.allow_destroy_data, workload)?;
+            // It is locked until this is dropped.
+            let device =
+                ClaimedDevice::claim(device, &arguments.allow_destroy, &arguments.allow_destroy_data, workload)?;
             (run(&device.workload, &device.directory, seed, live, Ownership::Device)?, None)
         }
         (None, Some(directory)) if arguments.verify => {
@@ -94,7 +95,7 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
         directories: vec![arguments.directory.clone().unwrap_or_else(|| ".".into())],
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         ownership: if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked },
-        told: if arguments.json { Told::Json } else { Told::Summary },
+        output: if arguments.json { Output::Json } else { Output::Summary },
         results: arguments.results.clone(),
         silence: arguments.rank_silence,
         stillness: arguments.rank_stillness,
@@ -116,7 +117,7 @@ fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
         directories: task.directories,
         seed: task.seed,
         ownership: Ownership::Own,
-        told: Told::News(task.news),
+        output: Output::News(task.news),
         results: Some(task.results),
         silence: arguments.rank_silence,
         stillness: arguments.rank_stillness,

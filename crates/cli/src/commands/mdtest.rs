@@ -49,7 +49,7 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
         stillness: mdtest.stillness,
         measure_null: false,
         expected: None,
-        told: ranks::Told::Course(Arc::new(Course {
+        output: ranks::Output::Command(Arc::new(MdtestCommand {
             command_line: tasks::typed("mdtest", &arguments.words),
             plan,
             mdtest,
@@ -65,7 +65,7 @@ fn directory_of(mdtest: &Mdtest) -> &Path {
     Path::new(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY))
 }
 
-/// Makes the directory of `-d` if it does not exist; returns whether it did. An earlier run's or somebody else's directory is not used.
+/// Makes the directory of `-d` if it does not exist; returns whether it did. A directory that this run did not make is not used.
 fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     if !mdtest.phases.create && !directory.join(Mdtest::test_directory(0)).is_dir() {
         return Err(anyhow!(
@@ -119,7 +119,7 @@ fn now() -> String {
     when::iso(now_unix_ns())
 }
 
-struct Course {
+struct MdtestCommand {
     command_line: String,
     mdtest: Mdtest,
     plan: Plan,
@@ -133,7 +133,7 @@ struct Course {
     of_all: OnceLock<Trees>,
 }
 
-impl Course {
+impl MdtestCommand {
     fn own(&self) -> MutexGuard<'_, Trees> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,7 +211,7 @@ impl Course {
     }
 }
 
-impl ranks::Course for Course {
+impl ranks::RankCommand for MdtestCommand {
     fn prepare(&self) -> Result<(), Failure> {
         let directory = directory_of(&self.mdtest);
         self.made.store(make(directory, &self.mdtest)?, Ordering::Relaxed);

@@ -33,7 +33,7 @@ const MARK: &str = ".fstone-publish";
 const MARKED: &str = "Made by fstone publish, which replaces and removes these files:";
 
 pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> CommandResult {
-    Site::examine(&arguments.directory)?;
+    PageDirectory::examine(&arguments.directory)?;
     let places: Vec<Place> = arguments.runs.iter().map(|name| Place::of(name)).collect::<Result<_, _>>()?;
     let (places, runs) = each_once(context, places)?;
     let gallery = Gallery::of(&runs, show(&arguments.show)).or_exit(Exit::CannotHere)?;
@@ -41,7 +41,7 @@ pub(crate) fn publish(context: &Context, arguments: &PublishArguments) -> Comman
     let pages = gallery.pages();
     let mut names: BTreeSet<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     names.extend((0..places.len()).map(|place| gallery.name(place)));
-    let (site, _alone) = Site::alone(&arguments.directory)?;
+    let (site, _alone) = PageDirectory::alone(&arguments.directory)?;
     let dropped = site.refuse_to_drop(&names, arguments.remove)?;
     site.refuse_foreign(&names)?;
     site.mark(names.iter().copied().chain(site.made.iter().map(String::as_str)))?;
@@ -112,13 +112,13 @@ pub(crate) fn left_out(show: &[Shows]) -> String {
     if out.is_empty() { "Nothing was left out".to_owned() } else { format!("Left out: {}", listing(&out)) }
 }
 
-struct Site<'a> {
+struct PageDirectory<'a> {
     directory: &'a Path,
     /// The files in it that `fstone publish` made.
     made: Vec<String>,
 }
 
-impl<'a> Site<'a> {
+impl<'a> PageDirectory<'a> {
     /// What is there; refuses what is something else.
     fn examine(directory: &'a Path) -> Result<Self, Failure> {
         let named = directory.display();
@@ -131,7 +131,7 @@ impl<'a> Site<'a> {
             Ok(_) => {}
         }
         let mark = directory.join(MARK);
-        // Nothing is written through a link that somebody put there.
+        // Links are not followed.
         if mark.symlink_metadata().is_ok_and(|found| found.is_file()) {
             let mark = read_text(&mark).with_context(|| format!("cannot read {}", mark.display()));
             let mark = mark.or_exit(Exit::LabFailed)?;

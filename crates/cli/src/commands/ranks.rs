@@ -34,7 +34,7 @@ pub(crate) struct Load {
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) seed: u64,
     pub(crate) ownership: Ownership,
-    pub(crate) told: Told,
+    pub(crate) output: Output,
     pub(crate) results: Option<PathBuf>,
     pub(crate) silence: Duration,
     pub(crate) stillness: Duration,
@@ -46,22 +46,22 @@ pub(crate) struct Load {
 
 #[derive(Clone)]
 #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "without MPI only drop-ins with one rank get here"))]
-pub(crate) enum Told {
+pub(crate) enum Output {
     Summary,
     Json,
     /// As news through this pipe while the load runs.
     News(PathBuf),
-    Course(Arc<dyn Course>),
+    Command(Arc<dyn RankCommand>),
 }
 
-impl Told {
+impl Output {
     fn prepare(&self) -> Result<(), Failure> {
-        if let Self::Course(course) = self { course.prepare() } else { Ok(()) }
+        if let Self::Command(command) = self { command.prepare() } else { Ok(()) }
     }
 }
 
 /// What else a command does on every rank, and what rank 0 prints.
-pub(crate) trait Course: Send + Sync {
+pub(crate) trait RankCommand: Send + Sync {
     /// What rank 0 does before any rank begins. Other ranks look at no file before: their nodes would cache that it does not exist.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ pub(crate) struct Ran<'a> {
 /// Runs this process's rank, as one of those that a launcher started, or as the only one of a drop-in.
 pub(crate) fn run(load: Load) -> CommandResult {
     match launcher::launched() {
-        None if matches!(load.told, Told::Course(_)) => {
+        None if matches!(load.output, Output::Command(_)) => {
             let alone = simulated::world(1).pop().context("one rank").or_exit(Exit::LabFailed)?;
             run_on(load, alone)
         }
@@ -195,17 +195,22 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
         cancel,
     };
     let live = rank == 0
-        && match &load.told {
-            Told::Summary => true,
-            Told::Json | Told::News(_) => false,
-            Told::Course(course) => course.live(),
+        && match &load.output {
+            Output::Summary => true,
+            Output::Json | Output::News(_) => false,
+            Output::Command(command) => command.live(),
         };
-    let news = match &load.told {
-        Told::News(path) if rank == 0 => News::to(path),
+    let news = match &load.output {
+        Output::News(path) if rank == 0 => News::to(path),
         _ => None,
     };
-    let mut results =
-        Results { directory: load.results, shown: load.told.clone(), exit: Exit::Success, told: false, others: false };
+    let mut results = Results {
+        directory: load.results,
+        shown: load.output.clone(),
+        exit: Exit::Success,
+        told: false,
+        others: false,
+    };
     if rank == 0
         && let Err(failure) = results.prepare().and_then(|()| results.shown.prepare())
     {
@@ -219,9 +224,9 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
     let (workload, ownership) = (load.workload, load.ownership);
     let measure_null = rank == 0 && load.measure_null;
     let directory = load.directories.get(rank as usize % load.directories.len().max(1)).cloned().unwrap_or_default();
-    let course = if let Told::Course(course) = load.told { Some(course) } else { None };
+    let command = if let Output::Command(command) = load.output { Some(command) } else { None };
     let body = move |member: &Arc<Member>| {
-        let observer = Ranked { live: LiveLoad::new(live), news, member, course: course.as_deref() };
+        let observer = Ranked { live: LiveLoad::new(live), news, member, command: command.as_deref() };
         carry_out(&workload, &directory, ownership, measure_null, &observer)
     };
     let Ended { status, .. } = fstone_ranks::run(transport, settings, body, &mut results);
@@ -257,9 +262,9 @@ fn carry_out(
     // The merged report has no figures of threads.
     report.per_thread.clear();
     let ran = Ran { workload, directory, options, member: observer.member };
-    // Its error ends the load of all ranks. The others are still at work, and come to no meeting until they are told.
+    // Its error ends the load of all ranks. The others are still at work, and come to no meeting until they hear of it.
     let halted = report.ended_by(workload.on_error).is_some() && ran.member.size() > 1;
-    let unfinished = observer.course.filter(|_| !halted).and_then(|course| course.ended(&ran).err());
+    let unfinished = observer.command.filter(|_| !halted).and_then(|command| command.ended(&ran).err());
     Ok(Loaded { report, unfinished })
 }
 
@@ -267,13 +272,13 @@ struct Ranked<'a> {
     live: LiveLoad,
     news: Option<News>,
     member: &'a Arc<Member>,
-    course: Option<&'a dyn Course>,
+    command: Option<&'a dyn RankCommand>,
 }
 
 struct News(File);
 
 impl News {
-    /// `None` if nobody reads it, as on another node.
+    /// `None` without a reader, as on another node.
     fn to(path: &Path) -> Option<Self> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::open(path, flags, Mode::empty()).ok().map(|pipe| Self(pipe.into()))
@@ -306,8 +311,8 @@ impl Observer for Ranked<'_> {
     }
 
     fn directories_made(&self, fileset: usize, count: u64, elapsed: Duration) {
-        if let Some(course) = self.course {
-            course.directories_made(fileset, count, elapsed);
+        if let Some(command) = self.command {
+            command.directories_made(fileset, count, elapsed);
         }
     }
 
@@ -323,7 +328,7 @@ impl Observer for Ranked<'_> {
 
 struct Results {
     directory: Option<PathBuf>,
-    shown: Told,
+    shown: Output,
     exit: Exit,
     /// Whether it was reported that files cannot be written.
     told: bool,
@@ -386,33 +391,33 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 impl Conclusion for Results {
     fn keep(&mut self, report: &RanksReport) {
         // With all files of the command, so that no file of an earlier load remains beside them.
-        let more = if let Told::Course(course) = &self.shown { course.beside(report) } else { Vec::new() };
+        let more = if let Output::Command(command) = &self.shown { command.beside(report) } else { Vec::new() };
         self.write(report, more);
     }
 
     fn conclude(&mut self, report: RanksReport, signalled: bool) -> u8 {
         self.keep(&report);
         let shown = match &self.shown {
-            Told::Summary => Ok((fstone_report::ranks_summary(&report), false)),
-            Told::Json => serde_json::to_string_pretty(&report).map(|text| (text + "\n", true)),
+            Output::Summary => Ok((fstone_report::ranks_summary(&report), false)),
+            Output::Json => serde_json::to_string_pretty(&report).map(|text| (text + "\n", true)),
             // The files say everything.
-            Told::News(_) => Ok((String::new(), false)),
-            Told::Course(course) => course.shown(&report),
+            Output::News(_) => Ok((String::new(), false)),
+            Output::Command(command) => command.shown(&report),
         };
         match shown {
             Ok((text, true)) => terminal::print_document(&text),
             Ok((text, false)) => terminal::print(&text),
             Err(error) => terminal::tell(&format!("cannot print the result: {error}")),
         }
-        if let Told::Course(course) = &self.shown {
-            if let Err(words) = course.settled(&report) {
+        if let Output::Command(command) = &self.shown {
+            if let Err(words) = command.settled(&report) {
                 self.exit = Exit::LabFailed;
                 terminal::tell(&words);
             }
             // A look at a filesystem that hangs would hang, too.
             let unknown = any_lost(&report);
             let is_there = |path: &PathBuf| unknown || path.symlink_metadata().is_ok();
-            let mut left = course.left(&report).into_iter().filter(is_there);
+            let mut left = command.left(&report).into_iter().filter(is_there);
             let why = match report.ranked.ended_early {
                 _ if unknown => "may be left, because not all ranks ended normally",
                 Some(_) => "is left, because not all ranks ended normally",

@@ -108,7 +108,7 @@ pub(super) fn permit(plan: &Plan, allowed: bool) -> Result<(), Failure> {
 }
 
 /// Where it is noted that this user began a run: by the digest of its identity and plan, outside the store, so that a
-/// store that comes from somebody else cannot bring the note with it.
+/// store from another user cannot contain the note.
 fn note(store: &Store, run: u64) -> Result<PathBuf, Failure> {
     Ok(paths::default_begun().join(store.plan_digest(run).or_exit(Exit::LabFailed)?))
 }

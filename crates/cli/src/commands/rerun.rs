@@ -7,8 +7,9 @@
 use super::{
     Context,
     alike::differences,
+    destroy,
     reaches::{listed, named_places},
-    run, sacrifice,
+    run,
     stored::{open, without_loads},
 };
 use crate::{
@@ -49,7 +50,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
         return Ok(Exit::Success);
     }
     permit(&told_plan, arguments.allow_commands)?;
-    sacrifice::confirm(context, [&plan], &options.allow_destroy, &options.allow_destroy_data)?;
+    destroy::confirm(context, [&plan], &options.allow_destroy, &options.allow_destroy_data)?;
     let done = run::carry_out(context, &options, &context.command_line(&options), plan, Expected::default())?;
     let Some(id) = done.run.filter(|_| done.work == Exit::Success) else { return Ok(done.exit()) };
     let store = open(context)?;

@@ -4,7 +4,7 @@ use super::{
     Context, cancel_on_signals,
     carry_out::{Work, join, lab_options, take_inventory},
     changed::changed,
-    reaches, sacrifice, slurm,
+    destroy, reaches, slurm,
     stored::begun_with,
     unfinished::{last_unfinished, refuse_another_study},
 };
@@ -43,7 +43,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
             ),
         ));
     }
-    sacrifice::confirm(context, [&dataset.run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
+    destroy::confirm(context, [&dataset.run.plan], &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     if !store.take_over(last.id, last.holder.as_ref(), &this_process()).or_exit(Exit::LabFailed)? {
         let words = format!("run {} of {name} was just taken over by another `--resume`", last.id);
         return Err(Failure::new(Exit::CannotHere, words));

@@ -3,7 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     carry_out::{Done, Work, join, lab_options, take_inventory},
-    fresh_identity, fresh_seed, kernel, merge, now_unix_ns, repeats, resume, sacrifice, slurm,
+    destroy, fresh_identity, fresh_seed, kernel, merge, now_unix_ns, repeats, resume, slurm,
 };
 use crate::{
     args::{ExecutorChoice, Missing, NamedKernel, RunArguments, USUAL_SOURCE},
@@ -97,7 +97,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             merge::check_blocks(plan, blocks)?;
         }
     }
-    sacrifice::confirm(context, &plans, &arguments.allow_destroy, &arguments.allow_destroy_data)?;
+    destroy::confirm(context, &plans, &arguments.allow_destroy, &arguments.allow_destroy_data)?;
     let mut agenda = Agenda::of(&plans);
     let ends = plans.into_iter().zip(&parts).map(|(plan, part)| {
         let done = carry_out(context, &part.arguments, &part.command, plan, agenda.next_study());

@@ -21,7 +21,7 @@ static OUTPUT: Mutex<Output> = Mutex::new(Output::Whole);
 /// the end of a text without its middle.
 enum Output {
     Whole,
-    /// With its error, which nobody has been told yet.
+    /// With its error, which has not been reported yet.
     Lost(io::Error),
     Told,
 }
@@ -35,7 +35,7 @@ impl Output {
         }
     }
 
-    /// The error, to be told; once.
+    /// The error, to be reported once.
     fn take_lost(&mut self) -> Option<io::Error> {
         match std::mem::replace(self, Self::Told) {
             Self::Lost(error) => Some(error),

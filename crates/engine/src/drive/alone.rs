@@ -95,7 +95,7 @@ impl<E: Io> Worker<'_, E> {
                         self.moved(done.read_bytes + done.written_bytes);
                     }
                     if let Selector::Program(program) = &self.group.selector {
-                        choice.course.completed(program, index, done);
+                        choice.progress.completed(program, index, done);
                     }
                 }
                 Err(Incomplete::Fault(fault)) => self.failed(index, fault, self.previous),

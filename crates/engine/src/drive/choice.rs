@@ -1,6 +1,6 @@
 //! What a thread does next: which action, or an fsync that is due before it.
 
-use super::course::Course;
+use super::progress::ProgramProgress;
 use crate::io::Io;
 use crate::plan::{GroupPlan, PeriodicFsyncs, Selector};
 use crate::worker::Worker;
@@ -24,7 +24,7 @@ pub(super) struct Choice {
     /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
     uncounted: [u64; 2],
     counts_at_once: u64,
-    pub(super) course: Course,
+    pub(super) progress: ProgramProgress,
 }
 
 impl Choice {
@@ -46,7 +46,9 @@ impl Choice {
 
     pub(super) fn of(group: &GroupPlan) -> Self {
         match &group.selector {
-            Selector::Program(program) => Self { course: Course::of(program, group.actions.len()), ..Self::default() },
+            Selector::Program(program) => {
+                Self { progress: ProgramProgress::of(program, group.actions.len()), ..Self::default() }
+            }
             _ => Self::default(),
         }
     }
@@ -123,7 +125,7 @@ impl<E: Io> Worker<'_, E> {
                 choice.sequence = (index + 1) % (*length).max(1);
                 if *length == 0 { Next::End } else { Next::Action(index) }
             }
-            Selector::Program(_) => self.next_of_program(&mut choice.course),
+            Selector::Program(_) => self.next_of_program(&mut choice.progress),
             Selector::Tour => match group.tour.as_ref().and_then(|plan| self.next_of_tour(plan)) {
                 Some(index) => Next::Action(index),
                 None => Next::End,

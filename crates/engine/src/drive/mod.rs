@@ -2,19 +2,19 @@
 //! between, and what is counted.
 //!
 //! Reading order: `thread` is a thread from its start to its end; `alone` and `queue` are the two loops; `choice` is what
-//! comes next, `program` the same step by step, with its `course`, `account` what became of it, `pace` the pauses, `depth` the search for a
+//! comes next, `program` the same step by step, with its `progress`, `account` what became of it, `pace` the pauses, `depth` the search for a
 //! queue depth, `patience` waits for files, `fsyncs` makes those of the group's policy; the [`Gate`] lets all threads begin together.
 
 mod account;
 mod alone;
 mod choice;
-mod course;
 mod depth;
 mod fsyncs;
 mod gate;
 mod pace;
 mod patience;
 mod program;
+mod progress;
 mod queue;
 mod thread;
 

@@ -1,7 +1,7 @@
 //! What a thread that goes through a program does next.
 
 use super::choice::Next;
-use super::course::Course;
+use super::progress::ProgramProgress;
 use crate::io::Io;
 use crate::plan::{Instruction, Selector};
 use crate::worker::Worker;
@@ -16,13 +16,13 @@ const SHORTEST: Duration = Duration::from_micros(100);
 
 impl<E: Io> Worker<'_, E> {
     #[inline(never)]
-    pub(super) fn next_of_program(&mut self, course: &mut Course) -> Next {
+    pub(super) fn next_of_program(&mut self, progress: &mut ProgramProgress) -> Next {
         let group = self.group;
         let Selector::Program(program) = &group.selector else { return Next::End };
         let mut rested = false;
         loop {
-            let Some(instruction) = program.code.get(course.at) else {
-                course.at = 0;
+            let Some(instruction) = program.code.get(progress.at) else {
+                progress.at = 0;
                 if self.told_to_stop() {
                     return Next::End;
                 }
@@ -30,27 +30,27 @@ impl<E: Io> Worker<'_, E> {
             };
             match instruction {
                 Instruction::Perform { action, times } => {
-                    if course.left == 0 {
-                        course.left = *times;
+                    if progress.left == 0 {
+                        progress.left = *times;
                     }
-                    course.left -= 1;
-                    if course.left == 0 {
-                        course.at += 1;
+                    progress.left -= 1;
+                    if progress.left == 0 {
+                        progress.at += 1;
                     }
                     return if rested { Next::Rested(*action) } else { Next::Action(*action) };
                 }
-                Instruction::Enter { depth, times } => course.rounds[*depth] = *times,
+                Instruction::Enter { depth, times } => progress.rounds[*depth] = *times,
                 Instruction::Again { depth, first } => {
-                    course.rounds[*depth] -= 1;
-                    if course.rounds[*depth] > 0 {
-                        course.at = *first;
+                    progress.rounds[*depth] -= 1;
+                    if progress.rounds[*depth] > 0 {
+                        progress.at = *first;
                         continue;
                     }
                 }
                 Instruction::Finish { count, unit, of } => {
                     let (operations, bytes) = match of {
                         Some(of) => {
-                            let sum = course.sum(Some(of));
+                            let sum = progress.sum(Some(of));
                             (sum.operations, sum.bytes)
                         }
                         None => (program.operations.load(Ordering::Relaxed), program.bytes.load(Ordering::Relaxed)),
@@ -64,7 +64,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
                 Instruction::Pace { number, unit, of } => {
-                    let due = course.due(*number, *unit, of.as_deref());
+                    let due = progress.due(*number, *unit, of.as_deref());
                     if due > 0.0 && !self.until_events(due) {
                         return Next::End;
                     }
@@ -103,7 +103,7 @@ impl<E: Io> Worker<'_, E> {
                     rested = true;
                 }
             }
-            course.at += 1;
+            progress.at += 1;
         }
     }
 

@@ -5,7 +5,7 @@ use super::choice::Choice;
 use crate::io::Io;
 use crate::ops;
 use crate::plan::{Found, PeriodicFsyncs, Selector};
-use crate::worker::{ThreadStanding, Worker};
+use crate::worker::{ThreadCheckpoint, Worker};
 use fstone_model::load::ThreadReport;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ pub(crate) struct Ended {
     pub(crate) cpu_ns: u64,
     pub(crate) report: ThreadReport,
     pub(crate) found: Option<Found>,
-    pub(crate) standing: ThreadStanding,
+    pub(crate) standing: ThreadCheckpoint,
 }
 
 impl<E: Io> Worker<'_, E> {

@@ -2,9 +2,9 @@
 
 use super::beneath::{self, Elsewhere, Failure, Held, open_below};
 use super::claim::{Refusal, claim};
-use super::fate::{Fate, Planned};
-use super::site::Site;
-use super::told::Told;
+use super::existing::{ExistingFile, Planned};
+use super::setup_progress::SetupProgress;
+use super::site::BuildContext;
 use super::{Files, PathBuffer, Sizes};
 use crate::data::Destination;
 use crate::error::{LoadError, cure};
@@ -47,10 +47,10 @@ pub(crate) struct Built {
 }
 
 pub(super) struct Builder<'a> {
-    pub(super) site: Site<'a>,
+    pub(super) site: BuildContext<'a>,
     pub(super) name: String,
     pub(super) root: PathBuf,
-    pub(super) told: Told<'a>,
+    pub(super) told: SetupProgress<'a>,
     files: u64,
     bytes: u64,
     pub(super) built: Built,
@@ -58,7 +58,7 @@ pub(super) struct Builder<'a> {
 
 /// Looks for what would keep [`build`] from a fileset of a load that owns names, and changes nothing. Such a load can remove
 /// files of anybody's, so all its filesets are looked at before the first is built.
-pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
+pub(crate) fn look(files: &Files, site: BuildContext<'_>) -> Result<(), LoadError> {
     let builder = Builder::new(files, site);
     let there = matches!(files.spec.existing, Existing::Require | Existing::Assume);
     if !site.real || !builder.of_anybody() || there {
@@ -72,7 +72,7 @@ pub(crate) fn look(files: &Files, site: Site<'_>) -> Result<(), LoadError> {
     }
 }
 
-pub(crate) fn build(files: &mut Files, site: Site<'_>) -> Result<Built, LoadError> {
+pub(crate) fn build(files: &mut Files, site: BuildContext<'_>) -> Result<Built, LoadError> {
     let mut builder = Builder::new(files, site);
     builder.build(files)?;
     Ok(builder.built)
@@ -87,7 +87,7 @@ impl Builder<'_> {
         if site.options.ownership == Ownership::Device {
             return self.device(files);
         }
-        if !site.options.ownership.is_as_written() && !files.spec.stays_below() {
+        if !site.options.ownership.follows_links() && !files.spec.stays_below() {
             let what =
                 format!("has fileset {:?} in {:?}, out of the load's directory", self.name, files.spec.directory);
             return Err(LoadError::Unsupported { what });
@@ -140,7 +140,7 @@ impl Builder<'_> {
 }
 
 /// Makes a fileset's own directory, and nothing in it.
-pub(crate) fn enter(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+pub(crate) fn enter(files: &mut Files, site: BuildContext<'_>) -> Result<(), LoadError> {
     let builder = Builder::new(files, site);
     files.directory = Some(builder.open_directory(&files.spec.directory)?);
     Ok(())
@@ -148,7 +148,7 @@ pub(crate) fn enter(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
 
 /// Removes the directories that hold a fileset's files, which are empty. What is not empty is an error, and stays; what is not there, as a
 /// load leaves it that was ended, is passed over.
-pub(crate) fn remove_directories(files: &mut Files, site: Site<'_>) -> Result<u64, LoadError> {
+pub(crate) fn remove_directories(files: &mut Files, site: BuildContext<'_>) -> Result<u64, LoadError> {
     visit(files, site)?;
     let builder = Builder::new(files, site);
     let directories: Vec<String> = files.layout.all_directories().collect();
@@ -163,7 +163,7 @@ pub(crate) fn remove_directories(files: &mut Files, site: Site<'_>) -> Result<u6
 }
 
 /// Opens the directory of a fileset that another rank made. Nothing is claimed, made or looked at in it.
-pub(crate) fn visit(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> {
+pub(crate) fn visit(files: &mut Files, site: BuildContext<'_>) -> Result<(), LoadError> {
     if site.real {
         let builder = Builder::new(files, site);
         let opened = beneath::open_existing(site.directory, &files.spec.directory);
@@ -173,12 +173,12 @@ pub(crate) fn visit(files: &mut Files, site: Site<'_>) -> Result<(), LoadError> 
 }
 
 impl<'a> Builder<'a> {
-    fn new(files: &Files, site: Site<'a>) -> Self {
+    fn new(files: &Files, site: BuildContext<'a>) -> Self {
         Self {
             site,
             name: files.spec.name.clone(),
             root: root(site.directory, &files.spec),
-            told: Told::new(site.options),
+            told: SetupProgress::new(site.options),
             files: 0,
             bytes: 0,
             built: Built::default(),
@@ -225,7 +225,7 @@ impl<'a> Builder<'a> {
     fn open_directory(&self, name: &str) -> Result<OwnedFd, LoadError> {
         let path = self.site.directory.join(name);
         let (base, below) = match self.site.options.ownership {
-            ownership if ownership.is_as_written() => (&*path, ""),
+            ownership if ownership.follows_links() => (&*path, ""),
             _ => (self.site.directory, name),
         };
         std::fs::create_dir_all(base).map_err(|error| self.failed("mkdir", base.to_owned(), &error))?;
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
     /// Whether what is there may be written: no name of the fileset's leads elsewhere. A file with other names is an
     /// error only where it is `required`: otherwise it makes room for a new one.
     fn stays_below(&self, files: &Files, required: bool) -> Result<bool, LoadError> {
-        if self.site.options.ownership.is_as_written() {
+        if self.site.options.ownership.follows_links() {
             return Ok(true);
         }
         let found = self.held(files).leads_elsewhere(&files.layout).map_err(|failure| self.failure(failure))?;
@@ -292,10 +292,10 @@ impl<'a> Builder<'a> {
     }
 
     fn of_anybody(&self) -> bool {
-        self.site.options.ownership.is_of_anybody()
+        self.site.options.ownership.is_shared_directory()
     }
 
-    /// Makes every file, but for those that [`Fate::of`] says stay.
+    /// Makes every file, but for those that [`ExistingFile::of`] says stay.
     fn rebuild(&mut self, files: &Files) -> Result<(), LoadError> {
         let planned = if self.of_anybody() {
             let planned = self.planned(files, files.directory())?;
@@ -344,7 +344,7 @@ impl<'a> Builder<'a> {
                 .get(file as usize)
                 .copied()
                 .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), fate: None });
-            if !matches!(fate, Some(Fate::Stays(_))) {
+            if !matches!(fate, Some(ExistingFile::Used(_))) {
                 files.layout.file(&mut path, file, false);
                 self.make(files, file, Planned { size, fate }, &path, &mut source)?;
             }
@@ -392,7 +392,7 @@ impl<'a> Builder<'a> {
         source: &mut crate::data::Source<'_>,
     ) -> Result<(), LoadError> {
         let (from, how) = match fate {
-            Some(Fate::Lengthened(from)) => (from, OFlags::empty()),
+            Some(ExistingFile::Extended(from)) => (from, OFlags::empty()),
             // What was to be replaced is gone, and a file that has appeared since may be the user's.
             _ if self.of_anybody() => (0, OFlags::CREATE | OFlags::EXCL),
             _ => (0, OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW),
@@ -439,7 +439,7 @@ impl<'a> Builder<'a> {
         let outcome = filled();
         let closed = kernel::close(fd).map_err(|errno| ("close", errno));
         let made = outcome.and(closed);
-        if made.is_err() && self.of_anybody() && !matches!(fate, Some(Fate::Lengthened(_))) {
+        if made.is_err() && self.of_anybody() && !matches!(fate, Some(ExistingFile::Extended(_))) {
             // An incomplete file would be in the way of the next load, which cannot know who made it.
             let _ = kernel::unlink(files.directory(), path.as_c());
         }

@@ -32,7 +32,7 @@ impl From<Failure> for Refusal {
 }
 
 pub(super) fn claim(held: Held<'_>, layout: &Layout, ownership: Ownership) -> Result<(), Refusal> {
-    if ownership == Ownership::Own || ownership.is_of_anybody() {
+    if ownership == Ownership::Own || ownership.is_shared_directory() {
         return Ok(());
     }
     let mark = read_mark(held)?;

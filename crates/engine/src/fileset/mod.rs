@@ -7,16 +7,16 @@
 mod beneath;
 pub(crate) mod build;
 mod claim;
-mod fate;
+mod existing;
 mod growing;
 mod layout;
 mod named;
 mod path;
+mod setup_progress;
 pub(crate) mod site;
 mod size;
 mod snapshot;
 mod table;
-mod told;
 
 pub(crate) use claim::MARK;
 pub(crate) use growing::Growing;

@@ -2,7 +2,7 @@
 
 use super::beneath::Held;
 use super::build::Builder;
-use super::fate::{Fate, Planned};
+use super::existing::{ExistingFile, Planned};
 use super::{Files, PathBuffer};
 use crate::error::LoadError;
 use crate::io::kernel;
@@ -44,7 +44,7 @@ impl Builder<'_> {
             let fate = self.fate(directory, &path, size, existing)?;
             let size = match fate {
                 // Of sizes that are drawn, its own is as good as any.
-                Some(Fate::Stays(has)) if has >= files.sizes.least() => has.min(size),
+                Some(ExistingFile::Used(has)) if has >= files.sizes.least() => has.min(size),
                 _ => size,
             };
             planned.push(Planned { size, fate });
@@ -69,7 +69,7 @@ impl Builder<'_> {
         path: &PathBuffer,
         size: u64,
         existing: Existing,
-    ) -> Result<Option<Fate>, LoadError> {
+    ) -> Result<Option<ExistingFile>, LoadError> {
         let entry = match kernel::lstat(directory, path.as_c()) {
             Ok(entry) => entry,
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -80,15 +80,18 @@ impl Builder<'_> {
             Err(Errno::NOENT | Errno::NOTDIR) => None,
             Err(errno) => return Err(self.refused("stat", path, errno)),
         };
-        match Fate::of(&entry, target.as_ref(), size, existing, &self.site) {
-            Fate::InTheWay(problem) => Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())])),
+        match ExistingFile::of(&entry, target.as_ref(), size, existing, &self.site) {
+            ExistingFile::Refused(problem) => {
+                Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())]))
+            }
             fate => Ok(Some(fate)),
         }
     }
 
     pub(super) fn remove_named(&self, files: &Files, planned: &[Planned]) -> Result<(), LoadError> {
         let mut path = PathBuffer::default();
-        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| planned.fate == Some(Fate::Goes)) {
+        for (file, _) in planned.iter().enumerate().filter(|(_, planned)| planned.fate == Some(ExistingFile::Replaced))
+        {
             files.layout.file(&mut path, file as u32, false);
             match kernel::unlink(files.directory(), path.as_c()) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -102,7 +105,9 @@ impl Builder<'_> {
         let mut path = PathBuffer::default();
         let (mut first, mut more) = (None, 0u64);
         for (file, Planned { size, fate }) in planned.iter().enumerate() {
-            let Some(Fate::Stays(has)) = fate.filter(|fate| matches!(fate, Fate::Stays(has) if has < size)) else {
+            let Some(ExistingFile::Used(has)) =
+                fate.filter(|fate| matches!(fate, ExistingFile::Used(has) if has < size))
+            else {
                 continue;
             };
             if first.is_some() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A fileset's load, as building sees it.
 #[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct BuildContext<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) depot: &'a Depot,
     pub(crate) options: &'a RunOptions<'a>,

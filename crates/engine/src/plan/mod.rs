@@ -6,6 +6,7 @@
 mod action;
 mod check;
 mod check_program;
+mod checkpoint;
 mod device;
 mod group;
 mod limits;
@@ -14,12 +15,12 @@ mod program;
 mod schedule;
 mod searches;
 mod series;
-mod standing;
 mod tour;
 mod wear;
 
 pub(crate) use action::{Guide, PlannedAction, cursor_of, is_permutation, is_read_back};
 pub(crate) use check::check;
+pub(crate) use checkpoint::GroupCheckpoint;
 pub(crate) use device::check_device;
 pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
@@ -27,6 +28,5 @@ pub(crate) use program::{Instruction, Program};
 #[cfg(test)]
 pub(crate) use schedule::Schedule;
 pub(crate) use searches::Searches;
-pub(crate) use standing::Standing;
 pub(crate) use tour::{ActionOfTour, TourPlan, Way};
 pub(crate) use wear::WearOut;

@@ -3,7 +3,7 @@
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build::{self, Built};
-use crate::fileset::site::Site;
+use crate::fileset::site::BuildContext;
 use crate::peers::{Parted, Peers};
 use fstone_model::workload::{Fileset, Sharing};
 
@@ -22,7 +22,7 @@ pub(super) fn unreadable(fileset: &Fileset) -> LoadError {
 
 /// Builds a fileset as its rank does: what all have in common is made by rank 0, and a directory that all have in common is marked by
 /// it before others look.
-pub(super) fn build(files: &mut Files, site: Site<'_>, peers: &dyn Peers) -> Result<Built, LoadError> {
+pub(super) fn build(files: &mut Files, site: BuildContext<'_>, peers: &dyn Peers) -> Result<Built, LoadError> {
     let first = peers.rank() == 0;
     match files.spec.ranks {
         Sharing::Private => build::build(files, site),

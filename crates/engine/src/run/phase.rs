@@ -7,8 +7,8 @@ use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, TransferFlags, Ur
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
-use crate::plan::{Found, GroupPlan, PlannedAction, Standing, WearOut};
-use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadStanding, Worker};
+use crate::plan::{Found, GroupCheckpoint, GroupPlan, PlannedAction, WearOut};
+use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadCheckpoint, Worker};
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
 use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, Operation, ThreadGroup};
@@ -42,7 +42,7 @@ pub(crate) struct PhaseEnd {
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
     pub(crate) found: Vec<(String, Vec<Found>)>,
-    pub(crate) standings: Standings,
+    pub(crate) standings: Checkpoints,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
     /// When it began, of CLOCK_MONOTONIC.
@@ -61,7 +61,7 @@ pub(crate) struct GroupEnd {
 }
 
 /// Where groups stood when a phase ended, by their names: what their threads shared, and each of them.
-pub(crate) type Standings = HashMap<String, (Standing, Vec<Option<ThreadStanding>>)>;
+pub(crate) type Checkpoints = HashMap<String, (GroupCheckpoint, Vec<Option<ThreadCheckpoint>>)>;
 
 pub(crate) struct Watch<'a> {
     pub(crate) name: &'a str,
@@ -244,9 +244,9 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
     }
 }
 
-fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Standings {
+fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Checkpoints {
     let mut threads = ends.iter_mut();
-    let mut standings = Standings::new();
+    let mut standings = Checkpoints::new();
     for group in &load.phase.groups {
         let threads = threads.by_ref().take(group.spec.threads as usize);
         if continued(&group.spec.name) {

@@ -5,12 +5,12 @@ use super::running::Running;
 use crate::error::LoadError;
 use crate::fileset::build;
 use crate::fileset::{Files, Sizes};
-use fstone_model::workload::{ByFileset, Phase, Whose};
+use fstone_model::workload::{ByFileset, Phase, RankShift};
 use std::sync::atomic::Ordering;
 
 impl Running<'_> {
-    /// Whose files a phase works on, and who works on this rank's; `None` for its own.
-    fn shifted(&self, number: usize) -> Option<Whose> {
+    /// RankShift files a phase works on, and who works on this rank's; `None` for its own.
+    fn shifted(&self, number: usize) -> Option<RankShift> {
         let peers = self.options.observer.peers()?;
         peers.whose().get(number).copied().filter(|whose| whose.of != peers.rank())
     }
@@ -22,7 +22,7 @@ impl Running<'_> {
 
     /// Takes another rank's files in place of its own, and gives those away; what they were.
     pub(super) fn take_others(&mut self, number: usize, phase: &Phase) -> Result<Vec<(usize, Files)>, LoadError> {
-        let (Some(Whose { of, by }), Some(peers)) = (self.shifted(number), self.options.observer.peers()) else {
+        let (Some(RankShift { of, by }), Some(peers)) = (self.shifted(number), self.options.observer.peers()) else {
             return Ok(Vec::new());
         };
         let actions = ByFileset::of_phases([phase]);
@@ -46,7 +46,7 @@ impl Running<'_> {
     /// Gives the other's files back, and takes its own as that rank left them. If an error has ended this rank's load, the others are still
     /// in their phase: nobody is waited for, so that they are told of it at once.
     pub(super) fn give_back(&mut self, number: usize, own: Vec<(usize, Files)>) -> Result<(), LoadError> {
-        let Some(Whose { of, by }) = self.shifted(number) else { return Ok(()) };
+        let Some(RankShift { of, by }) = self.shifted(number) else { return Ok(()) };
         let halted = self.halted.load(Ordering::Relaxed);
         let mut parted = None;
         for (index, files) in own {

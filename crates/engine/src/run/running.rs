@@ -2,7 +2,7 @@
 
 use super::durable::{self, Durable, SyncError};
 use super::names::{collector_of, names};
-use super::phase::{self, GroupEnd, PhaseEnd, Standings, Watch};
+use super::phase::{self, Checkpoints, GroupEnd, PhaseEnd, Watch};
 use super::pretend::pretended;
 
 use crate::audit::Touched;
@@ -10,7 +10,7 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build;
-use crate::fileset::site::Site;
+use crate::fileset::site::BuildContext;
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
 use crate::peers::{Parted, Peers, PhasePassed};
@@ -70,7 +70,7 @@ pub(super) struct Running<'a> {
     pub(super) measured: Measured,
     /// The generation of the first write of each phase until now, where data is stamped.
     generations: Vec<u64>,
-    standings: Mutex<Standings>,
+    standings: Mutex<Checkpoints>,
     found: HashMap<String, Vec<Found>>,
 }
 
@@ -226,12 +226,12 @@ impl<'a> Running<'a> {
         build::remove_directories(&mut files, self.site(index))
     }
 
-    pub(super) fn site(&self, index: usize) -> Site<'_> {
+    pub(super) fn site(&self, index: usize) -> BuildContext<'_> {
         let (written, ownership) = (&self.written.filesets[index], self.options.ownership);
         let common = written.has_common_directories();
         let unasked =
             matches!(ownership, Ownership::Own | Ownership::AsWritten) && written.existing == Existing::Rebuild;
-        Site {
+        BuildContext {
             directory: self.directory,
             depot: &self.depot,
             options: self.options,
@@ -592,7 +592,7 @@ impl<'a> Running<'a> {
             clock: self.clock,
             files: &self.files,
             stamped: self.workload.data.stamped,
-            follows_links: self.options.ownership.is_as_written(),
+            follows_links: self.options.ownership.follows_links(),
             on_error: self.workload.on_error,
             depot: &self.depot,
             collector,

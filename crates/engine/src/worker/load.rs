@@ -1,7 +1,7 @@
 //! What all threads of a phase share.
 
+use super::checkpoint::ThreadCheckpoint;
 use super::descriptors::Kept;
-use super::standing::ThreadStanding;
 use crate::audit::Touched;
 use crate::data::Depot;
 use crate::fileset::Files;
@@ -45,7 +45,7 @@ pub(crate) struct Load<'a> {
     pub(crate) kept: Kept,
     pub(crate) witness: Option<Witness>,
     /// Where the threads of groups stood when the phase before ended, by the names of the groups.
-    pub(crate) standings: Mutex<HashMap<String, Vec<Option<ThreadStanding>>>>,
+    pub(crate) standings: Mutex<HashMap<String, Vec<Option<ThreadCheckpoint>>>>,
     /// The generation of the first write of each phase until this one, where data is stamped.
     pub(crate) generations: &'a [u64],
 }
@@ -61,7 +61,7 @@ impl Load<'_> {
     }
 
     /// Where the thread of this number stood in the phase before, if its group continues. Only to be asked once.
-    pub(super) fn standing_of(&self, group: &ThreadGroup, thread: u64) -> Option<ThreadStanding> {
+    pub(super) fn standing_of(&self, group: &ThreadGroup, thread: u64) -> Option<ThreadCheckpoint> {
         if !group.continues {
             return None;
         }

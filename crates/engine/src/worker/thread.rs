@@ -1,11 +1,11 @@
 //! A thread of the load: what it owns, and the tools that operations work with.
 
 use super::attempt::{Attempt, Incomplete};
+use super::checkpoint::{ActionCheckpoint, ThreadCheckpoint};
 use super::descriptors::OwnDescriptors;
 use super::held::Handles;
 use super::load::Load;
 use super::picked::Picked;
-use super::standing::{ActionStanding, ThreadStanding};
 use super::state::{ActionState, layout_seed};
 use super::tour::Tour;
 use crate::data::memory::Aligned;
@@ -119,10 +119,10 @@ impl<'a, E: Io> Worker<'a, E> {
         }
     }
 
-    pub(crate) fn standing(&mut self, sequence: usize) -> ThreadStanding {
+    pub(crate) fn standing(&mut self, sequence: usize) -> ThreadCheckpoint {
         let actions =
-            self.states.iter().map(|state| ActionStanding { cursor: state.cursor, burst: state.burst }).collect();
-        ThreadStanding { actions, tour: self.tour.take(), moved: self.moved, sequence }
+            self.states.iter().map(|state| ActionCheckpoint { cursor: state.cursor, burst: state.burst }).collect();
+        ThreadCheckpoint { actions, tour: self.tour.take(), moved: self.moved, sequence }
     }
 
     pub(crate) fn files(&self, fileset: usize) -> &'a Files {

@@ -110,7 +110,7 @@ fn check_mkfs(words: &At<&Vec<String>>, known: Option<&FilesystemType>, report: 
     }
     let Some(known) = known.filter(|_| device.is_none()) else { return };
     if let Some(word) = known.mkfs.unsafe_word(words.value) {
-        let listed = known.mkfs.flags.iter().chain(known.mkfs.values).copied();
+        let listed = known.mkfs.flags.split_whitespace().chain(known.mkfs.values.split_whitespace());
         let mut listed: Vec<&str> = listed.chain(known.mkfs.settings.iter().map(|(option, _)| *option)).collect();
         listed.sort_unstable();
         report.push(

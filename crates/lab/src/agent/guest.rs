@@ -223,7 +223,8 @@ impl GuestSeat {
                 spec.watch = options.watch.unwrap_or(spec.watch);
                 if let Some(filesystem) = filesystem::find(&cell.filesystem.kind) {
                     spec.modules = vec![filesystem.kernel_name().to_owned()];
-                    spec.asked_by_name = filesystem.modules_asked_by_name().iter().map(|&name| name.into()).collect();
+                    spec.asked_by_name =
+                        filesystem.facts().modules_asked_by_name.iter().map(|&name| name.into()).collect();
                 }
                 spec.programs = programs(cell, runner);
                 spec.boot()
@@ -302,7 +303,7 @@ fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
     let adapter = filesystem::find(&cell.filesystem.kind);
     let checked_there = |filesystem: &&dyn Filesystem| filesystem.tools_need_a_guest() || power_cut(cell).is_some();
     if let Some(filesystem) = adapter.filter(checked_there) {
-        names.extend(filesystem.tools());
+        names.extend(filesystem.facts().tools);
     }
     let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
     programs.sort();

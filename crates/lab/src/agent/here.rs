@@ -1,8 +1,7 @@
 //! An agent in this process, on a machine that is a fake.
 
 use super::{
-    beyond::Beyond,
-    protocol::{Advice, Question},
+    protocol::{Advice, AgentHost, Question},
     served::Served,
 };
 use crate::{events::LoadProgress, machine::Machine, stop::Stop};
@@ -21,7 +20,7 @@ impl Here {
     }
 
     pub(super) fn ask(&mut self, kind: &str, body: &[u8], progress: &mut (dyn FnMut(LoadProgress) + Send)) -> JobEnd {
-        match self.served.serve(kind, body, &Nobody(Mutex::new(progress))) {
+        match self.served.serve(kind, body, &NoHost(Mutex::new(progress))) {
             Ok(body) => JobEnd::Done(body),
             Err(words) => JobEnd::Failed(words),
         }
@@ -33,9 +32,9 @@ impl Here {
     }
 }
 
-struct Nobody<'a>(Mutex<&'a mut (dyn FnMut(LoadProgress) + Send)>);
+struct NoHost<'a>(Mutex<&'a mut (dyn FnMut(LoadProgress) + Send)>);
 
-impl Beyond for Nobody<'_> {
+impl AgentHost for NoHost<'_> {
     fn progress(&self, progress: &LoadProgress) {
         (self.0.lock().unwrap_or_else(PoisonError::into_inner))(progress.clone());
     }

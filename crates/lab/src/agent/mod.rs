@@ -11,7 +11,6 @@
 //!
 //! Both ends of the protocol are one and the same binary, so it has no version of its own.
 
-mod beyond;
 mod counts;
 mod exact;
 mod guest;

@@ -10,6 +10,7 @@ use fstone_model::{
     result::{CommandRecord, Effective},
     study::FilesystemSpec,
 };
+use fstone_sandbox::agent::LoadError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
@@ -225,7 +226,7 @@ pub(crate) struct SequenceStateReply {
     /// How long mounting took, where it could be mounted.
     pub(crate) mounted: Option<Duration>,
     pub(crate) checking: Duration,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<FindingReport>,
     /// What the filesystem's own check says, where it was made.
     pub(crate) clean: Option<bool>,
     /// What it says, or why it could not be mounted.
@@ -235,7 +236,7 @@ pub(crate) struct SequenceStateReply {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct FindingReport {
     /// Whether it was promised; otherwise it is a property that nothing promises.
     pub(crate) promised: bool,
     pub(crate) aspect: String,
@@ -244,7 +245,7 @@ pub(crate) struct Told {
     pub(crate) first: Option<String>,
 }
 
-impl Told {
+impl FindingReport {
     pub(crate) fn new(promised: bool, aspect: &str, finding: Finding) -> Self {
         Self {
             promised,
@@ -445,6 +446,15 @@ fn in_range(time: Duration) -> Result<(), String> {
 
 fn not_completed(outcome: &Outcome) -> Result<(), String> {
     require(!outcome.is_completed(), || "it did not end as it should, and is completed".to_owned())
+}
+
+/// The side that started the agent: it receives progress, loads modules and answers questions.
+pub(super) trait AgentHost: Sync {
+    fn progress(&self, progress: &LoadProgress);
+
+    fn load_module(&self, name: &str) -> Result<(), LoadError>;
+
+    fn ask(&self, question: &Question) -> Result<Advice, String>;
 }
 
 #[cfg(test)]

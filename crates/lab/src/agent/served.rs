@@ -1,9 +1,8 @@
 //! The agent's end: takes jobs off a channel and does them with a [`Session`], wherever it is.
 
 use super::{
-    beyond::Beyond,
     protocol::{
-        Advice, Answer, FLUSH, LEAVE, OPEN, Opening, Progress, Question, SEQUENCE, SEQUENCE_STATE, STATE,
+        Advice, AgentHost, Answer, FLUSH, LEAVE, OPEN, Opening, Progress, Question, SEQUENCE, SEQUENCE_STATE, STATE,
         STATE_UNCHECKED, STEP, SequenceDone, SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply,
         WholeTrial, decode, encode,
     },
@@ -44,12 +43,12 @@ impl Served {
     }
 
     /// Does a job. `Err` when it makes no sense.
-    pub(super) fn serve(&mut self, kind: &str, body: &[u8], beyond: &dyn Beyond) -> Result<Vec<u8>, String> {
+    pub(super) fn serve(&mut self, kind: &str, body: &[u8], host: &dyn AgentHost) -> Result<Vec<u8>, String> {
         if kind == OPEN {
-            return Ok(encode(&self.open(decode(body)?, beyond)));
+            return Ok(encode(&self.open(decode(body)?, host)));
         }
         if kind == TRIAL {
-            return self.whole_trial(decode(body)?, beyond).map(|reply| encode(&reply));
+            return self.whole_trial(decode(body)?, host).map(|reply| encode(&reply));
         }
         let session = self.session.as_mut().ok_or_else(|| format!("{kind:?} came before its trial"))?;
         match kind {
@@ -59,7 +58,7 @@ impl Served {
                     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
                     if last.is_none_or(|last| last.elapsed() >= PROGRESS_PERIOD) {
                         *last = Some(Instant::now());
-                        beyond.progress(&progress);
+                        host.progress(&progress);
                     }
                 });
                 Ok(encode(&reply))
@@ -97,26 +96,26 @@ impl Served {
         }
     }
 
-    fn whole_trial(&mut self, trial: WholeTrial, beyond: &dyn Beyond) -> Result<TrialReply, String> {
-        match self.open(trial.opening, beyond) {
+    fn whole_trial(&mut self, trial: WholeTrial, host: &dyn AgentHost) -> Result<TrialReply, String> {
+        match self.open(trial.opening, host) {
             Answer::Ready(_) => {}
             Answer::Not(outcome) => return Ok(TrialReply::Not(outcome)),
             Answer::Lab(words) => return Err(words),
         }
         let session = self.session.as_mut().ok_or("it was not opened")?;
         std::thread::sleep(std::time::Duration::from_nanos(trial.delay_ns));
-        Ok(TrialReply::Done(carry_out(session, &trial.steps, beyond)))
+        Ok(TrialReply::Done(carry_out(session, &trial.steps, host)))
     }
 
-    fn open(&mut self, opening: Opening, beyond: &dyn Beyond) -> Answer {
+    fn open(&mut self, opening: Opening, host: &dyn AgentHost) -> Answer {
         let filesystem = crate::filesystem::find(&opening.filesystem.kind).filter(|_| opening.mounts);
-        for name in filesystem.map_or(&[][..], |filesystem| filesystem.modules_asked_by_name()) {
+        for name in filesystem.map_or(&[][..], |filesystem| filesystem.facts().modules_asked_by_name) {
             // What a kernel does not have as a module it has built in, or does not need.
-            let _ = beyond.load_module(name);
+            let _ = host.load_module(name);
         }
         if let Some(filesystem) = filesystem
             && !self.machine.mounter.kernel_has(filesystem.kernel_name())
-            && let Err(error) = beyond.load_module(filesystem.kernel_name())
+            && let Err(error) = host.load_module(filesystem.kernel_name())
         {
             let words = match error {
                 LoadError::Unknown(_) | LoadError::NoList { .. } => {
@@ -161,7 +160,7 @@ impl Handler for Agent {
 
 struct Host<'a>(&'a Context<'a>);
 
-impl Beyond for Host<'_> {
+impl AgentHost for Host<'_> {
     fn progress(&self, progress: &LoadProgress) {
         self.0.progress(String::from_utf8_lossy(&encode(&Progress::from(progress))));
     }

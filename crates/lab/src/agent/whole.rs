@@ -2,31 +2,30 @@
 //! in between.
 
 use super::{
-    beyond::Beyond,
     loads::Loads,
-    protocol::{Advice, DoneStep, Question, StateCheck, StepEnd, StepReply},
+    protocol::{Advice, AgentHost, DoneStep, Question, StateCheck, StepEnd, StepReply},
 };
 use crate::trial::{record::failed, session::Session};
 use fstone_model::{Outcome, Step, metric::catalog, outcome::Reason, study::StepAction, units::nanoseconds};
 use std::time::Instant;
 
 /// Makes every step up to the first that does not end as it should.
-pub(super) fn carry_out(session: &mut Session, steps: &[Step], beyond: &dyn Beyond) -> Vec<DoneStep> {
+pub(super) fn carry_out(session: &mut Session, steps: &[Step], host: &dyn AgentHost) -> Vec<DoneStep> {
     let clock = Instant::now();
     let mut done = Vec::new();
     let mut loads = Loads::default();
     for (index, step) in steps.iter().enumerate() {
         let started_ns = nanoseconds(clock.elapsed());
         let mut reply = match step.action {
-            StepAction::PowerCut(_) => cut_power(session, (index, step), loads.marks(), beyond),
-            _ => session.run_step(step, &|progress| beyond.progress(&progress)),
+            StepAction::PowerCut(_) => cut_power(session, (index, step), loads.marks(), host),
+            _ => session.run_step(step, &|progress| host.progress(&progress)),
         };
         loads.note(step, &reply.figures);
         let is_made = step.action == StepAction::Mkfs && matches!(reply.end, StepEnd::Done);
         if is_made
             && session.is_watched()
             && loads.marks().is_none()
-            && let Err(words) = begin_log(session, beyond)
+            && let Err(words) = begin_log(session, host)
         {
             reply.end = StepEnd::Outcome(Outcome::Failed(Reason::new(&step.name, words)));
         }
@@ -41,9 +40,9 @@ pub(super) fn carry_out(session: &mut Session, steps: &[Step], beyond: &dyn Beyo
 
 /// The disk's log begins when the filesystem is made, as where the host makes it: no power is cut before the first load, and
 /// what a mkfs writes may be more than the log may hold.
-fn begin_log(session: &Session, beyond: &dyn Beyond) -> Result<(), String> {
+fn begin_log(session: &Session, host: &dyn AgentHost) -> Result<(), String> {
     session.forget_device().map_err(|error| format!("write what mkfs left in memory: {error}"))?;
-    match beyond.ask(&Question::Made)? {
+    match host.ask(&Question::Made)? {
         Advice::GoOn => Ok(()),
         _ => Err("the disk's log could not be begun".to_owned()),
     }
@@ -54,18 +53,18 @@ fn cut_power(
     session: &mut Session,
     (index, step): (usize, &Step),
     loads: Option<(u64, u64)>,
-    beyond: &dyn Beyond,
+    host: &dyn AgentHost,
 ) -> StepReply {
     let unmounted = session.mounted.then(|| {
         let unmount = Step { action: StepAction::Unmount, ..step.clone() };
-        session.run_step(&unmount, &|progress| beyond.progress(&progress))
+        session.run_step(&unmount, &|progress| host.progress(&progress))
     });
     let unmounted = match unmounted {
         Some(reply) if !matches!(reply.end, StepEnd::Done) => return reply,
         unmounted => unmounted,
     };
     let mut reply = session.timed(step, |session, _| {
-        let ask = |question| beyond.ask(&question).map_err(|words| failed(step, words));
+        let ask = |question| host.ask(&question).map_err(|words| failed(step, words));
         let mut advice = ask(Question::Cut { step: index, loads })?;
         loop {
             advice = match advice {

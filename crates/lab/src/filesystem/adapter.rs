@@ -3,19 +3,40 @@
 use crate::command::{CommandLine, CommandOutput};
 use fstone_model::{metric::Figure, mkfs::MkfsOptions, study::FsckMode};
 
-pub trait Filesystem: Sync {
+/// What is known of a filesystem without asking.
+#[derive(Debug)]
+pub struct Facts {
     /// Its name in a study ("ext4").
-    fn kind(&self) -> &'static str;
+    pub kind: &'static str,
+    pub package: &'static str,
+    /// Every program its command lines name.
+    pub tools: &'static [&'static str],
+    /// Modules that its own asks the kernel for by name: algorithms, character sets. The kernel calls modprobe for them, which a guest
+    /// does not have: there they are loaded first.
+    pub modules_asked_by_name: &'static [&'static str],
+    /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
+    pub minimum_bytes: u64,
+    /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
+    pub mkfs_options: MkfsOptions,
+    /// The mount options with a value that a study may use, separated by spaces: none that names a file or a device. Options without
+    /// a value lead nowhere, and are the kernel's to know.
+    pub mount_values: &'static str,
+    /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
+    /// at. Where it does not, the lab holds the device meanwhile.
+    pub mkfs_is_exclusive: bool,
+}
+
+pub trait Filesystem: Sync {
+    fn facts(&self) -> &Facts;
+
+    fn kind(&self) -> &'static str {
+        self.facts().kind
+    }
 
     /// Its name for mount(2) and in /proc/filesystems.
     fn kernel_name(&self) -> &'static str {
         self.kind()
     }
-
-    fn package(&self) -> &'static str;
-
-    /// Every program its command lines name.
-    fn tools(&self) -> &'static [&'static str];
 
     /// The command that makes one of its tools tell its version and do nothing else.
     fn version(&self, tool: &str) -> CommandLine {
@@ -28,20 +49,11 @@ pub trait Filesystem: Sync {
         false
     }
 
-    /// Modules that its own asks the kernel for by name: algorithms, character sets. The kernel calls modprobe for them, which a guest
-    /// does not have: there they are loaded first.
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// The command that brings it back after a power cut, where its kernel part cannot and refuses to mount it; its exit status
     /// says less than the mount that follows.
     fn recovery(&self, _device: &str) -> Option<CommandLine> {
         None
     }
-
-    /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
-    fn minimum_bytes(&self) -> u64;
 
     /// Why no trial with it can be made anywhere, when so.
     fn unusable(&self) -> Option<&'static str> {
@@ -51,17 +63,6 @@ pub trait Filesystem: Sync {
     /// The command that makes it on a device. `options` are the study's own and come after those that every study
     /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
-
-    /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
-    fn mkfs_options(&self) -> &'static MkfsOptions;
-
-    /// The mount options with a value that a study may use: none that names a file or a device. Options without a value lead
-    /// nowhere, and are the kernel's to know.
-    fn mount_values(&self) -> &'static [&'static str];
-
-    /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
-    /// at. Where it does not, the lab holds the device meanwhile.
-    fn mkfs_is_exclusive(&self) -> bool;
 
     /// The command that makes it with everything below a directory in it; `None` when its mkfs cannot.
     fn mkfs_of_tree(&self, _options: &[String], _device: &str, _tree: &str) -> Option<CommandLine> {

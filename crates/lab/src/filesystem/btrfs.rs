@@ -1,22 +1,33 @@
 //! Btrfs: btrfs-progs.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Btrfs;
 
 impl Filesystem for Btrfs {
-    fn kind(&self) -> &'static str {
-        "btrfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "btrfs-progs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.btrfs", "btrfs"]
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "btrfs",
+            package: "btrfs-progs",
+            tools: &["mkfs.btrfs", "btrfs"],
+            modules_asked_by_name: &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"],
+            // "minimum size for each btrfs device is 114294784", with metadata twice (the default).
+            minimum_bytes: 114_294_784,
+            // Not `-r`, which reads a directory into it.
+            mkfs_options: MkfsOptions {
+                flags: "-f -K -M -q -v --force --mixed --nodiscard --quiet --shrink --verbose",
+                values: "-A -b -d -l -L -m -n -O -R -s -U --byte-count --checksum --csum --data --features --label --leafsize \
+                    --metadata --nodesize --runtime-features --sectorsize --uuid",
+                settings: &[],
+                whole_words: false,
+            },
+            // Not `device`, which adds another one.
+            mount_values: "commit compress compress-force discard fatal_errors fragment max_inline metadata_ratio rescue space_cache \
+                subvol subvolid thread_pool",
+            mkfs_is_exclusive: true,
+        }
     }
 
     fn version(&self, tool: &str) -> CommandLine {
@@ -28,86 +39,8 @@ impl Filesystem for Btrfs {
         true
     }
 
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // "minimum size for each btrfs device is 114294784", with metadata twice (the default).
-        114_294_784
-    }
-
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
-    }
-
-    /// Not `-r`, which reads a directory into it.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &[
-                "-f",
-                "-K",
-                "-M",
-                "-q",
-                "-v",
-                "--force",
-                "--mixed",
-                "--nodiscard",
-                "--quiet",
-                "--shrink",
-                "--verbose",
-            ],
-            values: &[
-                "-A",
-                "-b",
-                "-d",
-                "-l",
-                "-L",
-                "-m",
-                "-n",
-                "-O",
-                "-R",
-                "-s",
-                "-U",
-                "--byte-count",
-                "--checksum",
-                "--csum",
-                "--data",
-                "--features",
-                "--label",
-                "--leafsize",
-                "--metadata",
-                "--nodesize",
-                "--runtime-features",
-                "--sectorsize",
-                "--uuid",
-            ],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    /// Not `device`, which adds another one.
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[
-            "commit",
-            "compress",
-            "compress-force",
-            "discard",
-            "fatal_errors",
-            "fragment",
-            "max_inline",
-            "metadata_ratio",
-            "rescue",
-            "space_cache",
-            "subvol",
-            "subvolid",
-            "thread_pool",
-        ]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

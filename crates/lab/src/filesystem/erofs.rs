@@ -1,69 +1,37 @@
 //! EROFS: erofs-utils. Read-only: it holds what its mkfs put into it.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Erofs;
 
 impl Filesystem for Erofs {
-    fn kind(&self) -> &'static str {
-        "erofs"
-    }
-
-    fn package(&self) -> &'static str {
-        "erofs-utils"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.erofs", "fsck.erofs", "dump.erofs"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // One block, with the root directory in it. The device has to hold the tree, which mkfs finds out.
-        4096
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "erofs",
+            package: "erofs-utils",
+            tools: &["mkfs.erofs", "fsck.erofs", "dump.erofs"],
+            // One block, with the root directory in it. The device has to hold the tree, which mkfs finds out.
+            minimum_bytes: 4096,
+            // Not those that name files and devices, such as `--blobdev` and `--compress-hints`.
+            mkfs_options: MkfsOptions {
+                flags: "--all-root --ignore-mtime --preserve-mtime --quiet",
+                values: "-C -d -E -L -T -U -x -z --chunksize --exclude-path --exclude-regex --force-gid --force-uid --gid-offset \
+                    --max-extent-bytes --uid-offset --workers",
+                settings: &[],
+                whole_words: false,
+            },
+            // Not `device`, `fsid` and `domain_id`, which read another one.
+            mount_values: "cache_strategy dax fsoffset",
+            mkfs_is_exclusive: false,
+            modules_asked_by_name: &[],
+        }
     }
 
     /// Without a tree it is made of the directory that mkfs runs in, which is empty.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         made_of(options, device, ".")
-    }
-
-    /// Not those that name files and devices, such as `--blobdev` and `--compress-hints`.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["--all-root", "--ignore-mtime", "--preserve-mtime", "--quiet"],
-            values: &[
-                "-C",
-                "-d",
-                "-E",
-                "-L",
-                "-T",
-                "-U",
-                "-x",
-                "-z",
-                "--chunksize",
-                "--exclude-path",
-                "--exclude-regex",
-                "--force-gid",
-                "--force-uid",
-                "--gid-offset",
-                "--max-extent-bytes",
-                "--uid-offset",
-                "--workers",
-            ],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    /// Not `device`, `fsid` and `domain_id`, which read another one.
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["cache_strategy", "dax", "fsoffset"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        false
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

@@ -1,6 +1,6 @@
 //! exFAT: exfatprogs.
 
-use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -11,53 +11,26 @@ use fstone_model::{
 pub(super) struct Exfat;
 
 impl Filesystem for Exfat {
-    fn kind(&self) -> &'static str {
-        "exfat"
-    }
-
-    fn package(&self) -> &'static str {
-        "exfatprogs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.exfat", "fsck.exfat", "dump.exfat"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        4 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "exfat",
+            package: "exfatprogs",
+            tools: &["mkfs.exfat", "fsck.exfat", "dump.exfat"],
+            minimum_bytes: 4 << 20,
+            mkfs_options: MkfsOptions {
+                flags: "-f -q -v --full-format --pack-bitmap --quiet --verbose",
+                values: "-b -c -L -n -s -U --boundary-align --cluster-size --sector-size --volume-guid --volume-label",
+                settings: &[],
+                whole_words: false,
+            },
+            mount_values: "allow_utime dmask errors fmask gid iocharset time_offset uid umask",
+            mkfs_is_exclusive: true,
+            modules_asked_by_name: &[],
+        }
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.exfat", &[], options, device)
-    }
-
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-f", "-q", "-v", "--full-format", "--pack-bitmap", "--quiet", "--verbose"],
-            values: &[
-                "-b",
-                "-c",
-                "-L",
-                "-n",
-                "-s",
-                "-U",
-                "--boundary-align",
-                "--cluster-size",
-                "--sector-size",
-                "--volume-guid",
-                "--volume-label",
-            ],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["allow_utime", "dmask", "errors", "fmask", "gid", "iocharset", "time_offset", "uid", "umask"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,6 +1,6 @@
 //! ext2, ext3, ext4: e2fsprogs.
 
-use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -8,14 +8,35 @@ use fstone_model::{
 };
 
 #[derive(Debug)]
-pub(super) struct Ext {
-    kind: &'static str,
-    tools: &'static [&'static str],
-}
+pub(super) struct Ext(Facts);
 
-pub(super) const EXT2: Ext = Ext { kind: "ext2", tools: &["mkfs.ext2", "e2fsck", "dumpe2fs"] };
-pub(super) const EXT3: Ext = Ext { kind: "ext3", tools: &["mkfs.ext3", "e2fsck", "dumpe2fs"] };
-pub(super) const EXT4: Ext = Ext { kind: "ext4", tools: &["mkfs.ext4", "e2fsck", "dumpe2fs"] };
+pub(super) const EXT2: Ext = ext("ext2", &["mkfs.ext2", "e2fsck", "dumpe2fs"]);
+pub(super) const EXT3: Ext = ext("ext3", &["mkfs.ext3", "e2fsck", "dumpe2fs"]);
+pub(super) const EXT4: Ext = ext("ext4", &["mkfs.ext4", "e2fsck", "dumpe2fs"]);
+
+const fn ext(kind: &'static str, tools: &'static [&'static str]) -> Ext {
+    Ext(Facts {
+        kind,
+        package: "e2fsprogs",
+        tools,
+        modules_asked_by_name: &["crc32c_generic"],
+        // Below 2048 blocks of 1 KiB mke2fs makes no journal.
+        minimum_bytes: 2 << 20,
+        // Not `-d` and `-l` (read files), `-J device=` and `-z` (write to another); nor `-R`, an old name of `-E` that would undo
+        // ours.
+        mkfs_options: MkfsOptions {
+            flags: "-c -D -F -j -K -n -q -v",
+            values: "-b -C -e -E -g -G -i -I -L -m -N -o -O -r -t -T -U",
+            settings: &[("-J", "size location fast_commit_size")],
+            whole_words: false,
+        },
+        // Not `journal_dev` and `journal_path`, which write to another device.
+        mount_values: "auto_da_alloc barrier commit data data_err dax debug_want_extra_isize errors fc_debug_max_replay grpjquota \
+            init_itable inode_readahead_blks journal_ioprio jqfmt max_batch_time max_dir_size_kb mb_optimize_scan \
+            min_batch_time resgid resuid sb stripe test_dummy_encryption usrjquota",
+        mkfs_is_exclusive: true,
+    })
+}
 
 /// Lazy initialisation would write inode tables and journal some seconds after the mount, into the measurement.
 const NOT_LAZY: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
@@ -48,80 +69,16 @@ fn without_laziness(options: &[String]) -> Vec<String> {
 }
 
 impl Filesystem for Ext {
-    fn kind(&self) -> &'static str {
-        self.kind
-    }
-
-    fn package(&self) -> &'static str {
-        "e2fsprogs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        self.tools
-    }
-
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["crc32c_generic"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // Below 2048 blocks of 1 KiB mke2fs makes no journal.
-        2 << 20
+    fn facts(&self) -> &Facts {
+        &self.0
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command(self.tools[0], &["-q", "-F"], &without_laziness(options), device)
-    }
-
-    /// Not `-d` and `-l` (read files), `-J device=` and `-z` (write to another); nor `-R`, an old name of `-E` that would undo
-    /// ours.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-c", "-D", "-F", "-j", "-K", "-n", "-q", "-v"],
-            values: &[
-                "-b", "-C", "-e", "-E", "-g", "-G", "-i", "-I", "-L", "-m", "-N", "-o", "-O", "-r", "-t", "-T", "-U",
-            ],
-            settings: &[("-J", &["size", "location", "fast_commit_size"])],
-            whole_words: false,
-        }
-    }
-
-    /// Not `journal_dev` and `journal_path`, which write to another device.
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[
-            "auto_da_alloc",
-            "barrier",
-            "commit",
-            "data",
-            "data_err",
-            "dax",
-            "debug_want_extra_isize",
-            "errors",
-            "fc_debug_max_replay",
-            "grpjquota",
-            "init_itable",
-            "inode_readahead_blks",
-            "journal_ioprio",
-            "jqfmt",
-            "max_batch_time",
-            "max_dir_size_kb",
-            "mb_optimize_scan",
-            "min_batch_time",
-            "resgid",
-            "resuid",
-            "sb",
-            "stripe",
-            "test_dummy_encryption",
-            "usrjquota",
-        ]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
+        mkfs_command(self.0.tools[0], &["-q", "-F"], &without_laziness(options), device)
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
-        Some(mkfs_command(self.tools[0], &["-q", "-F", "-d", tree], &without_laziness(options), device))
+        Some(mkfs_command(self.0.tools[0], &["-q", "-F", "-d", tree], &without_laziness(options), device))
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,6 +1,6 @@
 //! F2FS: f2fs-tools.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -11,76 +11,30 @@ use fstone_model::{
 pub(super) struct F2fs;
 
 impl Filesystem for F2fs {
-    fn kind(&self) -> &'static str {
-        "f2fs"
-    }
-
-    fn package(&self) -> &'static str {
-        "f2fs-tools"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"]
-    }
-
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["crc32_generic"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        64 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "f2fs",
+            package: "f2fs-tools",
+            tools: &["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"],
+            modules_asked_by_name: &["crc32_generic"],
+            minimum_bytes: 64 << 20,
+            // Not `-c`, which writes to other devices.
+            mkfs_options: MkfsOptions {
+                flags: "-f -i -m -q -r",
+                values: "-a -C -d -e -E -l -o -O -R -s -t -T -U -w -z",
+                settings: &[],
+                whole_words: false,
+            },
+            mount_values: "active_logs alloc_mode background_gc checkpoint compress_algorithm compress_extension compress_log_size \
+                compress_mode discard_unit errors fault_injection fault_type fsync_mode grpjquota inline_xattr_size io_bits \
+                jqfmt lookup_mode memory mode nocompress_extension prjjquota reserve_node reserve_root resgid resuid \
+                test_dummy_encryption usrjquota whint_mode",
+            mkfs_is_exclusive: true,
+        }
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.f2fs", &["-q", "-f"], options, device)
-    }
-
-    /// Not `-c`, which writes to other devices.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-f", "-i", "-m", "-q", "-r"],
-            values: &["-a", "-C", "-d", "-e", "-E", "-l", "-o", "-O", "-R", "-s", "-t", "-T", "-U", "-w", "-z"],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[
-            "active_logs",
-            "alloc_mode",
-            "background_gc",
-            "checkpoint",
-            "compress_algorithm",
-            "compress_extension",
-            "compress_log_size",
-            "compress_mode",
-            "discard_unit",
-            "errors",
-            "fault_injection",
-            "fault_type",
-            "fsync_mode",
-            "grpjquota",
-            "inline_xattr_size",
-            "io_bits",
-            "jqfmt",
-            "lookup_mode",
-            "memory",
-            "mode",
-            "nocompress_extension",
-            "prjjquota",
-            "reserve_node",
-            "reserve_root",
-            "resgid",
-            "resuid",
-            "test_dummy_encryption",
-            "usrjquota",
-            "whint_mode",
-        ]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,6 +1,6 @@
 //! JFS: jfsutils.
 
-use super::{CommandLine, CommandOutput, Filesystem, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -11,37 +11,22 @@ use fstone_model::{
 pub(super) struct Jfs;
 
 impl Filesystem for Jfs {
-    fn kind(&self) -> &'static str {
-        "jfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "jfsutils"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.jfs", "fsck.jfs", "jfs_tune"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        16 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "jfs",
+            package: "jfsutils",
+            tools: &["mkfs.jfs", "fsck.jfs", "jfs_tune"],
+            minimum_bytes: 16 << 20,
+            // Not `-j` and `-J`, which write to another device.
+            mkfs_options: MkfsOptions { flags: "-c -O -q", values: "-L -s", settings: &[], whole_words: false },
+            mount_values: "discard errors gid iocharset resize uid umask",
+            mkfs_is_exclusive: true,
+            modules_asked_by_name: &[],
+        }
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.jfs", &["-q"], options, device)
-    }
-
-    /// Not `-j` and `-J`, which write to another device.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions { flags: &["-c", "-O", "-q"], values: &["-L", "-s"], settings: &[], whole_words: false }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["discard", "errors", "gid", "iocharset", "resize", "uid", "umask"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -22,7 +22,7 @@ mod vfat;
 mod xfs;
 
 use adapter::mkfs_command;
-pub use adapter::{Filesystem, Verdict};
+pub use adapter::{Facts, Filesystem, Verdict};
 pub use kernel::kernel_has;
 pub(crate) use own::{OWN_DIRECTORY, OwnPlaces, is_plain, mount_points};
 
@@ -57,7 +57,7 @@ pub fn types() -> impl Iterator<Item = FilesystemType> {
     all().iter().map(|filesystem| FilesystemType {
         name: filesystem.kind(),
         holds_trees: filesystem.mkfs_of_tree(&[], "", "").is_some(),
-        mkfs: filesystem.mkfs_options(),
+        mkfs: &filesystem.facts().mkfs_options,
     })
 }
 
@@ -88,6 +88,5 @@ pub fn mkfs_of(filesystem: &dyn Filesystem, spec: &FilesystemSpec, device: &str)
     }
 }
 
-mod documented;
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,29 @@
 //! NILFS2: nilfs-tools. It has no check of its own.
 
-use super::{CommandLine, Filesystem, mkfs_command, parse};
+use super::{CommandLine, Facts, Filesystem, mkfs_command, parse};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Nilfs2;
 
 impl Filesystem for Nilfs2 {
-    fn kind(&self) -> &'static str {
-        "nilfs2"
-    }
-
-    fn package(&self) -> &'static str {
-        "nilfs-tools"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.nilfs2", "nilfs-tune"]
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "nilfs2",
+            package: "nilfs-tools",
+            tools: &["mkfs.nilfs2", "nilfs-tune"],
+            modules_asked_by_name: &["crc32_generic"],
+            // mkfs takes 128 MiB, but its cleaner then has no room to work in.
+            minimum_bytes: 256 << 20,
+            mkfs_options: MkfsOptions {
+                flags: "-c -f -K -n -q -v",
+                values: "-b -B -L -m -O",
+                settings: &[],
+                whole_words: false,
+            },
+            mount_values: "barrier cp errors order",
+            mkfs_is_exclusive: false,
+        }
     }
 
     /// nilfs-tune opens block devices only.
@@ -24,34 +31,8 @@ impl Filesystem for Nilfs2 {
         true
     }
 
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["crc32_generic"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // mkfs takes 128 MiB, but its cleaner then has no room to work in.
-        256 << 20
-    }
-
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.nilfs2", &["-q", "-f"], options, device)
-    }
-
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-c", "-f", "-K", "-n", "-q", "-v"],
-            values: &["-b", "-B", "-L", "-m", "-O"],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["barrier", "cp", "errors", "order"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        false
     }
 
     fn fsck(&self, _mode: FsckMode, _device: &str) -> Option<CommandLine> {

@@ -1,26 +1,23 @@
 //! Reiser4, which only says why it cannot be measured.
 
-use super::{CommandLine, Filesystem, mkfs_command};
+use super::{CommandLine, Facts, Filesystem, mkfs_command};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Reiser4;
 
 impl Filesystem for Reiser4 {
-    fn kind(&self) -> &'static str {
-        "reiser4"
-    }
-
-    fn package(&self) -> &'static str {
-        "reiser4progs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.reiser4", "fsck.reiser4"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        16 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "reiser4",
+            package: "reiser4progs",
+            tools: &["mkfs.reiser4", "fsck.reiser4"],
+            minimum_bytes: 16 << 20,
+            mkfs_options: MkfsOptions::NONE,
+            mount_values: "",
+            mkfs_is_exclusive: true,
+            modules_asked_by_name: &[],
+        }
     }
 
     fn unusable(&self) -> Option<&'static str> {
@@ -29,18 +26,6 @@ impl Filesystem for Reiser4 {
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.reiser4", &["-f", "-y"], options, device)
-    }
-
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions::NONE
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,6 +1,6 @@
 //! ReiserFS (version 3): reiserfsprogs.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -11,73 +11,31 @@ use fstone_model::{
 pub(super) struct Reiserfs;
 
 impl Filesystem for Reiserfs {
-    fn kind(&self) -> &'static str {
-        "reiserfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "reiserfsprogs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.reiserfs", "reiserfsck", "debugreiserfs"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // The journal alone takes 32 MiB.
-        64 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "reiserfs",
+            package: "reiserfsprogs",
+            tools: &["mkfs.reiserfs", "reiserfsck", "debugreiserfs"],
+            // The journal alone takes 32 MiB.
+            minimum_bytes: 64 << 20,
+            // Not `-B` (reads a file) and `-j` (writes to another device).
+            mkfs_options: MkfsOptions {
+                flags: "-d -f -q --debug --force --quiet",
+                values: "-b -h -l -o -s -t -u --block-size --format --hash --journal-offset --journal-size --label \
+                    --transaction-max-size --uuid",
+                settings: &[],
+                whole_words: false,
+            },
+            // Not `jdev`, which writes to another device.
+            mount_values: "alloc barrier block-allocator commit data errors grpjquota hash jqfmt resize usrjquota",
+            mkfs_is_exclusive: true,
+            modules_asked_by_name: &[],
+        }
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         // Twice -f: no question even where it would ask one.
         mkfs_command("mkfs.reiserfs", &["-q", "-f", "-f"], options, device)
-    }
-
-    /// Not `-B` (reads a file) and `-j` (writes to another device).
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-d", "-f", "-q", "--debug", "--force", "--quiet"],
-            values: &[
-                "-b",
-                "-h",
-                "-l",
-                "-o",
-                "-s",
-                "-t",
-                "-u",
-                "--block-size",
-                "--format",
-                "--hash",
-                "--journal-offset",
-                "--journal-size",
-                "--label",
-                "--transaction-max-size",
-                "--uuid",
-            ],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    /// Not `jdev`, which writes to another device.
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[
-            "alloc",
-            "barrier",
-            "block-allocator",
-            "commit",
-            "data",
-            "errors",
-            "grpjquota",
-            "hash",
-            "jqfmt",
-            "resize",
-            "usrjquota",
-        ]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,107 +1,41 @@
 //! SquashFS: squashfs-tools. Read-only: it holds what mksquashfs put into it. It has no check of its own.
 
-use super::{CommandLine, Filesystem};
+use super::{CommandLine, Facts, Filesystem};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Squashfs;
 
 impl Filesystem for Squashfs {
-    fn kind(&self) -> &'static str {
-        "squashfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "squashfs-tools"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mksquashfs", "unsquashfs"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // Padded to 4 KiB. The device has to hold the tree, which mksquashfs finds out.
-        4096
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "squashfs",
+            package: "squashfs-tools",
+            tools: &["mksquashfs", "unsquashfs"],
+            // Padded to 4 KiB. The device has to hold the tree, which mksquashfs finds out.
+            minimum_bytes: 4096,
+            // Not `-p` and `-pf`, which run commands, nor those that name files, such as `-sort` and `-recovery-path`.
+            mkfs_options: MkfsOptions {
+                flags: "-all-root -always-use-fragments -exports -exit-on-error -keep-as-directory -no-duplicates -no-exports \
+                    -no-fragments -no-hardlinks -no-progress -no-recovery -no-sparse -no-tailends -no-xattrs -noD \
+                    -noDataCompression -noF -noFragmentCompression -noI -noId -noIdTableCompression -noInodeCompression -noX \
+                    -noXattrCompression -noappend -nopad -not-reproducible -one-file-system -quiet -reproducible -root-owned \
+                    -tailends -xattrs -Xhc",
+                values: "-all-time -b -comp -force-gid -force-uid -fstime -limit -mem -mkfs-time -processors -root-gid -root-mode \
+                    -root-time -root-uid -throttle -Xalgorithm -Xbcj -Xcompression-level -Xdict-size -Xstrategy \
+                    -Xwindow-size",
+                settings: &[],
+                whole_words: true,
+            },
+            mount_values: "errors threads",
+            mkfs_is_exclusive: false,
+            modules_asked_by_name: &[],
+        }
     }
 
     /// Without a tree it is made of the directory that mksquashfs runs in, which is empty.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         made_of(options, device, ".")
-    }
-
-    /// Not `-p` and `-pf`, which run commands, nor those that name files, such as `-sort` and `-recovery-path`.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &[
-                "-all-root",
-                "-always-use-fragments",
-                "-exports",
-                "-exit-on-error",
-                "-keep-as-directory",
-                "-no-duplicates",
-                "-no-exports",
-                "-no-fragments",
-                "-no-hardlinks",
-                "-no-progress",
-                "-no-recovery",
-                "-no-sparse",
-                "-no-tailends",
-                "-no-xattrs",
-                "-noD",
-                "-noDataCompression",
-                "-noF",
-                "-noFragmentCompression",
-                "-noI",
-                "-noId",
-                "-noIdTableCompression",
-                "-noInodeCompression",
-                "-noX",
-                "-noXattrCompression",
-                "-noappend",
-                "-nopad",
-                "-not-reproducible",
-                "-one-file-system",
-                "-quiet",
-                "-reproducible",
-                "-root-owned",
-                "-tailends",
-                "-xattrs",
-                "-Xhc",
-            ],
-            values: &[
-                "-all-time",
-                "-b",
-                "-comp",
-                "-force-gid",
-                "-force-uid",
-                "-fstime",
-                "-limit",
-                "-mem",
-                "-mkfs-time",
-                "-processors",
-                "-root-gid",
-                "-root-mode",
-                "-root-time",
-                "-root-uid",
-                "-throttle",
-                "-Xalgorithm",
-                "-Xbcj",
-                "-Xcompression-level",
-                "-Xdict-size",
-                "-Xstrategy",
-                "-Xwindow-size",
-            ],
-            settings: &[],
-            whole_words: true,
-        }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["errors", "threads"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        false
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {

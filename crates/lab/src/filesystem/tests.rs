@@ -1,5 +1,7 @@
 //! The conformance suite: what every adapter has to hold, and on this machine's tools does hold.
 
+mod documented;
+
 use super::*;
 use crate::{
     command::{CommandRunner, SystemRunner},
@@ -14,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn kinds_are_unique_and_found() {
     for filesystem in all() {
         let found = find(filesystem.kind()).expect("found by its own name");
-        assert_eq!(found.package(), filesystem.package(), "{}", filesystem.kind());
+        assert_eq!(found.facts().package, filesystem.facts().package, "{}", filesystem.kind());
         assert_eq!(all().iter().filter(|other| other.kind() == filesystem.kind()).count(), 1);
     }
     assert!(find("no-such-filesystem").is_none());
@@ -24,7 +26,7 @@ fn kinds_are_unique_and_found() {
 fn the_tests_prerequisites_have_every_package() {
     let needs = include_str!("../../../../scripts/prerequisites");
     for filesystem in all().iter().filter(|filesystem| filesystem.unusable().is_none()) {
-        let package = filesystem.package();
+        let package = filesystem.facts().package;
         assert!(needs.contains(&format!(" {package}\"\n")), "scripts/prerequisites lacks {package}");
     }
 }
@@ -39,7 +41,7 @@ fn command_lines_name_the_device_once_and_only_declared_tools() {
         let of_tree = filesystem.mkfs_of_tree(&options, "/dev/loop9", "/tree");
         for command in of_tree.iter().chain([&mkfs]) {
             assert_eq!((count(command, &options[0]), count(command, "/dev/loop9")), (1, 1), "{}", command.typed());
-            assert!(filesystem.tools().contains(&command.program.as_str()), "{}", command.typed());
+            assert!(filesystem.facts().tools.contains(&command.program.as_str()), "{}", command.typed());
         }
         assert!(of_tree.is_none_or(|command| count(&command, "/tree") == 1), "{kind}");
         let commands = [FsckMode::ReadOnly, FsckMode::Repair].map(|mode| filesystem.fsck(mode, "/dev/loop9"));
@@ -47,16 +49,17 @@ fn command_lines_name_the_device_once_and_only_declared_tools() {
         assert!(!is_writable || commands[0].is_none() || commands[0] != commands[1], "{kind}: the modes differ");
         for command in commands.into_iter().flatten().chain(filesystem.superblock("/dev/loop9")) {
             assert_eq!(command.args.last().map(String::as_str), Some("/dev/loop9"), "{}", command.typed());
-            assert!(filesystem.tools().contains(&command.program.as_str()), "{}", command.typed());
+            assert!(filesystem.facts().tools.contains(&command.program.as_str()), "{}", command.typed());
         }
-        assert!(filesystem.minimum_bytes() > 0 && !filesystem.package().is_empty() && !filesystem.tools().is_empty());
+        let facts = filesystem.facts();
+        assert!(facts.minimum_bytes > 0 && !facts.package.is_empty() && !facts.tools.is_empty());
     }
 }
 
 pub(super) fn missing_from<const N: usize>(kinds: [&str; N]) -> Vec<&'static str> {
-    let listed = kinds.map(|kind| find(kind).expect("known").mkfs_options());
-    let with_options = all().iter().filter(|filesystem| filesystem.mkfs_options() != &MkfsOptions::NONE);
-    let missing = with_options.filter(|filesystem| !listed.contains(&filesystem.mkfs_options()));
+    let listed = kinds.map(|kind| &find(kind).expect("known").facts().mkfs_options);
+    let with_options = all().iter().filter(|filesystem| filesystem.facts().mkfs_options != MkfsOptions::NONE);
+    let missing = with_options.filter(|filesystem| !listed.contains(&&filesystem.facts().mkfs_options));
     missing.map(|filesystem| filesystem.kind()).collect()
 }
 
@@ -111,7 +114,7 @@ fn options_that_run_programs_or_name_files_are_no_adapters() {
         let filesystem = find(kind).expect("known");
         for line in lines {
             let words: Vec<String> = line.split('|').map(str::to_owned).collect();
-            assert!(filesystem.mkfs_options().unsafe_word(&words).is_some(), "{kind}: {line}");
+            assert!(filesystem.facts().mkfs_options.unsafe_word(&words).is_some(), "{kind}: {line}");
         }
     }
 }
@@ -207,13 +210,13 @@ fn real_tools_make_check_and_read_back() {
     let runner = SystemRunner::new(Arc::new(Stop::default()));
     for filesystem in all().iter().filter(|filesystem| filesystem.unusable().is_none()) {
         let kind = filesystem.kind();
-        if let Some(tool) = filesystem.tools().iter().find(|tool| runner.find(tool).is_none()) {
-            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.package());
+        if let Some(tool) = filesystem.facts().tools.iter().find(|tool| runner.find(tool).is_none()) {
+            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.facts().package);
             continue;
         }
         let image = directory.path().join(kind);
         let file = std::fs::File::create(&image).expect("image");
-        let size = filesystem.minimum_bytes().next_multiple_of(1 << 20);
+        let size = filesystem.facts().minimum_bytes.next_multiple_of(1 << 20);
         file.set_len(size).expect("sized");
         let device = image.to_str().expect("plain path");
         // As in a trial: in an empty directory, of which read-only filesystems are made.
@@ -257,13 +260,13 @@ fn real_tools_find_damage() {
     // Where rubbish does harm that can be repaired: group descriptors; an allocation group's header; an entry of the FAT.
     for (kind, offset, length) in [("ext4", 4096, 4096), ("xfs", 512, 512), ("vfat", 4096, 2)] {
         let filesystem = find(kind).expect("known");
-        if let Some(tool) = filesystem.tools().iter().find(|tool| runner.find(tool).is_none()) {
-            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.package());
+        if let Some(tool) = filesystem.facts().tools.iter().find(|tool| runner.find(tool).is_none()) {
+            eprintln!("skipped: {kind}: {tool} is missing (apt-get install {})", filesystem.facts().package);
             continue;
         }
         let image = directory.path().join(kind);
         let file = std::fs::File::create(&image).expect("image");
-        file.set_len(filesystem.minimum_bytes().next_multiple_of(64 << 20)).expect("sized");
+        file.set_len(filesystem.facts().minimum_bytes.next_multiple_of(64 << 20)).expect("sized");
         let device = image.to_str().expect("plain path");
         let run = |command: &CommandLine| runner.run(command, LIMIT).expect("runs");
         assert_eq!(run(&filesystem.mkfs(&[], device)).status, 0);

@@ -1,6 +1,6 @@
 //! FAT with long names: dosfstools.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
@@ -11,16 +11,26 @@ use fstone_model::{
 pub(super) struct Vfat;
 
 impl Filesystem for Vfat {
-    fn kind(&self) -> &'static str {
-        "vfat"
-    }
-
-    fn package(&self) -> &'static str {
-        "dosfstools"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.vfat", "fsck.vfat"]
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "vfat",
+            package: "dosfstools",
+            tools: &["mkfs.vfat", "fsck.vfat"],
+            // The code page of short names, and the character sets that kernels are built to take names for.
+            modules_asked_by_name: &["nls_cp437", "nls_ascii", "nls_iso8859-1", "nls_utf8"],
+            minimum_bytes: 1 << 20,
+            // Not `-l` and `-m` (read files) and `-C` (makes one). The value of `--mbr` may be missing: behind a blank it would be the
+            // device.
+            mkfs_options: MkfsOptions {
+                flags: "-a -A -c -I -v --invariant --mbr --mbr=a --mbr=n --mbr=y",
+                values: "-b -D -f -F -h -i -M -n -r -R -s -S --codepage --offset --variant",
+                settings: &[],
+                whole_words: false,
+            },
+            mount_values: "allow_utime check codepage conv debug dmask errors fat fmask gid iocharset nfs shortname time_offset uid \
+                umask utf8",
+            mkfs_is_exclusive: true,
+        }
     }
 
     /// mkfs.vfat and fsck.vfat have no option for it; fatlabel, of the same package, has.
@@ -28,71 +38,9 @@ impl Filesystem for Vfat {
         CommandLine::new("fatlabel", ["--version"])
     }
 
-    /// The code page of short names, and the character sets that kernels are built to take names for.
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["nls_cp437", "nls_ascii", "nls_iso8859-1", "nls_utf8"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        1 << 20
-    }
-
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         // -I: a whole device, not a partition.
         mkfs_command("mkfs.vfat", &["-I"], options, device)
-    }
-
-    /// Not `-l` and `-m` (read files) and `-C` (makes one). The value of `--mbr` may be missing: behind a blank it would be the
-    /// device.
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-a", "-A", "-c", "-I", "-v", "--invariant", "--mbr", "--mbr=a", "--mbr=n", "--mbr=y"],
-            values: &[
-                "-b",
-                "-D",
-                "-f",
-                "-F",
-                "-h",
-                "-i",
-                "-M",
-                "-n",
-                "-r",
-                "-R",
-                "-s",
-                "-S",
-                "--codepage",
-                "--offset",
-                "--variant",
-            ],
-            settings: &[],
-            whole_words: false,
-        }
-    }
-
-    fn mount_values(&self) -> &'static [&'static str] {
-        &[
-            "allow_utime",
-            "check",
-            "codepage",
-            "conv",
-            "debug",
-            "dmask",
-            "errors",
-            "fat",
-            "fmask",
-            "gid",
-            "iocharset",
-            "nfs",
-            "shortname",
-            "time_offset",
-            "uid",
-            "umask",
-            "utf8",
-        ]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

@@ -1,80 +1,43 @@
 //! XFS: xfsprogs.
 
-use super::{CommandLine, CommandOutput, Filesystem, Verdict, mkfs_command};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command};
 use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
 
 #[derive(Debug)]
 pub(super) struct Xfs;
 
 impl Filesystem for Xfs {
-    fn kind(&self) -> &'static str {
-        "xfs"
-    }
-
-    fn package(&self) -> &'static str {
-        "xfsprogs"
-    }
-
-    fn tools(&self) -> &'static [&'static str] {
-        &["mkfs.xfs", "xfs_repair", "xfs_db"]
-    }
-
-    fn modules_asked_by_name(&self) -> &'static [&'static str] {
-        &["crc32c_generic"]
-    }
-
-    fn minimum_bytes(&self) -> u64 {
-        // "Filesystem must be larger than 300MB.", since xfsprogs 5.19.
-        300 << 20
+    fn facts(&self) -> &Facts {
+        &Facts {
+            kind: "xfs",
+            package: "xfsprogs",
+            tools: &["mkfs.xfs", "xfs_repair", "xfs_db"],
+            modules_asked_by_name: &["crc32c_generic"],
+            // "Filesystem must be larger than 300MB.", since xfsprogs 5.19.
+            minimum_bytes: 300 << 20,
+            // Not `-c` and `-p` (read files), nor `name=`, `logdev=` and `rtdev=` (write to others).
+            mkfs_options: MkfsOptions {
+                flags: "-f -K -q",
+                values: "-b -i -L -m -n -s",
+                settings: &[
+                    (
+                        "-d",
+                        "agcount agsize size sunit swidth su sw noalign sectsize rtinherit projinherit extszinherit \
+                 cowextsize daxinherit concurrency",
+                    ),
+                    ("-l", "agnum internal size version sunit su sectsize lazy-count concurrency"),
+                    ("-r", "extsize size noalign rgcount rgsize concurrency"),
+                ],
+                whole_words: false,
+            },
+            // Not `logdev` and `rtdev`, which write to another device.
+            mount_values: "allocsize biosize dax logbsize logbufs max_atomic_write max_open_zones sunit swidth",
+            mkfs_is_exclusive: true,
+        }
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.xfs", &["-q", "-f"], options, device)
-    }
-
-    /// Not `-c` and `-p` (read files), nor `name=`, `logdev=` and `rtdev=` (write to others).
-    fn mkfs_options(&self) -> &'static MkfsOptions {
-        &MkfsOptions {
-            flags: &["-f", "-K", "-q"],
-            values: &["-b", "-i", "-L", "-m", "-n", "-s"],
-            settings: &[
-                (
-                    "-d",
-                    &[
-                        "agcount",
-                        "agsize",
-                        "size",
-                        "sunit",
-                        "swidth",
-                        "su",
-                        "sw",
-                        "noalign",
-                        "sectsize",
-                        "rtinherit",
-                        "projinherit",
-                        "extszinherit",
-                        "cowextsize",
-                        "daxinherit",
-                        "concurrency",
-                    ],
-                ),
-                (
-                    "-l",
-                    &["agnum", "internal", "size", "version", "sunit", "su", "sectsize", "lazy-count", "concurrency"],
-                ),
-                ("-r", &["extsize", "size", "noalign", "rgcount", "rgsize", "concurrency"]),
-            ],
-            whole_words: false,
-        }
-    }
-
-    /// Not `logdev` and `rtdev`, which write to another device.
-    fn mount_values(&self) -> &'static [&'static str] {
-        &["allocsize", "biosize", "dax", "logbsize", "logbufs", "max_atomic_write", "max_open_zones", "sunit", "swidth"]
-    }
-
-    fn mkfs_is_exclusive(&self) -> bool {
-        true
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {

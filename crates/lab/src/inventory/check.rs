@@ -116,9 +116,9 @@ fn check_with(work_directory: &Path, runner: &dyn CommandRunner, kernel_has: &dy
             .map(|adapter| FilesystemCheck {
                 kind: adapter.kind(),
                 in_kernel: kernel_has(adapter.kernel_name()),
-                missing_tools: adapter.tools().iter().copied().filter(|tool| is_missing(tool)).collect(),
-                package: adapter.package(),
-                minimum_bytes: adapter.minimum_bytes(),
+                missing_tools: adapter.facts().tools.iter().copied().filter(|tool| is_missing(tool)).collect(),
+                package: adapter.facts().package,
+                minimum_bytes: adapter.facts().minimum_bytes,
                 unusable: adapter.unusable(),
             })
             .collect(),

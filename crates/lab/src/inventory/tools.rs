@@ -23,7 +23,7 @@ pub(super) fn versions(plan: &Plan, runner: &dyn CommandRunner) -> Vec<(String, 
         if !matches!(cell.device, DeviceSpec::Directory { .. })
             && let Some(adapter) = filesystem::find(&cell.filesystem.kind)
         {
-            tools.extend(adapter.tools());
+            tools.extend(adapter.facts().tools);
         }
         for (_, words) in cell.filesystem.own.iter().flat_map(|own| own.commands()) {
             tools.extend(words.first().map(String::as_str));
@@ -58,7 +58,7 @@ fn version_command(tool: &str) -> Option<CommandLine> {
     if KNOWN.contains(&tool) {
         return Some(CommandLine::new(tool, ["--version"]));
     }
-    filesystem::all().iter().find(|adapter| adapter.tools().contains(&tool)).map(|adapter| adapter.version(tool))
+    filesystem::all().iter().find(|adapter| adapter.facts().tools.contains(&tool)).map(|adapter| adapter.version(tool))
 }
 
 /// The line in which a tool tells its version; `None` when it is not known, not installed, or says nothing.
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn every_installed_tool_of_every_adapter_tells_its_version() {
         let runner = SystemRunner::new(Arc::new(Stop::default()));
-        for tool in filesystem::all().iter().flat_map(|filesystem| filesystem.tools()).chain(&KNOWN) {
+        for tool in filesystem::all().iter().flat_map(|filesystem| filesystem.facts().tools).chain(&KNOWN) {
             if runner.find(tool).is_none() {
                 eprintln!("skipped: {tool} is not installed");
                 continue;

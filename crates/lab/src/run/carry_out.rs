@@ -13,7 +13,6 @@ use crate::{
     },
     run::{
         alike::FirstTrials,
-        budget::Judge,
         lanes::{self, Places},
         schedule::{Schedule, ScheduleError, trial_seed},
         steady,
@@ -131,54 +130,20 @@ pub fn carry_out(
     carry_out_on(&Machine::host(), plan, options, finished, recorder, sink, cancel)
 }
 
-/// The same for a plan with a budget of time, which the judge helps to deal out.
+/// The same with any schedule of the plan's trials: under a budget, of some blocks, or of single trials.
 ///
 /// # Errors
 /// As [`carry_out`].
-pub fn carry_out_within_budget<'a>(
-    plan: &'a Plan,
-    options: &LabOptions,
-    finished: &[Trial],
-    judge: Box<dyn Judge + 'a>,
-    recorder: &mut dyn Recorder,
-    sink: &dyn ProgressSink,
-    cancel: &AtomicBool,
-) -> Result<RunEnd, LabError> {
-    let schedule = Schedule::judged(plan, finished, judge)?;
-    begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
-}
-
-/// Some blocks of a plan and no others, in one go, for a run whose other blocks other machines make.
-///
-/// # Errors
-/// As [`carry_out`].
-pub fn carry_out_blocks(
-    plan: &Plan,
-    blocks: &[u32],
+pub fn carry_out_schedule(
+    schedule: Schedule<'_>,
     options: &LabOptions,
     finished: &[Trial],
     recorder: &mut dyn Recorder,
     sink: &dyn ProgressSink,
     cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
-    let schedule = Schedule::only(plan, blocks.iter().copied(), finished)?;
-    begin(&Machine::host(), schedule, &Course { plan, options, finished, sink, cancel }, recorder)
-}
-
-/// These trials of a plan and no others, to hold them against recorded ones: of a plan with a budget, too.
-///
-/// # Errors
-/// As [`carry_out`].
-pub fn carry_out_again(
-    plan: &Plan,
-    trials: impl IntoIterator<Item = TrialId>,
-    options: &LabOptions,
-    recorder: &mut dyn Recorder,
-    sink: &dyn ProgressSink,
-    cancel: &AtomicBool,
-) -> Result<RunEnd, LabError> {
-    let schedule = Schedule::exactly(plan, trials)?;
-    begin(&Machine::host(), schedule, &Course { plan, options, finished: &[], sink, cancel }, recorder)
+    let plan = schedule.plan();
+    begin(&Machine::host(), schedule, &Context { plan, options, finished, sink, cancel }, recorder)
 }
 
 /// The same on any machine, such as a fake one.
@@ -194,26 +159,26 @@ pub fn carry_out_on(
     sink: &dyn ProgressSink,
     cancel: &AtomicBool,
 ) -> Result<RunEnd, LabError> {
-    begin(machine, Schedule::new(plan, finished)?, &Course { plan, options, finished, sink, cancel }, recorder)
+    begin(machine, Schedule::new(plan, finished)?, &Context { plan, options, finished, sink, cancel }, recorder)
 }
 
 fn begin(
     machine: &Machine,
     schedule: Schedule<'_>,
-    course: &Course<'_>,
+    context: &Context<'_>,
     recorder: &mut dyn Recorder,
 ) -> Result<RunEnd, LabError> {
-    let Course { plan, options, sink, cancel, .. } = *course;
+    let Context { plan, options, sink, cancel, .. } = *context;
     clean_up(machine, &options.work_directory, sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
     let lanes = lanes::count(plan, options);
     if lanes > 1 {
         let places = Places::make(lanes, &work, machine)?;
-        return places.work(plan, options, cancel, |executor| run_trials(executor, schedule, course, recorder))?;
+        return places.work(plan, options, cancel, |executor| run_trials(executor, schedule, context, recorder))?;
     }
     let mut executor = AgentExecutor::new(machine, &work, options, cancel)?;
-    let ended = run_trials(&mut executor, schedule, course, recorder);
+    let ended = run_trials(&mut executor, schedule, context, recorder);
     for left in executor.close() {
         sink.event(&Event::LeftBehind { error: &left.to_string() });
     }
@@ -238,7 +203,7 @@ impl From<Refusal> for LabError {
     }
 }
 
-struct Course<'a> {
+struct Context<'a> {
     plan: &'a Plan,
     options: &'a LabOptions,
     finished: &'a [Trial],
@@ -249,14 +214,14 @@ struct Course<'a> {
 fn run_trials(
     executor: &mut dyn Executor,
     mut schedule: Schedule<'_>,
-    course: &Course<'_>,
+    context: &Context<'_>,
     recorder: &mut dyn Recorder,
 ) -> Result<RunEnd, LabError> {
-    let Course { plan, options, sink, cancel, .. } = *course;
+    let Context { plan, options, sink, cancel, .. } = *context;
     let mut made = 0;
     let direct = plan.cells.iter().flat_map(|cell| &cell.steps).any(|step| step.action.is_direct());
-    let mut first = FirstTrials::new(plan, course.finished);
-    if let Some(end) = warm_up(executor, &schedule, course, direct)? {
+    let mut first = FirstTrials::new(plan, context.finished);
+    if let Some(end) = warm_up(executor, &schedule, context, direct)? {
         return Ok(end);
     }
     // What else is going on does not matter in virtual time.
@@ -342,10 +307,10 @@ impl<'a> OtherRuns<'a> {
 fn warm_up(
     executor: &mut dyn Executor,
     schedule: &Schedule<'_>,
-    course: &Course<'_>,
+    context: &Context<'_>,
     direct: bool,
 ) -> Result<Option<RunEnd>, LabError> {
-    let Course { plan, sink, cancel, .. } = *course;
+    let Context { plan, sink, cancel, .. } = *context;
     let trials: Vec<TrialId> = (0..plan.warm_up).flat_map(|block| schedule.warm_up_block(block)).collect();
     let total = u32::try_from(trials.len()).expect("ten blocks at most");
     for (finished, id) in (0..).zip(trials) {
@@ -423,9 +388,9 @@ mod tests {
             (0..).zip(outcomes).fold(FakeExecutor::new(), |all, (cell, outcome)| all.ending(cell, outcome.clone()));
         let mut memory = Memory::default();
         let cancel = AtomicBool::new(false);
-        let course = Course { plan: &plan, options, finished, sink: &Silent, cancel: &cancel };
+        let context = Context { plan: &plan, options, finished, sink: &Silent, cancel: &cancel };
         let schedule = Schedule::new(&plan, finished).expect("fits");
-        let end = run_trials(&mut executor, schedule, &course, &mut memory).expect("carried out");
+        let end = run_trials(&mut executor, schedule, &context, &mut memory).expect("carried out");
         (end, memory.0)
     }
 

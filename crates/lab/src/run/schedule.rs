@@ -68,6 +68,10 @@ pub enum ScheduleError {
 }
 
 impl<'a> Schedule<'a> {
+    pub fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
     /// What is left of a plan when these trials are finished.
     ///
     /// # Errors

@@ -284,7 +284,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
                 };
                 self.look_at_space()?;
                 if job.cell.kernel == KernelSpec::Host {
-                    self.provide(device, filesystem.minimum_bytes())?;
+                    self.provide(device, filesystem.facts().minimum_bytes)?;
                 } else {
                     let options = self.agents.guest_options()?;
                     if matches!(device, DeviceSpec::Loop { direct_io: true, .. }) {

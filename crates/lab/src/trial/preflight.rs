@@ -9,6 +9,7 @@ use crate::{
 };
 use fstone_model::{
     Cell, Outcome,
+    mkfs::lists,
     outcome::{KERNEL_LACKS, Reason},
     own::{OwnCommand, OwnFilesystem},
     study::{DeviceSpec, KernelSpec, StepAction},
@@ -190,10 +191,10 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
     if let Some(word) = of_mkfs {
         return Some(refused("mkfs", word));
     }
-    if let Some(word) = filesystem.mkfs_options().unsafe_word(&cell.filesystem.mkfs) {
+    if let Some(word) = filesystem.facts().mkfs_options.unsafe_word(&cell.filesystem.mkfs) {
         return Some(Obstacle {
             step: "mkfs".to_owned(),
-            words: format!("{word:?} is not an option of {} that fstone knows to be safe", filesystem.tools()[0]),
+            words: format!("{word:?} is not an option of {} that fstone knows to be safe", filesystem.facts().tools[0]),
             cure: Some("leave it out; options that run programs or name files are never used".to_owned()),
             refused: true,
         });
@@ -206,7 +207,7 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
     });
     let mut obstacles = valued.filter_map(|(name, value)| {
         let typed = format!("{name}={value}");
-        let known = filesystem.mount_values().contains(&name.as_str()) || OF_SECURITY.contains(&name.as_str());
+        let known = lists(filesystem.facts().mount_values, name) || OF_SECURITY.contains(&name.as_str());
         // A subvolume's path is inside the filesystem.
         if name != "subvol" && (value.contains('/') || tagged(value)) {
             Some(refused("mount", &typed))
@@ -243,15 +244,15 @@ fn reaches_further(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle>
 const OF_SECURITY: [&str; 4] = ["context", "defcontext", "fscontext", "rootcontext"];
 
 fn missing_tool(filesystem: &dyn Filesystem, machine: &Machine) -> Option<Obstacle> {
-    let tool = filesystem.tools().iter().find(|tool| machine.runner.find(tool).is_none())?;
+    let tool = filesystem.facts().tools.iter().find(|tool| machine.runner.find(tool).is_none())?;
     let step = if tool.starts_with("mkfs") { "mkfs" } else { "fsck" };
     let obstacle = Obstacle::skipped(step, format!("{tool} is not installed"));
-    Some(obstacle.with_cure(format!("apt-get install {}", filesystem.package())))
+    Some(obstacle.with_cure(format!("apt-get install {}", filesystem.facts().package)))
 }
 
 fn too_small(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
     let size = cell.device.size_bytes()?;
-    let minimum = filesystem.minimum_bytes();
+    let minimum = filesystem.facts().minimum_bytes;
     (size < minimum).then(|| Obstacle {
         step: "mkfs".into(),
         words: format!(

@@ -100,7 +100,7 @@ impl Session {
                 let Some(filesystem) = filesystem::find(kind) else {
                     return Err(skipped("mkfs", format!("fstone has no adapter for {kind}")));
                 };
-                let device = session.claim(&path, purpose, filesystem.minimum_bytes(), &opening.queue)?;
+                let device = session.claim(&path, purpose, filesystem.facts().minimum_bytes, &opening.queue)?;
                 // The working directory of mkfs, and the mount point.
                 fs::create_dir_all(&place).map_err(|cause| work(&place, cause))?;
                 session.filesystem = Some(filesystem);

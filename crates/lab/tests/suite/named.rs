@@ -555,10 +555,10 @@ fn no_mkfs_writes_to_a_device_that_is_held() {
     }
     let directory = scratch_directory();
     for filesystem in fstone_lab::filesystem::all() {
-        if filesystem.unusable().is_some() || !filesystem.mkfs_is_exclusive() {
+        if filesystem.unusable().is_some() || !filesystem.facts().mkfs_is_exclusive {
             continue;
         }
-        let disk = Disk::new(directory.path(), filesystem.minimum_bytes().max(64 << 20));
+        let disk = Disk::new(directory.path(), filesystem.facts().minimum_bytes.max(64 << 20));
         let _held = KernelDevices.hold(&disk.path, disk.number()).expect("free");
         assert!(matches!(KernelDevices.hold(&disk.path, disk.number()), Err(Refusal::InUse { .. })));
         let command = filesystem.mkfs(&[], disk.name()).in_directory(directory.path());

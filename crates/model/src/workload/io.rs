@@ -65,18 +65,22 @@ pub struct IoSettings {
     pub atomic: bool,
 }
 
+impl IoSettings {
+    pub const DEFAULT: Self = Self {
+        engine: IoEngineKind::Psync,
+        direct: false,
+        sync: OpenSync::None,
+        queue_depth: 1,
+        polled: false,
+        uncached: false,
+        no_wait: false,
+        atomic: false,
+    };
+}
+
 impl Default for IoSettings {
     fn default() -> Self {
-        Self {
-            engine: IoEngineKind::Psync,
-            direct: false,
-            sync: OpenSync::None,
-            queue_depth: 1,
-            polled: false,
-            uncached: false,
-            no_wait: false,
-            atomic: false,
-        }
+        Self::DEFAULT
     }
 }
 

@@ -37,7 +37,7 @@ pub use io::{
 };
 pub use launch::{Launch, MAXIMUM_RANKS, RANKS};
 pub use names::name_clashes;
-pub use neighbours::{Neighbours, Whose};
+pub use neighbours::{Neighbours, RankShift};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
 pub use transfer::{Distribution, Extent, MAXIMUM_ZONES, Pattern, Runs, Transfer, Zone, Zones};

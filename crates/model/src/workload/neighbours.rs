@@ -1,12 +1,12 @@
-//! Whose files a phase of one of many ranks works on.
+//! RankShift files a phase of one of many ranks works on.
 
 use super::{Phase, Workload};
 use serde::{Deserialize, Serialize};
 
 /// Two ranks, as seen by a third.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whose {
-    /// Whose files it works on.
+pub struct RankShift {
+    /// RankShift files it works on.
     pub of: u32,
     /// Who works on its own meanwhile.
     pub by: u32,
@@ -40,22 +40,22 @@ impl Neighbours {
         Self { order, place, most }
     }
 
-    /// Whose files a rank works on in a phase.
+    /// RankShift files a rank works on in a phase.
     ///
     /// Each rank's files are worked on by one rank. That is on another node wherever all nodes have equally many ranks; of nodes that
     /// have not, most ranks reach another one.
-    pub fn of(&self, phase: &Phase, rank: u32) -> Whose {
+    pub fn of(&self, phase: &Phase, rank: u32) -> RankShift {
         let ranks = self.order.len().max(1) as u64;
         let each = u64::from(self.most.unwrap_or(1));
         let nodes = u64::from(phase.node_shift) * each % ranks;
         let place = self.place.get(rank as usize).copied().map_or(0, u64::from);
         let at = |place: u64| self.order.get((place % ranks) as usize).copied().unwrap_or(rank);
         if nodes > 0 {
-            return Whose { of: at(place + nodes), by: at(place + ranks - nodes) };
+            return RankShift { of: at(place + nodes), by: at(place + ranks - nodes) };
         }
         let by = u64::from(phase.rank_shift) % ranks;
         let rank = u64::from(rank);
-        Whose { of: ((rank + by) % ranks) as u32, by: ((rank + ranks - by) % ranks) as u32 }
+        RankShift { of: ((rank + by) % ranks) as u32, by: ((rank + ranks - by) % ranks) as u32 }
     }
 }
 
@@ -67,8 +67,8 @@ impl Phase {
 }
 
 impl Workload {
-    /// Whose files each phase of a rank works on.
-    pub fn whose(&self, neighbours: &Neighbours, rank: u32) -> Vec<Whose> {
+    /// RankShift files each phase of a rank works on.
+    pub fn whose(&self, neighbours: &Neighbours, rank: u32) -> Vec<RankShift> {
         self.phases.iter().map(|phase| neighbours.of(phase, rank)).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! A workload as one of many ranks has it: whose files are whose.
 
 use super::{
-    Action, Directories, Fileset, PADDED_RANK, Pattern, RANK, Region, Sharing, ThreadGroup, Transfer, Whose, Workload,
-    has_rank,
+    Action, Directories, Fileset, PADDED_RANK, Pattern, RANK, RankShift, Region, Sharing, ThreadGroup, Transfer,
+    Workload, has_rank,
 };
 
 impl Fileset {
@@ -40,7 +40,7 @@ impl Fileset {
 
 impl Workload {
     /// What one of several ranks does. `whose` has an entry for each phase; without one, the phase works on the rank's own files.
-    pub fn of_rank(&self, rank: u32, ranks: u32, whose: &[Whose]) -> Self {
+    pub fn of_rank(&self, rank: u32, ranks: u32, whose: &[RankShift]) -> Self {
         let mut own = self.clone();
         own.filesets = self.filesets.iter().map(|fileset| fileset.of_rank(rank)).collect();
         for (number, phase) in own.phases.iter_mut().enumerate() {

@@ -30,7 +30,7 @@ pub enum DataPath {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Support {
     /// It is done, in this way.
     Done(&'static str),
     /// It is refused: why, and what to do instead.
@@ -38,8 +38,8 @@ pub enum Fate {
 }
 
 use DataPath::{Copied, MappedRead, MappedWrite, Read, Write};
-use Fate::{Done, Refused};
 use IoEngineKind::{IoUring, Libaio, Mmap, Null, Psync};
+use Support::{Done, Refused};
 
 const MAPPED: &str = "a memory mapping goes through the page cache";
 const ANOTHER: &str = "leave it out, or use the engine psync, io-uring or libaio and reads and writes";
@@ -88,7 +88,7 @@ impl Setting {
         }
     }
 
-    pub fn fate(self, engine: IoEngineKind, path: DataPath) -> Fate {
+    pub fn fate(self, engine: IoEngineKind, path: DataPath) -> Support {
         let mapped = matches!(path, MappedRead | MappedWrite) || engine == Mmap && path != Copied;
         match (self, engine, path) {
             (_, _, DataPath::None) => Done("moves no data"),

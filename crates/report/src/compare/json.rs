@@ -63,7 +63,7 @@ pub struct FigurePart<'a> {
     pub adjusted_p: Option<f64>,
     /// Whether any figures at all could have made these two differ.
     pub can_differ: Option<bool>,
-    /// The smallest difference, as a share of the baseline, that so many trials would have told four times in five.
+    /// The smallest difference, as a share of the baseline, that so many trials find with a power of 80 %.
     pub detectable: Option<f64>,
     /// other − baseline, in the metric's unit: between the medians, with a Hodges–Lehmann interval; in virtual time between the means over the seeds.
     pub shift: Option<Shift>,

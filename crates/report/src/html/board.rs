@@ -49,7 +49,7 @@ pub struct Now {
     pub figures: String,
     /// "3 min left".
     pub left: String,
-    /// Which rows are told apart so far.
+    /// Which rows differ so far.
     pub known: String,
 }
 

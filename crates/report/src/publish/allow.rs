@@ -46,161 +46,138 @@ pub struct Show {
 #[error("leave texts out of the run: {0}")]
 pub struct AllowError(#[from] serde_json::Error);
 
-/// Texts that are shown as they are, except for paths: names that a study gives to rows and columns, and models and versions.
-pub const AS_IT_IS: [&str; 44] = [
-    "Plan.study",
-    "Plan.compare",
-    "Factor.name",
-    "Factor.levels",
-    "Cell.label",
-    "FilesystemSpec.name",
-    "FilesystemSpec.kind",
-    "DeviceSpec.loop.model",
-    "Step.name",
-    "OutputFigure.name",
-    "Column.header",
-    "Column.step",
-    "Column.metric",
-    "PublishedFigure.cell",
-    "PublishedFigure.column",
-    "Phase.name",
-    "ThreadGroup.name",
-    "Action.name",
-    "Inventory.distribution",
-    "Inventory.cpu_model",
-    "Inventory.virtualization",
-    "Inventory.fstone_version",
-    "Inventory.fstone_commit",
-    "DeviceFacts.model",
-    "StepResult.step",
-    "Reason.step",
-    "Figure.metric",
-    "ThreadReport.group",
-    "PhaseReport.name",
-    "PhaseReport.groups",
-    "OperationReport.group",
-    "OperationReport.name",
-    "GroupFsyncs.group",
-    "CallReport.group",
-    "CallReport.call",
-    "OwnSeries.group",
-    "OwnSeries.name",
-    "ErrorReport.operation",
-    "ErrorReport.call",
-    "PhaseMeeting.name",
-    "RankPhase.name",
-    // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.
-    "Outcome.outcome",
-    "Reason.outcome",
-    "Ranked.per_rank.outcome",
-];
-
-/// The part of a text that is shown.
-type Part = fn(&str) -> String;
-
-/// Texts of which a part is shown.
-const IN_PART: [(&str, Part); 29] = [
-    ("Ranked.per_rank.key", str::to_owned),
-    ("FilesystemSpec.mkfs", words::known),
-    ("FilesystemSpec.mount", words::known),
-    ("OwnFilesystem.make", placeholder),
-    ("OwnFilesystem.mount", placeholder),
-    ("OwnFilesystem.unmount", placeholder),
-    ("OwnFilesystem.check", placeholder),
-    ("OwnFilesystem.remove", placeholder),
-    ("DeviceSpec.block.path", device_path),
-    ("KernelSpec.uml", version),
-    ("KernelSpec.qemu", version),
-    ("KernelSpec.exact", version),
-    ("Cell.queue.0", words::known),
-    ("Cell.queue.1", words::known),
-    ("Inventory.kernel", kernel),
-    ("Inventory.kernel_command_line", words::only_known),
-    ("Inventory.tools.0", words::known),
-    ("Inventory.tools.1", tool_version),
-    ("Inventory.settings.0", setting),
-    ("Inventory.settings.1", words::known),
-    ("DeviceFacts.name", device),
-    ("DeviceFacts.backing_filesystem", words::known),
-    ("DeviceFacts.queue.0", words::known),
-    ("DeviceFacts.queue.1", words::known),
-    ("Effective.mount", words::known),
-    ("Effective.superblock.0", words::known),
-    ("Effective.superblock.1", words::known),
-    ("ErrorReport.text", symbol),
-    ("ClockReport.source", words::known),
-];
-
-/// What shows a text that is not shown as it is.
-fn shown_by(place: &str) -> Option<Kind> {
-    Some(match place {
-        "Inventory.host" | "BlockOrigin.machine" | "Ranked.per_rank.host" | "NodeReport.host" => Kind::Hosts,
-        "DeviceSpec.loop.directory"
-        | "DeviceSpec.block.path"
-        | "DeviceSpec.directory.path"
-        | "DeviceSpec.scratch.directory"
-        | "FilesystemSpec.tree"
-        | "StepAction.copy-in.source"
-        | "StepAction.copy-in.target"
-        | "KernelSpec.uml"
-        | "KernelSpec.qemu"
-        | "KernelSpec.exact"
-        | "DeviceFacts.name"
-        | "Fileset.directory"
-        | "ErrorReport.path" => Kind::Paths,
-        "Plan.title"
-        | "Plan.about"
-        | "Plan.source"
-        | "Plan.attachments.0"
-        | "Plan.attachments.1"
-        | "Published.source"
-        | "PublishedFigure.note"
-        | "Workload.name"
-        | "Fileset.name" => Kind::Study,
-        "Run.command"
-        | "CommandRecord.argv"
-        | "StepAction.command.argv"
-        | "Service.make"
-        | "Service.start"
-        | "Service.stop"
-        | "OwnFilesystem.make"
-        | "OwnFilesystem.mount"
-        | "OwnFilesystem.unmount"
-        | "OwnFilesystem.check"
-        | "OwnFilesystem.remove"
-        | "OwnFilesystem.packages"
-        | "Workload.callout"
-        | "Launch.command"
-        | "Inventory.kernel_command_line" => Kind::Commands,
-        "Reason.words"
-        | "Reason.cure"
-        | "CommandRecord.output_tail"
-        | "Trial.warnings"
-        | "LoadReport.warnings"
-        | "ErrorReport.text"
-        | "Ranked.ended_early"
-        | "Ranked.per_rank.words"
-        | "Ranked.per_rank.warnings" => Kind::Messages,
-        "Run.note" => Kind::Note,
-        "Inventory.kernel"
-        | "Inventory.mounts"
-        | "Inventory.tools.0"
-        | "Inventory.tools.1"
-        | "Inventory.settings.0"
-        | "Inventory.settings.1"
-        | "DeviceFacts.backing_filesystem"
-        | "DeviceFacts.queue.0"
-        | "DeviceFacts.queue.1"
-        | "Cell.queue.0"
-        | "Cell.queue.1"
-        | "FilesystemSpec.mkfs"
-        | "FilesystemSpec.mount"
-        | "Effective.mount"
-        | "Effective.superblock.0"
-        | "Effective.superblock.1" => Kind::Machine,
-        _ => return None,
-    })
+/// How a text is shown unless it is requested.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// As it is, except for paths: names that a study gives to rows and columns, models and versions.
+    Name,
+    /// As the number of a machine.
+    Host,
+    /// In part.
+    Part(fn(&str) -> String),
+    LeftOut,
 }
+
+use Shown::{Host, LeftOut, Name, Part};
+
+/// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
+/// texts are left out.
+const PLACES: [(&str, Option<Kind>, Shown); 113] = [
+    ("Plan.study", None, Name),
+    ("Plan.compare", None, Name),
+    ("Factor.name", None, Name),
+    ("Factor.levels", None, Name),
+    ("Cell.label", None, Name),
+    ("FilesystemSpec.name", None, Name),
+    ("FilesystemSpec.kind", None, Name),
+    ("DeviceSpec.loop.model", None, Name),
+    ("Step.name", None, Name),
+    ("OutputFigure.name", None, Name),
+    ("Column.header", None, Name),
+    ("Column.step", None, Name),
+    ("Column.metric", None, Name),
+    ("PublishedFigure.cell", None, Name),
+    ("PublishedFigure.column", None, Name),
+    ("Phase.name", None, Name),
+    ("ThreadGroup.name", None, Name),
+    ("Action.name", None, Name),
+    ("Inventory.distribution", None, Name),
+    ("Inventory.cpu_model", None, Name),
+    ("Inventory.virtualization", None, Name),
+    ("Inventory.fstone_version", None, Name),
+    ("Inventory.fstone_commit", None, Name),
+    ("DeviceFacts.model", None, Name),
+    ("StepResult.step", None, Name),
+    ("Reason.step", None, Name),
+    ("Figure.metric", None, Name),
+    ("ThreadReport.group", None, Name),
+    ("PhaseReport.name", None, Name),
+    ("PhaseReport.groups", None, Name),
+    ("OperationReport.group", None, Name),
+    ("OperationReport.name", None, Name),
+    ("GroupFsyncs.group", None, Name),
+    ("CallReport.group", None, Name),
+    ("CallReport.call", None, Name),
+    ("OwnSeries.group", None, Name),
+    ("OwnSeries.name", None, Name),
+    ("ErrorReport.operation", None, Name),
+    ("ErrorReport.call", None, Name),
+    ("PhaseMeeting.name", None, Name),
+    ("RankPhase.name", None, Name),
+    // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.
+    ("Outcome.outcome", None, Name),
+    ("Reason.outcome", None, Name),
+    ("Ranked.per_rank.outcome", None, Name),
+    ("Inventory.host", Some(Kind::Hosts), Host),
+    ("BlockOrigin.machine", Some(Kind::Hosts), Host),
+    ("Ranked.per_rank.host", Some(Kind::Hosts), Host),
+    ("NodeReport.host", Some(Kind::Hosts), Host),
+    ("DeviceSpec.loop.directory", Some(Kind::Paths), LeftOut),
+    ("DeviceSpec.block.path", Some(Kind::Paths), Part(device_path)),
+    ("DeviceSpec.directory.path", Some(Kind::Paths), LeftOut),
+    ("DeviceSpec.scratch.directory", Some(Kind::Paths), LeftOut),
+    ("FilesystemSpec.tree", Some(Kind::Paths), LeftOut),
+    ("StepAction.copy-in.source", Some(Kind::Paths), LeftOut),
+    ("StepAction.copy-in.target", Some(Kind::Paths), LeftOut),
+    ("KernelSpec.uml", Some(Kind::Paths), Part(version)),
+    ("KernelSpec.qemu", Some(Kind::Paths), Part(version)),
+    ("KernelSpec.exact", Some(Kind::Paths), Part(version)),
+    ("DeviceFacts.name", Some(Kind::Paths), Part(device)),
+    ("Fileset.directory", Some(Kind::Paths), LeftOut),
+    ("ErrorReport.path", Some(Kind::Paths), LeftOut),
+    ("Plan.title", Some(Kind::Study), LeftOut),
+    ("Plan.about", Some(Kind::Study), LeftOut),
+    ("Plan.source", Some(Kind::Study), LeftOut),
+    ("Plan.attachments.0", Some(Kind::Study), LeftOut),
+    ("Plan.attachments.1", Some(Kind::Study), LeftOut),
+    ("Published.source", Some(Kind::Study), LeftOut),
+    ("PublishedFigure.note", Some(Kind::Study), LeftOut),
+    ("Workload.name", Some(Kind::Study), LeftOut),
+    ("Fileset.name", Some(Kind::Study), LeftOut),
+    ("Run.command", Some(Kind::Commands), LeftOut),
+    ("CommandRecord.argv", Some(Kind::Commands), LeftOut),
+    ("StepAction.command.argv", Some(Kind::Commands), LeftOut),
+    ("Service.make", Some(Kind::Commands), LeftOut),
+    ("Service.start", Some(Kind::Commands), LeftOut),
+    ("Service.stop", Some(Kind::Commands), LeftOut),
+    ("OwnFilesystem.make", Some(Kind::Commands), Part(placeholder)),
+    ("OwnFilesystem.mount", Some(Kind::Commands), Part(placeholder)),
+    ("OwnFilesystem.unmount", Some(Kind::Commands), Part(placeholder)),
+    ("OwnFilesystem.check", Some(Kind::Commands), Part(placeholder)),
+    ("OwnFilesystem.remove", Some(Kind::Commands), Part(placeholder)),
+    ("OwnFilesystem.packages", Some(Kind::Commands), LeftOut),
+    ("Workload.callout", Some(Kind::Commands), LeftOut),
+    ("Launch.command", Some(Kind::Commands), LeftOut),
+    ("Inventory.kernel_command_line", Some(Kind::Commands), Part(words::only_known)),
+    ("Reason.words", Some(Kind::Messages), LeftOut),
+    ("Reason.cure", Some(Kind::Messages), LeftOut),
+    ("CommandRecord.output_tail", Some(Kind::Messages), LeftOut),
+    ("Trial.warnings", Some(Kind::Messages), LeftOut),
+    ("LoadReport.warnings", Some(Kind::Messages), LeftOut),
+    ("ErrorReport.text", Some(Kind::Messages), Part(symbol)),
+    ("Ranked.ended_early", Some(Kind::Messages), LeftOut),
+    ("Ranked.per_rank.words", Some(Kind::Messages), LeftOut),
+    ("Ranked.per_rank.warnings", Some(Kind::Messages), LeftOut),
+    ("Run.note", Some(Kind::Note), LeftOut),
+    ("Inventory.kernel", Some(Kind::Machine), Part(kernel)),
+    ("Inventory.mounts", Some(Kind::Machine), LeftOut),
+    ("Inventory.tools.0", Some(Kind::Machine), Part(words::known)),
+    ("Inventory.tools.1", Some(Kind::Machine), Part(tool_version)),
+    ("Inventory.settings.0", Some(Kind::Machine), Part(setting)),
+    ("Inventory.settings.1", Some(Kind::Machine), Part(words::known)),
+    ("DeviceFacts.backing_filesystem", Some(Kind::Machine), Part(words::known)),
+    ("DeviceFacts.queue.0", Some(Kind::Machine), Part(words::known)),
+    ("DeviceFacts.queue.1", Some(Kind::Machine), Part(words::known)),
+    ("Cell.queue.0", Some(Kind::Machine), Part(words::known)),
+    ("Cell.queue.1", Some(Kind::Machine), Part(words::known)),
+    ("FilesystemSpec.mkfs", Some(Kind::Machine), Part(words::known)),
+    ("FilesystemSpec.mount", Some(Kind::Machine), Part(words::known)),
+    ("Effective.mount", Some(Kind::Machine), Part(words::known)),
+    ("Effective.superblock.0", Some(Kind::Machine), Part(words::known)),
+    ("Effective.superblock.1", Some(Kind::Machine), Part(words::known)),
+    ("Ranked.per_rank.key", None, Part(str::to_owned)),
+    ("ClockReport.source", None, Part(words::known)),
+];
 
 /// Leaves texts out of runs, in the same way in all that are shown together.
 #[derive(Debug, Clone)]
@@ -272,19 +249,18 @@ impl AllowList {
         let known: Vec<&str> =
             dataset.run.plan.cells.iter().flat_map(paths_of).filter(|path| !path.is_empty()).collect();
         let mut decide = |place: &str, text: &str| {
-            let kind = shown_by(place);
-            let requested = kind.is_some_and(|kind| kinds.contains(&kind) || kind == Kind::Study && is_ours);
-            if requested || AS_IT_IS.contains(&place) && kinds.contains(&Kind::Paths) {
+            let listed = PLACES.iter().find(|(listed, ..)| *listed == place);
+            let (kind, shown) = listed.map_or((None, LeftOut), |(_, kind, shown)| (*kind, *shown));
+            if kind.is_some_and(|kind| kinds.contains(&kind) || kind == Kind::Study && is_ours) {
                 return text.to_owned();
             }
-            if AS_IT_IS.contains(&place) {
-                return self.name(text, &known);
+            match shown {
+                Name if kinds.contains(&Kind::Paths) => text.to_owned(),
+                Name => self.name(text, &known),
+                Host => nodes.entry(text.to_owned()).or_insert_with(|| self.machine(text.to_owned())).clone(),
+                Part(part) => part(text),
+                LeftOut => LEFT_OUT.to_owned(),
             }
-            if kind == Some(Kind::Hosts) {
-                return nodes.entry(text.to_owned()).or_insert_with(|| self.machine(text.to_owned())).clone();
-            }
-            let part = IN_PART.iter().find(|(listed, _)| *listed == place);
-            part.map_or_else(|| LEFT_OUT.to_owned(), |(_, part)| part(text))
         };
         let mut run: Run = read_back(&dataset.run, &mut decide)?;
         let trials = dataset.trials.iter().map(|trial| {
@@ -330,6 +306,12 @@ fn paths_of(cell: &Cell) -> impl Iterator<Item = &str> {
         DeviceSpec::Zram { .. } => None,
     };
     device.into_iter().chain(cell.kernel.path()).chain(cell.filesystem.tree.as_deref())
+}
+
+/// Whether the text of a place is shown as it is, except for paths.
+#[doc(hidden)]
+pub fn is_name(place: &str) -> bool {
+    PLACES.iter().any(|(listed, _, shown)| *listed == place && matches!(shown, Name))
 }
 
 /// Every text of a run and its place, for tests of the list.
@@ -483,7 +465,7 @@ mod tests {
         let mut places = Vec::new();
         let mut decide = |place: &str, text: &str| {
             places.push(place.to_owned());
-            if AS_IT_IS.contains(&place) { text.to_owned() } else { LEFT_OUT.to_owned() }
+            if PLACES.iter().any(|(listed, ..)| *listed == place) { text.to_owned() } else { LEFT_OUT.to_owned() }
         };
         let shown = grown.serialize(Texts::new(&mut decide)).expect("JSON").to_string();
         let expected = r#"{"asset_tag":"(left out)","by_name":{"(left out)":1},"bytes":[],"cpu_model":"CPU","initial":"(left out)","#;

@@ -9,9 +9,9 @@ mod ratios;
 mod texts;
 mod words;
 
-#[doc(hidden)]
-pub use allow::{AS_IT_IS, texts_of};
 pub use allow::{AllowError, Kind, Show};
+#[doc(hidden)]
+pub use allow::{is_name, texts_of};
 
 use crate::{
     Analysis, Options,

@@ -74,7 +74,7 @@ impl Canvas {
         self.body.push_str("</g>");
     }
 
-    /// A group that stands for a cell of the table; its title is what a pointer resting on it shows.
+    /// The group of a cell of the table; its title is the tooltip.
     pub(super) fn open_cell(&mut self, series: usize, cell: u32, column: usize, title: &str) {
         let _ = write!(
             self.body,

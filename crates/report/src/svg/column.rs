@@ -12,7 +12,7 @@ use fstone_stats::CONFIDENCE_TEXT;
 const MAX_BARS: usize = 24;
 /// A numeric factor with fewer levels is better shown as groups.
 const MIN_AXIS_LEVELS: usize = 4;
-/// How many rows are told of in words.
+/// How many rows a description names.
 const TOLD: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,7 @@ pub(super) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Places rows, which come panel by panel. `value` is what stands to the right of a row.
+    /// Places rows, which come panel by panel. `value` is the text to the right of a row.
     pub(super) fn new(analysis: &Analysis<'_>, rows: &[usize], look: Look, value: &dyn Fn(usize) -> String) -> Self {
         let name = |row: usize| {
             let row = &analysis.rows[row];

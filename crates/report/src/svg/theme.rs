@@ -4,7 +4,7 @@
 //! blindnesses can tell apart, with its light members darkened to 3:1 against white, and lightened for dark pages. No
 //! figure relies on colour alone: series differ in the shape of their marks or stand in panels of their own.
 
-/// How many series can be told apart in one plot.
+/// How many series a plot can distinguish.
 pub(super) const SERIES: usize = 7;
 
 /// (light, dark) of series 0 to [`SERIES`] - 1.
@@ -27,7 +27,7 @@ struct Role {
 const ROLES: [Role; 7] = [
     Role { rule: ".fs-t{fill:C}", light: "#1c1e21", dark: "#e6e6e3" },
     Role { rule: ".fs-m{fill:C}", light: "#5a5f66", dark: "#a5aab0" },
-    // Text keeps a margin of paper around it where it stands on a line.
+    // Text on a line keeps a margin of the background.
     Role { rule: ".fs text{stroke:C}", light: "#ffffff", dark: "#16181b" },
     Role { rule: ".fs-grid{stroke:C}", light: "#e3e4e6", dark: "#33373c" },
     Role { rule: ".fs-axis{stroke:C}", light: "#8a8f96", dark: "#7b8087" },

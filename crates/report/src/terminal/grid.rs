@@ -33,7 +33,7 @@ pub(crate) struct Grid {
 }
 
 pub(crate) struct GridColumn {
-    /// What stands above, to be wrapped.
+    /// The heading, to be wrapped.
     pub(crate) head: String,
     /// Unit and direction, on a line of their own under the head.
     pub(crate) unit: String,

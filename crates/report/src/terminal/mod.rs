@@ -91,7 +91,7 @@ impl Printer<'_> {
         output.push('\n');
     }
 
-    /// Wrapped text; `mark` stands before the first line and the others are set in by as much.
+    /// Wrapped text; `mark` precedes the first line; the others are indented by its width.
     fn paragraph(&self, text: &str, mark: &str, output: &mut String) {
         if text.is_empty() {
             return;

@@ -14,7 +14,7 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec, Step, StepAction},
     workload,
 };
-use fstone_report::publish::{AS_IT_IS, Gallery, INDEX, Kind, Page, Show, anonymous, texts_of};
+use fstone_report::publish::{Gallery, INDEX, Kind, Page, Show, anonymous, is_name, texts_of};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::{
@@ -486,7 +486,7 @@ fn leaks(dataset: &Dataset) -> Vec<(String, String)> {
         shown.extend(marks(&name));
         shown.extend(marks(&page.replace("<wbr>", "")));
     }
-    let listed = |place: &str| AS_IT_IS.contains(&place);
+    let listed = |place: &str| is_name(place);
     let texts = texts_of(dataset).expect("JSON");
     texts
         .into_iter()

@@ -69,7 +69,7 @@ fn filesystems_that_the_kernel_lacks_are_one_line() {
     }
     let quick = if dataset.run.plan.quick { " --quick" } else { "" };
     let sentence = format!(
-        "Not in this kernel: f2fs, btrfs; `fstone run small-file{quick} --executor uml` shows them, about 8 minutes."
+        "Not in this kernel: f2fs, btrfs; `fstone run small-file{quick} --executor uml` shows them, about 8 min."
     );
     let wide = TerminalOptions { width: 300, ..TerminalOptions::default() };
     let pages = [

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Fate {
+enum Survival {
     All,
     None,
     /// Each is there or not.
@@ -22,15 +22,20 @@ enum Fate {
     Late,
 }
 
-const FATES: [(Fate, &str); 5] =
-    [(Fate::All, "all"), (Fate::None, "none"), (Fate::Some, "some"), (Fate::Torn, "torn"), (Fate::Late, "late")];
+const SURVIVALS: [(Survival, &str); 5] = [
+    (Survival::All, "all"),
+    (Survival::None, "none"),
+    (Survival::Some, "some"),
+    (Survival::Torn, "torn"),
+    (Survival::Late, "late"),
+];
 
 /// A state that a power cut could leave. Its name makes it again from the same log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CrashState {
     /// Everything before this event happened, and nothing from it on.
     cut: Event,
-    fate: Fate,
+    fate: Survival,
     seed: u32,
 }
 
@@ -42,7 +47,7 @@ impl CrashState {
 
 impl fmt::Display for CrashState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = FATES.iter().find(|(fate, _)| *fate == self.fate).map_or("", |(_, word)| word);
+        let word = SURVIVALS.iter().find(|(fate, _)| *fate == self.fate).map_or("", |(_, word)| word);
         write!(f, "{}-{word}-{:x}", self.cut, self.seed)
     }
 }
@@ -60,7 +65,7 @@ impl FromStr for CrashState {
         let (Some(cut), Some(word), Some(seed), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
             return Err(error());
         };
-        let (fate, _) = FATES.iter().find(|(_, known)| *known == word).ok_or_else(error)?;
+        let (fate, _) = SURVIVALS.iter().find(|(_, known)| *known == word).ok_or_else(error)?;
         Ok(Self {
             cut: cut.parse().map_err(|_| error())?,
             fate: *fate,
@@ -145,15 +150,15 @@ impl States {
         let mut states = BTreeSet::new();
         let cuts: Vec<Event> = cuts.into_iter().collect();
         // Another round over the cuts gives them further fates, until there are enough or nothing new comes.
-        for round in 0..FATES.len() {
+        for round in 0..SURVIVALS.len() {
             for (number, &cut) in cuts.iter().enumerate() {
                 if states.len() >= count {
                     return states.into_iter().collect();
                 }
                 let decided = self.undecided(cut).next().is_none();
-                let fate = if decided { Fate::All } else { FATES[(number + round) % FATES.len()].0 };
+                let fate = if decided { Survival::All } else { SURVIVALS[(number + round) % SURVIVALS.len()].0 };
                 // Whatever is not random has but one seed, so that it is not counted twice.
-                let random_fate = !matches!(fate, Fate::All | Fate::None) || self.lie.is_some();
+                let random_fate = !matches!(fate, Survival::All | Survival::None) || self.lie.is_some();
                 let seed = if random_fate { random.next() as u32 } else { 0 };
                 states.insert(CrashState { cut, fate, seed });
             }
@@ -169,9 +174,9 @@ impl States {
         let mut wanted = BTreeSet::new();
         for cut in events.iter().map(|event| event + 1).filter(|cut| self.window.contains(cut)) {
             let decided = self.undecided(cut).next().is_none();
-            for (fate, _) in FATES {
-                let random_fate = !matches!(fate, Fate::All | Fate::None) || self.lie.is_some();
-                if fate == Fate::All || !decided || self.lie.is_some() {
+            for (fate, _) in SURVIVALS {
+                let random_fate = !matches!(fate, Survival::All | Survival::None) || self.lie.is_some();
+                if fate == Survival::All || !decided || self.lie.is_some() {
                     let seed = if random_fate { random.next() as u32 } else { 0 };
                     wanted.insert(CrashState { cut, fate, seed });
                 }
@@ -190,7 +195,7 @@ impl States {
                 break;
             }
             let cut = open[random.below(open.len() as u64) as usize];
-            let fate = [Fate::Some, Fate::Torn, Fate::Late][random.below(3) as usize];
+            let fate = [Survival::Some, Survival::Torn, Survival::Late][random.below(3) as usize];
             let state = CrashState { cut, fate, seed: random.next() as u32 };
             if seen.insert(self.content(state)) {
                 states.push(state);
@@ -236,19 +241,19 @@ impl States {
         let late_from = random.below(undecided.len().max(1) as u64) as usize;
         for (number, entry) in undecided.into_iter().enumerate() {
             match state.fate {
-                Fate::All => whole(&mut content, entry),
-                Fate::None => {}
-                Fate::Some => {
+                Survival::All => whole(&mut content, entry),
+                Survival::None => {}
+                Survival::Some => {
                     if random.unit() < share {
                         whole(&mut content, entry);
                     }
                 }
-                Fate::Torn => {
+                Survival::Torn => {
                     if random.unit() < share {
                         self.part(&mut content, entry, &mut random);
                     }
                 }
-                Fate::Late => {
+                Survival::Late => {
                     if number >= late_from {
                         whole(&mut content, entry);
                     }
@@ -498,7 +503,7 @@ mod tests {
         let mut states = States::new(log, 0..end, None);
         let mut torn = BTreeSet::new();
         for seed in 0..200 {
-            let state = CrashState { cut: end - 1, fate: Fate::Torn, seed };
+            let state = CrashState { cut: end - 1, fate: Survival::Torn, seed };
             let sectors = sectors(&mut states, state);
             let pieces = [6..8, 8..16, 16..20].map(|piece: Range<usize>| {
                 assert!(sectors[piece.clone()].windows(2).all(|pair| pair[0] == pair[1]), "{state}: {sectors:?}");

@@ -110,7 +110,7 @@ impl Staged {
         let mut refused = None;
         for (run, imported) in known(&transaction)? {
             let number = run.cast_unsigned();
-            // By the store's own connection: nobody else writes until this transaction ends.
+            // By the store's own connection: no other writes until this transaction ends.
             let here = Summary::of(store.dataset(number)?)?;
             match bundle.beside(&here) {
                 Likeness::Within => return Ok(Imported::Known { run: number, trials: here.trials() }),

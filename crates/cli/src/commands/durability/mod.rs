@@ -19,7 +19,7 @@ use fstone_engine::sequences::{Sequence, one_operation, two_operations};
 use fstone_formats::study::Overrides;
 use fstone_lab::{
     agent::{Flavour, GuestOptions, default_kernel, missing_kernel},
-    filesystem::{self, Filesystem},
+    filesystem,
     run::explore::{Explored, SequenceFound, explore},
 };
 use fstone_model::{
@@ -195,7 +195,7 @@ fn one(
 }
 
 fn device_bytes(filesystem: &FilesystemSpec) -> u64 {
-    let least = filesystem::find(&filesystem.kind).map_or(0, Filesystem::minimum_bytes);
+    let least = filesystem::find(&filesystem.kind).map_or(0, |known| known.facts().minimum_bytes);
     least.max(DEVICE_BYTES).next_multiple_of(1 << 20)
 }
 

@@ -1,4 +1,4 @@
-//! A course of several ranks, which are threads of this process.
+//! A run of several ranks, which are threads of this process.
 
 use super::*;
 use fstone_formats::{Source, native};
@@ -18,7 +18,7 @@ struct Meets {
     report: Mutex<Option<RanksReport>>,
 }
 
-impl Course for Meets {
+impl RankCommand for Meets {
     fn prepare(&self) -> Result<(), Failure> {
         Ok(())
     }
@@ -80,14 +80,14 @@ fn three(on_error: &str, fails: bool) -> (Vec<(u32, bool)>, RanksReport) {
     // Files of the user's own, of names that a temporary file might have.
     let mine = [REPORT_FILE, TABLE_FILE].map(|name| results.join(format!("{name}.new")));
     mine.iter().for_each(|path| fs::write(path, "mine").expect("written"));
-    let course = Arc::new(Meets::default());
+    let command = Arc::new(Meets::default());
     let patient = Duration::from_secs(60);
     let load = || Load {
         workload: workload(on_error),
         directories: vec![files.clone()],
         seed: 1,
         ownership: Ownership::Marked,
-        told: Told::Course(Arc::clone(&course) as Arc<dyn Course>),
+        output: Output::Command(Arc::clone(&command) as Arc<dyn RankCommand>),
         results: Some(results.clone()),
         silence: patient,
         stillness: patient,
@@ -109,8 +109,8 @@ fn three(on_error: &str, fails: bool) -> (Vec<(u32, bool)>, RanksReport) {
     });
     assert!(mine.iter().all(|path| fs::read(path).is_ok_and(|content| content == b"mine")), "they stay");
     assert_eq!(fs::read_dir(&results).expect("readable").count(), 4, "nothing is left beside the results");
-    let report = locked(&course.report).take().expect("rank 0 showed it");
-    let mut met = std::mem::take(&mut *locked(&course.met));
+    let report = locked(&command.report).take().expect("rank 0 showed it");
+    let mut met = std::mem::take(&mut *locked(&command.met));
     met.sort_unstable();
     (met, report)
 }
@@ -147,7 +147,7 @@ fn only_what_a_signal_ended_is_an_interruption() {
         let of_rank = |rank, outcome| RankReport { rank, outcome, ..RankReport::default() };
         let per_rank = vec![of_rank(0, RankOutcome::EndedEarly), of_rank(1, outcome)];
         let ranked = Ranked { ranks: 2, per_rank, ended_early: Some("why".into()), ..Ranked::default() };
-        let shown = Told::Course(Arc::new(Meets::default()));
+        let shown = Output::Command(Arc::new(Meets::default()));
         let mut results = Results { directory: None, shown, exit: Exit::Success, told: false, others: false };
         results.conclude(RanksReport { ranked, ..RanksReport::default() }, signalled)
     };

@@ -153,28 +153,28 @@ fn accept(
             pause();
             continue;
         };
-        let Some(place) = Place::take(&busy) else { continue };
+        let Some(place) = Slot::take(&busy) else { continue };
         let (answer, gate) = (Arc::clone(&answer), gate.clone());
         // Without a thread, the connection is closed and its place is free again.
         let _ = std::thread::Builder::new().spawn(move || {
             let _place = place;
-            // The reader went away: there is nobody to tell.
+            // The client closed the connection.
             let _ = converse(stream, &gate, &*answer);
         });
     }
 }
 
 /// One of the places for requests, released however its thread ends.
-struct Place(Arc<AtomicUsize>);
+struct Slot(Arc<AtomicUsize>);
 
-impl Place {
+impl Slot {
     fn take(busy: &Arc<AtomicUsize>) -> Option<Self> {
         let place = Self(Arc::clone(busy));
         (busy.fetch_add(1, Ordering::AcqRel) < CONNECTIONS).then_some(place)
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -376,8 +376,8 @@ mod tests {
         client.join().expect("it was cut off");
 
         let busy = Arc::new(AtomicUsize::new(0));
-        let places: Vec<_> = std::iter::repeat_with(|| Place::take(&busy)).take(CONNECTIONS).collect();
-        assert!(places.iter().all(Option::is_some) && Place::take(&busy).is_none());
+        let places: Vec<_> = std::iter::repeat_with(|| Slot::take(&busy)).take(CONNECTIONS).collect();
+        assert!(places.iter().all(Option::is_some) && Slot::take(&busy).is_none());
         assert_eq!(busy.load(Ordering::Acquire), CONNECTIONS, "who finds none takes none");
         let panicked = std::thread::spawn(move || {
             let _places = places;

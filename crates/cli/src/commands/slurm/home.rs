@@ -197,7 +197,7 @@ impl Home {
             .or_exit(Exit::LabFailed)
     }
 
-    /// Removes what is the run's own, once the store has all of it: files that nobody here made stay, and so does the directory then.
+    /// Removes what is the run's own, once the store has all of it: files of others stay, and so does the directory then.
     /// One that was not made for the run stays as a whole.
     pub(in crate::commands) fn remove(&self) {
         if !self.is_marked() {

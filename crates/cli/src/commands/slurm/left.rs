@@ -1,5 +1,5 @@
-//! What a run that `--slurm` began may have left when nobody follows it any more: tasks that are still under way, and blocks that
-//! they delivered and nobody merged.
+//! What a run that `--slurm` began may have left when its dispatcher is gone: tasks that are still under way, and blocks that
+//! they delivered and that are not merged.
 
 use super::{
     cluster::{self, Task},
@@ -124,7 +124,7 @@ fn of_ended_tasks(context: &Context, run: &Run, id: u64) -> Result<Option<Home>,
     Err(Failure::new(Exit::CannotHere, words))
 }
 
-/// Refuses if tasks are under way that leave their blocks where nobody sees them.
+/// Refuses if tasks are under way whose blocks would not be found.
 fn refuse_running_elsewhere(run: &Run, id: u64, directory: &Path) -> Result<(), Failure> {
     let silent = |words| {
         let words = format!(

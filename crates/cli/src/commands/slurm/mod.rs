@@ -5,7 +5,7 @@
 //! was merged once is never merged again.
 
 mod cluster;
-mod course;
+mod dispatcher;
 mod home;
 mod left;
 mod options;
@@ -26,7 +26,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use course::{Course, End};
+use dispatcher::{Dispatcher, End};
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
 use fstone_model::{Plan, dataset::Run, study::DeviceSpec, text::quoted};
@@ -95,9 +95,9 @@ pub(super) fn carry_out(
         run.plan.seed,
         home.path().display()
     ));
-    let mut course = Course::new((&home, noted), id, &arguments.sbatch, &cancel);
-    let end = course.go(&mut store);
-    if end.is_err() && !course.has_submitted() {
+    let mut dispatcher = Dispatcher::new((&home, noted), id, &arguments.sbatch, &cancel);
+    let end = dispatcher.go(&mut store);
+    if end.is_err() && !dispatcher.has_submitted() {
         // Nothing was submitted: a refusal by sbatch leaves nothing behind.
         let forget = reaches::forget_begun(&store, id);
         if store.delete_runs(&[(id, Some(&this_process()))]).is_ok() {
@@ -179,7 +179,7 @@ pub(super) fn go_on(context: &Context, arguments: &RunArguments, study: &str) ->
         last.id,
         counted(dataset.trials.len(), "trial")
     ));
-    let end = Course::new((&home, noted), last.id, &options, &cancel).go(&mut store)?;
+    let end = Dispatcher::new((&home, noted), last.id, &options, &cancel).go(&mut store)?;
     conclude(context, arguments, &mut store, last.id, &home, end).map(|done| done.exit())
 }
 

@@ -177,7 +177,7 @@ table! {
 pub(super) const ANY: &str = "*";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Role {
     Mix,
     First,
     Later,
@@ -186,17 +186,15 @@ pub(super) enum Place {
     Program,
 }
 
-pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Place, report: &mut Report) -> Action {
-    if let Some(field) = surface.weight.as_ref().filter(|_| place != Place::Mix) {
+pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Role, report: &mut Report) -> Action {
+    if let Some(field) = surface.weight.as_ref().filter(|_| place != Role::Mix) {
         report.push(
             Diagnostic::error(field.key, "only an action of a mix has a weight").label("it would change nothing"),
         );
     }
     let choice = word(surface.choice.as_ref(), FileChoice::Uniform);
-    if let Some(field) = surface
-        .choice
-        .as_ref()
-        .filter(|_| choice == FileChoice::Same && !matches!(place, Place::Later | Place::Program))
+    if let Some(field) =
+        surface.choice.as_ref().filter(|_| choice == FileChoice::Same && !matches!(place, Role::Later | Role::Program))
     {
         report.push(
             Diagnostic::error(field.span, "there is no action before this one")
@@ -228,7 +226,7 @@ fn handle(field: &Field<HandleNumber>) -> u32 {
 }
 
 /// Reports handles where there are none, and what does not work by them.
-fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice, place: Place, report: &mut Report) {
+fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice, place: Role, report: &mut Report) {
     let word = operation.nature().word;
     let Some(field) = &surface.handle else {
         if operation.needs_handle()
@@ -238,7 +236,7 @@ fn by_handle(surface: &ActionSurface, operation: &Operation, choice: FileChoice,
         }
         return;
     };
-    if place != Place::Program {
+    if place != Role::Program {
         report.push(
             Diagnostic::error(field.key, "handles are for programs").label("nothing else could use what is open in it"),
         );

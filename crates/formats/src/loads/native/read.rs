@@ -1,7 +1,7 @@
 //! A workload file, read into the workload.
 
 use super::{
-    action::{self, ActionSurface, Place},
+    action::{self, ActionSurface, Role},
     sizes::size,
     steps::{program, surfaces},
     surface::{
@@ -440,13 +440,13 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         not_empty(field, report);
         let weighted = |at: &At<ActionSurface>, report: &mut Report| Weighted {
             weight: small(at.value.weight.as_ref()),
-            action: action::read(&at.value, filesets, Place::Mix, report),
+            action: action::read(&at.value, filesets, Role::Mix, report),
         };
         Actions::Mix(field.value.iter().map(|at| weighted(at, report)).collect())
     } else if let Some(field) = &surface.sequence {
         not_empty(field, report);
         let actions = field.value.iter().enumerate().map(|(index, at)| {
-            let place = if index == 0 { Place::First } else { Place::Later };
+            let place = if index == 0 { Role::First } else { Role::Later };
             action::read(&at.value, filesets, place, report)
         });
         Actions::Sequence(actions.collect())
@@ -456,8 +456,8 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         && let (Some(first), Some(second)) = (&value.first, &value.second)
     {
         Actions::Ratio {
-            first: action::read(&first.value, filesets, Place::Ratio, report),
-            second: action::read(&second.value, filesets, Place::Ratio, report),
+            first: action::read(&first.value, filesets, Role::Ratio, report),
+            second: action::read(&second.value, filesets, Role::Ratio, report),
             ratio: or(value.value.as_ref(), 1.0, |crate::decode::Real(ratio)| ratio),
         }
     } else {

@@ -1,7 +1,7 @@
 //! The steps of a program. Their keys, how they are read, and how they are printed.
 
 use super::{
-    action::{self, ActionSurface, Place},
+    action::{self, ActionSurface, Role},
     lines::{self, KeyValues},
     value::{bytes, flag, or, text, word},
 };
@@ -217,7 +217,7 @@ fn step(at: &At<StepSurface>, filesets: &[&str], depth: usize, report: &mut Repo
 }
 
 fn performed(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> fstone_model::workload::Action {
-    action::read(surface, filesets, Place::Program, report)
+    action::read(surface, filesets, Role::Program, report)
 }
 
 fn finish(surface: &FinishSurface) -> Step {

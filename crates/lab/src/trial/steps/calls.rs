@@ -293,7 +293,7 @@ fn mkfs<'s>(scene: &Scene<'_>, step: &Step, filesystem: &dyn Filesystem) -> Resu
     let discard = scene.named.then(|| Call::Discard { device: scene.device.to_owned() });
     // In an empty directory, so that no word of a study's options can be the name of a file.
     let command = command.in_directory(scene.place);
-    let tool = Call::Tool { command, hold: !filesystem.mkfs_is_exclusive() };
+    let tool = Call::Tool { command, hold: !filesystem.facts().mkfs_is_exclusive };
     Ok(Calls { before: discard.into_iter().collect(), timed: vec![tool], nothing: None })
 }
 

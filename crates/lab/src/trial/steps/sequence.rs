@@ -1,7 +1,7 @@
 //! The agent's part in sequences of calls before power cuts: it carries them out, and looks at what a cut would have left.
 
 use crate::{
-    agent::protocol::{SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat, Told},
+    agent::protocol::{FindingReport, SequenceDone, SequenceJob, SequenceState, SequenceStateReply, SequenceWhat},
     meters::{self, Marker},
     trial::{
         carried::Carried,
@@ -76,9 +76,11 @@ impl Session {
                 };
                 let looked = carried.look(&self.place, state.mark);
                 let facts = looked.facts.into_iter();
-                reply.told = facts.map(|(aspect, finding)| Told::new(true, aspect.name(), finding)).collect();
+                reply.told = facts.map(|(aspect, finding)| FindingReport::new(true, aspect.name(), finding)).collect();
                 let properties = looked.properties.into_iter();
-                reply.told.extend(properties.map(|(property, finding)| Told::new(false, property.name(), finding)));
+                reply
+                    .told
+                    .extend(properties.map(|(property, finding)| FindingReport::new(false, property.name(), finding)));
                 // What was found counts all the same.
                 match self.unmount(step) {
                     Ok(()) => {}

@@ -21,7 +21,7 @@ impl Count {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Course {
+pub(super) struct ProgramProgress {
     pub(super) at: usize,
     /// How often the present action is still to be performed.
     pub(super) left: u64,
@@ -33,7 +33,7 @@ pub(super) struct Course {
     seen: Vec<Option<Count>>,
 }
 
-impl Course {
+impl ProgramProgress {
     pub(super) fn of(program: &Program, actions: usize) -> Self {
         Self {
             at: 0,

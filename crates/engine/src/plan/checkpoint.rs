@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the threads of a group shared when it ended.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct GroupCheckpoint {
     origin: (u64, u64),
     done: (u64, u64),
-    actions: Vec<ActionStanding>,
+    actions: Vec<SharedAction>,
 }
 
 #[derive(Debug)]
-struct ActionStanding {
+struct SharedAction {
     cursor: u64,
     turns: Vec<u64>,
     covers: Vec<Cover>,
@@ -22,8 +22,8 @@ struct ActionStanding {
 
 impl GroupPlan {
     /// Where it stands, when all its threads have ended, after so many operations.
-    pub(crate) fn standing(&self, operations: u64) -> Standing {
-        let actions = self.actions.iter().map(|action| ActionStanding {
+    pub(crate) fn standing(&self, operations: u64) -> GroupCheckpoint {
+        let actions = self.actions.iter().map(|action| SharedAction {
             cursor: action.cursor.load(Ordering::Relaxed),
             turns: action.turns.iter().map(|turns| turns.load(Ordering::Relaxed)).collect(),
             covers: action
@@ -33,10 +33,10 @@ impl GroupPlan {
                 .collect(),
         });
         let done = (self.done_before + operations, self.limits.bytes());
-        Standing { origin: self.origin, done, actions: actions.collect() }
+        GroupCheckpoint { origin: self.origin, done, actions: actions.collect() }
     }
 
-    pub(crate) fn resume(&mut self, from: Standing) {
+    pub(crate) fn resume(&mut self, from: GroupCheckpoint) {
         self.origin = from.origin;
         self.done_before = from.done.0;
         self.limits.go_on(from.done.0, from.done.1);

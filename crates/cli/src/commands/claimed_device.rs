@@ -1,6 +1,6 @@
 //! A block device in place of a load's file.
 
-use super::sacrifice::agree;
+use super::destroy::agree;
 use crate::{
     exit::Exit,
     terminal::{Failure, OrExit},
@@ -16,8 +16,8 @@ use fstone_model::{
 };
 use std::path::{Path, PathBuf};
 
-/// A device that was named twice, and that nobody else has until this is dropped.
-pub(super) struct Sacrificed {
+/// A device that was named twice, locked until this is dropped.
+pub(super) struct ClaimedDevice {
     /// The load, with the device as its one file.
     pub(super) workload: Workload,
     /// The directory that the device's node is in.
@@ -26,7 +26,7 @@ pub(super) struct Sacrificed {
     _hold: DeviceLock,
 }
 
-impl Sacrificed {
+impl ClaimedDevice {
     pub(super) fn claim(
         device: &Path,
         allowed: &[PathBuf],

@@ -1,4 +1,4 @@
-//! The course of a run on a cluster: what is submitted, what comes back, what is lost and repeated.
+//! Dispatches the blocks of a run to a cluster: what is submitted, what comes back, what is lost and repeated.
 
 use super::{
     cluster::{self, Submission, Task},
@@ -46,13 +46,13 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Complete,
-    /// The user cancelled, and so many tasks were still under way when nobody waited any longer.
+    /// The user cancelled, and so many tasks were still under way when the wait ended.
     Cancelled {
         left: usize,
     },
 }
 
-pub(super) struct Course<'a> {
+pub(super) struct Dispatcher<'a> {
     home: &'a Home,
     run: u64,
     options: &'a [String],
@@ -77,7 +77,7 @@ struct Dealt {
     over_since: Option<Instant>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Dispatcher<'a> {
     /// `noted`: what the directory says of jobs that an earlier process submitted.
     pub(super) fn new(
         (home, noted): (&'a Home, Noted),
@@ -243,7 +243,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Submits what nobody is at work on: at first all of it, then what was lost.
+    /// Submits blocks that no task works on: at first all, then those that were lost.
     fn deal_out(&mut self, wanted: &BTreeSet<u32>) -> Result<(), Failure> {
         let known = match cluster::tasks(&self.jobs) {
             Ok(known) => known,

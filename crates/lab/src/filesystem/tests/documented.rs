@@ -3,11 +3,8 @@
 #![cfg(test)]
 
 use super::*;
-use crate::{
-    command::{CommandRunner, SystemRunner},
-    stop::Stop,
-};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use fstone_model::mkfs::lists;
+use std::collections::BTreeMap;
 
 /// Tools whose help can be read, how it is asked for, and options of it that are left out on purpose: what runs a program,
 /// names a file, a directory or a device, makes nothing, or breaks what it makes.
@@ -68,12 +65,12 @@ const WITHOUT_VALUES: [&str; 1] = ["f2fs"];
 #[test]
 fn listed_options_are_what_the_tools_say() {
     let runner = SystemRunner::new(Arc::new(Stop::default()));
-    assert_eq!(tests::missing_from(TOOLS.map(|(kind, ..)| kind)), Vec::<&str>::new());
+    assert_eq!(missing_from(TOOLS.map(|(kind, ..)| kind)), Vec::<&str>::new());
     let mut wrong = Vec::new();
     let mut compared = 0;
     for (kind, ask, left_out) in TOOLS {
-        let (filesystem, options) = (find(kind).expect("known"), find(kind).expect("known").mkfs_options());
-        let tool = filesystem.tools()[0];
+        let facts = find(kind).expect("known").facts();
+        let (options, tool) = (&facts.mkfs_options, facts.tools[0]);
         if runner.find(tool).is_none() {
             eprintln!("skipped: {tool} is not installed");
             continue;
@@ -83,12 +80,12 @@ fn listed_options_are_what_the_tools_say() {
         let documented = documented(&format!("{}\n{}", output.stdout, output.stderr));
         assert!(documented.len() > 5, "{tool}: only {documented:?}");
         let valued =
-            |name: &&str| options.values.contains(name) || options.settings.iter().any(|(option, _)| option == name);
+            |name: &&str| lists(options.values, name) || options.settings.iter().any(|(option, _)| option == name);
         for (name, value) in &documented {
             let name = name.as_str();
             let value = if WITHOUT_VALUES.contains(&kind) { &Value::Untold } else { value };
             compared += 1;
-            match (options.flags.contains(&name), valued(&name), value) {
+            match (lists(options.flags, name), valued(&name), value) {
                 (true, _, Value::Needed) => wrong.push(format!("{tool}: {name} has a value")),
                 (_, true, Value::None | Value::Optional) => wrong.push(format!("{tool}: {name} may have no value")),
                 (false, false, _) if !left_out.contains(&name) => {

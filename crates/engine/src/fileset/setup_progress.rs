@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 const INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) struct Told<'a> {
+pub(super) struct SetupProgress<'a> {
     options: &'a RunOptions<'a>,
     last: Cell<Instant>,
     started: Instant,
     directories: Cell<u64>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> SetupProgress<'a> {
     pub(super) fn new(options: &'a RunOptions<'a>) -> Self {
         let now = Instant::now();
         Self { options, last: Cell::new(now), started: now, directories: Cell::new(0) }
