@@ -246,7 +246,18 @@ fn quote(bytes: &[u8]) -> String {
 
 /// A unit as studies write it, and what a number in it is multiplied by to be in fstone's own.
 pub fn unit(text: &str) -> Option<(Unit, f64)> {
-    let bytes = |text: &str| crate::units::parse_bytes(&format!("1 {text}")).ok().map(|bytes| bytes as f64);
+    // As programs print them: dd's MB is 10⁶ bytes.
+    let bytes = |text: &str| {
+        Some(match text {
+            "B" => 1.0,
+            "kB" => 1e3,
+            "MB" => 1e6,
+            "GB" => 1e9,
+            "TB" => 1e12,
+            _ if text.ends_with("iB") => crate::units::parse_bytes(&format!("1 {text}")).ok()? as f64,
+            _ => return None,
+        })
+    };
     Some(match text.trim() {
         "count" => (Unit::Count, 1.0),
         "ratio" => (Unit::Ratio, 1.0),
@@ -354,6 +365,8 @@ mod tests {
         for (text, told) in [
             ("ms", Some((Unit::Nanoseconds, 1e6))),
             ("MiB/s", Some((Unit::BytesPerSecond, 1048576.0))),
+            ("MB/s", Some((Unit::BytesPerSecond, 1e6))),
+            ("M/s", None),
             ("KiB", Some((Unit::Bytes, 1024.0))),
             ("/s", Some((Unit::PerSecond, 1.0))),
             ("furlongs", None),

@@ -40,6 +40,13 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     if let Some(warnings) = &plan.warnings {
         terminal::tell(&format!("{warnings}\n"));
     }
+    let mut groups = plan.workload.phases.iter().flat_map(|phase| &phase.groups).filter(|_| line.read_only);
+    if let Some(group) =
+        groups.find(|group| group.actions.all().iter().any(|action| action.operation.nature().changes()))
+    {
+        let why = format!("job {} writes, and --readonly says that none may", group.name);
+        return Err(Failure::new(Exit::BadInput, why));
+    }
     if line.parse_only {
         return Ok(Exit::Success);
     }

@@ -422,3 +422,19 @@ fn a_job_works_on_what_is_there() {
     let (code, _, err) = bench.run(&["fio", "read.fio"]);
     assert!(code == 2 && err.contains("not there"), "{code}: {err}");
 }
+
+#[test]
+fn readonly_lets_no_job_write() {
+    let bench = Bench::new();
+    bench.write("keep", &"a".repeat(8192));
+    let jobs = |rw: &str| {
+        let rw = format!("--rw={rw}");
+        bench.run(&["fio", "--readonly", "--name=j", "--filename=keep", "--size=8k", "--bs=4k", &rw])
+    };
+    let (code, _, err) = jobs("write");
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("job j writes, and --readonly says that none may"), "{err}");
+    assert_eq!(std::fs::read_to_string(bench.path("keep")).expect("there"), "a".repeat(8192));
+    let (code, _, err) = jobs("read");
+    assert_eq!(code, 0, "{err}");
+}

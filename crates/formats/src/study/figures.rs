@@ -13,7 +13,7 @@ use fstone_model::{
 };
 
 const LONGEST_NAME: usize = 100;
-const UNITS: &str = "expected s, ms, µs, ns, /s, B, KiB, MiB/s, %, ratio or count";
+const UNITS: &str = "expected s, ms, µs, ns, /s, B, kB (1,000), KiB (1,024), MB/s, MiB/s, %, ratio or count";
 
 pub(super) fn figures(entries: &Entries<FigureSurface>, report: &mut Report) -> Vec<OutputFigure> {
     entries.0.iter().filter_map(|(name, table)| figure(name, &table.value, report)).collect()

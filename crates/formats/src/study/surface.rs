@@ -453,7 +453,7 @@ table! {
         "from" => from: Text;
         /// Which of several numbers: "last" (the default) or "first", or their "mean" or "sum".
         "several" => several: Listed<Several>;
-        /// The unit of the printed number: "s", "ms", "µs", "ns", "/s", "B", "KiB", "MiB/s", "%", "ratio" or "count". "count" unless fstone has a metric of this name.
+        /// The unit of the printed number: "s", "ms", "µs", "ns", "/s", "B", "kB" (1,000), "KiB" (1,024), "MB/s", "MiB/s", "%", "ratio" or "count". "count" unless fstone has a metric of this name.
         "unit" => unit: Text;
         /// The better direction: "higher", "lower" or "neither". By the unit unless given: rates higher, times lower, others neither.
         "better" => better: Listed<Better>;

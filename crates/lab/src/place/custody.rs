@@ -12,6 +12,9 @@ use std::{
 pub enum Exchangeable {
     #[error("others may write to {}, so fstone does not work there; chmod go-w it", .0.display())]
     Writable(PathBuf),
+    /// As /tmp is, which is to stay so.
+    #[error("all may write to {}, so fstone does not work in it itself; name a directory of your own below it", .0.display())]
+    Shared(PathBuf),
     #[error("{} belongs to user {}, so fstone does not work there; work as that user", .0.display(), .1)]
     Owned(PathBuf, u32),
 }
@@ -48,7 +51,9 @@ pub fn unowned(directory: &Path) -> io::Result<Option<Exchangeable>> {
     }
     let facts = fs::symlink_metadata(directory)?;
     if others_may_write(&facts) {
-        return Ok(Some(Exchangeable::Writable(directory.to_owned())));
+        let is_sticky = facts.mode() & 0o1000 != 0;
+        let found = if is_sticky { Exchangeable::Shared } else { Exchangeable::Writable };
+        return Ok(Some(found(directory.to_owned())));
     }
     let is_own = facts.uid() == rustix::process::geteuid().as_raw();
     Ok(if is_own { None } else { judge(directory, &facts, &trusted()) })
@@ -132,6 +137,8 @@ mod tests {
         assert_eq!(exchangeable(&deep).expect("told"), Some(Exchangeable::Writable(middle.clone())));
         mode(0o1777);
         assert_eq!(exchangeable(&deep).expect("told"), None, "sticky");
+        let shared = unowned(&middle).expect("told").expect("all may write");
+        assert!(!shared.to_string().contains("chmod"), "{shared}: /tmp is to stay as it is");
         mode(0o755);
         chown(&middle, Some(65534), None).expect("given away");
         assert_eq!(exchangeable(&deep).expect("told"), Some(Exchangeable::Owned(middle.clone(), 65534)));

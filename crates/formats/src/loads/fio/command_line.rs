@@ -38,6 +38,8 @@ pub struct CommandLine {
     pub sections: Vec<String>,
     pub seed: Option<u64>,
     pub parse_only: bool,
+    /// No job may change data.
+    pub read_only: bool,
     /// Submit all requests that a queue has room for together, unless a job says how many.
     batches: bool,
     source: Source,
@@ -73,6 +75,7 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
             sections: Vec::new(),
             seed: None,
             parse_only: false,
+            read_only: false,
             batches: false,
             source,
             jobs: Vec::new(),
@@ -142,8 +145,8 @@ impl Reader {
             "minimal" => self.line.output.formats = vec![OutputFormat::Terse],
             "parse-only" => self.line.parse_only = true,
             "batches" => self.line.batches = true,
-            // Loads write; that they may is what naming a job file says.
-            "readonly" | "append-terse" => self.refuse(key_span, key),
+            "readonly" => self.line.read_only = true,
+            "append-terse" => self.refuse(key_span, key),
             "output" if text.is_empty() => wrong("a file"),
             "output" => self.line.output.file = Some(text.to_owned()),
             "section" => self.line.sections.push(text.to_owned()),
