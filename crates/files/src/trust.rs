@@ -2,7 +2,9 @@
 
 use crate::Owner;
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The user that the kernel shows as owner if this user namespace has no number for the real one (user_namespaces(7)).
 const OVERFLOW_USER: u32 = 65534;
@@ -29,9 +31,30 @@ impl Trust {
         trust
     }
 
+    pub fn and(mut self, user: u32) -> Self {
+        self.0.push(user);
+        self
+    }
+
     pub fn includes(&self, user: u32) -> bool {
         self.0.contains(&user)
     }
+}
+
+/// The first of a directory and those above it that a user who is not trusted owns, can exchange, or (the directory itself) can make files in.
+/// The path has to be without links.
+///
+/// # Errors
+/// Those of lstat(2).
+pub fn open_to_others(directory: &Path, trust: &Trust) -> io::Result<Option<PathBuf>> {
+    for part in directory.ancestors() {
+        let facts = fs::symlink_metadata(part)?;
+        let is_sticky = part != directory && facts.mode() & 0o1000 != 0;
+        if !trust.includes(facts.uid()) || others_may_write(&facts) && !is_sticky {
+            return Ok(Some(part.to_owned()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether something belongs to this user, or to the user who called sudo.
@@ -47,7 +70,7 @@ pub fn others_may_write(facts: &Metadata) -> bool {
 
 fn is_of_own_group(facts: &Metadata) -> bool {
     let own = (user(), rustix::process::getegid().as_raw());
-    let read = |path| crate::read_text(std::path::Path::new(path)).unwrap_or_default();
+    let read = |path| crate::read_text(Path::new(path)).unwrap_or_default();
     own.0 != 0
         && (facts.uid(), facts.gid()) == own
         && is_private_group(own.1, own.0, &read("/etc/passwd"), &read("/etc/group"))

@@ -13,6 +13,11 @@ pub enum OpenError {
     /// It, or a file that belongs to it, is a device, a pipe or a directory.
     #[error("open the store {path}: {cause}; name a file with --store")]
     Irregular { path: PathBuf, cause: std::io::Error },
+    /// Another user could have SQLite undo what is recorded, or read it.
+    #[error(
+        "open the store {path}: another user can change {place}; name a file in a directory that only you can write to, with --store"
+    )]
+    Exposed { path: PathBuf, place: PathBuf },
     #[error("open the store {path}: there is none yet; `fstone run` creates it")]
     Missing { path: PathBuf },
     #[error("open the store {path}: it is a file of another program, and was left alone")]

@@ -2,10 +2,13 @@
 
 use crate::schema::{self, Kind, VERSION};
 use crate::{OpenError, RecordError};
-use fstone_files::{Owner, create_directories, make_private, regular, regular_or_new};
+use fstone_files::{
+    Owner, Trust, create_directories, directory_of, make_private, open_to_others, regular, regular_or_new, resolve,
+};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -43,11 +46,16 @@ impl Store {
         if let Some(parent) = path.parent() {
             create_directories(parent, owner).map_err(create)?;
         }
+        if path.symlink_metadata().is_err() {
+            // Before anything is made there.
+            let directory = resolve(directory_of(path)).map_err(create)?;
+            examine_directory(&directory, path, &Trust::here())?;
+        }
         let there = regular_or_new(path, owner).map_err(|cause| match cause {
             cause if is_irregular(&cause) => OpenError::Irregular { path: path.to_owned(), cause },
             cause => create(cause),
         })?;
-        examine_beside(&there)?;
+        examine_place(&there, path, &Trust::here())?;
 
         let sqlite = |cause| OpenError::sqlite(path, cause);
         let mut connection =
@@ -88,7 +96,9 @@ impl Store {
             Err(cause) if is_irregular(&cause) => return Err(OpenError::Irregular { path: named(), cause }),
             Err(cause) => return Err(OpenError::Access { path: named(), cause }),
         };
-        examine_beside(&there)?;
+        // The owner of a store that is only read may do with it what he likes.
+        let owner = there.metadata().map_err(|cause| OpenError::Access { path: named(), cause })?.uid();
+        examine_place(&there, path, &Trust::here().and(owner))?;
         let open = |path: &Path, flags| {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | flags;
             let connection = Connection::open_with_flags(path, flags)?;
@@ -198,16 +208,30 @@ const SHARED: [u32; 13] = [
     0x5346_414F, // AFS
 ];
 
-/// Refuses what is no regular file among those that SQLite opens beside a store, writes to and removes.
-fn examine_beside(store: &Path) -> Result<(), OpenError> {
-    for path in all_beside(store) {
-        if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+/// Refuses a store beside which others could put a file: SQLite writes to its log and carries out what is in its journal. Refuses also
+/// what is no regular file of a trusted user there.
+fn examine_place(store: &Path, path: &Path, trust: &Trust) -> Result<(), OpenError> {
+    examine_directory(directory_of(store), path, trust)?;
+    for beside in all_beside(store) {
+        let Ok(found) = beside.symlink_metadata() else { continue };
+        if !found.is_file() {
             let cause =
                 io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file, as it has to be beside a store");
-            return Err(OpenError::Irregular { path, cause });
+            return Err(OpenError::Irregular { path: beside, cause });
+        }
+        if !trust.includes(found.uid()) {
+            return Err(OpenError::Exposed { path: path.to_owned(), place: beside });
         }
     }
     Ok(())
+}
+
+fn examine_directory(directory: &Path, path: &Path, trust: &Trust) -> Result<(), OpenError> {
+    let access = |cause| OpenError::Access { path: path.to_owned(), cause };
+    match open_to_others(directory, trust).map_err(access)? {
+        Some(place) => Err(OpenError::Exposed { path: path.to_owned(), place }),
+        None => Ok(()),
+    }
 }
 
 fn is_irregular(cause: &io::Error) -> bool {

@@ -33,7 +33,6 @@ impl Cluster {
             );
             return None;
         }
-        bench.keep_to_its_owner();
         let directory = bench.path("cluster");
         for part in ["", "munge", "state", "n1", "n2", "tmp"] {
             fs::create_dir(directory.join(part)).expect("ours");

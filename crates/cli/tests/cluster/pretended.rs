@@ -31,7 +31,6 @@ const RUN: [&str; 7] = ["run", "./tiny.toml", "--device", "directory", "--repeat
 const TASK: &str = "SLURM_ARRAY_TASK_ID=1 SLURMD_NODENAME=n1 TMPDIR=$(dirname \"$0\") sh task.sh >&2";
 
 fn study(bench: &Bench) {
-    bench.keep_to_its_owner();
     bench.tiny_study("\"ext4\" = { type = \"ext4\" }");
 }
 

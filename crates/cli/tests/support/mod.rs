@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     fs,
     io::{Read, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -59,10 +59,8 @@ impl Drop for Mounted {
 impl Bench {
     pub(crate) fn new() -> Self {
         let directory = tempfile::Builder::new().prefix("fstone-test-").tempdir().expect("a temporary directory");
-        let data = directory.path().join("data");
-        fs::create_dir(&data)
-            .and_then(|()| fs::set_permissions(data, fs::Permissions::from_mode(0o777)))
-            .expect("ours");
+        // As a user's own directory: where others may write, there is no store.
+        fs::DirBuilder::new().mode(0o700).create(directory.path().join("data")).expect("ours");
         Self { directory, program: vec![assert_cmd::cargo::cargo_bin!("fstone").into()] }
     }
 
@@ -70,8 +68,9 @@ impl Bench {
     pub(crate) fn of_nobody() -> Self {
         let mut bench = Self::new();
         if is_root() {
-            // As a user's own directory: where others may write, fstone does not work.
-            std::os::unix::fs::chown(bench.directory.path(), Some(65534), Some(65534)).expect("given away");
+            for own in [bench.directory.path(), &bench.path("data")] {
+                std::os::unix::fs::chown(own, Some(65534), Some(65534)).expect("given away");
+            }
             fs::set_permissions(bench.directory.path(), fs::Permissions::from_mode(0o755)).expect("ours");
             // The binary may be in a directory that nobody cannot enter.
             let copy = bench.path("fstone");
@@ -85,11 +84,6 @@ impl Bench {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
-    }
-
-    /// Other users write to the store's directory no more: tests change users, and most have them share it.
-    pub(crate) fn keep_to_its_owner(&self) {
-        fs::set_permissions(self.path("data"), fs::Permissions::from_mode(0o700)).expect("ours");
     }
 
     pub(crate) fn store(&self) -> PathBuf {

@@ -204,6 +204,41 @@ fn a_link_that_another_user_could_have_made_leads_to_no_store() {
     drop(Store::open(&shared.join("fstone.db")).expect("a link of this user's own in a sticky directory"));
 }
 
+/// SQLite plays back a journal that is there and writes to a log that is there, whoever made them.
+#[test]
+fn a_store_beside_which_others_can_make_files_is_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("fstone.db");
+    drop(Store::open(&path).expect("a store"));
+    let exposed = |what: &str| {
+        for opened in [Store::open(&path), Store::open_read_only(&path)] {
+            let error = opened.expect_err(what);
+            assert!(matches!(error, OpenError::Exposed { .. }), "{what}: {error}");
+        }
+    };
+    for mode in [0o1777, 0o777] {
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).expect("ours");
+        exposed("others may write to its directory");
+        Store::open(&directory.path().join("new.db")).expect_err("the same");
+        assert!(!directory.path().join("new.db").exists(), "nothing is made");
+    }
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    drop(Store::open(&path).expect("nobody else can"));
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: giving files away needs root");
+        return;
+    }
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let beside = directory.path().join(format!("fstone.db{suffix}"));
+        fs::write(&beside, "").expect("ours");
+        std::os::unix::fs::chown(&beside, Some(65534), None).expect("given away");
+        exposed(suffix);
+        fs::remove_file(&beside).expect("ours");
+    }
+    std::os::unix::fs::chown(directory.path(), Some(65534), None).expect("given away");
+    exposed("another user's directory");
+}
+
 fn mode_of(path: &std::path::Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o777
 }
