@@ -1,7 +1,7 @@
 //! Where a report, a comparison or any other document goes: to standard output, or to what `--output` names.
 //!
 //! A regular file is replaced as a whole, so that a reader sees the old content or the new. Everything else is written
-//! into and never replaced: devices, pipes, what a symbolic link leads to, unless another user could have made the link. What is open already, as `/dev/stderr` and
+//! into and never replaced: devices, pipes, what a symbolic link leads to, unless another user could have made the link or the pipe. What is open already, as `/dev/stderr` and
 //! `/dev/fd/3` are, is never cut: the document goes where the next write would. Disks are refused.
 
 use crate::{
@@ -9,13 +9,13 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_files::{Owner, Temporary, open_anew};
+use fstone_files::{Owner, Temporary, Trust, open_anew, resolve};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
     os::fd::RawFd,
-    os::unix::fs::{FileTypeExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
     path::Path,
 };
 
@@ -98,7 +98,7 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let into = match descriptor(path) {
         Some(open) => inherited(open, path),
         None if is_regular => open_anew(path, Owner::caller()),
-        None => OpenOptions::new().write(true).open(path),
+        None => open_special(path),
     };
     let mut into = into.or_exit(Exit::LabFailed)?;
     // It may have become a disk meanwhile.
@@ -106,6 +106,20 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
     refuse_disk(&found)?;
     into.write_all(content).or_exit(Exit::LabFailed)?;
     if found.is_file() { into.sync_all().or_exit(Exit::LabFailed) } else { Ok(()) }
+}
+
+/// Opens a device or a pipe where no other user's link leads. What is written into another user's pipe, that user reads.
+fn open_special(path: &Path) -> io::Result<File> {
+    let there = resolve(path)?;
+    let refuse = |found: Metadata| match found.file_type().is_fifo() && !Trust::here().includes(found.uid()) {
+        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is another user's pipe; name another file")),
+        false => Ok(()),
+    };
+    // Before it is opened, which would wait for the reader, and once more what was opened.
+    refuse(fs::symlink_metadata(&there)?)?;
+    let into = OpenOptions::new().write(true).open(&there)?;
+    refuse(into.metadata()?)?;
+    Ok(into)
 }
 
 /// Longest chain of links that is followed: the kernel's own limit.
@@ -146,7 +160,7 @@ fn refuse_disk(found: &Metadata) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{MetadataExt as _, symlink};
+    use std::os::unix::fs::symlink;
 
     fn written(path: &Path) -> Result<(), String> {
         write(path, "new").map_err(|failure| format!("{:#}", failure.error))
@@ -213,6 +227,36 @@ mod tests {
         written(&path).expect("replaced");
         let facts = fs::metadata(&path).expect("there");
         assert_eq!((facts.uid(), facts.mode() & 0o777), (0, 0o600));
+        // The same in a directory of that user's, whoever may write to it.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("ours");
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+        for path in [path.as_path(), place.path()] {
+            std::os::unix::fs::chown(path, Some(65533), None).expect("given away");
+        }
+        written(&path).expect("replaced");
+        let facts = fs::metadata(&path).expect("there");
+        assert_eq!((facts.uid(), facts.mode() & 0o777), (0, 0o600));
+    }
+
+    #[test]
+    fn another_users_pipe_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: giving files away needs root");
+        }
+        let place = tempfile::tempdir().expect("a directory");
+        let (shared, path) = (place.path().join("shared"), place.path().join("pipe"));
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().is_ok_and(|status| status.success()));
+        std::os::unix::fs::chown(&path, Some(65533), None).expect("given away");
+        // Held open, so that a failure does not wait for a reader.
+        let _held = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
+        let error = written(&path).expect_err("that user would read it");
+        assert!(error.contains("another user's pipe"), "{error}");
+        fs::create_dir(&shared).expect("made");
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).expect("ours");
+        symlink("/dev/null", shared.join("link")).expect("made");
+        let error = written(&shared.join("link")).expect_err("anybody could have made the link");
+        assert!(error.contains("another user could have put there"), "{error}");
+        written(Path::new("/dev/null")).expect("written");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Following a path, past no link that another user could have made.
 
-use crate::{Trust, others_may_write};
+use crate::{Trust, trust::others_may_write_open};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -70,7 +70,7 @@ pub(crate) fn walk(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
         if links > LINKS {
             return Err(Errno::LOOP.into());
         }
-        if is_others(&directory.metadata()?, &facts) {
+        if is_others(directory, &facts)? {
             let words = format!("{} is a link that another user could have put there", next.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
         }
@@ -106,8 +106,8 @@ fn parts(path: &Path) -> VecDeque<OsString> {
 }
 
 /// Whether another user could have put a link in its directory, or could exchange it.
-fn is_others(directory: &Metadata, link: &Metadata) -> bool {
-    let trust = Trust::here();
-    let is_open = others_may_write(directory) && directory.mode() & 0o1000 == 0;
-    is_open || !trust.includes(directory.uid()) || !trust.includes(link.uid())
+fn is_others(directory: &File, link: &Metadata) -> io::Result<bool> {
+    let (trust, above) = (Trust::here(), directory.metadata()?);
+    let is_open = others_may_write_open(directory, &above) && above.mode() & 0o1000 == 0;
+    Ok(is_open || !trust.includes(above.uid()) || !trust.includes(link.uid()))
 }

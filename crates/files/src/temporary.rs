@@ -7,7 +7,7 @@
 //! The directory is opened once. All else goes relative to it, so that it cannot be exchanged for a link in between.
 
 use crate::path::{DIRECTORY, directory_of, open_directory_of};
-use crate::{Owner, Trust, others_may_write};
+use crate::{Owner, Trust, trust::others_may_write_open};
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, open, openat, renameat, renameat_with,
     unlinkat,
@@ -85,7 +85,9 @@ impl Temporary {
         if !before.is_file() {
             return Err(io::Error::other("something else has taken its place"));
         }
-        if others_may_write(&self.directory.metadata()?) && !Trust::here().includes(before.uid()) {
+        let (trust, above) = (Trust::here(), self.directory.metadata()?);
+        let is_others = !trust.includes(above.uid()) || others_may_write_open(&self.directory, &above);
+        if is_others && !trust.includes(before.uid()) {
             return Ok(false);
         }
         let now = self.file.metadata()?;

@@ -1,8 +1,10 @@
 //! Which users a process relies on: who else may own or change what it works with.
 
 use crate::Owner;
-use std::fs::{self, Metadata};
+use rustix::io::Errno;
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,12 +17,12 @@ pub struct Trust(Vec<u32>);
 
 impl Trust {
     /// Root, this process's user and the one who called sudo. In a user namespace also the users outside, root among them, who all have
-    /// one number there.
+    /// one number there, unless that is the number of a user inside as well.
     pub fn here() -> Self {
         let map = fs::read_to_string("/proc/self/uid_map");
-        let is_namespace = map.is_ok_and(|map| map.split_whitespace().ne(["0", "0", "4294967295"]));
+        let has_outside = map.is_ok_and(|map| !maps(&map, OVERFLOW_USER));
         let caller = Owner::caller().map(|caller| caller.user);
-        let users = [Some(0), Some(user()), caller, is_namespace.then_some(OVERFLOW_USER)];
+        let users = [Some(0), Some(user()), caller, has_outside.then_some(OVERFLOW_USER)];
         Self(users.into_iter().flatten().collect())
     }
 
@@ -50,11 +52,19 @@ pub fn open_to_others(directory: &Path, trust: &Trust) -> io::Result<Option<Path
     for part in directory.ancestors() {
         let facts = fs::symlink_metadata(part)?;
         let is_sticky = part != directory && facts.mode() & 0o1000 != 0;
-        if !trust.includes(facts.uid()) || others_may_write(&facts) && !is_sticky {
+        if !trust.includes(facts.uid()) || others_may_write(part, &facts) && !is_sticky {
             return Ok(Some(part.to_owned()));
         }
     }
     Ok(None)
+}
+
+/// Whether a user namespace has a user of this number. The first one has all.
+fn maps(map: &str, user: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        matches!(numbers[..], [inside, _, count] if (inside..inside.saturating_add(count)).contains(&user.into()))
+    })
 }
 
 /// Whether something belongs to this user, or to the user who called sudo.
@@ -63,9 +73,21 @@ pub(crate) fn is_own(facts: &Metadata) -> bool {
 }
 
 /// Whether its mode lets other users write it. A group counts as other users unless it is an ordinary user's own and nobody else is in it.
-pub fn others_may_write(facts: &Metadata) -> bool {
+/// With an access control list, the group's bits are the most that anybody on it may (acl(5)).
+pub fn others_may_write(path: &Path, facts: &Metadata) -> bool {
     let (by_group, by_all) = (facts.mode() & 0o020 != 0, facts.mode() & 0o002 != 0);
-    by_all || by_group && !is_of_own_group(facts)
+    by_all || by_group && (!is_of_own_group(facts) || has_list(path))
+}
+
+/// The same of what is open, if only with `O_PATH`.
+pub(crate) fn others_may_write_open(open: &File, facts: &Metadata) -> bool {
+    others_may_write(Path::new(&format!("/proc/self/fd/{}", open.as_raw_fd())), facts)
+}
+
+fn has_list(path: &Path) -> bool {
+    let mut none: [u8; 0] = [];
+    let found = rustix::fs::getxattr(path, "system.posix_acl_access", &mut none);
+    !matches!(found, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 fn is_of_own_group(facts: &Metadata) -> bool {
@@ -112,5 +134,40 @@ mod tests {
         // The usual group of every user on some systems.
         assert!(!is_private_group(100, 1001, passwd, "users:x:100:\n"));
         assert!(!is_private_group(5, 5, passwd, "tty:x:5:\n"), "the user is not known");
+    }
+
+    #[test]
+    fn nobody_is_trusted_only_where_it_is_the_users_outside() {
+        for (map, has_nobody) in [
+            ("         0          0 4294967295\n", true),
+            ("0 0 65536\n", true),
+            ("0 1000 1\n1 100000 65536\n", true),
+            ("0 1000 1\n", false),
+            ("1000 1000 1\n65535 100000 10\n", false),
+            ("0 100000 65534\n", false),
+        ] {
+            assert_eq!(maps(map, OVERFLOW_USER), has_nobody, "{map}");
+        }
+    }
+
+    #[test]
+    fn an_access_control_list_is_noticed() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert!(!has_list(directory.path()));
+        // u::rwx, u:1234:rwx, g::---, m::rwx, o::--- as acl(5) has them in an extended attribute.
+        let entries: [(u16, u16, u32); 5] = [(1, 7, !0), (2, 7, 1234), (4, 0, !0), (16, 7, !0), (32, 0, !0)];
+        let mut list = 2_u32.to_le_bytes().to_vec();
+        for (tag, rights, who) in entries {
+            list.extend(tag.to_le_bytes().into_iter().chain(rights.to_le_bytes()).chain(who.to_le_bytes()));
+        }
+        let flags = rustix::fs::XattrFlags::empty();
+        match rustix::fs::setxattr(directory.path(), "system.posix_acl_access", &list, flags) {
+            Err(Errno::OPNOTSUPP) => return eprintln!("skipped: this filesystem has no access control lists"),
+            set => set.expect("ours"),
+        }
+        let open = rustix::fs::open(directory.path(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty());
+        let open = File::from(open.expect("opened"));
+        let facts = open.metadata().expect("opened");
+        assert!(has_list(directory.path()) && others_may_write_open(&open, &facts));
     }
 }

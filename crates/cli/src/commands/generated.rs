@@ -2,14 +2,14 @@
 
 use crate::{
     args::Arguments,
+    documents,
     exit::Exit,
     keys,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use anyhow::Context;
 use clap::CommandFactory;
 use clap_mangen::Man;
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
 pub(crate) fn schema() -> CommandResult {
     let schema = serde_json::to_string_pretty(&fstone_formats::study::schema()).or_exit(Exit::LabFailed)?;
@@ -41,25 +41,32 @@ pub(crate) fn manual(directory: Option<&Path>) -> CommandResult {
         let words = format!("there is no directory {}; make it, or name another with --directory", directory.display());
         return Err(Failure::new(Exit::BadInput, words));
     }
-    write_pages(command, directory)
-        .with_context(|| format!("cannot write the manual into {}", directory.display()))
-        .or_exit(Exit::LabFailed)?;
+    write_pages(command, directory).map_err(|Failure { exit, error }| Failure {
+        exit,
+        error: error.context(format!("cannot write the manual into {}", directory.display())),
+    })?;
     Ok(Exit::Success)
 }
 
-fn write_pages(mut command: clap::Command, directory: &Path) -> io::Result<()> {
-    clap_mangen::generate_to(command.clone(), directory)?;
-    // Lists of keys read badly as the help of a command: their pages are made of sections.
+fn write_pages(command: clap::Command, directory: &Path) -> Result<(), Failure> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
-    for subcommand in command.get_subcommands() {
-        let Some(sections) = keys::sections(subcommand.get_name()) else { continue };
-        let man = Man::new(subcommand.clone());
+    let mut waiting = vec![command];
+    while let Some(command) = waiting.pop() {
+        let man = Man::new(command.clone());
         let mut page = Vec::new();
-        man.render_title(&mut page)?;
-        man.render_name_section(&mut page)?;
-        man.render_description_section(&mut page)?;
-        sections.to_writer(&mut page)?;
-        fs::write(directory.join(man.get_filename()), page)?;
+        render(&man, command.get_name(), &mut page).or_exit(Exit::LabFailed)?;
+        documents::publish(&directory.join(man.get_filename()), page)?;
+        waiting.extend(command.get_subcommands().filter(|of| !of.is_hide_set()).cloned());
     }
     Ok(())
+}
+
+/// Lists of keys read badly as the help of a command: their pages are made of sections.
+fn render(man: &Man, command: &str, page: &mut Vec<u8>) -> io::Result<()> {
+    let Some(sections) = keys::sections(command) else { return man.render(page) };
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_description_section(page)?;
+    sections.to_writer(page)
 }

@@ -11,7 +11,6 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("files/src/", "it is the place"),
     ("store/src/open.rs", "SQLite opens it by its name; `files` looked at it and the files beside it before"),
     ("cli/src/documents.rs", "--output: a pipe or a terminal is written into, and what is replaced passes `files`"),
-    ("cli/src/commands/generated.rs", "fstone's own manual, in a directory that its user named"),
     ("cli/src/commands/slurm/dispatcher.rs", "renames a damaged bundle in the run's own directory"),
     ("cli/src/commands/ranks.rs", "the pipe to the process that started the ranks; it makes nothing"),
     ("engine/src/", "the files of a load, by the load's own rules: docs/safety.md"),

@@ -50,7 +50,7 @@ pub fn unowned(directory: &Path) -> io::Result<Option<Exchangeable>> {
         return Ok(Some(found));
     }
     let facts = fs::symlink_metadata(directory)?;
-    if others_may_write(&facts) {
+    if others_may_write(directory, &facts) {
         let is_sticky = facts.mode() & 0o1000 != 0;
         let found = if is_sticky { Exchangeable::Shared } else { Exchangeable::Writable };
         return Ok(Some(found(directory.to_owned())));
@@ -109,7 +109,7 @@ fn judge(part: &Path, facts: &fs::Metadata, trusted: &Trust) -> Option<Exchangea
     let (mode, owner) = (facts.mode(), facts.uid());
     if !trusted.includes(owner) {
         Some(Exchangeable::Owned(part.to_owned(), owner))
-    } else if facts.is_dir() && others_may_write(facts) && mode & 0o1000 == 0 {
+    } else if facts.is_dir() && others_may_write(part, facts) && mode & 0o1000 == 0 {
         Some(Exchangeable::Writable(part.to_owned()))
     } else {
         None
