@@ -6,6 +6,7 @@ use crate::{
     terminal::{self, Failure, OrExit},
 };
 use anyhow::Context as _;
+use fstone_files::Owner;
 use fstone_formats::study::{SourceTree as Wanted, put_source_trees, source_trees};
 use fstone_lab::{
     machine::Machine,
@@ -69,7 +70,7 @@ fn archive_of(wanted: Wanted, named: Option<&Path>, missing: Missing) -> Result<
             return Ok(path);
         }
         prepare(&format!("Packing {}", path.display()))?;
-        return source_archive::archive_of(&path, &directory, &*Machine::host().runner)
+        return source_archive::archive_of(&path, &directory, Owner::caller(), &*Machine::host().runner)
             .context("failed to prepare the source tree")
             .or_exit(Exit::LabFailed);
     }
@@ -98,7 +99,7 @@ fn unpack(plan: &mut Plan) -> Result<(), Failure> {
         plan.cells.iter().filter_map(of).filter(|tree| Path::new(tree).is_file()).collect();
     let directory = paths::own_cache().join("sources");
     for archive in archives {
-        let tree = source_archive::unpacked(Path::new(&archive), &directory, &*Machine::host().runner)
+        let tree = source_archive::unpacked(Path::new(&archive), &directory, Owner::caller(), &*Machine::host().runner)
             .with_context(|| format!("failed to prepare the source tree: unpacking {archive}"))
             .or_exit(Exit::BadInput)?;
         for cell in plan.cells.iter_mut().filter(|cell| cell.filesystem.tree.as_deref() == Some(&archive)) {

@@ -2,10 +2,14 @@
 
 use crate::command::{CommandLine, CommandRunner, RunError};
 use crate::source_tree::SourceTree;
-use fstone_files::OwnDirectory;
+use fstone_files::{OwnDirectory, Owner};
 use fstone_model::fnv::fnv1a;
 use std::{
     fs, io,
+    os::unix::{
+        ffi::OsStrExt,
+        fs::{PermissionsExt, chown},
+    },
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -50,23 +54,32 @@ pub fn archive(tree: SourceTree, directory: &Path, runner: &dyn CommandRunner) -
             let top = scratch.join("linux");
             fs::create_dir(&top).map_err(failed(&top))?;
             tree.write(&top).map_err(failed(&top))?;
-            pack(&top, scratch, &archive, runner)
+            fs::rename(pack(&top, scratch, runner)?, &archive).map_err(failed(&archive))
         })?;
     }
     Ok(archive)
 }
 
 /// A directory of the user's as an archive of the same kind, in `directory`. It is packed anew every time: it may have
-/// changed.
+/// changed. It is for the `caller` of `sudo` alone.
 ///
 /// # Errors
 /// As [`archive`].
-pub fn archive_of(tree: &Path, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
+pub fn archive_of(
+    tree: &Path,
+    directory: &Path,
+    caller: Option<Owner>,
+    runner: &dyn CommandRunner,
+) -> Result<PathBuf, ArchiveError> {
     let tree = tree.canonicalize().map_err(failed(tree))?;
     // One archive per tree, not one per run.
     let hash = fnv1a(tree.as_os_str().as_encoded_bytes());
     let archive = directory.join(format!("named-{hash:016x}.tar.gz"));
-    scratch(directory, "named", |scratch| pack(&tree, scratch, &archive, runner))?;
+    scratch(directory, "named", |scratch| {
+        let packed = pack(&tree, scratch, runner)?;
+        keep_from_others(&packed, 0o600, caller).map_err(failed(&packed))?;
+        fs::rename(packed, &archive).map_err(failed(&archive))
+    })?;
     Ok(archive)
 }
 
@@ -74,23 +87,35 @@ pub fn archive_of(tree: &Path, directory: &Path, runner: &dyn CommandRunner) -> 
 ///
 /// # Errors
 /// When it cannot be unpacked.
-pub fn unpacked(archive: &Path, directory: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
+pub fn unpacked(
+    archive: &Path,
+    directory: &Path,
+    caller: Option<Owner>,
+    runner: &dyn CommandRunner,
+) -> Result<PathBuf, ArchiveError> {
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
-    let tree = directory.join(format!("{}.tree", name.split(".tar").next().unwrap_or_default()));
+    // One per archive and user: another user of the machine may not read it.
+    let user = caller.map_or(0, |caller| caller.user).to_le_bytes();
+    let hash = fnv1a(&[archive.as_os_str().as_bytes(), &user].concat());
+    let around = directory.join(format!("{}-{hash:016x}.tree", name.split(".tar").next().unwrap_or_default()));
+    let tree = around.join("tree");
     let modified = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     if tree.is_dir() && modified(&tree) > modified(archive) {
         return Ok(tree);
     }
     scratch(directory, "unpacked", |scratch| {
-        let fresh = scratch.join("tree");
-        fs::create_dir(&fresh).map_err(failed(&fresh))?;
+        let new = scratch.join("new");
+        let fresh = new.join("tree");
+        fs::create_dir_all(&fresh).map_err(failed(&fresh))?;
         let (from, to) = (archive.display().to_string(), fresh.display().to_string());
         // -m: the top directory's time says when it was unpacked.
         tar(&["-C", &to, "--strip-components=1", "-mxf", &from], runner)?;
-        if tree.is_dir() {
-            fs::rename(&tree, scratch.join("old")).map_err(failed(&tree))?;
+        // Around it, because a filesystem that is made of the tree has the tree's own rights.
+        keep_from_others(&new, 0o700, caller).map_err(failed(&new))?;
+        if around.is_dir() {
+            fs::rename(&around, scratch.join("old")).map_err(failed(&around))?;
         }
-        fs::rename(&fresh, &tree).map_err(failed(&tree))
+        fs::rename(&new, &around).map_err(failed(&around))
     })?;
     Ok(tree)
 }
@@ -120,14 +145,22 @@ fn scratch(
     work(own.path())
 }
 
-fn pack(top: &Path, scratch: &Path, archive: &Path, runner: &dyn CommandRunner) -> Result<(), ArchiveError> {
+/// With `sudo`, everybody can read the cache: what is made of a user's own tree is for that user, as whom a guest reads it. Without, the
+/// cache is the user's own.
+fn keep_from_others(path: &Path, mode: u32, caller: Option<Owner>) -> io::Result<()> {
+    let Some(caller) = caller else { return Ok(()) };
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    chown(path, Some(caller.user), Some(caller.group))
+}
+
+fn pack(top: &Path, scratch: &Path, runner: &dyn CommandRunner) -> Result<PathBuf, ArchiveError> {
     let (Some(parent), Some(name)) = (top.parent(), top.file_name()) else {
         return Err(failed(top)(io::Error::new(io::ErrorKind::InvalidInput, "it has no name to be packed under")));
     };
     let packed = scratch.join("packed.tar.gz");
     let (from, name, to) = (parent.display().to_string(), name.to_string_lossy(), packed.display().to_string());
     tar(&["-C", &from, "-czf", &to, "--", &name], runner)?;
-    fs::rename(&packed, archive).map_err(failed(archive))
+    Ok(packed)
 }
 
 fn tar(arguments: &[&str], runner: &dyn CommandRunner) -> Result<(), ArchiveError> {
@@ -168,19 +201,44 @@ mod tests {
         let tree = home.path().join("my tree");
         fs::create_dir_all(tree.join("a")).expect("made");
         fs::write(tree.join("a/b"), "1").expect("written");
-        let archive = archive_of(&tree, cache.path(), &runner).expect("packed");
-        let first = unpacked(&archive, cache.path(), &runner).expect("unpacked");
+        let archive = archive_of(&tree, cache.path(), None, &runner).expect("packed");
+        let first = unpacked(&archive, cache.path(), None, &runner).expect("unpacked");
         assert_eq!(fs::read_to_string(first.join("a/b")).expect("there"), "1");
 
         fs::write(tree.join("a/b"), "2").expect("written");
-        assert_eq!(archive_of(&tree, cache.path(), &runner).expect("packed again"), archive);
-        assert_eq!(unpacked(&archive, cache.path(), &runner).expect("unpacked again"), first);
+        assert_eq!(archive_of(&tree, cache.path(), None, &runner).expect("packed again"), archive);
+        assert_eq!(unpacked(&archive, cache.path(), None, &runner).expect("unpacked again"), first);
         assert_eq!(fs::read_to_string(first.join("a/b")).expect("there"), "2");
         assert_eq!(fs::read_dir(cache.path()).expect("listed").count(), 2, "nothing half-made is left");
 
         fs::write(cache.path().join("broken.tar.gz"), "no archive").expect("written");
-        let error = unpacked(&cache.path().join("broken.tar.gz"), cache.path(), &runner).expect_err("no archive");
+        let error = unpacked(&cache.path().join("broken.tar.gz"), cache.path(), None, &runner).expect_err("no archive");
         assert!(error.to_string().contains("tar"), "{error}");
-        assert!(archive_of(Path::new("/"), cache.path(), &runner).is_err(), "it has no name");
+        assert!(archive_of(Path::new("/"), cache.path(), None, &runner).is_err(), "it has no name");
+    }
+
+    #[test]
+    fn with_sudo_a_tree_is_kept_for_the_caller_alone() {
+        use std::os::unix::fs::MetadataExt;
+        if !rustix::process::geteuid().is_root() {
+            return eprintln!("skipped: only root can give files away");
+        }
+        let (home, cache) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory"));
+        let runner = SystemRunner::new(Arc::new(Stop::default()));
+        let tree = home.path().join("tree");
+        fs::create_dir(&tree).expect("made");
+        fs::set_permissions(&tree, fs::Permissions::from_mode(0o755)).expect("ours");
+        fs::write(tree.join("key"), "secret").expect("written");
+        let caller = Some(Owner { user: 65533, group: 65533 });
+        let archive = archive_of(&tree, cache.path(), caller, &runner).expect("packed");
+        let unpacked_tree = unpacked(&archive, cache.path(), caller, &runner).expect("unpacked");
+        assert!(unpacked_tree.join("key").is_file());
+        for entry in fs::read_dir(cache.path()).expect("listed") {
+            let facts = entry.expect("listed").metadata().expect("there");
+            assert_eq!((facts.uid(), facts.mode() & 0o077), (65533, 0));
+        }
+        assert_eq!(fs::metadata(unpacked_tree).expect("there").mode() & 0o777, 0o755, "its own");
+        unpacked(&archive, cache.path(), None, &runner).expect("unpacked");
+        assert_eq!(fs::read_dir(cache.path()).expect("listed").count(), 3, "another user has another one");
     }
 }
