@@ -71,7 +71,7 @@ fn installing_what_tests_need_starts_no_daemon() {
     fs::create_dir(&programs).expect("ours");
     let policy = root.join("usr/sbin/policy-rc.d");
     // Those of the system that the script uses, and none that it looks for.
-    let system = ["bash", "env", "sh", "install", "rm", "sort", "grep", "cat", "cp"];
+    let system = ["bash", "env", "sh", "install", "rm", "sort", "grep", "cat", "cp", "sed", "flock", "sleep"];
     for name in system {
         let directories = std::env::var_os("PATH").expect("set");
         let mut found = std::env::split_paths(&directories).map(|path| path.join(name));
@@ -80,9 +80,10 @@ fn installing_what_tests_need_starts_no_daemon() {
     }
     let asked = bench.path("asked").display().to_string();
     let install = format!(
-        "case $1 in install) cp -p {0} {1}; {0} && exit 1; echo \"policy $?\" >>{asked};; esac; echo \"apt-get $*\" >>{asked}",
+        "case $1 in install) if [ -e {2} ]; then rm {2}; above() {{ sed -n 's/^PPid:.//p' /proc/$1/status; }}; kill -9 $(above $(above $PPID)); fi; cp -p {0} {1}; {0} && exit 1; echo \"policy $?\" >>{asked};; esac; echo \"apt-get $*\" >>{asked}",
         policy.display(),
-        bench.path("policy").display()
+        bench.path("policy").display(),
+        bench.path("kill").display()
     );
     let disable = format!("echo \"update-rc.d $*\" >>{asked}");
     for (name, text) in [
@@ -115,12 +116,25 @@ fn installing_what_tests_need_starts_no_daemon() {
         }
     };
     install(false);
-    // What a kill leaves of it forbids nothing and removes itself.
+    // What a kill leaves of it forbids nothing to others, and the next run completes what the killed one did not.
     let seen = bench.path("policy");
     fs::copy(&seen, &policy).expect("it was there");
-    assert!(Command::new(&policy).status().expect("it starts").success() && !policy.exists());
-    fs::copy(&seen, &policy).expect("it was there");
+    assert!(Command::new(&policy).status().expect("it starts").success());
+    assert_eq!(Command::new(&policy).env("FSTONE_PREREQUISITES", "1").status().expect("it starts").code(), Some(101));
+    let text = fs::read_to_string(&seen).expect("it was there").replace("prerequisites: ", "prerequisites: another ");
+    fs::write(&policy, text).expect("ours");
     install(false);
+    assert!(fs::read_to_string(bench.path("asked")).is_ok_and(|asked| asked.contains("update-rc.d another disable")));
+    // The script is killed while apt-get runs: daemons are refused as before, and what was left to do is done.
+    fs::remove_file(bench.path("asked")).expect("it was there");
+    fs::write(bench.path("kill"), "").expect("ours");
+    let mut command = Command::new("bash");
+    command.arg(bench.path("prerequisites")).arg("test-all").env("PATH", &programs).env("HOME", bench.path(""));
+    let killed = command.env("PREREQUISITES_ROOT", &root).output().expect("it starts");
+    assert!(!killed.status.success());
+    let asked = fs::read_to_string(bench.path("asked")).expect("apt-get was run to its end");
+    assert!(asked.contains("policy 101") && asked.contains("update-rc.d slurmd disable"), "{asked}");
+    assert!(!policy.exists());
     // One of the system's own is not replaced and stays.
     fs::write(&policy, "#!/bin/sh\nexit 101 # mine\n").expect("ours");
     fs::set_permissions(&policy, fs::Permissions::from_mode(0o755)).expect("ours");
