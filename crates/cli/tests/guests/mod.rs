@@ -204,7 +204,7 @@ fn trials_in_virtual_time_have_the_same_figures_again() {
     let bench = Bench::new();
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
     let figures = |model: &str| {
-        let run = ["run", "./tiny.toml", "--exact", "--model", model, "--seed", "7"];
+        let run = ["run", "./tiny.toml", "--exact", "--model", model, "--seed", "7", "--perturbed", "0"];
         let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
         assert_eq!(code, 0, "{out}{err}");
         let mut told: Vec<String> = support::trials(&bench.json())
@@ -234,8 +234,21 @@ fn trials_in_virtual_time_are_the_same_alone_and_side_by_side() {
         "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }\n\"bad\" = { type = \"ext4\", mount = \"nonsense\" }",
     );
     let trials = |jobs: &str| {
-        let run =
-            ["run", "./tiny.toml", "--exact", "--model", "nvme-ssd", "--seed", "7", "--repeats", "2", "--jobs", jobs];
+        let run = [
+            "run",
+            "./tiny.toml",
+            "--exact",
+            "--model",
+            "nvme-ssd",
+            "--seed",
+            "7",
+            "--repeats",
+            "2",
+            "--perturbed",
+            "0",
+            "--jobs",
+            jobs,
+        ];
         let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
         assert_eq!(code, 0, "{out}{err}");
         let json = bench.json();
@@ -277,6 +290,8 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     let mut copy = std::process::Command::new("cp");
     copy.arg("-r").args(kept.map(|entry| entry.path())).arg(elsewhere.path("kernels"));
     assert!(copy.status().expect("cp starts").success());
+    let given = std::process::Command::new("chown").args(["-R", "65534:65534"]).arg(elsewhere.path("kernels")).status();
+    assert!(given.expect("chown starts").success());
     let temporary = elsewhere.path("a-temporary-directory-with-a-long-name");
     std::fs::create_dir(&temporary).expect("made");
     std::fs::set_permissions(&temporary, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("ours");
@@ -292,7 +307,8 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     ];
     let (code, out, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &here);
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("Repeated: 2 trials.") && out.contains("the same to the last bit"), "{out}{err}");
+    // Two, and two perturbed guests of each.
+    assert!(out.contains("Repeated: 6 trials.") && out.contains("the same to the last bit"), "{out}{err}");
 
     // Another kernel is no repeat, and a run in real time has none.
     let (code, _, err) = elsewhere.run_with(&["verify", "--again", "run.fstone"], &[("FSTONE_KERNELS", "/nowhere")]);

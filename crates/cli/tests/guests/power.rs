@@ -61,7 +61,7 @@ fn carry_out_with(bench: &Bench, arguments: &[&str], environment: &[(&str, &str)
 }
 
 fn carry_out_exactly(bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
-    let arguments = [&["--exact", "--model", "nvme-ssd", "--seed", "7"], arguments].concat();
+    let arguments = [&["--exact", "--model", "nvme-ssd", "--seed", "7", "--perturbed", "0"], arguments].concat();
     carry_out_with(bench, &arguments, &[("FSTONE_KERNELS", kernels)]);
     support::trials(&bench.json())
 }

@@ -223,7 +223,7 @@ impl Bench {
     }
 
     pub(crate) fn mount_tmpfs(&self, options: &str) -> Mounted {
-        self.mount(&["-t", "tmpfs", "-o", options, "tmpfs"])
+        self.mount(&["-t", "tmpfs", "-o", &format!("mode=755,{options}"), "tmpfs"])
     }
 
     /// 64 MiB of ext4 on a loop device, which goes with the mount.
