@@ -38,7 +38,7 @@ impl Observer for Flags<'_> {
             let Ok(text) = std::fs::read_to_string(Path::new("/proc/self/fdinfo").join(number)) else { continue };
             let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
             let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
-            if let Some(flags) = flags.filter(|flags| is_ours && flags & libc::O_ACCMODE != libc::O_RDONLY) {
+            if let Some(flags) = flags.filter(|flags| is_ours && flags & libc::O_DIRECTORY == 0) {
                 self.seen.lock().expect("no panic").insert(flags & (libc::O_DIRECT | libc::O_SYNC));
             }
         }

@@ -12,8 +12,6 @@ use fstone_sandbox::vhost::DiskCounters;
 /// gives its counts as they were at a mark.
 pub(crate) fn count_exactly(reply: &mut StepReply, at_mark: &dyn Fn(u64) -> Option<DiskCounters>) {
     let figures = &mut reply.figures;
-    // How much of a program is in memory follows from the host, which maps its files.
-    figures.retain(|figure| figure.metric != catalog::MAXIMUM_RESIDENT_BYTES.name);
     let parts = meters::marks(figures).into_iter();
     let counted: Option<Vec<DiskCounters>> =
         parts.map(|(begin, end)| Some(at_mark(end)?.since(&at_mark(begin)?))).collect();
@@ -25,6 +23,11 @@ pub(crate) fn count_exactly(reply: &mut StepReply, at_mark: &dyn Fn(u64) -> Opti
             None => figures.push(figure),
         }
     }
+}
+
+/// Leaves out what no virtual time can repeat: how much of a program is in memory follows from the host, which maps its files.
+pub(super) fn without_the_hosts(reply: &mut StepReply) {
+    reply.figures.retain(|figure| figure.metric != catalog::MAXIMUM_RESIDENT_BYTES.name);
 }
 
 fn counted_figures(parts: &[DiskCounters], asked_bytes: Option<u64>) -> Vec<Figure> {
@@ -74,6 +77,8 @@ mod tests {
             reply.figures.push(catalog::MAXIMUM_RESIDENT_BYTES.figure(2_875_392.0));
             count_exactly(&mut reply, &at_mark);
             let is_of_host = |figure: &Figure| figure.metric == catalog::MAXIMUM_RESIDENT_BYTES.name;
+            assert!(reply.figures.iter().any(is_of_host), "in real time it is a figure like others");
+            without_the_hosts(&mut reply);
             assert!(!reply.figures.iter().any(is_of_host), "what follows from the host is no exact figure");
             assert!(!reply.figures.iter().any(meters::is_mark), "marks are for the host alone");
             reply

@@ -6,7 +6,7 @@
 
 use super::{
     BOOT, DEFAULT_MODEL, GuestOptions, GuestSeat,
-    counts::count_exactly,
+    counts::{count_exactly, without_the_hosts},
     guest::named_paths,
     protocol::{DoneStep, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
@@ -94,6 +94,7 @@ pub(crate) fn simulate(
     }
     for step in &mut steps {
         count_exactly(&mut step.reply, &|number| report.mark(number));
+        without_the_hosts(&mut step.reply);
     }
     Ok(steps)
 }
