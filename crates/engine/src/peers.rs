@@ -40,7 +40,7 @@ pub trait Peers: Sync {
     /// This rank, from 0.
     fn rank(&self) -> u32;
     fn size(&self) -> u32;
-    /// RankShift files each of the workload's phases works on, and who works on this rank's.
+    /// Whose files each of the workload's phases works on, and who works on this rank's.
     fn whose(&self) -> &[RankShift];
     /// The seed of all ranks, for what they have in common.
     fn common_seed(&self) -> u64;

@@ -9,7 +9,7 @@ use fstone_model::workload::{ByFileset, Phase, RankShift};
 use std::sync::atomic::Ordering;
 
 impl Running<'_> {
-    /// RankShift files a phase works on, and who works on this rank's; `None` for its own.
+    /// Whose files a phase works on, and who works on this rank's; `None` for its own.
     fn shifted(&self, number: usize) -> Option<RankShift> {
         let peers = self.options.observer.peers()?;
         peers.whose().get(number).copied().filter(|whose| whose.of != peers.rank())

@@ -316,7 +316,7 @@ impl Found {
             if kept.broken > 0 {
                 self.lossy += 1;
                 let words = kept.first.as_ref().map_or(String::new(), |first| format!(": {first}"));
-                // FindingReport before what the check found, which says less.
+                // Reported before what the check found, which says less.
                 let lost = format!("{state}: {} of {} promises lost{words}", kept.broken, kept.checked);
                 if self.losses_told < TOLD {
                     self.told.insert(self.losses_told, lost);

@@ -1,4 +1,4 @@
-//! RankShift files a phase of one of many ranks works on.
+//! Whose files a phase of one of many ranks works on.
 
 use super::{Phase, Workload};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Two ranks, as seen by a third.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankShift {
-    /// RankShift files it works on.
+    /// Whose files it works on.
     pub of: u32,
     /// Who works on its own meanwhile.
     pub by: u32,
@@ -40,7 +40,7 @@ impl Neighbours {
         Self { order, place, most }
     }
 
-    /// RankShift files a rank works on in a phase.
+    /// Whose files a rank works on in a phase.
     ///
     /// Each rank's files are worked on by one rank. That is on another node wherever all nodes have equally many ranks; of nodes that
     /// have not, most ranks reach another one.
@@ -67,7 +67,7 @@ impl Phase {
 }
 
 impl Workload {
-    /// RankShift files each phase of a rank works on.
+    /// Whose files each phase of a rank works on.
     pub fn whose(&self, neighbours: &Neighbours, rank: u32) -> Vec<RankShift> {
         self.phases.iter().map(|phase| neighbours.of(phase, rank)).collect()
     }
