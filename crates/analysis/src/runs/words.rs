@@ -156,13 +156,14 @@ pub fn probability(pair: &Pair) -> String {
 fn requests(comparison: &RunComparison<'_>) -> Option<String> {
     let (mut same, mut all, mut first) = (0, 0, None);
     for trial in &comparison.baseline.dataset.trials {
+        let Some(before) = trace(trial) else { continue };
         let Some(row) = comparison.baseline.rows.iter().find(|row| row.cell == trial.id.cell) else { continue };
         let Some(there) = comparison.other.rows.iter().find(|there| there.label == row.label) else { continue };
         let alike = |other: &&Trial| {
             (other.id.cell, other.id.repetition, other.seed) == (there.cell, trial.id.repetition, trial.seed)
         };
         let Some(other) = comparison.other.dataset.trials.iter().find(alike) else { continue };
-        let (Some(before), Some(after)) = (trace(trial), trace(other)) else { continue };
+        let Some(after) = trace(other) else { continue };
         all += 1;
         if before == after {
             same += 1;
