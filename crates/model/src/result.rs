@@ -104,6 +104,18 @@ pub struct StepResult {
 }
 
 impl StepResult {
+    /// Of a step that has done nothing yet.
+    pub fn begun(step: &str) -> Self {
+        Self {
+            step: step.to_owned(),
+            started_ns: 0,
+            duration_ns: 0,
+            commands: Vec::new(),
+            figures: Vec::new(),
+            load: None,
+        }
+    }
+
     pub fn figure(&self, metric: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.metric == metric)
     }

@@ -12,8 +12,6 @@ mod system;
 pub use fake::FakeRunner;
 pub use system::{SystemRunner, find_program};
 
-#[expect(unused_imports, reason = "for the link above")]
-use fstone_model::output::SEARCHED_BYTES;
 use fstone_model::result::CommandRecord;
 use std::{
     path::{Path, PathBuf},
@@ -119,7 +117,7 @@ pub struct CommandOutput {
     /// From before it was started until it ended.
     pub duration: Duration,
     pub usage: ResourceUsage,
-    /// All that it printed, as output and as errors, up to [`SEARCHED_BYTES`] each; empty unless that is kept.
+    /// All that it printed, as output and as errors, up to [`SEARCHED_BYTES`](fstone_model::output::SEARCHED_BYTES) each; empty unless that is kept.
     pub whole: [Vec<u8>; 2],
 }
 

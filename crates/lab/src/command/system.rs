@@ -130,19 +130,11 @@ impl CommandRunner for SystemRunner {
         let process = Pid::from_child(&child);
         // From here on every way out goes through `Running::drop` or `Running::end`, which leave no process behind.
         let mut running = Running { process, reaped: false };
-        let stdout = child
-            .stdout
-            .take()
-            .map(|pipe| Stream::new(pipe.into(), command.kept))
-            .transpose()
-            .map_err(failed("fcntl"))?;
-        let stderr = child
-            .stderr
-            .take()
-            .map(|pipe| Stream::new(pipe.into(), command.kept))
-            .transpose()
-            .map_err(failed("fcntl"))?;
-        let mut streams = [stdout, stderr];
+        let stream = |pipe: Option<OwnedFd>| {
+            pipe.map(|pipe| Stream::new(pipe, command.kept)).transpose().map_err(failed("fcntl"))
+        };
+        let mut streams =
+            [stream(child.stdout.take().map(OwnedFd::from))?, stream(child.stderr.take().map(OwnedFd::from))?];
         let ended = pidfd_open(process, PidfdFlags::empty()).map_err(|errno| failed("pidfd_open")(errno.into()))?;
 
         let mut killed: Option<(Instant, KilledBy)> = None;

@@ -174,14 +174,7 @@ impl Company {
                 let [own, all] = [its_own, whole].map(|time| time.as_secs_f64());
                 warn(format!("it ended after {own:.1} s, and the figures are of {all:.1} s"));
             }
-            let mut result = StepResult {
-                step: step.name.clone(),
-                started_ns: 0,
-                duration_ns: 0,
-                commands: Vec::new(),
-                figures: Vec::new(),
-                load: None,
-            };
+            let mut result = StepResult::begun(&step.name);
             let output = match ended {
                 Ended::Command(command, ran) => {
                     let (output, words) = of_ran(ran);

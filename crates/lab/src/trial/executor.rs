@@ -188,7 +188,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
 
     fn step(&mut self, step: &Step) -> Result<(), Halt> {
         let started = self.clock.elapsed();
-        let mut result = StepResult { started_ns: nanoseconds(started), ..begun(step) };
+        let mut result = StepResult { started_ns: nanoseconds(started), ..StepResult::begun(&step.name) };
         let parts = parts(self.job.cell, step, self.mounted);
         let ended = parts.iter().try_for_each(|(whom, part)| {
             let reply = self.agents.step(*whom, part)?;
@@ -208,7 +208,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let done = self.agents.simulate(&mut self.record, &mut attending);
         let done = attending.settle(done, &mut self.record)?;
         for (step, done) in self.job.cell.steps.iter().zip(done) {
-            let mut result = StepResult { started_ns: done.started_ns, ..begun(step) };
+            let mut result = StepResult { started_ns: done.started_ns, ..StepResult::begun(&step.name) };
             let ended = self.write_down(&mut result, step, Whom::Guest, done.reply);
             self.record.steps.push(result);
             ended?;
@@ -451,16 +451,5 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
                 self.record.warn(format!("left behind: {left}"));
             }
         }
-    }
-}
-
-fn begun(step: &Step) -> StepResult {
-    StepResult {
-        step: step.name.clone(),
-        started_ns: 0,
-        duration_ns: 0,
-        commands: Vec::new(),
-        figures: Vec::new(),
-        load: None,
     }
 }
