@@ -125,7 +125,10 @@ impl<E: Io> Worker<'_, E> {
                 since_pause += 1;
                 let due = since_pause >= think_every;
                 since_pause = if due { 0 } else { since_pause };
-                now = self.rest(clock.now(), if due { think } else { 0 }, deadline);
+                now = clock.now();
+                if due && think > 0 {
+                    now = self.rest(now, think, deadline);
+                }
             }
         }
         *kept = choice;

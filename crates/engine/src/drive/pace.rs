@@ -24,9 +24,6 @@ impl<E: Io> Worker<'_, E> {
     /// The pause after what ended at this time; gives the time when it is over.
     pub(super) fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
         let clock = self.load.clock;
-        if think == 0 {
-            return clock.now();
-        }
         self.sleep_until(end.saturating_add(think).min(deadline), clock.now());
         clock.now()
     }

@@ -18,7 +18,7 @@ pub(crate) struct Ended {
     pub(crate) cpu_ns: u64,
     pub(crate) report: ThreadReport,
     pub(crate) found: Option<Found>,
-    pub(crate) standing: ThreadCheckpoint,
+    pub(crate) checkpoint: ThreadCheckpoint,
 }
 
 impl<E: Io> Worker<'_, E> {
@@ -63,8 +63,8 @@ impl<E: Io> Worker<'_, E> {
         let until = last_end.max(worked_until).max(self.group_start());
         report.elapsed_ns = clock.between(self.group_start().max(start), until);
         report.queue_depth = found.map_or(0, |found| found.depth);
-        let standing = self.standing(choice.place());
-        Ended { worked_until, at: last_end, cpu_ns, report, found, standing }
+        let checkpoint = self.checkpoint(choice.place());
+        Ended { worked_until, at: last_end, cpu_ns, report, found, checkpoint }
     }
 
     /// The end of the last operation, if there was one, and the depth that was found.

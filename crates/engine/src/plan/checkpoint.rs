@@ -22,7 +22,7 @@ struct SharedAction {
 
 impl GroupPlan {
     /// Where it stands, when all its threads have ended, after so many operations.
-    pub(crate) fn standing(&self, operations: u64) -> GroupCheckpoint {
+    pub(crate) fn checkpoint(&self, operations: u64) -> GroupCheckpoint {
         let actions = self.actions.iter().map(|action| SharedAction {
             cursor: action.cursor.load(Ordering::Relaxed),
             turns: action.turns.iter().map(|turns| turns.load(Ordering::Relaxed)).collect(),

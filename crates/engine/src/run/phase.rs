@@ -42,7 +42,7 @@ pub(crate) struct PhaseEnd {
     /// What each of its threads did, in the order of groups and threads.
     pub(crate) threads: Vec<ThreadReport>,
     pub(crate) found: Vec<(String, Vec<Found>)>,
-    pub(crate) standings: Checkpoints,
+    pub(crate) checkpoints: Checkpoints,
     /// Who was done first for want of files.
     pub(crate) ran_out: Option<String>,
     /// When it began, of CLOCK_MONOTONIC.
@@ -210,7 +210,7 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
     let start = load.start.load(Ordering::Relaxed);
     let done = ends.iter().map(|end| end.at.max(end.worked_until)).max().filter(|_| !watch.closes);
     let at = done.unwrap_or_else(|| load.clock.now());
-    let standings = standings(load, &mut ends, watch.continued);
+    let checkpoints = checkpoints(load, &mut ends, watch.continued);
     let since = |tick: u64| load.clock.between(start, tick);
     let last = ends.iter().map(|end| end.at).max().unwrap_or(start);
     let mut of_groups = ends.iter();
@@ -236,7 +236,7 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
         last_done_ns: since(last),
         groups,
         found,
-        standings,
+        checkpoints,
         cpu_ns: ends.iter().map(|end| end.cpu_ns).sum(),
         threads: ends.into_iter().map(|end| end.report).collect(),
         ran_out: load.phase.ran_out.get().cloned(),
@@ -244,24 +244,24 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
     }
 }
 
-fn standings(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Checkpoints {
+fn checkpoints(load: &Load<'_>, ends: &mut [Ended], continued: &dyn Fn(&str) -> bool) -> Checkpoints {
     let mut threads = ends.iter_mut();
-    let mut standings = Checkpoints::new();
+    let mut checkpoints = Checkpoints::new();
     for group in &load.phase.groups {
         let threads = threads.by_ref().take(group.spec.threads as usize);
         if continued(&group.spec.name) {
             let mut operations = 0;
             let threads = threads.map(|end| {
                 operations += end.report.operations;
-                Some(std::mem::take(&mut end.standing))
+                Some(std::mem::take(&mut end.checkpoint))
             });
             let threads = threads.collect();
-            standings.insert(group.spec.name.clone(), (group.standing(operations), threads));
+            checkpoints.insert(group.spec.name.clone(), (group.checkpoint(operations), threads));
         } else {
             threads.for_each(drop);
         }
     }
-    standings
+    checkpoints
 }
 
 /// Keeps the calling thread on the group's CPUs, if it has any of its own. That comes before anything else, so that memory
@@ -377,12 +377,12 @@ fn look_on(
     let at_start = before.clone();
     let mut stonewall = None;
     // Threads that wait for the wear-out are idle until it begins.
-    let wears_out_in = |started: Instant| {
+    let wears_out_in = || {
         let time =
             load.phase.limits.time_ticks.filter(|_| load.phase.wear.as_ref().is_some_and(|wear| !wear.is_decided()))?;
         Some(Duration::from_nanos(load.clock.nanoseconds(time)).saturating_sub(started.elapsed()))
     };
-    while !gate.await_done(threads, wears_out_in(started).map_or(LOOK, |time| time.clamp(WEAR_LOOK, LOOK))) {
+    while !gate.await_done(threads, wears_out_in().map_or(LOOK, |time| time.clamp(WEAR_LOOK, LOOK))) {
         if load.cancel.load(Ordering::Relaxed) {
             load.phase.limits.ended.store(true, Ordering::Relaxed);
         }

@@ -70,7 +70,7 @@ pub(super) struct Running<'a> {
     pub(super) measured: Measured,
     /// The generation of the first write of each phase until now, where data is stamped.
     generations: Vec<u64>,
-    standings: Mutex<Checkpoints>,
+    checkpoints: Mutex<Checkpoints>,
     found: HashMap<String, Vec<Found>>,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Running<'a> {
             cpu_ns: 0,
             measured: Measured::default(),
             generations: Vec::new(),
-            standings: Mutex::default(),
+            checkpoints: Mutex::default(),
             found: HashMap::new(),
             workload,
         })
@@ -177,7 +177,8 @@ impl<'a> Running<'a> {
         self.options.cancel.load(Ordering::Relaxed)
     }
 
-    pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<(), LoadError> {
+    /// Whether there was anything to build.
+    pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<bool, LoadError> {
         let started = Instant::now();
         let (mut any, mut roots) = (false, Vec::new());
         let missing: Vec<usize> = (0..self.files.len()).filter(|index| !self.built[*index]).collect();
@@ -216,7 +217,7 @@ impl<'a> Running<'a> {
             roots.iter().for_each(|root| witness.settled(root));
         }
         self.report.setup_ns += u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        Ok(())
+        Ok(any)
     }
 
     /// Removes the directories of a fileset, which are empty; gives how many.
@@ -316,18 +317,20 @@ impl<'a> Running<'a> {
 
     fn all_phases(&mut self) -> Result<(), LoadError> {
         if self.workload.phases.is_empty() {
-            return self.build(&|_| true);
+            return self.build(&|_| true).map(drop);
         }
         let phases = self.workload.phases.clone();
         let filesets = self.workload.filesets.clone();
         // Files that have to be there are looked at before anything is done, and before others are made, which stay in memory.
-        self.build(&|index| filesets[index].existing == Existing::Require)?;
-        self.say_found();
-        let ahead = self.built.clone();
+        let required = |index: usize| filesets[index].existing == Existing::Require;
+        if (0..filesets.len()).any(required) {
+            self.build(&required)?;
+            self.say_found();
+        }
         for (number, phase) in phases.iter().enumerate() {
             let actions = ByFileset::of_phases([phase]);
-            self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
-            if number == 0 && self.built != ahead {
+            let built = self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
+            if number == 0 && built {
                 self.say_found();
             }
             if phase.measured && number > 0 && !self.is_measured(number.checked_sub(1)) && self.syncs() {
@@ -557,7 +560,7 @@ impl<'a> Running<'a> {
             finish: &finish,
         };
         let mut end = self.with_load(number, phase, collector, first_group, |load| phase::run(load, &watch))?;
-        *self.standings.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut end.standings);
+        *self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner) = std::mem::take(&mut end.checkpoints);
         Ok(end)
     }
 
@@ -576,14 +579,14 @@ impl<'a> Running<'a> {
         let witnessed = self.options.observer.witness().is_some();
         let place = (number, phase);
         let mut plan = PhasePlan::new(&self.workload, place, &self.files, first_group, witnessed, &self.clock);
-        let mut stood = std::mem::take(&mut *self.standings.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut standings = HashMap::new();
+        let mut stood = std::mem::take(&mut *self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut checkpoints = HashMap::new();
         for group in &mut plan.groups {
             if group.spec.continues
                 && let Some((shared, threads)) = stood.remove(&group.spec.name)
             {
                 group.resume(shared);
-                standings.insert(group.spec.name.clone(), threads);
+                checkpoints.insert(group.spec.name.clone(), threads);
             }
             group.found = self.found.get(&group.spec.name).cloned().unwrap_or_default();
         }
@@ -610,7 +613,7 @@ impl<'a> Running<'a> {
             point_ticks: self.clock.ticks(self.interval),
             kept,
             witness: self.options.observer.witness().cloned(),
-            standings: Mutex::new(standings),
+            checkpoints: Mutex::new(checkpoints),
             generations: &self.generations,
         };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));

@@ -45,7 +45,7 @@ pub(crate) struct Load<'a> {
     pub(crate) kept: Kept,
     pub(crate) witness: Option<Witness>,
     /// Where the threads of groups stood when the phase before ended, by the names of the groups.
-    pub(crate) standings: Mutex<HashMap<String, Vec<Option<ThreadCheckpoint>>>>,
+    pub(crate) checkpoints: Mutex<HashMap<String, Vec<Option<ThreadCheckpoint>>>>,
     /// The generation of the first write of each phase until this one, where data is stamped.
     pub(crate) generations: &'a [u64],
 }
@@ -61,12 +61,12 @@ impl Load<'_> {
     }
 
     /// Where the thread of this number stood in the phase before, if its group continues. Only to be asked once.
-    pub(super) fn standing_of(&self, group: &ThreadGroup, thread: u64) -> Option<ThreadCheckpoint> {
+    pub(super) fn checkpoint_of(&self, group: &ThreadGroup, thread: u64) -> Option<ThreadCheckpoint> {
         if !group.continues {
             return None;
         }
-        let mut standings = self.standings.lock().unwrap_or_else(PoisonError::into_inner);
-        standings.get_mut(&group.name)?.get_mut(thread as usize)?.take()
+        let mut checkpoints = self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        checkpoints.get_mut(&group.name)?.get_mut(thread as usize)?.take()
     }
 
     pub(crate) fn halt(&self) {

@@ -2,7 +2,7 @@
 //! it.
 //!
 //! Reading order: [`Worker`] is the thread and its tools; `choose` picks a file, [`Blocks`] the places in it, `aim` is
-//! both worked out in advance; `files` opens, closes and lets go; `handles` are what a program holds open; `tour` is where a thread is on its way through files, `standing` where one that continues stood; `descriptors` knows who owns the descriptor of a file that stays open.
+//! both worked out in advance; `files` opens, closes and lets go; `handles` are what a program holds open; `tour` is where a thread is on its way through files, `checkpoint` where one that continues was; `descriptors` knows who owns the descriptor of a file that stays open.
 
 mod aim;
 mod attempt;

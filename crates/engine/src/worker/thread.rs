@@ -70,7 +70,7 @@ impl<'a, E: Io> Worker<'a, E> {
         let mut states: Vec<ActionState<'a>> =
             (0..group.actions.len()).map(|index| ActionState::new(load, group, index, thread)).collect();
         // One that continues has its tour already, and all else is as before.
-        let stood = load.standing_of(&group.spec, thread).unwrap_or_default();
+        let stood = load.checkpoint_of(&group.spec, thread).unwrap_or_default();
         for (state, stood) in states.iter_mut().zip(stood.actions) {
             (state.cursor, state.burst) = (stood.cursor, stood.burst);
         }
@@ -119,7 +119,7 @@ impl<'a, E: Io> Worker<'a, E> {
         }
     }
 
-    pub(crate) fn standing(&mut self, sequence: usize) -> ThreadCheckpoint {
+    pub(crate) fn checkpoint(&mut self, sequence: usize) -> ThreadCheckpoint {
         let actions =
             self.states.iter().map(|state| ActionCheckpoint { cursor: state.cursor, burst: state.burst }).collect();
         ThreadCheckpoint { actions, tour: self.tour.take(), moved: self.moved, sequence }
