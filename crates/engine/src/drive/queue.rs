@@ -15,7 +15,7 @@ use super::depth::{Search, Window};
 use super::fsyncs::DueFsync;
 use super::pace::EARLY;
 use super::patience::Patience;
-use crate::io::{Completion, Io};
+use crate::io::{self, Completion, Io};
 use crate::measure::{Call, Done};
 use crate::ops::{self, Flight, OddWrite, Queued};
 use crate::plan::{Found, PeriodicFsyncs};
@@ -96,7 +96,7 @@ type Result<T> = std::result::Result<T, Fault>;
 
 impl<E: Io> Worker<'_, E> {
     pub(super) fn queues(&self) -> bool {
-        E::CAPABILITIES.queues && self.group.io.queue_depth > 1 && self.group.queues
+        self.group.io.engine.queues() && self.group.io.queue_depth > 1 && self.group.queues
     }
 
     /// Keeps the queue full until the end, from the place in a sequence that `kept` says, which is where the next loop goes on. Returns the end
@@ -355,7 +355,7 @@ impl<E: Io> Worker<'_, E> {
     /// The queue itself fails: what is in flight is not known, so the load cannot go on.
     #[cold]
     fn queue_failed(&mut self, errno: Errno, queue: &mut Queue) {
-        self.load.collector.error(E::CAPABILITIES.name, "wait for requests in flight", "", errno, None);
+        self.load.collector.error(io::name_of(self.group.io.engine), "wait for requests in flight", "", errno, None);
         self.load.halt();
         queue.fsyncs.clear();
         queue.use_slots(queue.depth);

@@ -4,9 +4,8 @@
 //! Transfers are handed over in one call and taken back in another. Only those with O_DIRECT are really in flight: of
 //! buffered files the kernel moves the data within io_submit.
 
-use super::plain::plain;
 use super::slots::Slots;
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, TransferFlags};
+use super::{Completion, Direction, Fd, Result, Setup, SetupError, TransferFlags};
 use rustix::io::Errno;
 use std::ffi::{c_long, c_ulong};
 use std::time::Duration;
@@ -192,16 +191,8 @@ impl Drop for Aio {
     }
 }
 
-impl Io for Aio {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "libaio", real: true, queues: true, direct: true, reads_to_write: false };
-
-    plain! {
-        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
-        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
-    }
-
-    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+impl Aio {
+    pub(super) fn new(setup: &Setup) -> std::result::Result<Self, SetupError> {
         let mut context: c_ulong = 0;
         // SAFETY: the call writes the context's number to the variable.
         called(unsafe { libc::syscall(libc::SYS_io_setup, setup.depth + 1, &raw mut context) }).map_err(|errno| {
@@ -224,20 +215,20 @@ impl Io for Aio {
         })
     }
 
-    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    pub(super) fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.transfer(Direction::Read, fd, buffer.as_mut_ptr(), buffer.len(), offset)
     }
 
-    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+    pub(super) fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         self.transfer(Direction::Write, fd, data.as_ptr().cast_mut(), data.len(), offset)
     }
 
-    fn slot(&mut self, slot: u32) -> &mut [u8] {
+    pub(super) fn slot(&mut self, slot: u32) -> &mut [u8] {
         self.slots.get(slot)
     }
 
     #[inline]
-    fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
+    pub(super) fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
         let memory = self.slots.get(slot);
         debug_assert!(length <= memory.len());
         let memory = memory.as_mut_ptr();
@@ -245,18 +236,23 @@ impl Io for Aio {
         Ok(())
     }
 
-    fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
+    pub(super) fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
         let opcode = if data_only { FDSYNC } else { FSYNC };
         let descriptor = fd.number as u32;
         self.pushed.push(ControlBlock { data: u64::from(slot), opcode, descriptor, ..ControlBlock::default() });
         Ok(())
     }
 
-    fn submit(&mut self) -> Result<()> {
+    pub(super) fn submit(&mut self) -> Result<()> {
         self.submit_pushed()
     }
 
-    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
+    pub(super) fn complete(
+        &mut self,
+        least: u32,
+        wait: Option<Duration>,
+        mut each: impl FnMut(Completion),
+    ) -> Result<()> {
         self.submit_pushed()?;
         let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
         self.early.drain(..).for_each(&mut each);
@@ -277,7 +273,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     fn context(depth: u32) -> Option<Aio> {
-        match Aio::new(Setup::of_test(depth)) {
+        match Aio::new(&Setup::of_test(depth)) {
             Ok(aio) => Some(aio),
             Err(error) => {
                 eprintln!("skipped: {}: {}", error.call, error.errno);

@@ -1,8 +1,7 @@
 //! Files mapped into memory: reads and writes are copies, and the kernel moves pages when it likes.
 
 use super::mapping::Mapping;
-use super::plain::plain;
-use super::{Capabilities, Fd, Io, Part, Result, Setup, SetupError, kernel};
+use super::{Fd, Part, Result, Setup, kernel};
 use fstone_model::workload::OpenSync;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
@@ -105,20 +104,12 @@ impl Mmap {
     }
 }
 
-impl Io for Mmap {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "mmap", real: true, queues: false, direct: false, reads_to_write: true };
-
-    plain! {
-        fsync fdatasync syncfs fallocate stat unlink rename link symlink mkdir rmdir chmod utimens
-        setxattr getxattr copy_file_range reflink list
+impl Mmap {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads), sync: setup.sync }
     }
 
-    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
-        Ok(Self { files: Vec::new(), mapped: VecDeque::new(), most: share(setup.threads), sync: setup.sync })
-    }
-
-    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    pub(super) fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let result = match self.reaching(fd, offset + buffer.len() as u64)? {
             Some(mapping) => mapping.read(buffer, offset),
             None => Ok(0),
@@ -126,7 +117,7 @@ impl Io for Mmap {
         self.settle(fd, result)
     }
 
-    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+    pub(super) fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         let end = offset + data.len() as u64;
         let reaches = self.reaching(fd, end)?.is_some_and(|mapping| mapping.len() as u64 >= end);
         if !reaches {
@@ -146,7 +137,7 @@ impl Io for Mmap {
         self.settle(fd, result)
     }
 
-    fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
+    pub(super) fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
         let fd = kernel::open(directory, path, flags)?;
         // The number may be one that another thread closed: whatever was mapped by it is not ours.
         self.forget(fd)?;
@@ -155,14 +146,14 @@ impl Io for Mmap {
         Ok(fd)
     }
 
-    fn close(&mut self, fd: Fd) -> Result<()> {
+    pub(super) fn close(&mut self, fd: Fd) -> Result<()> {
         let forgotten = self.forget(fd);
         self.file(fd).advice = None;
         kernel::close(fd)?;
         forgotten
     }
 
-    fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
+    pub(super) fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
         match advice {
             // What is mapped is not dropped.
             Advice::DontNeed => self.forget(fd)?,
@@ -178,7 +169,7 @@ impl Io for Mmap {
         kernel::advise(fd, part, advice)
     }
 
-    fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
+    pub(super) fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
         self.forget(fd)?;
         kernel::truncate(fd, size_bytes)
     }

@@ -1,7 +1,7 @@
 //! The engine that does nothing, instantly: what a load on it costs is what fstone itself costs.
 
 use super::plain::plain;
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError};
+use super::{Completion, Direction, Fd, Io, Result, Setup, SetupError};
 use std::time::Duration;
 
 /// Pretends that every call succeeds.
@@ -12,8 +12,7 @@ pub(crate) struct Null {
 }
 
 impl Io for Null {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "null", real: false, queues: true, direct: true, reads_to_write: false };
+    const REAL: bool = false;
 
     plain! {
         open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir

@@ -5,9 +5,8 @@
 //! cooperative work (5.19) before plain ones (5.1); registered memory and files where it lets us. Data of queued
 //! transfers lives in slots, one for each request in flight, in one registered region.
 
-use super::plain::plain;
 use super::slots::Slots;
-use super::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, TransferFlags};
+use super::{Completion, Direction, Fd, Result, Setup, SetupError, TransferFlags};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::Errno;
 use std::time::Duration;
@@ -168,16 +167,8 @@ fn outcome(result: i32) -> Result<usize> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }
 
-impl Io for Uring {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "io_uring", real: true, queues: true, direct: true, reads_to_write: false };
-
-    plain! {
-        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
-        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
-    }
-
-    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+impl Uring {
+    pub(super) fn new(setup: &Setup) -> std::result::Result<Self, SetupError> {
         let failed = |error: std::io::Error| {
             let errno = errno_of(&error);
             let cure = match errno {
@@ -194,25 +185,25 @@ impl Io for Uring {
         let region = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() };
         // SAFETY: `slots` is never resized, and is dropped after the ring that knows it (the order of the fields).
         let registered_memory = !memory.is_empty() && unsafe { ring.submitter().register_buffers(&[region]) }.is_ok();
-        let Setup { flags, polled, .. } = setup;
+        let Setup { flags, polled, .. } = *setup;
         let registered_files = Vec::new();
         Ok(Self { ring, slots, registered_memory, flags, polled, registered_files, flying: 0, early: Vec::new() })
     }
 
-    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    pub(super) fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
         self.transfer(Direction::Read, fd, buffer.as_mut_ptr(), buffer.len(), offset)
     }
 
-    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+    pub(super) fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         self.transfer(Direction::Write, fd, data.as_ptr().cast_mut(), data.len(), offset)
     }
 
-    fn slot(&mut self, slot: u32) -> &mut [u8] {
+    pub(super) fn slot(&mut self, slot: u32) -> &mut [u8] {
         self.slots.get(slot)
     }
 
     #[inline]
-    fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
+    pub(super) fn push(&mut self, slot: u32, direction: Direction, fd: Fd, length: usize, offset: u64) -> Result<()> {
         let memory = self.slots.get(slot);
         debug_assert!(length <= memory.len());
         let memory = memory.as_mut_ptr();
@@ -225,7 +216,7 @@ impl Io for Uring {
         Ok(())
     }
 
-    fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
+    pub(super) fn push_fsync(&mut self, slot: u32, fd: Fd, data_only: bool) -> Result<()> {
         let flags = if data_only { types::FsyncFlags::DATASYNC } else { types::FsyncFlags::empty() };
         let entry = opcode::Fsync::new(types::Fd(fd.number)).flags(flags).build().user_data(u64::from(slot));
         // SAFETY: the request refers to no memory.
@@ -234,7 +225,7 @@ impl Io for Uring {
         Ok(())
     }
 
-    fn submit(&mut self) -> Result<()> {
+    pub(super) fn submit(&mut self) -> Result<()> {
         loop {
             match self.ring.submit() {
                 Ok(_) => return Ok(()),
@@ -248,7 +239,12 @@ impl Io for Uring {
         }
     }
 
-    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
+    pub(super) fn complete(
+        &mut self,
+        least: u32,
+        wait: Option<Duration>,
+        mut each: impl FnMut(Completion),
+    ) -> Result<()> {
         let early = u32::try_from(self.early.len()).unwrap_or(u32::MAX);
         self.early.drain(..).for_each(&mut each);
         self.flying -= early;
@@ -271,7 +267,7 @@ impl Io for Uring {
         Ok(())
     }
 
-    fn keep(&mut self, files: &[Fd]) {
+    pub(super) fn keep(&mut self, files: &[Fd]) {
         if files.is_empty() || files.len() > MOST_FILES {
             return;
         }
@@ -300,7 +296,7 @@ mod tests {
     /// the load end.
     #[test]
     fn slots_outlive_what_is_in_flight() {
-        let mut io = match Uring::new(Setup::of_test(2)) {
+        let mut io = match Uring::new(&Setup::of_test(2)) {
             Ok(io) => io,
             Err(error) => {
                 eprintln!("skipped: io_uring: {error:?}");

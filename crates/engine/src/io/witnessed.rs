@@ -1,9 +1,9 @@
-//! Any engine, with a [`Witness`] that writes down what the kernel acknowledged.
+//! The engines that reach a filesystem, with a [`Witness`] that writes down what the kernel acknowledged.
 //!
 //! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. Transfers
 //! through memory mappings pass it by: they are never taken for promised.
 
-use super::{Capabilities, Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, kernel};
+use super::{Completion, Direction, Fd, Io, Part, Real, Result, Setup, SetupError, kernel};
 use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
 use fstone_model::workload::OpenSync;
@@ -16,9 +16,8 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An engine under observation.
-pub(crate) struct Witnessed<E> {
-    inner: E,
+pub(crate) struct Witnessed {
+    inner: Real,
     witness: Witness,
     /// Paths of the directories that names are relative to, by descriptor. These stay open as long as the load runs.
     directories: HashMap<i32, String>,
@@ -49,7 +48,7 @@ struct Writing {
     says: Option<(u64, u64)>,
 }
 
-impl<E: Io> Witnessed<E> {
+impl Witnessed {
     fn writing(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<Writing> {
         Ok(Writing { file: self.file(fd)?, offset, says: stamp::says(data, offset), begun: self.witness.tick() })
     }
@@ -108,7 +107,7 @@ impl<E: Io> Witnessed<E> {
     }
 
     /// Makes a call, and writes the change down if the kernel acknowledged it.
-    fn acknowledged(&mut self, change: Change, call: impl FnOnce(&mut E) -> Result<()>) -> Result<()> {
+    fn acknowledged(&mut self, change: Change, call: impl FnOnce(&mut Real) -> Result<()>) -> Result<()> {
         let begun = self.witness.tick();
         call(&mut self.inner)?;
         self.witness.changed(begun, change);
@@ -116,14 +115,14 @@ impl<E: Io> Witnessed<E> {
     }
 }
 
-impl<E: Io> Io for Witnessed<E> {
-    const CAPABILITIES: Capabilities = E::CAPABILITIES;
+impl Io for Witnessed {
+    const REAL: bool = true;
 
     fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
         let witness = setup.witness.clone().unwrap_or_default();
         let queued = vec![None; setup.depth as usize];
         let synchronous = setup.sync != OpenSync::None;
-        let inner = E::new(setup)?;
+        let inner = Real::new(setup)?;
         Ok(Self { inner, witness, directories: HashMap::new(), files: HashMap::new(), queued, synchronous })
     }
 
@@ -311,7 +310,6 @@ impl<E: Io> Io for Witnessed<E> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Psync;
     use super::*;
     use std::os::fd::AsFd;
 
@@ -323,13 +321,13 @@ mod tests {
         let engine = || {
             let witness = Some(witness.clone());
             let setup = Setup { threads: 2, witness, ..Setup::of_test(1) };
-            Witnessed::<Psync>::new(setup).unwrap()
+            Witnessed::new(setup).unwrap()
         };
         let (mut first, mut second) = (engine(), engine());
-        let make = |engine: &mut Witnessed<Psync>, name: &CStr| {
+        let make = |engine: &mut Witnessed, name: &CStr| {
             engine.open(directory.as_fd(), name, OFlags::RDWR | OFlags::CREATE).unwrap()
         };
-        let save = |engine: &mut Witnessed<Psync>, fd: Fd, stamp: u64| {
+        let save = |engine: &mut Witnessed, fd: Fd, stamp: u64| {
             let mut block = [0; stamp::UNIT];
             stamp::write(&mut block, stamp, 0, 1);
             engine.write(fd, &block, 0).unwrap();

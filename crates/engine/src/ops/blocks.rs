@@ -39,7 +39,7 @@ fn write_prepared<E: Io>(
     length: usize,
     offset: u64,
 ) -> Attempt<()> {
-    let direct = worker.group.io.direct && E::CAPABILITIES.real;
+    let direct = worker.group.io.direct && E::REAL;
     let carried = if !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES) {
         length
     } else if offset.is_multiple_of(DIRECT_ALWAYS) {

@@ -77,7 +77,7 @@ pub(super) fn walk<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<(
         for (name, kind) in names {
             worker.path.clear().text(directory.to_bytes()).text(b"/").text(name.to_bytes());
             let is_directory = worker.call(Call::Stat, |worker| {
-                if !E::CAPABILITIES.real {
+                if !E::REAL {
                     return Ok(false);
                 }
                 match kernel::lstat(files.directory(), worker.path.as_c()) {

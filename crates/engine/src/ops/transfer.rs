@@ -249,7 +249,7 @@ pub(super) fn mapped_write<E: Io>(
 }
 
 fn map<E: Io>(worker: &mut Worker<'_, E>, fd: Fd, size: u64, write: bool) -> Attempt<mapping::Mapping> {
-    worker.call(Call::Mmap, |_| mapping::Mapping::new(fd, size, write, E::CAPABILITIES.real))
+    worker.call(Call::Mmap, |_| mapping::Mapping::new(fd, size, write, E::REAL))
 }
 
 /// The fsync of the transfer, if it has one.
@@ -304,7 +304,7 @@ fn read_all<E: Io>(
 
 #[inline(always)]
 fn verify<E: Io>(worker: &mut Worker<'_, E>, picked: &Picked, offset: u64, length: usize) -> Attempt<()> {
-    if !worker.load.stamped || !E::CAPABILITIES.real {
+    if !worker.load.stamped || !E::REAL {
         return Ok(());
     }
     check_stamps(worker, picked, offset, length)

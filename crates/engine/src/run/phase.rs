@@ -3,7 +3,7 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{Aio, Io, Mmap, Null, Psync, Setup, SetupError, TransferFlags, Uring, Witnessed};
+use crate::io::{self, Io, Null, Real, Setup, SetupError, TransferFlags, Witnessed};
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
@@ -109,16 +109,12 @@ struct Meeting {
 
 type Body = fn(&Load<'_>, &GroupPlan, u32, u32, &Meeting);
 
-fn body_of<E: Io>(load: &Load<'_>) -> Body {
-    if load.witness.is_some() { thread::<Witnessed<E>> } else { thread::<E> }
-}
-
 /// A thread of the group from its start to its end, on engine `E`. `number` is its place among all threads of the phase.
 fn thread<E: Io>(load: &Load<'_>, group: &GroupPlan, thread: u32, number: u32, meeting: &Meeting) {
     let Meeting { gate, ends, closes } = meeting;
     let done = SayDone(gate);
     // Where threads share descriptors of files, they share their table.
-    let own = E::CAPABILITIES.real && matches!(load.kept, Kept::Own);
+    let own = E::REAL && matches!(load.kept, Kept::Own);
     let _table = own.then(OwnTable::new).flatten();
     let ready = pin(&group.spec, thread).and_then(|()| ready::<E>(load, group, u64::from(thread)));
     let mut worker = match ready {
@@ -152,10 +148,8 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         for group in &load.phase.groups {
             let body: Body = match group.io.engine {
                 IoEngineKind::Null => thread::<Null>,
-                IoEngineKind::Psync => body_of::<Psync>(load),
-                IoEngineKind::IoUring => body_of::<Uring>(load),
-                IoEngineKind::Libaio => body_of::<Aio>(load),
-                IoEngineKind::Mmap => body_of::<Mmap>(load),
+                _ if load.witness.is_some() => thread::<Witnessed>,
+                _ => thread::<Real>,
             };
             for thread in 0..group.spec.threads {
                 let body = move || body(load, group, thread, started, meeting);
@@ -288,6 +282,7 @@ pub(super) fn ready<'a, E: Io>(
     let block_bytes = (largest as usize).next_multiple_of(crate::data::memory::ALIGNMENT);
     let threads = load.phase.groups.iter().map(|group| group.spec.threads).sum();
     let setup = Setup {
+        engine: group.io.engine,
         depth: group.io.queue_depth.max(1),
         block_bytes,
         threads,
@@ -296,7 +291,7 @@ pub(super) fn ready<'a, E: Io>(
         flags: TransferFlags::of(group.io),
         witness: load.witness.clone(),
     };
-    let io = E::new(setup).map_err(|error| engine_error(E::CAPABILITIES.name, error))?;
+    let io = E::new(setup).map_err(|error| engine_error(io::name_of(group.io.engine), error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);
     // Memory that reads go to and data that writes take are there before the clock runs, as in other tools: making them is not the
     // filesystem's work.

@@ -4,7 +4,7 @@ use super::names::{collector_of, names};
 use super::phase::ready;
 use super::running::Running;
 use crate::io::plain::plain;
-use crate::io::{Capabilities, Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
+use crate::io::{Completion, Direction, Fd, Io, Result, Setup, SetupError, kernel};
 use crate::options::{Ownership, RunOptions, Unobserved};
 use crate::worker::Load;
 use fstone_model::load::{ErrorReport, OperationReport};
@@ -91,8 +91,7 @@ static FSYNCS: AtomicU32 = AtomicU32::new(0);
 static FSYNCS_TOO_EARLY: AtomicU32 = AtomicU32::new(0);
 
 impl Io for InTurn {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "in turn", real: false, queues: true, direct: true, reads_to_write: false };
+    const REAL: bool = false;
 
     plain! {
         open close truncate fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
@@ -171,8 +170,7 @@ struct Tardy;
 const TARDY: Duration = Duration::from_micros(200);
 
 impl Io for Tardy {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "tardy", real: true, queues: false, direct: true, reads_to_write: false };
+    const REAL: bool = true;
 
     plain! {
         close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
@@ -246,8 +244,7 @@ struct Dropping;
 const DROP: Duration = Duration::from_millis(5);
 
 impl Io for Dropping {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "dropping", real: false, queues: false, direct: true, reads_to_write: false };
+    const REAL: bool = false;
 
     plain! {
         open close truncate fsync fdatasync syncfs fallocate stat unlink rename link symlink mkdir rmdir

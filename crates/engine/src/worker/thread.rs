@@ -16,7 +16,7 @@ use crate::io::{Fd, Io};
 use crate::measure::{Call, Done, ThreadSum, ThreadTally};
 use crate::plan::{GroupPlan, WearOut};
 use crate::random::{Random, derive};
-use fstone_model::workload::{OpenPolicy, OpenSync, Region};
+use fstone_model::workload::{IoEngineKind, OpenPolicy, OpenSync, Region};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -80,7 +80,7 @@ impl<'a, E: Io> Worker<'a, E> {
             group.tour.as_ref().map(|plan| Box::new(Tour::new(load.files, plan, seed, layout)))
         });
         let mut extra_flags = load.links();
-        if group.io.direct && E::CAPABILITIES.real {
+        if group.io.direct && E::REAL {
             extra_flags |= OFlags::DIRECT;
         }
         match group.io.sync {
@@ -235,7 +235,8 @@ impl<'a, E: Io> Worker<'a, E> {
 
     pub(crate) fn data_flags(&self, flags: OFlags) -> OFlags {
         let access = flags & OFlags::RWMODE;
-        if E::CAPABILITIES.reads_to_write && access == OFlags::WRONLY {
+        // A shared mapping is made of files that are open for reading, even to be written.
+        if self.group.io.engine == IoEngineKind::Mmap && access == OFlags::WRONLY {
             return (flags - OFlags::RWMODE) | OFlags::RDWR | self.extra_flags;
         }
         flags | self.extra_flags

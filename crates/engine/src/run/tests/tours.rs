@@ -12,8 +12,7 @@ thread_local! {
 pub(super) struct Noting;
 
 impl Io for Noting {
-    const CAPABILITIES: Capabilities =
-        Capabilities { name: "noting", real: false, queues: false, direct: true, reads_to_write: false };
+    const REAL: bool = false;
 
     plain! {
         open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir rmdir
