@@ -42,4 +42,4 @@ pub use run::Analysis;
 pub use sentences::{Length, MOST_WORDS, amount, in_words};
 pub use served::share_from_memory;
 pub use structure::{Panel, Structure, Sweep, Varied, executors, of_executor};
-pub use table::{ColumnView, Entry, Row, TrialValue};
+pub use table::{ColumnView, Entry, HARDLY_KNOWN, Row, TrialValue};

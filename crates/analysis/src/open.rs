@@ -61,7 +61,11 @@ impl Open {
         let mut words = format!("decided {} of {}", self.decided, self.pairs);
         let name = |pair: &OpenPair| {
             let (a, b) = (&analysis.rows[pair.rows.0].label, &analysis.rows[pair.rows.1].label);
-            let width = pair.half_width.map(|width| format!(" (± {:.0} %)", 100.0 * width)).unwrap_or_default();
+            let width = match pair.half_width {
+                Some(width) if width > 10.0 => " (hardly known)".to_owned(),
+                Some(width) => format!(" (± {:.0} %)", 100.0 * width),
+                None => String::new(),
+            };
             format!("{a} / {b}{width}")
         };
         let mut left: Vec<String> = self.open.iter().take(MAX_NAMED).map(name).collect();

@@ -77,6 +77,9 @@ pub struct TrialValue {
     pub outlier: bool,
 }
 
+/// In place of an arm of more than ten times the mean.
+pub const HARDLY_KNOWN: &str = ">10×";
+
 impl Entry {
     /// What it comes to; `None` without values.
     pub fn mean(&self) -> Option<f64> {
@@ -107,6 +110,17 @@ impl Entry {
     pub fn half_width(&self) -> Option<f64> {
         let (mean, interval) = (self.mean()?, self.interval?);
         Some((interval.high - mean).max(mean - interval.low))
+    }
+
+    /// What follows ± in a table. Two trials can give intervals that are millions of times as wide as what is known.
+    pub fn arm(&self, scale: &Scale) -> Option<String> {
+        let half = self.half_width()?;
+        Some(if self.is_hardly_known() { HARDLY_KNOWN.to_owned() } else { scale.number(half) })
+    }
+
+    pub fn is_hardly_known(&self) -> bool {
+        let share = self.mean().zip(self.half_width()).map(|(mean, half)| half / mean.abs());
+        share.is_some_and(|share| share > 10.0 && share.is_finite())
     }
 
     /// The interval's ends as figures draw them: what cannot be negative is not drawn below zero, however wide few

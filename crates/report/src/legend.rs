@@ -97,6 +97,12 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
             if blocks == 1 { "is" } else { "are" }
         ),
     };
+    let hardly = analysis.rows.iter().flat_map(|row| &row.entries).any(Entry::is_hardly_known);
+    let hardly = if hardly {
+        format!(", {} if that is more than ten times the mean", fstone_analysis::HARDLY_KNOWN)
+    } else {
+        String::new()
+    };
     Some(match (analysis.common_count(), intervals) {
         (Some(1), _) if clock::is_virtual(analysis.dataset) => {
             "One seed: exact for this seed; how far other seeds and perturbed guests move it is not known (--perturbed 2)."
@@ -104,7 +110,7 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
         }
         (Some(1), _) => "Single trials: their variation is unknown.".to_owned(),
         (_, true) => format!(
-            "{count}{after} ± the longer arm of its {CONFIDENCE_TEXT} interval{}.",
+            "{count}{after} ± the longer arm of its {CONFIDENCE_TEXT} interval{hardly}{}.",
             overlap(analysis).map(|words| format!("; {words}")).unwrap_or_default()
         ),
         (_, false) => format!("{count}{after}."),

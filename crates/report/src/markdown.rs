@@ -111,8 +111,8 @@ fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
     let view = &analysis.columns[column];
     let scale = &view.scale;
     let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
-    let tail = match entry.half_width() {
-        Some(half) => format!("± {}", scale.number(half)),
+    let tail = match entry.arm(scale) {
+        Some(half) => format!("± {half}"),
         None if entry.values.len() > 1 => String::new(),
         None => "(1 trial)".to_owned(),
     };

@@ -94,7 +94,11 @@ pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
     let signed = |value: f64, text: String| if value > 0.0 { format!("+{text}") } else { text };
     if let Some(relative) = pair.relative {
         let decimals = decimals(relative);
-        let told = |value: f64| signed(value, grouped(value * 100.0, decimals));
+        let told = |value: f64| match value {
+            // Two trials can give intervals without end.
+            value if value > 100.0 => "over +10,000".to_owned(),
+            value => signed(value, grouped(value * 100.0, decimals)),
+        };
         let (low, high) = (relative.interval.low, relative.interval.high);
         return (format!("{} %", told(relative.estimate)), format!("{} to {}", told(low), told(high)));
     }

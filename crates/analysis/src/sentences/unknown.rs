@@ -78,6 +78,9 @@ impl Teller<'_> {
 fn share(bound: f64) -> String {
     // What rounding adds to a share is not to be rounded up.
     let percent = 100.0 * bound - 1e-9;
+    if percent > 1000.0 {
+        return "more than 1,000".to_owned();
+    }
     if percent > 10.0 {
         return grouped(percent.ceil(), 0);
     }

@@ -62,7 +62,7 @@ fn table(history: &History) -> Grid {
     };
     let figure = |index: usize| {
         let entry = &points[index].entry;
-        let half = entry.half_width().map_or_else(String::new, |half| format!(" ± {}", history.scale.number(half)));
+        let half = entry.arm(&history.scale).map_or_else(String::new, |half| format!(" ± {half}"));
         (format!("{}{half}", entry.mean().map_or_else(String::new, |mean| history.scale.number(mean))), Style::Plain)
     };
     let dot = |index: usize| {

@@ -130,8 +130,8 @@ fn head(analysis: &Analysis<'_>, index: usize) -> Head {
     // Ratios stand under the values; their "×" is wider than a digit.
     let ratios = widest(&mut entries().filter_map(|entry| Some(ratio(entry.ratio?).chars().count() + 1)));
     let value = value.max(ratios);
-    let half = widest(&mut entries().map(|entry| match entry.half_width() {
-        Some(half) => column.scale.number(half).chars().count() + 2 + legend::mark(column, entry).chars().count(),
+    let half = widest(&mut entries().map(|entry| match entry.arm(&column.scale) {
+        Some(half) => half.chars().count() + 2 + legend::mark(column, entry).chars().count(),
         None if entry.values.len() != 1 => 0,
         None => "(1 trial)".len(),
     }));
@@ -165,7 +165,7 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
                     Some(mean) => Cell::Value {
                         value: scale.number(mean),
                         single: entry.values.len() == 1,
-                        half: entry.half_width().map(|half| scale.number(half)).unwrap_or_default(),
+                        half: entry.arm(scale).unwrap_or_default(),
                         rough: entry.is_unreliable(),
                         beyond: view.is_beyond_device(entry),
                         letters: entry.letters.clone(),

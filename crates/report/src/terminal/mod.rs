@@ -160,7 +160,7 @@ impl Printer<'_> {
         let view = &analysis.columns[column];
         let scale = &view.scale;
         let entry = |row: usize| &analysis.rows[row].entries[column];
-        let half = |entry: &Entry| entry.half_width().map(|half| scale.number(half));
+        let half = |entry: &Entry| entry.arm(scale);
         let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
         let half_width = widest(&mut order.iter().filter_map(|row| half(entry(*row))).map(|text| width(&text)));
         let letters_width = widest(&mut order.iter().map(|row| width(&entry(*row).letters)));
