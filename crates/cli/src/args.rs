@@ -20,13 +20,22 @@ pub(crate) use run::{ExecutorChoice, Missing, RunArguments};
 pub(crate) use tasks::{IorArguments, MdtestArguments};
 pub(crate) use values::Blocks;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, builder::PathBufValueParser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, builder::PathBufValueParser};
 use std::path::PathBuf;
 use values::parse_bytes;
 
 const START: &str = "Start here:\n  fstone check                        what this machine can do, and what to install\n  fstone list studies                 the built-in studies\n  \
         fstone run small-file --dry-run     what would be done, command by command; touches nothing\n  fstone run small-file --quick       \
         do it in about four minutes\n  fstone report --format html         the last run as a page\n  man fstone-run                      the manual; not installed yet: fstone manual | man -l -";
+
+/// What there is to do, in the order of the help.
+const GROUPS: [(&str, &str); 5] = [
+    ("Studies", "run list check rerun blocks"),
+    ("Results", "report compare history note serve publish export import verify delete"),
+    ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert figures"),
+    ("Guests, drives and power cuts", "kernel device crash-state durability"),
+    ("This machine, this program", "clean study workload schema completions manual help"),
+];
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("FSTONE_COMMIT"), ")");
 
@@ -81,6 +90,30 @@ pub(crate) struct Arguments {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    pub(crate) fn from_command_line() -> Result<Self, clap::Error> {
+        let matches = in_groups(Self::command()).try_get_matches()?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))
+    }
+}
+
+/// clap has one list of commands, which is long: here each is a line, under a heading.
+fn in_groups(command: clap::Command) -> clap::Command {
+    let mut list = String::new();
+    for (title, names) in GROUPS {
+        list += &format!("\n{title}:\n");
+        for name in names.split(' ') {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about).map(ToString::to_string);
+            let about = about.unwrap_or_else(|| "Print the help of a command".to_owned());
+            list +=
+                &format!("  {name:<12} {}\n", about.split([':', ',', ';', '(']).next().unwrap_or_default().trim_end());
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\nOptions:\n{{options}}{{after-help}}"
+    ))
 }
 
 /// Options of every command.
@@ -271,11 +304,25 @@ pub(crate) struct CleanArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_has_every_command_once_on_a_line_of_its_own() {
+        let command = Arguments::command();
+        let names = GROUPS.iter().flat_map(|(_, names)| names.split(' ')).filter(|name| *name != "help");
+        let mut listed: Vec<&str> = names.collect();
+        let mut all: Vec<&str> =
+            command.get_subcommands().filter(|of| !of.is_hide_set()).map(clap::Command::get_name).collect();
+        listed.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(listed, all);
+        let help = in_groups(command.clone()).render_help().to_string();
+        let lines = help.lines().skip_while(|line| *line != "Studies:").take_while(|line| *line != "Options:");
+        assert!(lines.clone().count() > all.len() && lines.clone().all(|line| line.len() <= 80), "{help}");
     }
 
     /// Prose below the options is wrapped to the terminal, so a line break within it leaves ragged lines.

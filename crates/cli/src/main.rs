@@ -23,7 +23,6 @@ mod terminal;
 mod watched;
 
 use args::{Arguments, Command};
-use clap::Parser;
 use exit::Exit;
 use std::process::ExitCode;
 use terminal::CommandResult;
@@ -37,7 +36,7 @@ fn main() -> ExitCode {
     // Where a run makes things, so that what a fault leaves there is undone.
     let mut made_in = None;
     let exit = fault::caught(|| {
-        let arguments = match Arguments::try_parse() {
+        let arguments = match Arguments::from_command_line() {
             Ok(arguments) => arguments,
             Err(usage) => {
                 let exit = terminal::print_usage(&usage);

@@ -244,6 +244,14 @@ impl Work<'_> {
         let store = self.context.store.display();
         let page = page.map_or_else(|_| "it has no page".to_owned(), |page| format!("the report: {}", page.display()));
         terminal::tell(&format!("Run {id} is in {store}; {page}"));
+        if let (true, Some(study)) = (self.arguments.quick, &self.arguments.study) {
+            let program = std::env::args().next().unwrap_or_else(|| "fstone".to_owned());
+            terminal::tell(&format!(
+                "Next: {program} report {id} --answer long   (what else it found)\n      \
+                 {program} run {study} --dry-run   (the whole study, and how long it takes)\n      \
+                 {program} list studies   (other questions)"
+            ));
+        }
         let any = dataset.trials.iter().any(|trial| trial.outcome.is_completed());
         done(if any { Exit::Success } else { Exit::NothingCompleted })
     }

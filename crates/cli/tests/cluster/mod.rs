@@ -88,7 +88,8 @@ fn blocks_are_dealt_out_and_those_of_a_node_that_dies_are_made_again() {
     let bench = Bench::new();
     bench.tiny_study(TWO);
     // One node would never end a block: it dies in the middle of its first, however late its start was said.
-    let waits = "[[step]]\nname = \"wait\"\ncommand = { shell = true, run = 'test \"$SLURMD_NODENAME\" != n2 || sleep 600' }\n";
+    let waits =
+        "[[step]]\nname = \"wait\"\ncommand = { shell = true, run = 'test \"$SLURMD_NODENAME\" != n2 || sleep 600' }\n";
     let study = fs::read_to_string(bench.path("tiny.toml")).expect("written above");
     bench.write("tiny.toml", &study.replace("[[step]]\nfsck", &format!("{waits}[[step]]\nfsck")));
     let Some(cluster) = Cluster::start(&bench) else { return };
