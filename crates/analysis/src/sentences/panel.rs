@@ -186,6 +186,9 @@ impl Teller<'_> {
             // Rounded up: it is a bound.
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
             let percent = grouped(percent, usize::from(reach < 0.1));
+            if reach > 10.0 {
+                return ", because too little is known of them".to_owned();
+            }
             format!("; no pair's {CONFIDENCE_TEXT} interval reaches beyond {percent} %")
         });
         format!("{first}{}.", second.unwrap_or_default())
