@@ -9,7 +9,7 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
-use fstone_files::{Owner, Temporary, Trust, open_anew, resolve};
+use fstone_files::{Owner, Temporary, Trust, descriptor, open_anew, resolve};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -95,7 +95,7 @@ fn write_into(path: &Path, content: &[u8]) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => return Err(error).or_exit(Exit::LabFailed),
     };
-    let into = match descriptor(path) {
+    let into = match descriptor(path).or_exit(Exit::LabFailed)? {
         Some(open) => inherited(open, path),
         None if is_regular => open_anew(path, Owner::caller()),
         None => open_special(path),
@@ -120,24 +120,6 @@ fn open_special(path: &Path) -> io::Result<File> {
     let into = OpenOptions::new().write(true).open(&there)?;
     refuse(into.metadata()?)?;
     Ok(into)
-}
-
-/// Longest chain of links that is followed: the kernel's own limit.
-const LINKS: usize = 40;
-
-fn descriptor(path: &Path) -> Option<RawFd> {
-    let own = fs::canonicalize("/proc/self/fd").ok()?;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS {
-        let parent = paths::directory_of(&path);
-        let parent = fs::canonicalize(parent).ok()?;
-        let name = path.file_name()?;
-        if parent == own {
-            return name.to_str()?.parse().ok();
-        }
-        path = parent.join(fs::read_link(parent.join(name)).ok()?);
-    }
-    None
 }
 
 /// The file that is open under a number, with the place in it that its other users have. `path` leads to it.
@@ -178,6 +160,20 @@ mod tests {
         assert_ne!(after.ino(), before, "a reader has the old one as a whole");
         assert_eq!(after.mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().expect("it has one")).expect("readable").count(), 1, "nothing beside it");
+    }
+
+    #[test]
+    fn no_other_users_link_leads_to_what_is_open() {
+        use std::os::fd::AsRawFd;
+        let directory = tempfile::tempdir().expect("a directory");
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        let open = File::create(&file).expect("ours");
+        symlink(format!("/proc/self/fd/{}", open.as_raw_fd()), &link).expect("made");
+        written(&link).expect("this user's own link");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+        let error = written(&link).expect_err("anybody could have made it, to whatever this process has open");
+        assert!(error.contains("another user could have put there"), "{error}");
+        assert_eq!(fs::read_to_string(&file).expect("there"), "new");
     }
 
     #[test]

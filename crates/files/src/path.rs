@@ -1,13 +1,13 @@
 //! Following a path, past no link that another user could have made.
 
-use crate::{Trust, trust::others_may_write_open};
+use crate::{Trust, trust::place_of};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -31,6 +31,17 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     found.map(|_| there).ok_or_else(|| Errno::NOENT.into())
 }
 
+/// The number under which this process has a path's file open, if the path leads to one of these (`/dev/stderr`, `/dev/fd/3`).
+///
+/// # Errors
+/// As [`resolve`].
+pub fn descriptor(path: &Path) -> io::Result<Option<RawFd>> {
+    let Ok(own) = std::fs::canonicalize("/proc/self/fd") else { return Ok(None) };
+    let (there, _) = walk_until(path, Some(&own))?;
+    let number = there.strip_prefix(&own).ok().and_then(Path::to_str);
+    Ok(number.and_then(|number| number.parse().ok()))
+}
+
 /// Opens the directory of a path to make files in, not to read. A link that leads there must be one that nobody else could have made.
 pub(crate) fn open_directory_of(path: &Path) -> io::Result<File> {
     let found = walk(directory_of(path))?.1.ok_or(Errno::NOENT)?;
@@ -43,6 +54,11 @@ pub(crate) fn open_directory_of(path: &Path) -> io::Result<File> {
 /// Each part is looked up in the directory that was opened before it. So a directory that is exchanged for a link meanwhile does not
 /// lead elsewhere.
 pub(crate) fn walk(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
+    walk_until(path, None)
+}
+
+/// The same, but a link in this directory that is the last part is not followed.
+fn walk_until(path: &Path, end: Option<&Path>) -> io::Result<(PathBuf, Option<File>)> {
     let absolute = std::path::absolute(path)?;
     let mut rest: VecDeque<OsString> = parts(&absolute);
     let (mut there, mut links) = (PathBuf::from("/"), 0);
@@ -61,7 +77,7 @@ pub(crate) fn walk(path: &Path) -> io::Result<(PathBuf, Option<File>)> {
             found => found?,
         };
         let facts = found.metadata()?;
-        if !facts.is_symlink() {
+        if !facts.is_symlink() || rest.is_empty() && end == Some(&*there) {
             there = next;
             opened.push(found);
             continue;
@@ -107,7 +123,6 @@ fn parts(path: &Path) -> VecDeque<OsString> {
 
 /// Whether another user could have put a link in its directory, or could exchange it.
 fn is_others(directory: &File, link: &Metadata) -> io::Result<bool> {
-    let (trust, above) = (Trust::here(), directory.metadata()?);
-    let is_open = others_may_write_open(directory, &above) && above.mode() & 0o1000 == 0;
-    Ok(is_open || !trust.includes(above.uid()) || !trust.includes(link.uid()))
+    let trust = Trust::here();
+    Ok(trust.judge(&place_of(directory), &directory.metadata()?).is_some() || !trust.includes(link.uid()))
 }

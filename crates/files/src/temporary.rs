@@ -7,7 +7,8 @@
 //! The directory is opened once. All else goes relative to it, so that it cannot be exchanged for a link in between.
 
 use crate::path::{DIRECTORY, directory_of, open_directory_of};
-use crate::{Owner, Trust, trust::others_may_write_open};
+use crate::trust::{others_may_write, place_of};
+use crate::{Owner, Trust};
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, RenameFlags, flock, linkat, open, openat, renameat, renameat_with,
     unlinkat,
@@ -86,7 +87,7 @@ impl Temporary {
             return Err(io::Error::other("something else has taken its place"));
         }
         let (trust, above) = (Trust::here(), self.directory.metadata()?);
-        let is_others = !trust.includes(above.uid()) || others_may_write_open(&self.directory, &above);
+        let is_others = !trust.includes(above.uid()) || others_may_write(&place_of(&self.directory), &above);
         if is_others && !trust.includes(before.uid()) {
             return Ok(false);
         }

@@ -41,22 +41,73 @@ impl Trust {
     pub fn includes(&self, user: u32) -> bool {
         self.0.contains(&user)
     }
-}
 
-/// The first of a directory and those above it that a user who is not trusted owns, can exchange, or (the directory itself) can make files in.
-/// The path has to be without links.
-///
-/// # Errors
-/// Those of lstat(2).
-pub fn open_to_others(directory: &Path, trust: &Trust) -> io::Result<Option<PathBuf>> {
-    for part in directory.ancestors() {
-        let facts = fs::symlink_metadata(part)?;
-        let is_sticky = part != directory && facts.mode() & 0o1000 != 0;
-        if !trust.includes(facts.uid()) || others_may_write(part, &facts) && !is_sticky {
-            return Ok(Some(part.to_owned()));
+    /// The first part of a path, from the root down, that a user who is not trusted could make lead elsewhere. The path has to be without
+    /// symbolic links.
+    ///
+    /// The argument: a name is looked up part by part, and a part can be exchanged only by who may write the directory
+    /// above it. Where each directory on the way is owned by a trusted user and writable by nobody else, only they can.
+    /// In a sticky directory, such as /tmp, others may write but cannot rename or remove what is not theirs, and the part
+    /// below is looked at in its turn.
+    ///
+    /// # Errors
+    /// Those of lstat(2).
+    pub fn exchangeable(&self, path: &Path) -> io::Result<Option<Exchangeable>> {
+        let mut parts: Vec<&Path> = path.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+        parts.reverse();
+        for part in parts {
+            if let Some(found) = self.judge(part, &fs::symlink_metadata(part)?) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same of a directory whose contents this process relies on: nobody else may make files in it, even if it is sticky.
+    ///
+    /// # Errors
+    /// Those of lstat(2).
+    pub fn open_to_others(&self, directory: &Path) -> io::Result<Option<Exchangeable>> {
+        if let Some(found) = self.exchangeable(directory)? {
+            return Ok(Some(found));
+        }
+        let is_open = others_may_write(directory, &fs::symlink_metadata(directory)?);
+        Ok(is_open.then(|| Exchangeable::Shared(directory.to_owned())))
+    }
+
+    /// One part of a path, of which these are the facts.
+    pub fn judge(&self, part: &Path, facts: &Metadata) -> Option<Exchangeable> {
+        if !self.includes(facts.uid()) {
+            Some(Exchangeable::Owned(part.to_owned(), facts.uid()))
+        } else if facts.is_dir() && facts.mode() & 0o1000 == 0 && others_may_write(part, facts) {
+            Some(Exchangeable::Writable(part.to_owned()))
+        } else {
+            None
         }
     }
-    Ok(None)
+}
+
+/// A part of a path that somebody else could make lead elsewhere, and why; a sentence without its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Exchangeable {
+    #[error("others may write to {}, so fstone does not work there; chmod go-w it", .0.display())]
+    Writable(PathBuf),
+    /// As /tmp is, which is to stay so.
+    #[error("all may write to {}, so fstone does not work in it itself; name a directory of your own below it", .0.display())]
+    Shared(PathBuf),
+    #[error("{} belongs to user {}, so fstone does not work there; work as that user", .0.display(), .1)]
+    Owned(PathBuf, u32),
+}
+
+impl Exchangeable {
+    pub fn place(&self) -> &Path {
+        let (Self::Writable(place) | Self::Shared(place) | Self::Owned(place, _)) = self;
+        place
+    }
+
+    pub fn refusal(&self) -> io::Error {
+        io::Error::new(io::ErrorKind::PermissionDenied, format!("{self}, or name another directory"))
+    }
 }
 
 /// Whether a user namespace has a user of this number. The first one has all.
@@ -74,14 +125,14 @@ pub(crate) fn is_own(facts: &Metadata) -> bool {
 
 /// Whether its mode lets other users write it. A group counts as other users unless it is an ordinary user's own and nobody else is in it.
 /// With an access control list, the group's bits are the most that anybody on it may (acl(5)).
-pub fn others_may_write(path: &Path, facts: &Metadata) -> bool {
+pub(crate) fn others_may_write(path: &Path, facts: &Metadata) -> bool {
     let (by_group, by_all) = (facts.mode() & 0o020 != 0, facts.mode() & 0o002 != 0);
     by_all || by_group && (!is_of_own_group(facts) || has_list(path))
 }
 
-/// The same of what is open, if only with `O_PATH`.
-pub(crate) fn others_may_write_open(open: &File, facts: &Metadata) -> bool {
-    others_may_write(Path::new(&format!("/proc/self/fd/{}", open.as_raw_fd())), facts)
+/// Where what is open is found, if only with `O_PATH`.
+pub(crate) fn place_of(open: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 
 fn has_list(path: &Path) -> bool {
@@ -168,6 +219,6 @@ mod tests {
         let open = rustix::fs::open(directory.path(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty());
         let open = File::from(open.expect("opened"));
         let facts = open.metadata().expect("opened");
-        assert!(has_list(directory.path()) && others_may_write_open(&open, &facts));
+        assert!(has_list(directory.path()) && others_may_write(&place_of(&open), &facts));
     }
 }

@@ -2,9 +2,7 @@
 
 use crate::schema::{self, Kind, VERSION};
 use crate::{OpenError, RecordError};
-use fstone_files::{
-    Owner, Trust, create_directories, directory_of, make_private, open_to_others, regular, regular_or_new, resolve,
-};
+use fstone_files::{Owner, Trust, create_directories, directory_of, make_private, regular, regular_or_new, resolve};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::fs::File;
 use std::io;
@@ -228,8 +226,8 @@ fn examine_place(store: &Path, path: &Path, trust: &Trust) -> Result<(), OpenErr
 
 fn examine_directory(directory: &Path, path: &Path, trust: &Trust) -> Result<(), OpenError> {
     let access = |cause| OpenError::Access { path: path.to_owned(), cause };
-    match open_to_others(directory, trust).map_err(access)? {
-        Some(place) => Err(OpenError::Exposed { path: path.to_owned(), place }),
+    match trust.open_to_others(directory).map_err(access)? {
+        Some(part) => Err(OpenError::Exposed { path: path.to_owned(), place: part.place().to_owned() }),
         None => Ok(()),
     }
 }

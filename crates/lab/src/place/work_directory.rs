@@ -1,11 +1,7 @@
 //! The directory that a run makes its images and mount points in, and that no other run uses at the same time.
 
-use crate::place::{
-    custody::{self, Exchangeable},
-    device::file_id,
-    holder,
-};
-use fstone_files::{create_directories, directory_of, open_or_create, resolve};
+use crate::place::{custody, device::file_id, holder};
+use fstone_files::{Exchangeable, create_directories, directory_of, open_or_create, resolve};
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -148,7 +144,7 @@ impl WorkDirectory {
             there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         }
         let there = resolve(there).map_err(failed)?;
-        match custody::on_the_way(&there).map_err(failed)? {
+        match custody::trusted().exchangeable(&there).map_err(failed)? {
             Some(part) => Err(WorkDirectoryError::Exchangeable { path: path.to_owned(), part }),
             None => Ok(()),
         }

@@ -1,12 +1,12 @@
 //! Named block devices: what is refused, what a run does to one, and what it leaves. Loop devices stand in for disks.
 
 use crate::support::{Memory, assert_clean, cell, command, may_use_devices, options, plan, scratch_directory, step};
+use fstone_files::Exchangeable;
 use fstone_lab::{
     command::{CommandLine, CommandRunner, SystemRunner},
     events::Silent,
     machine::Machine,
     place::{
-        custody::Exchangeable,
         device::{Devices, FileId, KernelDevices, LoopHandle, LoopSettings, Purpose, Refusal, ScratchDevice},
         undo::clean,
     },

@@ -1,10 +1,8 @@
 //! What can be found out about a path that somebody wants formatted.
 
 use super::{FileId, loops, split_number};
-use crate::place::{
-    custody::{self, Exchangeable},
-    mount::read_mountinfo,
-};
+use crate::place::{custody, mount::read_mountinfo};
+use fstone_files::Exchangeable;
 use rustix::fs::{Mode, OFlags, open};
 use std::{
     fs, io,

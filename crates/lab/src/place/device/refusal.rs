@@ -1,6 +1,6 @@
 //! Why a device may not be formatted.
 
-use crate::place::custody::Exchangeable;
+use fstone_files::Exchangeable;
 use std::{io, path::PathBuf};
 
 /// Why a device may not be formatted; completes "failed to claim the device: ".

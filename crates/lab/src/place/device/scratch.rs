@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(refusal(|facts| facts.kind = FileKind::Regular), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.kind = FileKind::Other), Some(Refusal::NotBlock(path())));
         assert_eq!(refusal(|facts| facts.swap = true), Some(Refusal::Swap(path())));
-        let part = || crate::place::custody::Exchangeable::Writable("/dev/shm".into());
+        let part = || fstone_files::Exchangeable::Writable("/dev/shm".into());
         let refused = refusal(|facts| facts.exchangeable = Some(part()));
         assert_eq!(refused, Some(Refusal::Exchangeable { path: path(), part: part() }));
         assert_eq!(refusal(|facts| facts.read_only = true), Some(Refusal::ReadOnly(path())));
