@@ -5,6 +5,7 @@
 
 use fstone_sandbox::guest::BootError;
 use fstone_sandbox::uml::{UmlKernel, UmlSpec};
+use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
 use std::error::Error;
 use std::ffi::{CString, c_long};
 use std::fs::{self, File, OpenOptions};
@@ -196,6 +197,9 @@ fn on_files(directory: &Path, is_kernel: bool) -> Vec<Attack<'_>> {
 fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
     let pid = c_long::from(victims.process);
     let starter = c_long::from(std::os::unix::process::parent_id());
+    // In the /proc of another namespace it has another number.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let seen = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok()).unwrap_or(starter);
     // In a namespace its number may be another process's.
     let is_seen = move || match fs::read_to_string(format!("/proc/{pid}/comm")) {
         Ok(name) if name.trim() == "sleep" => Ok(()),
@@ -207,6 +211,7 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
         Ok(unsafe { File::from_raw_fd(socket as i32) })
     };
     let tried = |number: c_long, arguments: [c_long; 5]| move || call(number, arguments).map(drop);
+    let held = || File::open(victims.directory.join("file"));
     let mut attacks: Vec<Attack<'_>> = vec![
         ("connect to a socket of root's", Box::new(|| UnixStream::connect(victims.directory.join("socket")).map(drop))),
         (
@@ -276,11 +281,11 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
         // Process 1 of its namespace, or fstone.
         (
             "read the environment of the process that started it",
-            Box::new(move || fs::read(format!("/proc/{starter}/environ")).map(drop)),
+            Box::new(move || fs::read(format!("/proc/{seen}/environ")).map(drop)),
         ),
         (
             "read the memory of the process that started it",
-            Box::new(move || File::open(format!("/proc/{starter}/mem")).map(drop)),
+            Box::new(move || File::open(format!("/proc/{seen}/mem")).map(drop)),
         ),
         (
             "trace the process that started it",
@@ -289,7 +294,7 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
         (
             "have the process that started it make calls that it may not make itself",
             Box::new(move || {
-                let status = fs::read_to_string(format!("/proc/{starter}/status"))?;
+                let status = fs::read_to_string(format!("/proc/{seen}/status"))?;
                 let is_filtered = status.lines().any(|line| line == "Seccomp:\t2");
                 if is_filtered { Err(io::Error::other("it has a filter too")) } else { Ok(()) }
             }),
@@ -299,9 +304,7 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
             Box::new(|| {
                 const ENABLE_VERITY: c_long = 0x4080_6685;
                 let file = File::open(victims.directory.join("file"))?;
-                let asked = call(libc::SYS_ioctl, [file.as_raw_fd().into(), ENABLE_VERITY, 0, 0, 0]).map(drop);
-                // Any other answer is the filesystem's own.
-                asked.or_else(|error| if error.raw_os_error() == Some(libc::EPERM) { Err(error) } else { Ok(()) })
+                by_filter(call(libc::SYS_ioctl, [file.as_raw_fd().into(), ENABLE_VERITY, 0, 0, 0]), libc::EPERM)
             }),
         ),
         (
@@ -325,6 +328,66 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
             Box::new(|| match unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } {
                 1 => Err(io::Error::other("none are gained")),
                 _ => Ok(()),
+            }),
+        ),
+        (
+            "slow all processes of its user down",
+            // IOPRIO_WHO_USER, and a class that no kernel has: none is slowed down if it is asked.
+            Box::new(|| by_filter(call(libc::SYS_ioprio_set, [3, 0, 7 << 13, 0, 0]), libc::EPERM)),
+        ),
+        (
+            "share a processor's core with other processes",
+            Box::new(|| by_filter(call(libc::SYS_prctl, [62, 1, 0, 1, 0]), libc::EPERM)),
+        ),
+        (
+            "have the kernel load a protocol",
+            Box::new(|| {
+                let mut pair = [0_i32; 2];
+                let pair = (&raw mut pair) as c_long;
+                let asked = call(libc::SYS_socketpair, [libc::AF_INET.into(), libc::SOCK_DGRAM.into(), 0, pair, 0]);
+                by_filter(asked, libc::EAFNOSUPPORT)
+            }),
+        ),
+        (
+            "set attributes of a file",
+            Box::new(|| {
+                let (text, none) = (c(&victims.directory.join("file")), [0_u64; 3]);
+                let at = libc::AT_FDCWD as c_long;
+                by_filter(call(469, [at, text.as_ptr() as c_long, none.as_ptr() as c_long, 24, 0]), libc::EPERM)
+            }),
+        ),
+        (
+            "set attributes of a file on FAT",
+            Box::new(move || {
+                let (file, none) = (held()?, 0_u32);
+                by_filter(
+                    call(libc::SYS_ioctl, [file.as_raw_fd().into(), 0x4004_7211, (&raw const none) as c_long, 0, 0]),
+                    libc::EPERM,
+                )
+            }),
+        ),
+        ("lock a file", Box::new(move || call(libc::SYS_flock, [held()?.as_raw_fd().into(), 5, 0, 0, 0]).map(drop))),
+        (
+            "lock a part of a file",
+            Box::new(move || {
+                // SAFETY: all-zero is a lock of the whole file, by F_RDLCK.
+                let lock: libc::flock = unsafe { std::mem::zeroed() };
+                let lock = (&raw const lock) as c_long;
+                call(libc::SYS_fcntl, [held()?.as_raw_fd().into(), libc::F_SETLK.into(), lock, 0, 0]).map(drop)
+            }),
+        ),
+        (
+            "have those wait who open a file",
+            Box::new(move || {
+                let lease = [held()?.as_raw_fd().into(), libc::F_SETLEASE.into(), libc::F_RDLCK.into(), 0, 0];
+                call(libc::SYS_fcntl, lease).map(drop)
+            }),
+        ),
+        (
+            "watch a directory by signals",
+            Box::new(|| {
+                let directory = File::open(&victims.directory)?;
+                call(libc::SYS_fcntl, [directory.as_raw_fd().into(), libc::F_NOTIFY.into(), 0x3f, 0, 0]).map(drop)
             }),
         ),
         ("become root", Box::new(tried(libc::SYS_setuid, NONE))),
@@ -362,6 +425,11 @@ fn on_the_host(victims: &Victims) -> Vec<Attack<'_>> {
         attacks.push(("fill the disk", Box::new(|| fill(&["uml", "memory", "."]))));
     }
     attacks
+}
+
+/// Any other answer is the kernel's own, to which the call came.
+fn by_filter(asked: io::Result<c_long>, errno: i32) -> io::Result<()> {
+    asked.map(drop).or_else(|error| if error.raw_os_error() == Some(errno) { Err(error) } else { Ok(()) })
 }
 
 fn fill(directories: &[&str]) -> io::Result<()> {
@@ -419,28 +487,42 @@ pub(crate) fn with_hostile_root(kernel: UmlKernel, words: &[&str]) -> Result<(),
     Ok(())
 }
 
-/// Refuses namespaces if it is to, and says what the guest may read.
+/// Refuses namespaces if it is to, or is as a kernel before 5.12, and says what the guest may read.
 fn prepared<'a>(words: &'a [&'a str]) -> (&'a [&'a str], Vec<PathBuf>) {
     let mut rest = words;
     let mut hidden = false;
-    while let [word @ ("refused" | "hidden"), after @ ..] = rest {
-        if *word == "refused" {
-            refuse_namespaces();
-        } else {
-            hidden = true;
+    while let [word @ ("refused" | "old" | "hidden"), after @ ..] = rest {
+        match *word {
+            "refused" => refuse_namespaces(),
+            "old" => have_no_mount_setattr(),
+            _ => hidden = true,
         }
         rest = after;
     }
     (rest, rest.first().filter(|_| !hidden).map(PathBuf::from).into_iter().collect())
 }
 
+fn have_no_mount_setattr() {
+    bind(&mut [
+        step(BPF_LD | BPF_W | BPF_ABS, 0, 0, 0),
+        step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, libc::SYS_mount_setattr as u32),
+        refuse(libc::ENOSYS),
+        step(BPF_RET | BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]);
+}
+
+fn step(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt, jf, k }
+}
+
+fn refuse(errno: i32) -> sock_filter {
+    step(BPF_RET | BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32)
+}
+
 /// As the seccomp profiles of containers do.
 fn refuse_namespaces() {
-    use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter, sock_fprog};
-    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
-    let refuse = |errno: i32| step(BPF_RET | BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32);
     let namespaces = 0x7e02_0000;
-    let mut filter = [
+    bind(&mut [
         step(BPF_LD | BPF_W | BPF_ABS, 0, 0, 0),
         step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, libc::SYS_clone3 as u32),
         refuse(libc::ENOSYS),
@@ -451,7 +533,10 @@ fn refuse_namespaces() {
         step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, namespaces),
         refuse(libc::EPERM),
         step(BPF_RET | BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+    ]);
+}
+
+fn bind(filter: &mut [sock_filter]) {
     let program = sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: the program and its filter are valid for both calls, which copy them.
     let bound = unsafe {

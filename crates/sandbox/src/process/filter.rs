@@ -85,6 +85,7 @@ const REFUSED: &[c_long] = &[
     libc::SYS_inotify_add_watch,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
+    libc::SYS_flock,
     // The host's kernel and its state.
     libc::SYS_keyctl,
     libc::SYS_add_key,
@@ -150,26 +151,36 @@ const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FILE_SETATTR: c_long = 469;
 
-/// They change limits and priorities of any process of the same user. Refused unless these arguments are 0: the calling process.
-const OF_ITSELF: &[(c_long, &[u32])] = &[
-    (libc::SYS_prlimit64, &[0]),
-    // PRIO_PROCESS is 0.
-    (libc::SYS_setpriority, &[0, 1]),
-    (libc::SYS_sched_setscheduler, &[0]),
-    (libc::SYS_sched_setparam, &[0]),
-    (libc::SYS_sched_setattr, &[0]),
-    (libc::SYS_sched_setaffinity, &[0]),
-    (libc::SYS_ioprio_set, &[1]),
-    (libc::SYS_migrate_pages, &[0]),
-    (libc::SYS_move_pages, &[0]),
+/// They change limits and priorities of any process of the same user, and the last two of all of them. Refused unless these arguments, with
+/// these values, say that the calling process is meant.
+const OF_ITSELF: &[(c_long, &[(u32, i32)])] = &[
+    (libc::SYS_prlimit64, &[(0, 0)]),
+    (libc::SYS_sched_setscheduler, &[(0, 0)]),
+    (libc::SYS_sched_setparam, &[(0, 0)]),
+    (libc::SYS_sched_setattr, &[(0, 0)]),
+    (libc::SYS_sched_setaffinity, &[(0, 0)]),
+    (libc::SYS_migrate_pages, &[(0, 0)]),
+    (libc::SYS_move_pages, &[(0, 0)]),
+    (libc::SYS_setpriority, &[(0, libc::PRIO_PROCESS as i32), (1, 0)]),
+    // IOPRIO_WHO_PROCESS.
+    (libc::SYS_ioprio_set, &[(0, 1), (1, 0)]),
 ];
 
 /// Requests of ioctl(2) to type for the user at a terminal.
 const REQUESTS: [u32; 2] = [libc::TIOCSTI as u32, 0x541C];
 
-/// The types of requests to filesystems: attributes of files, seals (fs-verity), encryption, snapshots, freezing. A descriptor for reading is
-/// enough for some, and Landlock has no rules for them. In this order: ext4 and all, XFS and all, btrfs, Ceph, bcachefs, F2FS.
-const TO_FILESYSTEMS: [u32; 6] = [0x6600, 0x5800, 0x9400, 0x9700, 0xBC00, 0xF500];
+/// The types of requests that are needed: to terminals, pipes and sockets, and to KVM. All others are refused: with some a filesystem
+/// changes attributes of files, seals, encrypts or freezes, for which a descriptor for reading is enough and Landlock has no rules.
+const TYPES: [u32; 2] = [0x5400, 0xAE00];
+
+/// Requests of fcntl(2) that make others wait, signal what they do, or say how a file is to be written.
+const OF_OTHERS_FILES: [i32; 4] = [libc::F_SETLEASE, libc::F_NOTIFY, 1024 + 12, 1024 + 14];
+
+/// Those that lock parts of a file, for which a descriptor for reading is enough.
+const LOCKS: [i32; 4] = [libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+
+/// The request of prctl(2) to share a processor's core with another process.
+const PR_SCHED_CORE: i32 = 62;
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -215,7 +226,7 @@ const fn refuse(errno: i32) -> sock_filter {
 const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
 
 /// The filter. A kernel since 5.11 knows for each call that is refused or allowed whatever its arguments are that it need not be run.
-pub(super) fn program(may_trace: bool) -> Vec<sock_filter> {
+pub(super) fn program(may_trace: bool, may_lock: bool) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCH),
         step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE),
@@ -238,22 +249,31 @@ pub(super) fn program(may_trace: bool) -> Vec<sock_filter> {
     }
     // vsock and netlink reach out of a network namespace, or into the kernel.
     let unix = step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, libc::AF_UNIX as u32);
-    for_call(libc::SYS_socket, &[load(argument(0)), unix, ALLOW, refuse(libc::EAFNOSUPPORT)]);
+    for number in [libc::SYS_socket, libc::SYS_socketpair] {
+        for_call(number, &[load(argument(0)), unix, ALLOW, refuse(libc::EAFNOSUPPORT)]);
+    }
     let any_of = |bits: u32| step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, bits);
     for_call(libc::SYS_clone, &[load(argument(0)), any_of(NAMESPACES as u32), refuse(libc::EPERM), ALLOW]);
     let equal = |value: u32| step(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value);
     for (number, arguments) in OF_ITSELF {
-        let is_zero =
-            |index: &u32| [load(argument(*index)), step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 0), refuse(libc::EPERM)];
-        let steps: Vec<sock_filter> = arguments.iter().flat_map(is_zero).chain([ALLOW]).collect();
+        let is = |(index, value): &(u32, i32)| {
+            [load(argument(*index)), step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, *value as u32), refuse(libc::EPERM)]
+        };
+        let steps: Vec<sock_filter> = arguments.iter().flat_map(is).chain([ALLOW]).collect();
         for_call(*number, &steps);
     }
     let mut requests = vec![load(argument(1))];
     requests.extend(REQUESTS.into_iter().flat_map(|request| [equal(request), refuse(libc::EPERM)]));
     requests.push(step(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xFF00));
-    requests.extend(TO_FILESYSTEMS.into_iter().flat_map(|kind| [equal(kind), refuse(libc::EPERM)]));
-    requests.push(ALLOW);
+    requests.extend(TYPES.into_iter().flat_map(|kind| [equal(kind), ALLOW]));
+    requests.push(refuse(libc::EPERM));
     for_call(libc::SYS_ioctl, &requests);
+    let locks = LOCKS.into_iter().filter(|_| !may_lock);
+    let refused = |requests: Vec<i32>| requests.into_iter().flat_map(|one| [equal(one as u32), refuse(libc::EPERM)]);
+    let of_files: Vec<sock_filter> = refused(OF_OTHERS_FILES.into_iter().chain(locks).collect()).collect();
+    for_call(libc::SYS_fcntl, &[&[load(argument(1))], &*of_files, &[ALLOW]].concat());
+    let core: Vec<sock_filter> = refused(vec![PR_SCHED_CORE]).collect();
+    for_call(libc::SYS_prctl, &[&[load(argument(0))], &*core, &[ALLOW]].concat());
     // A file that is opened to be read may be emptied nevertheless. The mode has a meaning only where a file may be made.
     let made = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
     let opens = |flags: u32, mode: u32| {

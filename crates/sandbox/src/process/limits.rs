@@ -70,6 +70,8 @@ impl Limits {
             Ok((c_string(path).map_err(limit)?, bits))
         });
         let devices = confined.writable.iter().filter_map(|path| fs::metadata(path).ok());
+        // User-mode Linux locks an image of its own disk driver.
+        let may_lock = confined.writable.iter().any(|path| path.is_file());
         Ok(Self {
             root: apart.then(|| Root::new(confined, own, user)).transpose().map_err(limit)?,
             user,
@@ -77,7 +79,7 @@ impl Limits {
             kept,
             ruleset: rights::ruleset().map_err(limit)?,
             rules: rules.collect::<Result<_, SpawnError>>()?,
-            filter: if filter::is_possible() { filter::program(confined.may_trace) } else { Vec::new() },
+            filter: if filter::is_possible() { filter::program(confined.may_trace, may_lock) } else { Vec::new() },
         })
     }
 
