@@ -5,7 +5,6 @@ use fstone_files::{OwnDirectory, remove_own_tree};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -106,7 +105,7 @@ pub(super) struct Archive {
 impl Archive {
     /// Its lists are fetched when there are none or they are old.
     pub(super) fn open(store: &Path, suite: &str) -> Result<Self, FetchError> {
-        let directory = store.join("apt").join(suite);
+        let directory = store.join("fstone-apt").join(suite);
         for part in ["state/lists/partial", "cache/archives/partial", "packages"] {
             fs::create_dir_all(directory.join(part)).map_err(file_error(&directory))?;
         }
@@ -200,13 +199,14 @@ pub(super) fn unpack_anew(package: &Path, root: &Path) -> Result<(), FetchError>
 /// How the directories of packages begin. No directory of a user's has such a name, and none is unpacked in another's place.
 const PACKAGE: &str = "package-";
 
-/// Unpacks a package into a new directory of the store.
-pub(super) fn unpack_beside(package: &Path, store: &Path) -> Result<OwnDirectory, FetchError> {
+/// Unpacks a package below a new directory of the store. That one stays this user's alone: what root unpacks may be setuid, a device, or
+/// another user's.
+pub(super) fn unpack_beside(package: &Path, store: &Path) -> Result<(OwnDirectory, PathBuf), FetchError> {
     let own = OwnDirectory::make(store, PACKAGE).map_err(file_error(store))?;
-    // A guest's process, which may be another user's, reads it.
-    fs::set_permissions(own.path(), fs::Permissions::from_mode(0o755)).map_err(file_error(own.path()))?;
-    unpack(package, own.path())?;
-    Ok(own)
+    let root = own.path().join("root");
+    fs::create_dir(&root).map_err(file_error(&root))?;
+    unpack(package, &root)?;
+    Ok((own, root))
 }
 
 /// The directories of packages, but for those that are being made.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! kernels/kernels.json       the registry
-//! kernels/apt/SUITE/         apt's lists and downloads, apart from the system's
+//! kernels/fstone-apt/SUITE/  apt's lists and downloads, apart from the system's
 //! kernels/NAME/              an unpacked package: usr/bin/linux.uml, or boot/vmlinuz-… and its modules
 //! ```
 

@@ -4,7 +4,7 @@ use super::build::{self, BuildError, BuildProgress};
 use super::error::{StoreError, file_error};
 use super::identity::{Flavour, Kernel};
 use super::{fetch, unpacked};
-use fstone_files::{OwnDirectory, Temporary};
+use fstone_files::{OwnDirectory, Temporary, Trust, create_directories, resolve};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -83,8 +83,7 @@ impl Store {
     /// Adds what a package or a path holds: "uml:5.10", "user-mode-linux/trixie", "linux-image-amd64", a `.deb`, a
     /// directory with an unpacked package, `linux.uml`, a vmlinuz. Adding the same release again replaces it.
     pub fn add(&self, what: &str) -> Result<Kernel, StoreError> {
-        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
-        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = self.own_directory()?;
         drop(self.left());
         let (kernel, own) = match Source::parse(what) {
             Source::Package { name, suite } => {
@@ -92,13 +91,13 @@ impl Store {
                 let archive = fetch::Archive::open(&directory, &suite)?;
                 let package = archive.download(&name)?;
                 let stem = package.stem();
-                let own = fetch::unpack_beside(package.path(), &directory)?;
+                let (own, root) = fetch::unpack_beside(package.path(), &directory)?;
                 package.discard();
-                (unpacked::kernel_in(own.path(), &format!("{stem} from {suite}"), Some(&archive))?, Some(own))
+                (unpacked::kernel_in(&root, &format!("{stem} from {suite}"), Some(&archive))?, Some(own))
             }
             Source::Path(path) if path.extension().is_some_and(|extension| extension == "deb") => {
-                let own = fetch::unpack_beside(&path, &directory)?;
-                (unpacked::kernel_in(own.path(), &path.display().to_string(), None)?, Some(own))
+                let (own, root) = fetch::unpack_beside(&path, &directory)?;
+                (unpacked::kernel_in(&root, &path.display().to_string(), None)?, Some(own))
             }
             Source::Path(path)
                 if !path.exists() && what.split_once(':').is_some_and(|(kind, _)| matches!(kind, "uml" | "qemu")) =>
@@ -141,11 +140,20 @@ impl Store {
         name: Option<&str>,
         tell: &mut dyn FnMut(BuildProgress),
     ) -> Result<Kernel, BuildError> {
-        fs::create_dir_all(&self.directory).map_err(file_error(&self.directory))?;
-        let directory = fs::canonicalize(&self.directory).map_err(file_error(&self.directory))?;
+        let directory = self.own_directory()?;
         let kernel = build::build(&directory, source, name, tell)?;
         self.register(kernel.clone())?;
         Ok(kernel)
+    }
+
+    /// The directory, made if it is missing, where only this user makes files: what is written and removed in it is known by its name.
+    fn own_directory(&self) -> Result<PathBuf, StoreError> {
+        let path = &self.directory;
+        let made = create_directories(path, None).and_then(|()| {
+            let directory = resolve(path)?;
+            Trust::here().open_to_others(&directory)?.map_or(Ok(directory), |part| Err(part.refusal()))
+        });
+        made.map_err(file_error(path))
     }
 
     fn register(&self, kernel: Kernel) -> Result<(), StoreError> {
@@ -258,6 +266,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     fn kernel(flavour: Flavour, release: &str) -> Kernel {
         Kernel {
@@ -353,16 +362,32 @@ mod tests {
     fn adding_a_package_touches_nothing_that_a_user_has_in_the_store() {
         let place = tempfile::tempdir().expect("made");
         let Some(file) = package(place.path(), "mine") else { return eprintln!("skipped: there is no dpkg-deb") };
-        let directory = place.path().join("kernels");
+        let directory = fs::canonicalize(place.path()).expect("there").join("kernels");
         let store = Store::new(&directory);
         fs::create_dir_all(directory.join("mine")).expect("made");
         fs::write(directory.join("mine/precious"), "a user's").expect("written");
         let first = store.add(file.to_str().expect("UTF-8")).expect("added");
         let second = store.add(file.to_str().expect("UTF-8")).expect("added again");
+        let around = second.binary.ancestors().find(|path| path.parent() == Some(&directory)).expect("in the store");
+        let mode = fs::metadata(around).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "a package may have setuid files and devices");
         assert_eq!(fs::read(directory.join("mine/precious")).expect("there"), b"a user's");
         assert!(second.binary.is_file() && !first.binary.exists(), "it was replaced");
         assert_eq!(store.list().expect("read"), [second]);
         assert_eq!(fs::read_dir(&directory).expect("listed").count(), 3, "and nothing beside it");
+    }
+
+    #[test]
+    fn nothing_is_added_or_built_where_others_may_write() {
+        let place = tempfile::tempdir().expect("made");
+        for mode in [0o777, 0o1777] {
+            fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).expect("ours");
+            let store = Store::new(place.path());
+            let said = store.add("uml:6.1").expect_err("another user could have made links there").to_string();
+            assert!(said.contains("may write to"), "{said}");
+            store.build("linux-source-6.1", None, &mut |_| ()).expect_err("nor built");
+            assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 0, "{mode:o}");
+        }
     }
 
     #[test]
@@ -373,7 +398,7 @@ mod tests {
         let store = Store::new(&directory);
         let kernel = store.add(file.to_str().expect("UTF-8")).expect("added");
         // A second one of which nothing is registered yet, and another that fails.
-        let unregistered = fetch::unpack_beside(&file, &directory).expect("unpacked");
+        let (unregistered, _) = fetch::unpack_beside(&file, &directory).expect("unpacked");
         fs::write(&file, "no package").expect("written");
         store.add(file.to_str().expect("UTF-8")).expect_err("no package");
         assert!(kernel.binary.is_file() && unregistered.path().is_dir());

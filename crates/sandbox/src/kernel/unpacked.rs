@@ -38,12 +38,19 @@ pub(super) fn kernel_in(path: &Path, source: &str, archive: Option<&Archive>) ->
     uml_kernel(binary, root, source, archive)
 }
 
+/// More than a kernel with the symbols of all its parts has.
+const KERNEL_BYTES: u64 = 2 << 30;
+
 fn uml_kernel(
     binary: PathBuf,
     root: Option<&Path>,
     source: &str,
     archive: Option<&Archive>,
 ) -> Result<Kernel, StoreError> {
+    let facts = fs::metadata(&binary).map_err(file_error(&binary))?;
+    if !facts.is_file() || facts.len() > KERNEL_BYTES {
+        return Err(StoreError::NoKernel(binary));
+    }
     let image = fs::read(&binary).map_err(file_error(&binary))?;
     let Some(release) = elf::release(&image) else { return Err(StoreError::NoKernel(binary)) };
     let flavour = if has_time_travel(&image) { Flavour::Exact } else { Flavour::Uml };
@@ -133,6 +140,8 @@ mod tests {
         fs::set_permissions(&kernel, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(matches!(kernel_in(&kernel, "", None), Err(StoreError::NoKernel(_))));
         assert!(!trace.exists());
+        // Nor is it read if it has no end.
+        assert!(matches!(kernel_in(Path::new("/dev/zero"), "", None), Err(StoreError::NoKernel(_))));
         let Some(installed) = installed() else { return eprintln!("skipped: there is no user-mode Linux here") };
         assert_eq!(kernel_in(&installed.binary, "", None).unwrap().release, installed.release);
     }

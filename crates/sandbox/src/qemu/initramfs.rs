@@ -16,6 +16,9 @@ pub(super) const MODULES: &str = "/lib/modules/fstone";
 
 const DIRECTORIES: [&str; 9] = ["/dev", "/proc", "/sys", "/run", "/tmp", "/root", "/etc", "/mnt", "/var/tmp"];
 
+/// Where loaders of the system are.
+const LOADERS: [&str; 7] = ["/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/usr"];
+
 pub(super) fn write(path: &Path, agent: &Path, programs: &[PathBuf], modules: &Set) -> Result<(), QemuError> {
     let error = |cause| QemuError::File { path: path.to_owned(), cause };
     let temporary = Temporary::owned(path, None).map_err(error)?;
@@ -50,6 +53,10 @@ fn libraries(program: &Path) -> Result<Vec<PathBuf>, QemuError> {
     let image = fs::read(program).map_err(|cause| QemuError::File { path: program.to_owned(), cause })?;
     let Some(loader) = interpreter_of(&image) else { return Ok(Vec::new()) };
     let failed = |problem: String| QemuError::Libraries { program: program.to_owned(), problem };
+    // It is started here, and the program, which may be anybody's, says which it is.
+    if !fs::canonicalize(&loader).is_ok_and(|loader| LOADERS.iter().any(|system| loader.starts_with(system))) {
+        return Err(failed(format!("its loader {} is not the system's", loader.display())));
+    }
     let output = Command::new(&loader)
         .arg("--list")
         .arg(program)
@@ -82,6 +89,24 @@ fn parse_list(list: &str) -> Result<Vec<PathBuf>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_loader_that_only_the_program_names_is_not_started() {
+        let place = tempfile::tempdir().unwrap();
+        let (loader, trace, program) =
+            (place.path().join("loader"), place.path().join("started"), place.path().join("x"));
+        fs::write(&loader, format!("#!/bin/sh\ntouch {}\n", trace.display())).unwrap();
+        fs::set_permissions(&loader, fs::Permissions::from_mode(0o755)).unwrap();
+        // elf(5): a header, and one entry of the table behind it, for the interpreter.
+        let path = format!("{}\0", loader.display());
+        let mut image = [b"\x7fELF\x02\x01", &[0; 114][..]].concat();
+        for (at, value) in [(32, 64), (54, 56), (56, 1), (64, 3), (72, 120), (96, path.len())] {
+            image[at] = u8::try_from(value).unwrap();
+        }
+        fs::write(&program, [&image, path.as_bytes()].concat()).unwrap();
+        let error = libraries(&program).unwrap_err().to_string();
+        assert!(error.contains("is not the system's") && !trace.exists(), "{error}");
+    }
 
     #[test]
     fn what_the_loader_lists() {

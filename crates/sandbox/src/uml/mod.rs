@@ -89,10 +89,11 @@ impl UmlSpec {
             UmlDisk::VhostUser(_) => None,
         });
         let kernel = &self.kernel;
-        let needed = [Some(&self.agent), Some(&kernel.binary), kernel.modules.as_ref(), kernel.libraries.as_ref()];
+        // The registry that names these may be another user's.
+        let named = kernel.modules.iter().chain(&kernel.libraries);
         Confined {
-            needed: needed.into_iter().flatten().cloned().collect(),
-            readable: self.readable.clone(),
+            needed: vec![self.agent.clone(), kernel.binary.clone()],
+            readable: named.chain(&self.readable).cloned().collect(),
             writable: images.collect(),
             ..confined(self.memory_bytes)
         }

@@ -1,10 +1,10 @@
 //! Kernels whose time is simulated, built from source: user-mode Linux with time travel, which no distribution ships.
 //!
 //! ```text
-//! kernels/builds/NAME/source/        the sources: unpacked, or links into the user's own tree, which is left untouched; NAME
+//! kernels/fstone-builds/NAME/source/        the sources: unpacked, or links into the user's own tree, which is left untouched; NAME
 //!                                    has KEY at its end for what was unpacked
-//! kernels/builds/NAME/source/built/  what make makes of them; kept for trees, so that the next build is short
-//! kernels/builds/NAME/build.log
+//! kernels/fstone-builds/NAME/source/built/  what make makes of them; kept for trees, so that the next build is short
+//! kernels/fstone-builds/NAME/build.log
 //! kernels/exact-KEY/linux            the kernel; KEY is a hash of sources, configuration, patch and compiler
 //! ```
 //!
@@ -22,6 +22,7 @@ use super::identity::{Flavour, Kernel};
 use fstone_files::{Temporary, remove_own_tree};
 use make::{missing_tools, run_make};
 use sha2::{Digest, Sha256};
+use source::BUILDS;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -75,7 +76,7 @@ pub(super) fn build(
     let binary = home.join("linux");
     let noted = home.join("release");
     if !binary.is_file() {
-        let place = store.join("builds").join(source.place(key));
+        let place = store.join(BUILDS).join(source.place(key));
         fs::create_dir_all(&place).map_err(file_error(&place))?;
         let release = make_in(&place, &source, tell).inspect_err(|error| {
             // Nothing can be made of what was unpacked, and its log says no more than the error.
@@ -234,7 +235,7 @@ mod tests {
             assert_eq!(made(), times + 1, "{name}: it is cached");
             assert_eq!(fs::read(&archive).unwrap(), before, "{name}");
             assert_eq!(fs::read_dir(downloads.path()).unwrap().count(), 1, "{name}");
-            assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 0, "{name}: sources are gone");
+            assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 0, "{name}: sources are gone");
         }
     }
 
@@ -261,7 +262,7 @@ mod tests {
             assert!(error.to_string().ends_with("changed while it was being built; build it again"), "{error}");
             let stored = fs::read_dir(store.path()).unwrap().flatten();
             let names: Vec<_> = stored.map(|entry| entry.file_name()).collect();
-            assert_eq!(names, ["builds"], "{change}");
+            assert_eq!(names, [BUILDS], "{change}");
             let kernel = build().unwrap();
             assert_eq!(fs::read_to_string(&kernel.binary).unwrap(), "time-travel=ext:\n", "{change}");
         }
@@ -281,7 +282,7 @@ mod tests {
         fs::write(half.join("Makefile"), makefile.replace("\t@echo $@", "\t@false && echo $@")).unwrap();
         pack(&archive, &[], user.path(), &["linux-1.0"]);
         assert!(matches!(build().unwrap_err(), BuildError::Failed { .. }));
-        let left: Vec<_> = fs::read_dir(store.path().join("builds")).unwrap().flatten().collect();
+        let left: Vec<_> = fs::read_dir(store.path().join(BUILDS)).unwrap().flatten().collect();
         assert!(left.len() == 1 && left[0].path().join("source/built/linux").is_file(), "{left:?}");
         // The next attempt on the same archive goes on there; another archive does not.
         fs::write(left[0].path().join("source/built/kept"), "").unwrap();
@@ -290,7 +291,7 @@ mod tests {
         sources(user.path(), "2.0");
         pack(&archive, &[], user.path(), &["linux-2.0"]);
         assert_eq!(build().unwrap().release, "2.0");
-        assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 1);
     }
 
     #[test]
@@ -304,7 +305,7 @@ mod tests {
             let path = archive.display().to_string();
             let error = build(store.path(), &path, None, &mut |_| ()).unwrap_err().to_string();
             assert!(error.contains(&path) && words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
-            assert_eq!(fs::read_dir(store.path().join("builds")).unwrap().count(), 0, "{error}");
+            assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 0, "{error}");
         };
         fs::write(&archive, "not an archive\n").unwrap();
         refused(&["cannot be unpacked", "does not look like a tar archive", "tar.xz"]);

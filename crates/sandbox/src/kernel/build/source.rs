@@ -20,6 +20,9 @@ const PRODUCTS: [&str; 6] = ["o", "a", "ko", "cmd", "d", "mod"];
 /// Where the name of an archive ends and what it is packed with begins.
 const ARCHIVES: [&str; 3] = [".tar", ".tgz", ".txz"];
 
+/// In the store. No directory of a user's is called so: what is in it is replaced by its name.
+pub(super) const BUILDS: &str = "fstone-builds";
+
 /// Below the sources: what make makes of them.
 pub(super) const BUILT: &str = "built";
 
@@ -88,7 +91,7 @@ fn package(store: &Path, what: &str, tell: &mut dyn FnMut(BuildProgress)) -> Res
     let archive = Archive::open(store, suite).map_err(fetched)?;
     let package = archive.download(name).map_err(fetched)?;
     let stem = package.stem();
-    let root = store.join("builds").join(&stem);
+    let root = store.join(BUILDS).join(&stem);
     let tar = root.join(format!("usr/src/{name}.tar.xz"));
     unpack_anew(package.path(), &root).map_err(fetched)?;
     let _ = fs::remove_file(package.path());
