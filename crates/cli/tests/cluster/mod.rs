@@ -186,19 +186,18 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     bench.assert_clean();
 }
 
-/// Tries to exchange whatever a task made in the directory for temporary files for a link, and prepares the names that it has seen for the next
-/// task.
+/// Tries to exchange whatever a task made in a directory for a link, and prepares the names that it has seen for the next task.
 const ATTACK: &str = "
-while :; do
+while sleep 0.02; do
   for made in \"$1\"/fstone-*; do
     [ -e \"$made\" ] && ! [ -L \"$made\" ] || continue
-    echo \"$made\" >>\"$3\"
     mv \"$made\" \"$made.aside\" && ln -s \"$2\" \"$made\" && echo exchanged >>\"$3\"
     rm -rf \"$made\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
     for inside in \"$made\"/mnt \"$made\"/guest; do ln -s \"$2\" \"$inside\" && echo inside >>\"$3\"; done
+    echo \"tried $made\" >>\"$3\"
   done
-  sort -u \"$3\" | grep ^/ | while read -r seen; do
-    [ -e \"$seen\" ] || ln -s \"$2\" \"$seen\" && [ -L \"$seen\" ] && echo prepared >>\"$3\"
+  sed -n 's/^tried //p' \"$3\" | sort -u | while read -r seen; do
+    [ -e \"$seen\" ] || ln -s \"$2\" \"$seen\" && [ -L \"$seen\" ] && echo \"prepared $seen\" >>\"$3\"
   done
 done 2>/dev/null";
 
@@ -218,6 +217,14 @@ fn another_user_of_a_node_takes_nothing_of_a_run() {
     std::fs::create_dir(&private).expect("ours");
     std::fs::write(private.join("precious"), "data").expect("ours");
     let notes = notes.path().join("notes");
+    let did = || std::fs::read_to_string(&notes).unwrap_or_default();
+    // The attack has its moments: no trial ends before it was tried, and no second task begins before its name is prepared.
+    let study = std::fs::read_to_string(bench.path("tiny.toml")).expect("ours");
+    let tried =
+        |shared: &tempfile::TempDir| format!("grep -qs '^tried {}' {}", shared.path().display(), notes.display());
+    let wait = format!("until {} && {}; do sleep 0.05; done", tried(&temporary), tried(&measured));
+    let step = format!("[[step]]\ncommand = {{ shell = true, run = \"{wait}\" }}\n[[step]]\nfsck");
+    bench.write("tiny.toml", &study.replace("[[step]]\nfsck", &step));
     let attackers = [&temporary, &measured].map(|shared| {
         let mut command = cluster.command("setpriv");
         command.args(["--reuid=65533", "--regid=65533", "--clear-groups", "sh", "-c", ATTACK, "sh"]);
@@ -225,29 +232,32 @@ fn another_user_of_a_node_takes_nothing_of_a_run() {
         command.current_dir("/").spawn().expect("started")
     });
     let device = format!("directory:{}", measured.path().display());
-    let run = [
-        "run",
-        "./tiny.toml",
-        "--repeats",
-        "4",
-        "--duration",
-        "1s",
-        "--device",
-        &device,
-        "--slurm",
-        "--",
-        "--no-requeue",
-    ];
-    let mut child = cluster.fstone(&bench, &run).env("TMPDIR", temporary.path()).spawn().expect("started");
+    let run = ["run", "./tiny.toml", "--repeats", "2", "--duration", "1s", "--device", &device, "--slurm"];
+    let held = [&run[..], &["--", "--no-requeue", "--hold", "--nodelist=n1"]].concat();
+    let mut child = cluster.fstone(&bench, &held).env("TMPDIR", temporary.path()).spawn().expect("started");
     let said = Said::by(&mut child);
+    let asked = |program: &str, arguments: &[&str]| {
+        let output = cluster.command(program).args(arguments).output().expect("it starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let waiting = || asked("squeue", &["--noheader", "--states=PENDING", "--format=%F"]);
+    let since = Instant::now();
+    let mut is_prepared = false;
+    while child.try_wait().expect("ours").is_none() && since.elapsed() < LIMIT {
+        is_prepared |= did().contains(&format!("prepared {}", temporary.path().display()));
+        for job in waiting().split_whitespace() {
+            asked("scontrol", &["release", &if is_prepared { job.to_owned() } else { format!("{job}_1") }]);
+        }
+        thread::sleep(std::time::Duration::from_millis(100));
+    }
     let (_, out, said) = said.end(child);
     for mut attacker in attackers {
         attacker.kill().expect("ours");
         attacker.wait().expect("ours");
     }
-    let did = std::fs::read_to_string(&notes).unwrap_or_default();
+    let did = did();
+    assert!(is_prepared, "the attack was one: {did}\n{said}");
     let has = |word: &str| did.lines().any(|line| line == word);
-    assert!(has("prepared"), "the attack was one: {did}");
     assert!(!has("exchanged") && !has("removed") && !has("inside"), "{did}");
     // The names that it learned are of no use to it, and the next task says why it does not work there.
     assert!(said.contains("another user could have put there"), "{said}\n{out}");

@@ -41,6 +41,9 @@ use std::{
     time::Duration,
 };
 
+/// The directory of a guest, in one that only fstone's user may enter.
+const WITHIN: &str = "in";
+
 /// A guest and its disk, for one trial.
 pub(crate) struct GuestSeat {
     pub(super) kernel: Kernel,
@@ -88,10 +91,13 @@ pub(crate) fn set_up(
         failed(cause)
     })?;
     undo.replace(entry, Entry::Guest { path: own.clone(), id: Some(made), program })?;
+    // What root lends to the user that guests run as, it lends through that user's group. No other member of it passes the directory around.
+    let within = own.join(WITHIN);
+    make_empty_directory(&within).map_err(failed)?;
     let provided = Provided::file(image.clone(), id);
     let seat = GuestSeat {
         kernel,
-        directory: own,
+        directory: within,
         image,
         disk: None,
         link: None,

@@ -7,7 +7,7 @@ use crate::{
     terminal::{Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_files::{Temporary, read_text, regular, resolve, unguessable};
+use fstone_files::{Exchangeable, Temporary, read_text, regular, resolve, unguessable};
 use fstone_lab::place::custody;
 use fstone_model::{Dataset, dataset::Run, text::quoted};
 use fstone_store::bundle;
@@ -65,8 +65,7 @@ impl Home {
             .with_context(|| format!("cannot make {}; name another with --slurm-directory", self.0.display()))
             .or_exit(Exit::LabFailed)?;
         // All nodes run what is in it, under its name.
-        let found = resolve(&self.0).and_then(|path| custody::unowned(&path));
-        let found = found.with_context(|| self.0.display().to_string()).or_exit(Exit::CannotHere)?;
+        let found = self.exchangeable().with_context(|| self.0.display().to_string()).or_exit(Exit::CannotHere)?;
         if let Some(part) = found {
             let words = format!("{part}, or name another directory with --slurm-directory");
             return Err(Failure::new(Exit::CannotHere, words));
@@ -107,9 +106,14 @@ impl Home {
         (plain && Some(mark["run"].as_str()?) == self.0.file_name()?.to_str()).then(|| secret.to_owned())
     }
 
-    /// Whether the directory itself says that it was made for this run. A store may name any.
+    /// Whether the directory itself says that it was made for this run, where nobody else could have said so or can exchange it. A store
+    /// may name any.
     pub(in crate::commands) fn is_marked(&self) -> bool {
-        self.secret().is_some()
+        self.secret().is_some() && matches!(self.exchangeable(), Ok(None))
+    }
+
+    fn exchangeable(&self) -> io::Result<Option<Exchangeable>> {
+        resolve(&self.0).and_then(|path| custody::unowned(&path))
     }
 
     fn plan(&self) -> PathBuf {
@@ -257,6 +261,22 @@ fn script(program: &Path, digest: &str, home: &Path, secret: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_directory_that_others_can_change_is_not_emptied_whatever_it_says() {
+        let place = tempfile::tempdir().expect("a directory");
+        let home = Home(place.path().to_owned(), false);
+        let plan = home.plan();
+        fs::write(&plan, "a plan").expect("ours");
+        home.mark().expect("marked");
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).expect("ours");
+        home.remove();
+        assert!(plan.exists(), "another user can put a link in its place at any time");
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).expect("ours");
+        home.remove();
+        assert!(!plan.exists());
+    }
 
     #[test]
     fn of_a_long_log_the_end_is_read() {

@@ -110,7 +110,7 @@ impl Entry {
             Self::QueueSetting { device, name, before, .. } => {
                 format!("queue setting {name} of device {}:{} (was {before})", device.0, device.1)
             }
-            Self::Scratch { path, .. } => format!("filesystem on {}", path.display()),
+            Self::Scratch { path, .. } => format!("filesystem on {} with everything on it", path.display()),
         }
     }
 

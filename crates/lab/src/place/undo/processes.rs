@@ -43,7 +43,7 @@ fn running(directory: &Path, programs: &[&Path]) -> Vec<Pid> {
 /// A process that has ended and was not reaped yet has neither any more.
 fn is_in(pid: Pid, directory: &Path, programs: &[&Path]) -> bool {
     let link = |name: &str| fs::read_link(format!("/proc/{}/{name}", pid.as_raw_nonzero())).unwrap_or_default();
-    link("cwd") == directory && {
+    link("cwd").starts_with(directory) && {
         let program = link("exe");
         programs.iter().any(|known| program == *known)
     }
