@@ -6,6 +6,7 @@ mod kernel;
 mod loads;
 #[cfg(any(feature = "mpi", test))]
 mod patience;
+mod record;
 mod results;
 mod run;
 mod tasks;
@@ -15,6 +16,7 @@ mod words;
 pub(crate) use durability::DurabilityArguments;
 pub(crate) use kernel::{KernelAction, KernelArguments, NamedKernel, USUAL_SOURCE};
 pub(crate) use loads::*;
+pub(crate) use record::{PaceWord, RecordAction, RecordArguments, ReplayArguments};
 pub(crate) use results::*;
 pub(crate) use run::{ExecutorChoice, Missing, RunArguments};
 pub(crate) use tasks::{IorArguments, MdtestArguments};
@@ -32,7 +34,7 @@ const START: &str = "Start here:\n  fstone check                        what thi
 const GROUPS: [(&str, &str); 5] = [
     ("Studies", "run list check rerun blocks"),
     ("Results", "report compare history note serve publish export import verify delete"),
-    ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert figures"),
+    ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert record replay figures"),
     ("Guests, drives and power cuts", "kernel device crash-state durability"),
     ("This machine, this program", "clean study workload schema completions manual help"),
 ];
@@ -189,6 +191,10 @@ pub(crate) enum Command {
     Mdtest(MdtestArguments),
     /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
+    /// Record what a program does with files, below a directory; or show a recording
+    Record(RecordArguments),
+    /// Replay a recording in another directory, and compare: results, latency, time
+    Replay(ReplayArguments),
     /// Try an expression for a figure on saved output of a program: `fstone figures out.txt --match 'tps = ([0-9.]+)'`
     Figures(FiguresArguments),
     /// Kernels for guests: fetch, build or list them; nothing is installed
@@ -254,6 +260,8 @@ impl Command {
             | Self::Ior(_)
             | Self::Mdtest(_)
             | Self::Convert(_)
+            | Self::Record(_)
+            | Self::Replay(_)
             | Self::Figures(_)
             | Self::Kernel(_)
             | Self::Device(_)

@@ -80,6 +80,8 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Ior(arguments) => commands::ior::ior(context, &arguments),
         Command::Mdtest(arguments) => commands::mdtest::mdtest(context, &arguments),
         Command::Convert(arguments) => commands::convert::convert(context, &arguments),
+        Command::Record(arguments) => commands::record::record(context, &arguments),
+        Command::Replay(arguments) => commands::replay::replay(context, &arguments),
         Command::Figures(arguments) => commands::figures::figures(&arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),

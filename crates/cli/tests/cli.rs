@@ -8,6 +8,7 @@ mod foreign;
 mod guests;
 mod published;
 mod ranks;
+mod record;
 mod safety;
 mod support;
 

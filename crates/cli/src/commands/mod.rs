@@ -33,6 +33,8 @@ pub(crate) mod note;
 pub(crate) mod publish;
 mod ranks;
 pub(crate) mod reaches;
+pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod rerun;
 mod resume;

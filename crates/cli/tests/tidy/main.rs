@@ -32,6 +32,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("store", &["model", "files"]),
     ("report", &["model", "stats", "analysis"]),
     ("lab", &["model", "files", "engine", "stats", "sandbox", "drive"]),
+    ("record", &["model", "files"]),
     ("ranks", &["model", "engine"]),
     ("mpi", &["ranks"]),
     ("bench", &["model", "engine", "stats"]),
@@ -39,7 +40,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model", "files", "engine", "formats", "stats", "analysis", "lab", "store", "report", "sandbox", "drive",
-            "ranks", "mpi",
+            "ranks", "record", "mpi",
         ],
     ),
 ];

@@ -26,6 +26,8 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/source_archive.rs", "renames what is complete out of a directory that it has just made"),
     ("lab/src/source_tree/mod.rs", "in a directory that it has just made"),
     ("lab/src/trial/steps/ranks.rs", "in a directory of this user's alone that it has just made"),
+    ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
+    ("record/src/replay/", "the files of a replay, beneath a directory of its own: docs/record-replay.md"),
     ("sandbox/src/agent/", "in the guest"),
     ("sandbox/src/exact/", "in the guest's own directory"),
     ("sandbox/src/guest/console.rs", "in the guest's own directory"),
@@ -65,6 +67,8 @@ const EMPTIES: &[&str] = &["remove_dir_all", "REMOVEDIR"];
 const MAY_EMPTY: &[(&str, &str)] = &[
     ("files/src/tree.rs", "it is the place: by an identity, by descriptors, and across no mount"),
     ("engine/src/", "directories of a load's fileset, by the load's own rules"),
+    ("record/src/trace/decode.rs", "a flag of the program that it records"),
+    ("record/src/replay/", "directories that a replay made, beneath its own"),
 ];
 
 /// The lines of the product in which one of these words is, as `file:line`, but for `use`.

@@ -1,0 +1,86 @@
+//! Arguments of `fstone record` and `fstone replay`.
+
+use clap::{Args, Subcommand, ValueEnum, builder::PathBufValueParser};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  fstone record -o unpack.rec --under /tmp/x -- tar xf linux.tar -C /tmp/x\n  fstone record --under . -- make -j2\n  fstone record show unpack.rec"
+)]
+pub(crate) struct RecordArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<RecordAction>,
+    /// The recording to write, a new file. Default: the name of the program, with .rec
+    #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new())]
+    pub(crate) output: Option<PathBuf>,
+    /// Record what is done below this directory, and its tree as it is before. Default: the working directory
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new())]
+    pub(crate) under: Vec<PathBuf>,
+    /// Keep hashes in place of names; the key is forgotten
+    #[arg(long)]
+    pub(crate) hash_names: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RecordAction {
+    /// Print what a recording holds: calls, sizes, files, threads over time, and what it does not cover
+    Show {
+        /// The recording
+        #[arg(value_name = "FILE", value_parser = PathBufValueParser::new())]
+        file: PathBuf,
+        /// Print every call, one on each line
+        #[arg(long)]
+        calls: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone replay unpack.rec --directory /mnt/xfs\n  fstone replay unpack.rec --directory /mnt/xfs --pace full"
+)]
+pub(crate) struct ReplayArguments {
+    /// The recording
+    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new())]
+    pub(crate) file: PathBuf,
+    /// Where to replay it: in a new directory in this one, which is removed afterwards
+    #[arg(long, short, value_name = "DIR", value_parser = PathBufValueParser::new())]
+    pub(crate) directory: PathBuf,
+    /// When a thread makes its next call
+    #[arg(long, value_name = "PACE", default_value = "think")]
+    pub(crate) pace: PaceWord,
+    /// Think, or let the clock run, so many times as fast
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_speed)]
+    pub(crate) speed: f64,
+    /// Drop the tree's files from the page cache before the first call
+    #[arg(long)]
+    pub(crate) cold: bool,
+    /// Leave the directory
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Print figures as JSON, for a study's `figures`
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaceWord {
+    /// After the time that the application spent between two calls
+    Think,
+    /// At once
+    Full,
+    /// When it was made in the recording; late calls are counted
+    Clock,
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|speed| (0.001..=1000.0).contains(speed))
+        .ok_or_else(|| "a number from 0.001 to 1000".to_owned())
+}

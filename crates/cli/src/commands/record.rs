@@ -1,0 +1,276 @@
+//! `fstone record`: a program as it runs, and what a recording shows.
+
+use super::{Context, cancel_on_signals};
+use crate::{
+    args::{RecordAction, RecordArguments},
+    exit::Exit,
+    paths,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_files::{FileIdentity, create_file};
+use fstone_model::{
+    text,
+    units::{format_bytes, format_duration},
+};
+use fstone_record::{Call, Ending, IMPLICIT, INHERITED, ReadError, Reader, RecordError, Start, Summary, Wanted};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufReader;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Of the files, in `show`.
+const MOST_FILES: usize = 10;
+
+pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult {
+    if let Some(RecordAction::Show { file, calls }) = &arguments.action {
+        return if *calls { list(file) } else { show(file) };
+    }
+    let program = Path::new(&arguments.command[0]).file_name().unwrap_or_default();
+    let output = arguments.output.clone().unwrap_or_else(|| PathBuf::from(program).with_added_extension("rec"));
+    paths::require_directory_of(&output, " with -o")?;
+    let failed = || format!("cannot make {}", output.display());
+    let made = create_file(&output, fstone_files::Owner::caller()).with_context(failed).or_exit(Exit::LabFailed)?;
+    let Some(file) = made else {
+        let words = format!("{} is there already: name another file with -o", output.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    };
+    let identity = file.metadata().map(|facts| FileIdentity::of(&facts)).ok();
+    let command: Vec<Vec<u8>> = arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let here = [PathBuf::from(".")];
+    let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
+    // The program gets them as well; the recording ends with it.
+    let _ = cancel_on_signals()?;
+    let wanted = Wanted { command: &command, under, hash_names: arguments.hash_names };
+    let recorded = fstone_record::record(&wanted, file).map_err(|error| {
+        // Nothing is in it, unless it could not be written to its end.
+        let is_ours = std::fs::symlink_metadata(&output).is_ok_and(|facts| identity.is_some_and(|own| own.is(&facts)));
+        if !matches!(error, RecordError::Write { .. }) && is_ours {
+            let _ = std::fs::remove_file(&output);
+        }
+        let exit = match &error {
+            RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
+            RecordError::Trace { .. } => Exit::CannotHere,
+            RecordError::Write { cause } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
+        };
+        Failure { exit, error: anyhow::Error::new(error).context("failed to record the program") }
+    })?;
+    let [call, after] = recorded.overhead_ns;
+    terminal::tell(&format!(
+        "recorded {} calls in {} to {} ({})\n\
+         each call took {} longer ({} during it, {} after it; alone it takes {} ns), which is taken out of its times\n{}",
+        recorded.calls,
+        format_duration(Duration::from_nanos(recorded.elapsed_ns)),
+        output.display(),
+        format_bytes(recorded.bytes),
+        nanoseconds(call + after),
+        nanoseconds(call),
+        nanoseconds(after),
+        recorded.bare_ns,
+        if recorded.status == 0 { String::new() } else { format!("the program {}\n", ended(recorded.status)) }
+    ));
+    Ok(Exit::Success)
+}
+
+fn nanoseconds(ns: u64) -> String {
+    format_duration(Duration::from_nanos(ns))
+}
+
+/// As wait(2) has it.
+fn ended(status: i32) -> String {
+    match status & 0x7f {
+        0 => format!("ended with status {}", status >> 8 & 0xff),
+        signal => format!("was ended by signal {signal}"),
+    }
+}
+
+pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
+    Reader::open(path).map_err(|error| {
+        let exit = match &error {
+            ReadError::Read(cause) if cause.kind() != std::io::ErrorKind::NotFound => Exit::LabFailed,
+            _ => Exit::BadInput,
+        };
+        Failure { exit, error: anyhow::Error::new(error).context(format!("cannot use {}", path.display())) }
+    })
+}
+
+fn show(path: &Path) -> CommandResult {
+    let mut reader = open(path)?;
+    let failed = || format!("cannot read {}", path.display());
+    let summary = fstone_record::summarize(&mut reader).with_context(failed).or_exit(Exit::LabFailed)?;
+    terminal::print(&shown(&reader.start, &summary));
+    Ok(Exit::Success)
+}
+
+fn name(bytes: &[u8]) -> String {
+    text::line(&String::from_utf8_lossy(bytes))
+}
+
+fn shown(start: &Start, summary: &Summary) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(text, "  {key:<14} {value}");
+    };
+    let words: Vec<String> = start.command.iter().map(|word| name(word)).collect();
+    if !words.is_empty() {
+        line("command", words.join(" "));
+    }
+    let roots: Vec<String> = start.roots.iter().map(|root| name(root)).collect();
+    line("directories", roots.join(", "));
+    line("machine", format!("Linux {} on {}", text::line(&start.kernel), text::line(&start.architecture)));
+    line(
+        "tree before",
+        format!(
+            "{} files and {} directories, {}{}",
+            summary.files,
+            summary.directories,
+            format_bytes(summary.tree_bytes),
+            if summary.links > 0 { format!(", {} links", summary.links) } else { String::new() }
+        ),
+    );
+    line("time", nanoseconds(summary.elapsed_ns));
+    line(
+        "threads",
+        format!(
+            "{} in all, at most {} at once: {} in calls, {} between them",
+            summary.threads,
+            summary.most_threads,
+            nanoseconds(summary.took_ns),
+            nanoseconds(summary.think_ns)
+        ),
+    );
+    line(
+        "calls",
+        format!(
+            "{}; {} read, {} written",
+            summary.calls,
+            format_bytes(summary.read_bytes),
+            format_bytes(summary.written_bytes)
+        ),
+    );
+    line("over time", bars(&summary.over_time));
+    if summary.status.is_some_and(|status| status != 0) {
+        line("program", ended(summary.status.unwrap_or_default()));
+    }
+    if let Some(Ending::Cut(at)) = summary.ending {
+        line("cut", format!("the recording was not finished, or is damaged: it is good up to byte {at}"));
+    }
+    let seen = summary.read_bytes.saturating_add(summary.written_bytes);
+    if summary.mapped_bytes > 0 {
+        let share = 100.0 * summary.mapped_bytes as f64 / (summary.mapped_bytes as f64 + seen as f64);
+        let mapped = format_bytes(summary.mapped_bytes);
+        line(
+            "not covered",
+            format!("{mapped} were mapped, {share:.1} % of all bytes: what was used of it is not known"),
+        );
+    }
+    if summary.queued_requests > 0 {
+        line("not covered", format!("{} requests through io_uring or libaio", summary.queued_requests));
+    }
+    if summary.outside_calls > 0 {
+        let names: Vec<String> = summary.outside_names.iter().map(|one| name(one)).collect();
+        let bytes = format_bytes(summary.outside_bytes);
+        line(
+            "outside",
+            format!("{} calls ({bytes}) about other files: {}, …", summary.outside_calls, names.join(", ")),
+        );
+    }
+    for unknown in &start.unknown {
+        line("not known", text::line(unknown));
+    }
+    let _ = write!(
+        text,
+        "\n  {:<16} {:>9} {:>7} {:>10} {:>9} {:>9} {:>9}\n",
+        "call", "calls", "failed", "bytes", "p50", "p99", "sum"
+    );
+    for group in &summary.groups {
+        let at = |percent: f64| nanoseconds(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
+        let bytes = if group.bytes > 0 { format_bytes(group.bytes) } else { String::new() };
+        let _ = writeln!(
+            text,
+            "  {:<16} {:>9} {:>7} {bytes:>10} {:>9} {:>9} {:>9}",
+            group.kind.name(),
+            group.calls,
+            group.failed,
+            at(50.0),
+            at(99.0),
+            nanoseconds(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX))
+        );
+    }
+    let _ = write!(text, "\n  {:>9} {:>10} {:>10}  file\n", "calls", "read", "written");
+    for (path, one) in summary.touched.iter().take(MOST_FILES) {
+        let path = if path.is_empty() { ".".to_owned() } else { name(path) };
+        let [read, written] = [one.read_bytes, one.written_bytes].map(format_bytes);
+        let _ = writeln!(text, "  {:>9} {read:>10} {written:>10}  {path}", one.calls);
+    }
+    if let Some(more) = summary.touched.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "  … and {more} other files");
+    }
+    text
+}
+
+/// Calls that began in each part of the time.
+fn bars(counts: &[u64]) -> String {
+    const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let height = |count: &u64| HEIGHTS[(count * 8).div_ceil(most) as usize];
+    format!("│{}│", counts.iter().map(height).collect::<String>())
+}
+
+fn list(path: &Path) -> CommandResult {
+    let mut reader = open(path)?;
+    let failed = || format!("cannot read {}", path.display());
+    while let Some(block) = reader.block().with_context(failed).or_exit(Exit::LabFailed)? {
+        let mut text = String::new();
+        for call in &block.calls {
+            let place = |at: fstone_record::Place| match at.base {
+                0 => format!(" \"{}\"", name(block.name(at))),
+                base => format!(" #{base}/\"{}\"", name(block.name(at))),
+            };
+            let _ = writeln!(
+                text,
+                "{:>12.6} {:>4} {:<14}{}{}{}{} = {}  <{:.6}>",
+                call.begin_ns as f64 / 1e9,
+                call.thread,
+                call.kind.name(),
+                call.at.map(place).unwrap_or_default(),
+                call.to.map(place).unwrap_or_default(),
+                numbers(call),
+                note(call),
+                call.result,
+                call.took_ns as f64 / 1e9
+            );
+        }
+        terminal::print(&text);
+    }
+    Ok(Exit::Success)
+}
+
+fn numbers(call: &Call) -> String {
+    let mut text = String::new();
+    for (what, value) in [(" #", call.file), (" → #", call.other)] {
+        if value != 0 {
+            let _ = write!(text, "{what}{value}");
+        }
+    }
+    for (what, value) in [("length", call.length as i64), ("offset", call.offset)] {
+        if value != 0 {
+            let _ = write!(text, " {what} {value}");
+        }
+    }
+    let flags = call.flags & !(INHERITED & IMPLICIT);
+    if flags != 0 {
+        let _ = write!(text, " flags {flags:#o}");
+    }
+    text
+}
+
+const fn note(call: &Call) -> &'static str {
+    match call.kind {
+        fstone_record::Kind::Open if call.flags & INHERITED != 0 => " (inherited)",
+        fstone_record::Kind::Close if call.flags & IMPLICIT != 0 => " (implicit)",
+        _ => "",
+    }
+}

@@ -1,0 +1,164 @@
+//! `fstone replay`: a recording in another directory, and how it compares.
+
+use super::{Context, cancel_on_signals, record::open};
+use crate::{
+    args::{PaceWord, ReplayArguments},
+    exit::Exit,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_files::OwnDirectory;
+use fstone_model::{
+    Histogram, text,
+    units::{format_bytes, format_duration},
+};
+use fstone_record::{Pace, Program, ReplayError, Report, Settings};
+use rustix::io::Errno;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// What a killed replay left has the first, and is removed by the next; what is to stay has the second.
+const PREFIXES: [&str; 2] = ["fstone-replay-", "fstone-kept-"];
+
+pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult {
+    let cancel = cancel_on_signals()?;
+    let mut reader = open(&arguments.file)?;
+    let failed = || format!("cannot replay {}", arguments.file.display());
+    let program = Program::compile(&mut reader).with_context(failed).or_exit(Exit::BadInput)?;
+    let above = &arguments.directory;
+    if !above.is_dir() {
+        return Err(Failure::new(Exit::BadInput, format!("{} is no directory", above.display())));
+    }
+    OwnDirectory::remove_left(above, PREFIXES[0]);
+    let made = || format!("cannot make a directory in {}", above.display());
+    let place =
+        OwnDirectory::make(above, PREFIXES[usize::from(arguments.keep)]).with_context(made).or_exit(Exit::LabFailed)?;
+    let pace = match arguments.pace {
+        PaceWord::Think => Pace::Think(arguments.speed),
+        PaceWord::Full => Pace::Full,
+        PaceWord::Clock => Pace::Clock(arguments.speed),
+    };
+    let settings = Settings { pace, cold: arguments.cold, cancel: &cancel };
+    let report = fstone_record::replay(&program, place.path(), &settings).map_err(|error| {
+        let exit = match &error {
+            ReplayError::Room { .. } => Exit::NoRoom,
+            ReplayError::Kernel => Exit::CannotHere,
+            ReplayError::Interrupted => Exit::Interrupted,
+            ReplayError::Tree { errno, .. } => Exit::of_kind(errno.kind()).unwrap_or(Exit::LabFailed),
+            ReplayError::Thread(_) => Exit::LabFailed,
+        };
+        Failure { exit, error: anyhow::Error::new(error).context("failed to replay the recording") }
+    })?;
+    if arguments.json {
+        terminal::print_document(
+            &(serde_json::to_string_pretty(&figures_of(&report)).or_exit(Exit::LabFailed)? + "\n"),
+        );
+    } else {
+        terminal::print(&shown(&report));
+    }
+    if arguments.keep {
+        terminal::tell(&format!("the files are in {}\n", place.path().display()));
+        place.keep();
+    }
+    Ok(Exit::Success)
+}
+
+fn time(ns: u64) -> String {
+    format_duration(Duration::from_nanos(ns))
+}
+
+fn shown(report: &Report) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(text, "  {key:<14} {value}");
+    };
+    let ratio = report.elapsed_ns as f64 / report.expected_ns.max(1) as f64;
+    line("time", format!("{}, {ratio:.2} × that of the application", time(report.elapsed_ns)));
+    let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(time);
+    line("recorded", format!("{expected}; {recorded} with what recording cost"));
+    line("made durable", format!("{} afterwards", time(report.sync_ns)));
+    line("set-up", time(report.setup_ns));
+    let calls = report.calls();
+    line("calls", format!("{calls}, {:.0} per second", calls as f64 / (report.elapsed_ns.max(1) as f64 / 1e9)));
+    let [in_calls, think, waited] = [report.calls_ns, report.think_ns, report.waited_ns].map(time);
+    line(
+        "threads",
+        format!("{}: {in_calls} in calls, {think} between them, {waited} waiting for others", report.threads),
+    );
+    if report.late > 0 {
+        line("late", format!("{} calls, by more than 1 ms", report.late));
+    }
+    if report.extra > 0 {
+        line("extra", format!("{} calls more, to stay in the directory", report.extra));
+    }
+    for (why, count) in &report.left_out {
+        line("left out", format!("{count} calls {why}"));
+    }
+    line("differences", format!("{} calls returned something else than recorded", report.differences));
+    for one in &report.first {
+        let name = text::line(&String::from_utf8_lossy(&one.name));
+        let [recorded, got] = [one.recorded, one.got].map(result);
+        let what = format!(
+            "thread {}, call {}: {} {name}: {got}; recorded: {recorded}",
+            one.thread,
+            one.number,
+            one.kind.name()
+        );
+        line("", what);
+    }
+    let head = ["p50", "p99", "sum", "p50", "p99", "sum"];
+    let _ = write!(text, "\n  {:<16} {:>9} {:>7} {:>10} ", "", "", "", "");
+    let _ = writeln!(text, "{:^29} {:^29}", "here", "recorded");
+    let _ = write!(text, "  {:<16} {:>9} {:>7} {:>10}", "call", "calls", "failed", "bytes");
+    for word in head {
+        let _ = write!(text, " {word:>9}");
+    }
+    text.push('\n');
+    for (kind, one) in &report.kinds {
+        let bytes = if one.bytes > 0 { format_bytes(one.bytes) } else { String::new() };
+        let _ = write!(text, "  {:<16} {:>9} {:>7} {bytes:>10}", kind.name(), one.calls, one.failed);
+        for histogram in [&one.latency, &one.recorded] {
+            for figure in figures(histogram) {
+                let _ = write!(text, " {figure:>9}");
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn figures_of(report: &Report) -> serde_json::Value {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let kinds = report.kinds.iter().map(|(kind, one)| {
+        let at = |percent: f64| one.latency.percentile_ns(percent).map(|ns| ns / 1e9);
+        let value = serde_json::json!({
+            "calls": one.calls, "failed": one.failed, "bytes": one.bytes, "different": one.different,
+            "p50_seconds": at(50.0), "p99_seconds": at(99.0), "sum_seconds": one.latency.sum_ns() as f64 / 1e9,
+        });
+        (kind.name().to_owned(), value)
+    });
+    serde_json::json!({
+        "seconds": seconds(report.elapsed_ns), "sync_seconds": seconds(report.sync_ns),
+        "durable_seconds": seconds(report.elapsed_ns + report.sync_ns),
+        "recorded_seconds": seconds(report.expected_ns),
+        "setup_seconds": seconds(report.setup_ns), "calls": report.calls(),
+        "calls_per_second": report.calls() as f64 / seconds(report.elapsed_ns.max(1)),
+        "threads": report.threads, "in_calls_seconds": seconds(report.calls_ns),
+        "think_seconds": seconds(report.think_ns), "waited_seconds": seconds(report.waited_ns),
+        "late": report.late, "extra_calls": report.extra, "differences": report.differences,
+        "left_out": report.left_out, "kinds": kinds.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+fn figures(histogram: &Histogram) -> [String; 3] {
+    let at = |percent: f64| time(histogram.percentile_ns(percent).unwrap_or(0.0) as u64);
+    [at(50.0), at(99.0), time(u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX))]
+}
+
+/// What a call returned, in words where it failed.
+fn result(value: i64) -> String {
+    match i32::try_from(value) {
+        Ok(errno @ -4095..=-1) => std::io::Error::from(Errno::from_raw_os_error(-errno)).to_string(),
+        _ => value.to_string(),
+    }
+}

@@ -1,0 +1,312 @@
+//! `fstone record` and `fstone replay` with real programs, beside what strace sees of them.
+
+use crate::support::{Bench, is_root, tool};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Calls by kind, and the bytes that they read or wrote.
+type Counts = BTreeMap<String, (u64, u64)>;
+
+/// Each works in a directory that holds a copy of `tree`, and names what it uses relative to that.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("tar", &["tar", "cf", "tree.tar", "tree"]),
+    ("tar", &["tar", "xf", "some.tar"]),
+    ("cp", &["cp", "-a", "tree", "copy"]),
+    ("rm", &["rm", "-r", "tree"]),
+    ("grep", &["grep", "-r", "needle", "tree"]),
+    ("sqlite3", &["sqlite3", "x.db", "create table t(a); insert into t values (1), (2); select * from t;"]),
+    ("git", &["git", "init", "-q", "repository"]),
+    ("make", &["make", "-s", "-f", "tree/Makefile"]),
+    ("mv", &["sh", "-c", "mv tree/a b; ln -s ../b tree/l; cat tree/l/1 > c; ln c d; chmod 600 d; truncate -s 100 c"]),
+];
+
+fn prepare(place: &Path) {
+    fs::create_dir_all(place.join("tree/a")).expect("writable");
+    for number in 0..20 {
+        fs::write(place.join(format!("tree/a/{number}")), vec![b'x'; 3000 * number]).expect("writable");
+    }
+    fs::write(place.join("tree/needles"), "a needle\n").expect("writable");
+    std::os::unix::fs::symlink("needles", place.join("tree/link")).expect("writable");
+    fs::write(place.join("tree/Makefile"), "all: x\n\tcat x tree/needles > y\nx:\n\tcp tree/a/3 x\n")
+        .expect("writable");
+    let packed = Command::new("tar").args(["cf", "some.tar", "tree/a"]).current_dir(place).status().expect("tar");
+    assert!(packed.success());
+}
+
+/// Records a program below the directory that it works in; returns what was said.
+fn record(bench: &Bench, place: &Path, recording: &str, words: &[&str]) -> String {
+    let file = bench.path(recording).display().to_string();
+    let mut command = bench.command(&[&["record", "-o", &file, "--"][..], words].concat());
+    let output = command.current_dir(place).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{words:?}: {told}");
+    told
+}
+
+/// A kind of call as a recording names it.
+fn kind(call: &str, line: &str) -> Option<&'static str> {
+    Some(match call {
+        "open" | "openat" | "creat" | "openat2" => "open",
+        "newfstatat" | "statx" if line.contains("AT_EMPTY_PATH") && line.contains(", \"\"") => "fstat",
+        "stat" | "lstat" | "newfstatat" | "statx" => "stat",
+        "fstat" => "fstat",
+        "read" => "read",
+        "pread64" => "pread",
+        "write" => "write",
+        "pwrite64" => "pwrite",
+        "writev" => "writev",
+        "lseek" => "lseek",
+        "fsync" => "fsync",
+        "fdatasync" => "fdatasync",
+        "ftruncate" => "ftruncate",
+        "truncate" => "truncate",
+        "fadvise64" => "fadvise",
+        "fallocate" => "fallocate",
+        "access" | "faccessat" | "faccessat2" => "access",
+        "readlink" | "readlinkat" => "readlink",
+        "getdents64" => "getdents",
+        "mkdir" | "mkdirat" => "mkdir",
+        "rmdir" => "rmdir",
+        "unlinkat" if line.contains("AT_REMOVEDIR") => "rmdir",
+        "unlink" | "unlinkat" => "unlink",
+        "rename" | "renameat" | "renameat2" => "rename",
+        "link" | "linkat" => "link",
+        "symlink" | "symlinkat" => "symlink",
+        "chmod" | "fchmodat" | "fchmodat2" => "chmod",
+        "fchmod" => "fchmod",
+        "chown" | "lchown" | "fchownat" => "chown",
+        "fchown" => "fchown",
+        "utimensat" if line.contains(">, NULL, ") => "futimens",
+        "utimensat" => "utimensat",
+        "copy_file_range" => "copy_file_range",
+        "sendfile" => "sendfile",
+        "splice" => "splice",
+        "flock" => "flock",
+        "fcntl" if line.contains("SETLK") => "fcntl lock",
+        "ioctl" if line.contains("CLONE") => "ioctl FICLONE",
+        "getxattr" | "lgetxattr" => "getxattr",
+        "setxattr" | "lsetxattr" => "setxattr",
+        "listxattr" | "llistxattr" => "listxattr",
+        "removexattr" | "lremovexattr" => "removexattr",
+        "fgetxattr" => "fgetxattr",
+        "fsetxattr" => "fsetxattr",
+        "flistxattr" => "flistxattr",
+        "fremovexattr" => "fremovexattr",
+        _ => return None,
+    })
+}
+
+/// What strace saw below a directory that was the working directory, of the threads whose logs are given.
+fn seen(logs: impl Iterator<Item = String>, place: &Path) -> Counts {
+    let below = |path: &str| Path::new(path).starts_with(place);
+    let mut counts = Counts::new();
+    for text in logs {
+        for line in text.lines() {
+            let Some((call, rest)) = line.split_once('(') else { continue };
+            let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };
+            let Some(kind) = kind(call, line) else { continue };
+            // The directories that a replay opens for itself.
+            if call == "openat2" && arguments.contains("O_PATH") && !arguments.contains("O_NOFOLLOW") {
+                continue;
+            }
+            let of_descriptor =
+                arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>')).map(|(path, _)| path);
+            let mut strings = arguments.split('"').skip(1).step_by(2);
+            // The first string of symlink is its target.
+            let name = if call.starts_with("symlink") { strings.nth(1) } else { strings.next() };
+            let moves = ["read", "pread", "write", "pwrite", "writev"].contains(&kind);
+            let is_inside = match name {
+                Some(name) if !moves && name.starts_with('/') => below(name),
+                Some(name) if !moves && name.starts_with("..") => false,
+                Some(_) if !moves && of_descriptor.is_none() => true,
+                _ => of_descriptor.is_some_and(below),
+            };
+            if is_inside {
+                let bytes = result.split_whitespace().next().and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
+                let one = counts.entry(kind.to_owned()).or_default();
+                *one = (one.0 + 1, one.1 + if moves { bytes } else { 0 });
+            }
+        }
+    }
+    counts
+}
+
+fn strace(bench: &Bench, words: &[&str], place: &Path, log: &str) -> Vec<(u32, String)> {
+    let logs = bench.path(log);
+    fs::create_dir_all(&logs).expect("writable");
+    let output = logs.join("of");
+    // grep does less if its output goes to /dev/null.
+    let done = Command::new("strace")
+        .args(["-ff", "-qq", "-y", "-s", "4096", "-o"])
+        .arg(&output)
+        .args(words)
+        .current_dir(place)
+        .output()
+        .expect("strace starts");
+    assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    let mut all: Vec<(u32, String)> = fs::read_dir(&logs)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path())
+        .map(|path| {
+            let thread = path.extension().expect("a thread").to_string_lossy().parse().expect("a number");
+            (thread, String::from_utf8_lossy(&fs::read(&path).expect("readable")).into_owned())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// The table of `fstone record show`, or of `fstone replay`, without closes: strace counts those of duplicates as well.
+fn table(text: &str, bench: &Bench, recording: &str) -> Counts {
+    let calls = bench.succeed(&["record", "show", "--calls", recording]);
+    let mut counts = Counts::new();
+    let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("call ")).skip(1);
+    for row in rows.take_while(|line| !line.trim().is_empty()) {
+        let (name, rest) = row.trim_start().split_at(16);
+        let count = rest.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a number");
+        if !["close", "mmap"].contains(&name.trim()) {
+            counts.insert(name.trim().to_owned(), (count, 0));
+        }
+    }
+    for line in calls.lines() {
+        let kind = line.split_whitespace().nth(2).expect("a kind");
+        let result = line.split(" = ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let bytes: i64 = result.and_then(|result| result.parse().ok()).expect("a result");
+        if ["read", "pread", "write", "pwrite", "writev"].contains(&kind) {
+            counts.get_mut(kind).expect("it is in the table").1 += bytes.max(0) as u64;
+        }
+    }
+    counts
+}
+
+#[test]
+fn programs_are_recorded_as_strace_sees_them_and_replayed_so() {
+    if !tool("strace") {
+        return eprintln!("skipped: strace is not installed");
+    }
+    for (number, (name, words)) in PROGRAMS.iter().enumerate() {
+        if !tool(name) {
+            eprintln!("skipped: {name} is not installed");
+            continue;
+        }
+        let bench = Bench::new();
+        let (one, two) = (bench.path("one"), bench.path("two"));
+        prepare(&one);
+        prepare(&two);
+        let recording = format!("{number}.rec");
+        let told = record(&bench, &one, &recording, words);
+        assert!(told.contains("recorded"), "{told}");
+        let shown = bench.succeed(&["record", "show", &recording]);
+        let recorded = table(&shown, &bench, &recording);
+        let logs = strace(&bench, words, &two, "log");
+        let expected = seen(logs.into_iter().map(|(_, text)| text), &two);
+        assert!(expected.values().map(|one| one.0).sum::<u64>() > 3, "{words:?}: {expected:?}");
+        assert_eq!(recorded, expected, "{words:?}");
+
+        let target = bench.path("target");
+        fs::create_dir(&target).expect("writable");
+        let binary = assert_cmd::cargo::cargo_bin!("fstone").display().to_string();
+        let (file, directory) = (bench.path(&recording).display().to_string(), target.display().to_string());
+        let words = [&binary, "replay", &file, "--directory", &directory, "--pace", "full", "--keep"];
+        let mut logs = strace(&bench, &words, &bench.path(""), "replay");
+        // The first thread makes the tree.
+        logs.remove(0);
+        let made = fs::read_dir(&target).expect("readable").next().expect("it was kept").expect("readable").path();
+        let mut replayed = seen(logs.into_iter().map(|(_, text)| text), &made);
+        // Attributes are reached by other paths, and not all are replayed; older straces do not know fchmodat2.
+        let mut countable = recorded.clone();
+        countable.retain(|kind, _| !kind.contains("xattr") && kind != "chmod");
+        // What git looks for in a directory that is not there fails when that is opened.
+        if *name == "git" {
+            countable.remove("stat");
+        }
+        replayed.retain(|kind, _| countable.contains_key(kind));
+        assert_eq!(replayed, countable, "{words:?}");
+        let report = bench.succeed(&["replay", &recording, "--directory", &directory, "--pace", "full"]);
+        assert!(report.contains("differences    0 calls"), "{name}: {report}");
+        assert_eq!(fs::read_dir(&target).expect("readable").count(), 1, "what is not kept is removed");
+    }
+}
+
+#[test]
+fn what_a_recording_cannot_be_made_of_is_said() {
+    let bench = Bench::new();
+    for (words, status, said) in [
+        (&["record", "-o", "x.rec", "--", "/no/such/program"][..], 2, "cannot start /no/such/program"),
+        (&["record", "-o", "x.rec", "--under", "/no/such", "--", "true"], 2, "cannot record /no/such"),
+        (&["record", "show", "none.rec"], 2, "cannot use none.rec"),
+        (&["replay", "none.rec", "--directory", "."], 2, "cannot use none.rec"),
+        (&["replay", "x", "--directory", ".", "--speed", "0"], 2, "a number from 0.001 to 1000"),
+    ] {
+        let (exit, _, told) = bench.run(words);
+        assert!(exit == status && told.contains(said), "{words:?}: {exit}: {told}");
+        assert!(!bench.path("x.rec").exists(), "{words:?}");
+    }
+    bench.write("text.rec", "this is no recording, whatever it is called");
+    let (exit, _, told) = bench.run(&["record", "show", "text.rec"]);
+    assert!(exit == 2 && told.contains("no recording of fstone's"), "{told}");
+}
+
+#[test]
+fn a_recording_that_was_cut_is_used_as_far_as_it_goes() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    record(&bench, &place, "a.rec", &["sh", "-c", "for i in 1 2 3; do cat tree/needles > x$i; sleep 1.1; done"]);
+    let whole = fs::read(bench.path("a.rec")).expect("readable");
+    fs::write(bench.path("cut.rec"), &whole[..whole.len() - 30]).expect("writable");
+    let shown = bench.succeed(&["record", "show", "cut.rec"]);
+    assert!(shown.contains("was not finished") && shown.contains("  open "), "{shown}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "cut.rec", "--directory", "target"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}
+
+#[test]
+fn names_are_hashed_if_asked_for() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    let (exit, _, told) = bench.run(&[
+        "record",
+        "-o",
+        "h.rec",
+        "--hash-names",
+        "--under",
+        "place",
+        "--",
+        "tar",
+        "cf",
+        "place/secret.tar",
+        "place/tree",
+    ]);
+    assert_eq!(exit, 0, "{told}");
+    let calls = bench.succeed(&["record", "show", "--calls", "h.rec"]) + &bench.succeed(&["record", "show", "h.rec"]);
+    assert!(["needles", "secret"].iter().all(|name| !calls.contains(name)), "{calls}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "h.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}
+
+#[test]
+fn a_study_compares_filesystems_by_a_recording() {
+    if !is_root() {
+        return eprintln!("skipped: making filesystems needs root");
+    }
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    record(&bench, &place, "a.rec", &["cp", "-a", "tree", "copy"]);
+    let page = include_str!("../../../../docs/record-replay.md");
+    let study = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has a study");
+    let binary = assert_cmd::cargo::cargo_bin!("fstone").display().to_string();
+    let study = study.replace("4 GiB", "400 MiB").replace("\"fstone\"", &format!("{binary:?}"));
+    // This program syncs nothing.
+    let study = study.replace("/home/me/app.rec", &bench.path("a.rec").display().to_string()).replace("fsync", "open");
+    bench.write("study.toml", &format!("repeats = 2\n{study}"));
+    bench.succeed(&["run", "./study.toml"]);
+    let report = bench.succeed(&["report"]);
+    assert!(report.contains("ext4") && report.contains("xfs") && report.contains("differences"), "{report}");
+}

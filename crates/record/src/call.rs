@@ -1,0 +1,178 @@
+//! What a recording consists of.
+
+use serde::{Deserialize, Serialize};
+
+/// Table of the calls: its name, as `strace` has it for the plainest of its family.
+macro_rules! kinds {
+    ($($kind:ident $name:literal),+ $(,)?) => {
+        /// A kind of call. New ones are added at the end: recordings have their numbers.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum Kind {
+            #[default]
+            $($kind),+
+        }
+
+        impl Kind {
+            pub const ALL: &[Self] = &[$(Self::$kind),+];
+
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name),+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Open "open", Close "close", Read "read", Pread "pread", Readv "readv", Preadv "preadv", Write "write", Pwrite "pwrite",
+    Writev "writev", Pwritev "pwritev", Seek "lseek", Fsync "fsync", Fdatasync "fdatasync", SyncRange "sync_file_range",
+    Syncfs "syncfs", Sync "sync", Truncate "truncate", Ftruncate "ftruncate", Fallocate "fallocate", Fadvise "fadvise",
+    Stat "stat", Fstat "fstat", Access "access", Readlink "readlink", Getdents "getdents", Mkdir "mkdir", Rmdir "rmdir",
+    Unlink "unlink", Rename "rename", Link "link", Symlink "symlink", Mknod "mknod", Chmod "chmod", Fchmod "fchmod",
+    Chown "chown", Fchown "fchown", Utimens "utimensat", Futimens "futimens", Getxattr "getxattr", Fgetxattr "fgetxattr",
+    Setxattr "setxattr", Fsetxattr "fsetxattr", Listxattr "listxattr", Flistxattr "flistxattr",
+    Removexattr "removexattr", Fremovexattr "fremovexattr", Flock "flock", Lock "fcntl lock", Sendfile "sendfile",
+    CopyRange "copy_file_range", Splice "splice", Reflink "ioctl FICLONE", Map "mmap", Uring "io_uring_enter", Aio "io_submit",
+    Spawn "clone", Wait "wait4", Exit "exit",
+}
+
+impl Kind {
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Pread | Self::Readv | Self::Preadv)
+    }
+
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Pwrite | Self::Writev | Self::Pwritev)
+    }
+
+    /// About threads, not about files.
+    pub const fn is_of_threads(self) -> bool {
+        matches!(self, Self::Spawn | Self::Wait | Self::Exit)
+    }
+
+    /// I/O that a tracer of system calls does not see: only that it was prepared is recorded.
+    pub const fn is_uncovered(self) -> bool {
+        matches!(self, Self::Map | Self::Uring | Self::Aio)
+    }
+}
+
+/// A name as a call gives it: relative to an open directory, or with 0 to the top of the recorded tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The number of an open file.
+    pub base: u32,
+    /// Index of a name of the block.
+    pub name: u32,
+}
+
+/// A call that has returned. Numbers of open files are given once: they are not descriptors, which come again, are inherited and duplicated.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    pub kind: Kind,
+    /// Threads are numbered from 1 in the order in which they began.
+    pub thread: u32,
+    /// Since the recording began; as observed, with what the recording cost until then.
+    pub begin_ns: u64,
+    /// Time that the thread spent since its previous recorded call, without what the recording costs.
+    pub think_ns: u64,
+    /// How long the call took, without what the recording costs.
+    pub took_ns: u64,
+    /// The open file that it is about; 0 for none.
+    pub file: u32,
+    /// The open file that `open` made, or the second one of a call that has two (where a copy goes); 0 for none.
+    pub other: u32,
+    pub at: Option<Place>,
+    /// The second name: of rename and link; the target of a symbolic link and the name of an attribute as they are, with base 0.
+    pub to: Option<Place>,
+    pub offset: i64,
+    pub length: u64,
+    /// The kernel's own, and those below.
+    pub flags: u32,
+    pub mode: u16,
+    /// What was returned; the negative errno of a call that failed. Of `clone` and `wait4` the number of a thread.
+    pub result: i64,
+}
+
+/// In [`Call::flags`] of `open`: the file was open when the recording, or the program, first used it.
+pub const INHERITED: u32 = 1 << 31;
+/// In [`Call::flags`] of `close`: the process ended or started another program, and had not closed it.
+pub const IMPLICIT: u32 = 1 << 31;
+
+/// Something in the tree as it was before the program began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Below the top.
+    pub path: Vec<u8>,
+    /// Permissions.
+    pub mode: u16,
+    pub node: Node,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Node {
+    Directory,
+    /// `stored_bytes`: less than its size where it has holes.
+    File {
+        size_bytes: u64,
+        stored_bytes: u64,
+    },
+    Link {
+        target: Vec<u8>,
+    },
+    /// Another name of the file with this path.
+    Name {
+        of: Vec<u8>,
+    },
+}
+
+/// What is known before the first call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// "x86_64".
+    pub architecture: String,
+    pub kernel: String,
+    /// Empty if names are hashed.
+    pub command: Vec<Vec<u8>>,
+    /// The directories that were recorded, as absolute paths. Of several, each is a directory "0", "1", … of the top; a single one is the top.
+    pub roots: Vec<Vec<u8>>,
+    pub began_unix_ns: u64,
+    pub hashed: bool,
+    /// What recording adds to a call, and to the time before the next: taken out of the times.
+    pub overhead_ns: [u64; 2],
+    /// A call without it.
+    pub bare_ns: u64,
+    /// What a converted log cannot say: empty for a recording.
+    pub unknown: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Since the recording began.
+    pub at_ns: u64,
+    /// As wait(2) has it.
+    pub status: i32,
+}
+
+/// What is written at once. Names belong to their block, so that neither writer nor reader remember them for longer.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    pub start: Option<Start>,
+    pub tree: Vec<Entry>,
+    pub names: Vec<Vec<u8>>,
+    pub calls: Vec<Call>,
+    /// Calls since the previous block about files that are not below the recorded directories.
+    pub outside_calls: u64,
+    pub outside_bytes: u64,
+    /// Some of their names, for a message.
+    pub outside_names: Vec<Vec<u8>>,
+    pub end: Option<End>,
+}
+
+impl Block {
+    /// # Panics
+    /// If the block was not [checked](crate::Reader): the name is missing.
+    pub fn name(&self, place: Place) -> &[u8] {
+        &self.names[place.name as usize]
+    }
+}

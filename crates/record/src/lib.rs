@@ -1,0 +1,24 @@
+//! What an application asked of its filesystem: recorded as it runs, kept in a file, read back.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `call`, `file` | what a recording consists of, and its file: written and read block by block |
+//! | `trace`, `tree` | run a program and record it: seccomp(2), ptrace(2), and the tree as it was |
+//! | `summary` | what a recording shows |
+//! | `replay` | compiles a recording into programs of threads, makes the tree, carries the calls out and compares |
+//!
+//! This crate does not know studies, results or reports.
+
+mod call;
+mod file;
+mod latencies;
+mod replay;
+mod summary;
+mod trace;
+mod tree;
+
+pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
+pub use file::{Ending, ReadError, Reader, VERSION, Writer};
+pub use replay::{CompileError, Difference, Pace, Program, ReplayError, Replayed, Report, Settings, replay};
+pub use summary::{Group, Summary, Touched, summarize};
+pub use trace::{RecordError, Recorded, Wanted, record};

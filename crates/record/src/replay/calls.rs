@@ -1,0 +1,406 @@
+//! The calls of a replay, each made to one name in a directory that is open, or to an open file.
+//!
+//! No name has several parts, and no link is followed, not even the last part of a name: a recording may come from anybody, and nothing
+//! in it leads out of the directory that the replay works in.
+
+#![expect(unsafe_code, reason = "calls with numbers and addresses of recorded arguments, which no wrapper takes")]
+
+use super::program::{Action, Program, Target};
+use crate::call::{INHERITED, Kind};
+use libc::{
+    AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, c_long,
+};
+use std::ffi::CString;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+const RESOLVE: u64 =
+    libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS | libc::RESOLVE_NO_XDEV;
+const SYS_FCHMODAT2: c_long = 452;
+/// Larger reads and writes are cut to this.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+/// Writes begin at different places of the data, so that no two blocks are alike.
+const VARIETY: usize = 1 << 20;
+const PAGE: usize = 4096;
+
+/// Makes a call; a negative errno if it failed.
+fn call(number: c_long, a: [i64; 6]) -> i64 {
+    // SAFETY: the addresses among the arguments are of buffers and strings that live as long as the call, with their lengths.
+    let result = unsafe { libc::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) };
+    if result == -1 { -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) } else { result }
+}
+
+pub(super) fn close(fd: i32) -> i64 {
+    call(libc::SYS_close, [i64::from(fd), 0, 0, 0, 0, 0])
+}
+
+/// Opens a name beneath a directory.
+pub(super) fn open_beneath(directory: i32, name: &CString, flags: u32, mode: u16) -> i64 {
+    let made = flags & libc::O_CREAT as u32 != 0 || flags & libc::O_TMPFILE as u32 == libc::O_TMPFILE as u32;
+    // As the kernel's `struct open_how`.
+    let how = [u64::from(flags), if made { u64::from(mode) } else { 0 }, RESOLVE];
+    let name = if name.is_empty() { c".".as_ptr() } else { name.as_ptr() };
+    let size = size_of_val(&how) as i64;
+    call(libc::SYS_openat2, [i64::from(directory), name as i64, how.as_ptr() as i64, size, 0, 0])
+}
+
+/// What all lanes have in common.
+pub(super) struct Common<'a> {
+    pub(super) program: &'a Program,
+    /// The directory that everything is beneath.
+    pub(super) root: i32,
+    pub(super) texts: Vec<CString>,
+    pub(super) files: Vec<AtomicI32>,
+    pub(super) data: Buffer,
+    pub(super) identity: [u32; 2],
+}
+
+/// Memory that begins at a page, as O_DIRECT wants it.
+pub(super) struct Buffer {
+    bytes: Vec<u8>,
+    begin: usize,
+}
+
+impl Buffer {
+    fn of(length: usize) -> Self {
+        let bytes = vec![0; length + PAGE];
+        let begin = bytes.as_ptr().align_offset(PAGE).min(PAGE);
+        Self { bytes, begin }
+    }
+
+    fn address(&self, offset: usize) -> i64 {
+        self.bytes[self.begin + offset..].as_ptr() as i64
+    }
+
+    fn length(&self) -> usize {
+        self.bytes.len() - PAGE
+    }
+
+    pub(super) fn part(&self, offset: usize, length: usize) -> &[u8] {
+        &self.bytes[self.begin + offset..][..length]
+    }
+
+    /// Data that does not compress.
+    pub(super) fn of_data(length: u64) -> Self {
+        let mut buffer = Self::of(length.clamp(1 << 20, MOST_BYTES) as usize + VARIETY);
+        let mut state = 0x9E37_79B9_7F4A_7C15u64;
+        for chunk in buffer.bytes.chunks_mut(8) {
+            // xorshift64* (Vigna 2016).
+            state ^= state >> 12;
+            state ^= state << 25;
+            state ^= state >> 27;
+            let word = state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        buffer
+    }
+}
+
+/// A thread of the replay: its directories and memory.
+pub(super) struct Caller<'a> {
+    common: &'a Common<'a>,
+    /// By the directory's number; `None` for one that is not open.
+    directories: Vec<Option<(u32, i32)>>,
+    input: Buffer,
+    writes: usize,
+    /// Calls that a replay makes and the application did not: directories opened, files opened to be cut.
+    pub(super) extra: u64,
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        for (_, fd) in self.directories.iter().flatten() {
+            close(*fd);
+        }
+    }
+}
+
+impl<'a> Caller<'a> {
+    pub(super) fn new(common: &'a Common<'a>, directories: usize, most_read: u64) -> Self {
+        let input = Buffer::of(most_read.clamp(1 << 16, MOST_BYTES) as usize);
+        Self { common, directories: vec![None; directories.max(1) + 1], input, writes: 0, extra: 0 }
+    }
+
+    /// The directory of a target, open; a negative errno.
+    pub(super) fn directory(&mut self, target: Target) -> i64 {
+        let slot = target.directory.unwrap_or(0) as usize % (self.directories.len() - 1);
+        self.directory_at(target, slot)
+    }
+
+    fn directory_at(&mut self, target: Target, slot: usize) -> i64 {
+        let path = &self.common.texts[target.path as usize];
+        let Some(number) = target.directory else {
+            // It is not there, or is no directory: so the kernel says why.
+            self.extra += 1;
+            let opened = open_beneath(self.common.root, path, (O_PATH | O_DIRECTORY | O_CLOEXEC) as u32, 0);
+            if opened >= 0 {
+                close(opened as i32);
+            }
+            return opened.min(-i64::from(libc::ENOENT));
+        };
+        if let Some((known, fd)) = self.directories[slot]
+            && known == number
+        {
+            return i64::from(fd);
+        }
+        self.extra += 1;
+        let opened = open_beneath(self.common.root, path, (O_PATH | O_DIRECTORY | O_CLOEXEC) as u32, 0);
+        if opened >= 0
+            && let Some((_, old)) = self.directories[slot].replace((number, opened as i32))
+        {
+            close(old);
+        }
+        opened
+    }
+
+    fn file(&self, slot: u32) -> i64 {
+        i64::from(self.common.files[slot as usize].load(Ordering::Acquire))
+    }
+
+    /// The descriptor of a directory and the address of a name in it.
+    fn named(&mut self, index: u32) -> Result<(i64, i64), i64> {
+        let target = self.common.program.targets[index as usize];
+        let directory = self.directory(target);
+        if directory < 0 {
+            Err(directory)
+        } else {
+            Ok((directory, self.common.texts[target.name as usize].as_ptr() as i64))
+        }
+    }
+
+    /// A path of the same name for calls that take no directory.
+    fn by_descriptor(&mut self, index: u32) -> Result<CString, i64> {
+        let (directory, _) = self.named(index)?;
+        let name = &self.common.texts[self.common.program.targets[index as usize].name as usize];
+        let path = [format!("/proc/self/fd/{directory}/").as_bytes(), name.as_bytes()].concat();
+        CString::new(path).map_err(|_| -i64::from(libc::EINVAL))
+    }
+
+    /// Carries out an action; returns what the call did: a negative errno if it failed.
+    pub(super) fn perform(&mut self, action: &Action) -> i64 {
+        self.performed(action).unwrap_or_else(|failed| failed)
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    fn performed(&mut self, action: &Action) -> Result<i64, i64> {
+        use Kind as K;
+        let none = i64::from(AT_SYMLINK_NOFOLLOW);
+        let (file, other) = (self.file(action.file), self.file(action.other));
+        let (offset, length) = (action.offset, action.length.min(MOST_BYTES) as i64);
+        let mode = i64::from(action.mode);
+        let text = |index: u32| self.common.texts[index as usize].as_ptr() as i64;
+        let attribute = if matches!(
+            action.kind,
+            K::Symlink | K::Setxattr | K::Fsetxattr | K::Getxattr | K::Fgetxattr | K::Removexattr | K::Fremovexattr
+        ) {
+            text(action.to)
+        } else {
+            0
+        };
+        let input = self.input.address(0);
+        let room = length.min(self.input.length() as i64);
+        self.writes += usize::from(action.kind.writes());
+        let data = self.common.data.address((self.writes * 7 * PAGE) % VARIETY);
+        let vector = |address: i64, length: i64| [address, length];
+        let [user, group] = self.common.identity.map(i64::from);
+        let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
+        Ok(match action.kind {
+            K::Open => return self.open(action),
+            K::Close => {
+                let fd = self.common.files[action.file as usize].swap(-1, Ordering::AcqRel);
+                close(fd)
+            }
+            K::Read => on(libc::SYS_read, [input, room, 0, 0, 0]),
+            K::Pread => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
+            K::Readv => on(libc::SYS_readv, [vector(input, room).as_ptr() as i64, 1, 0, 0, 0]),
+            K::Preadv => on(libc::SYS_preadv, [vector(input, room).as_ptr() as i64, 1, offset, 0, 0]),
+            K::Write => on(libc::SYS_write, [data, length, 0, 0, 0]),
+            K::Pwrite => on(libc::SYS_pwrite64, [data, length, offset, 0, 0]),
+            K::Writev => on(libc::SYS_writev, [vector(data, length).as_ptr() as i64, 1, 0, 0, 0]),
+            K::Pwritev => on(libc::SYS_pwritev, [vector(data, length).as_ptr() as i64, 1, offset, 0, 0]),
+            K::Seek => on(libc::SYS_lseek, [offset, i64::from(action.flags), 0, 0, 0]),
+            K::Fsync => on(libc::SYS_fsync, [0; 5]),
+            K::Fdatasync => on(libc::SYS_fdatasync, [0; 5]),
+            K::SyncRange => {
+                on(libc::SYS_sync_file_range, [offset, action.length as i64, i64::from(action.flags), 0, 0])
+            }
+            K::Syncfs => on(libc::SYS_syncfs, [0; 5]),
+            // Of this filesystem alone.
+            K::Sync => call(libc::SYS_syncfs, [i64::from(self.common.root), 0, 0, 0, 0, 0]),
+            K::Truncate => {
+                let (directory, name) = self.named(action.at)?;
+                let how = [(O_CLOEXEC | O_NOFOLLOW) as u64 | libc::O_WRONLY as u64, 0, RESOLVE];
+                let size = size_of_val(&how) as i64;
+                let opened = call(libc::SYS_openat2, [directory, name, how.as_ptr() as i64, size, 0, 0]);
+                self.extra += 2;
+                if opened < 0 {
+                    return Err(opened);
+                }
+                let result = call(libc::SYS_ftruncate, [opened, action.length as i64, 0, 0, 0, 0]);
+                close(opened as i32);
+                result
+            }
+            K::Ftruncate => on(libc::SYS_ftruncate, [action.length as i64, 0, 0, 0, 0]),
+            K::Fallocate => on(libc::SYS_fallocate, [i64::from(action.flags), offset, action.length as i64, 0, 0]),
+            K::Fadvise => on(libc::SYS_fadvise64, [offset, action.length as i64, i64::from(action.flags), 0, 0]),
+            K::Stat => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_newfstatat, [directory, name, input, none, 0, 0])
+            }
+            K::Fstat => on(libc::SYS_fstat, [input, 0, 0, 0, 0]),
+            K::Access => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_faccessat2, [directory, name, mode & 7, none, 0, 0])
+            }
+            K::Readlink => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_readlinkat, [directory, name, input, room, 0, 0])
+            }
+            K::Getdents => on(libc::SYS_getdents64, [input, room, 0, 0, 0]),
+            K::Mkdir => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_mkdirat, [directory, name, mode, 0, 0, 0])
+            }
+            K::Rmdir => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_unlinkat, [directory, name, i64::from(AT_REMOVEDIR), 0, 0, 0])
+            }
+            K::Unlink => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_unlinkat, [directory, name, 0, 0, 0, 0])
+            }
+            K::Rename => {
+                let [one, two] = self.both(action)?;
+                let flags = action.flags & (libc::RENAME_NOREPLACE | libc::RENAME_EXCHANGE);
+                call(libc::SYS_renameat2, [one.0, one.1, two.0, two.1, i64::from(flags), 0])
+            }
+            K::Link if action.file != 0 => {
+                let path = CString::new(format!("/proc/self/fd/{file}")).expect("digits");
+                let (directory, name) = self.named(action.to)?;
+                let follow = i64::from(AT_SYMLINK_FOLLOW);
+                call(libc::SYS_linkat, [i64::from(AT_FDCWD), path.as_ptr() as i64, directory, name, follow, 0])
+            }
+            K::Link => {
+                let [one, two] = self.both(action)?;
+                call(libc::SYS_linkat, [one.0, one.1, two.0, two.1, 0, 0])
+            }
+            K::Symlink => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_symlinkat, [attribute, directory, name, 0, 0, 0])
+            }
+            K::Mknod => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_mknodat, [directory, name, i64::from(libc::S_IFREG) | mode, 0, 0, 0])
+            }
+            K::Chmod => {
+                let (directory, name) = self.named(action.at)?;
+                call(SYS_FCHMODAT2, [directory, name, mode, none, 0, 0])
+            }
+            K::Fchmod => on(libc::SYS_fchmod, [mode, 0, 0, 0, 0]),
+            K::Chown => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_fchownat, [directory, name, user, group, none, 0])
+            }
+            K::Fchown => on(libc::SYS_fchown, [user, group, 0, 0, 0]),
+            K::Utimens => {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])
+            }
+            K::Futimens => on(libc::SYS_utimensat, [0; 5]),
+            K::Getxattr => {
+                let path = self.by_descriptor(action.at)?;
+                call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])
+            }
+            K::Fgetxattr => on(libc::SYS_fgetxattr, [attribute, input, room, 0, 0]),
+            K::Setxattr => {
+                let path = self.by_descriptor(action.at)?;
+                call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length.min(1 << 16), 0, 0])
+            }
+            K::Fsetxattr => on(libc::SYS_fsetxattr, [attribute, data, length.min(1 << 16), 0, 0]),
+            K::Listxattr => {
+                let path = self.by_descriptor(action.at)?;
+                call(libc::SYS_llistxattr, [path.as_ptr() as i64, input, room, 0, 0, 0])
+            }
+            K::Flistxattr => on(libc::SYS_flistxattr, [input, room, 0, 0, 0]),
+            K::Removexattr => {
+                let path = self.by_descriptor(action.at)?;
+                call(libc::SYS_lremovexattr, [path.as_ptr() as i64, attribute, 0, 0, 0, 0])
+            }
+            K::Fremovexattr => on(libc::SYS_fremovexattr, [attribute, 0, 0, 0, 0]),
+            // The order in which locks were had is kept by the program: none is waited for in the kernel.
+            K::Flock => on(libc::SYS_flock, [i64::from(action.flags | libc::LOCK_NB as u32), 0, 0, 0, 0]),
+            K::Lock => {
+                // SAFETY: integers alone.
+                let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+                (lock.l_type, lock.l_start, lock.l_len) = (action.mode as i16, offset, action.length as i64);
+                on(libc::SYS_fcntl, [i64::from(libc::F_SETLK), &raw const lock as i64, 0, 0, 0])
+            }
+            // With one side only in the recorded directories, it reads from there or writes there.
+            K::Sendfile | K::CopyRange | K::Splice => {
+                let wanted = i64::from(action.result.max(0)).min(MOST_BYTES as i64);
+                match (action.file, action.other) {
+                    (_, 0) if offset >= 0 => on(libc::SYS_pread64, [input, wanted, offset, 0, 0]),
+                    (_, 0) => on(libc::SYS_read, [input, wanted, 0, 0, 0]),
+                    (0, _) => call(libc::SYS_write, [other, data, wanted, 0, 0, 0]),
+                    _ if action.kind == K::Sendfile => {
+                        call(libc::SYS_sendfile, [other, file, 0, action.length as i64, 0, 0])
+                    }
+                    _ => on(libc::SYS_copy_file_range, [0, other, 0, action.length as i64, 0]),
+                }
+            }
+            K::Reflink => call(libc::SYS_ioctl, [other, 0x4004_9409, file, 0, 0, 0]),
+            K::Map | K::Uring | K::Aio | K::Spawn | K::Wait | K::Exit => 0,
+        })
+    }
+
+    /// The directories and names of a call with two names. The second directory has a place of its own in the table.
+    fn both(&mut self, action: &Action) -> Result<[(i64, i64); 2], i64> {
+        let first = self.named(action.at)?;
+        let [one, two] = [action.at, action.to].map(|index| self.common.program.targets[index as usize]);
+        let directory = match two.directory {
+            number if number.is_some() && number == one.directory => first.0,
+            _ => self.directory_at(two, self.directories.len() - 1),
+        };
+        if directory < 0 {
+            Err(directory)
+        } else {
+            Ok([first, (directory, self.common.texts[two.name as usize].as_ptr() as i64)])
+        }
+    }
+
+    fn open(&mut self, action: &Action) -> Result<i64, i64> {
+        const KEPT: i32 = libc::O_ACCMODE
+            | libc::O_CREAT
+            | libc::O_EXCL
+            | libc::O_TRUNC
+            | libc::O_APPEND
+            | libc::O_NONBLOCK
+            | libc::O_SYNC
+            | libc::O_DIRECT
+            | libc::O_NOATIME
+            | O_PATH
+            | O_DIRECTORY
+            | libc::O_TMPFILE;
+        // openat2 refuses what openat ignores beside O_PATH.
+        let kept = if action.flags & O_PATH as u32 != 0 { O_PATH | O_DIRECTORY } else { KEPT };
+        let flags = action.flags & kept as u32 | (O_NOFOLLOW | O_CLOEXEC) as u32;
+        let target = self.common.program.targets[action.at as usize];
+        let directory = self.directory(target);
+        if directory < 0 {
+            return Err(directory);
+        }
+        let opened = open_beneath(directory as i32, &self.common.texts[target.name as usize], flags, action.mode);
+        if opened < 0 {
+            return Err(opened);
+        }
+        if action.other == 0 {
+            // It was to fail.
+            close(opened as i32);
+            return Ok(0);
+        }
+        if action.flags & INHERITED != 0 && action.offset > 0 {
+            call(libc::SYS_lseek, [opened, action.offset, 0, 0, 0, 0]);
+        }
+        self.common.files[action.other as usize].store(opened as i32, Ordering::Release);
+        Ok(0)
+    }
+}

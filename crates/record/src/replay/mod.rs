@@ -1,0 +1,617 @@
+//! Replays a recording: makes the tree as it was, carries out the calls in their order, and compares what they return.
+
+mod calls;
+mod names;
+mod program;
+
+pub use program::{CompileError, Program};
+
+use crate::call::{Kind, Node};
+use crate::latencies::Latencies;
+use calls::{Buffer, Caller, Common, close, open_beneath};
+use fstone_model::Histogram;
+use program::{AWAITED, Action, BEGINS, Target};
+use rustix::fs::{
+    Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, open, symlinkat, syncfs,
+};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::thread::futex;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// When a thread makes its next call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// After the time that it spent between the two when it was recorded, divided by this.
+    Think(f64),
+    /// At once.
+    Full,
+    /// When as much time has passed as in the recording, divided by this. Calls that come too late are counted.
+    Clock(f64),
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    pub pace: Pace,
+    /// Drop the files of the tree from the page cache after they were made.
+    pub cold: bool,
+    pub cancel: &'a AtomicBool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    #[error("cannot make {what} of the recorded tree: {errno}")]
+    Tree { what: String, errno: Errno },
+    #[error("the recorded tree has {needed_bytes} bytes, and there is room for {free_bytes}")]
+    Room { needed_bytes: u64, free_bytes: u64 },
+    #[error("this kernel has no openat2(2), which keeps a replay in its directory (Linux 5.6)")]
+    Kernel,
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What one kind of calls did.
+#[derive(Debug, Clone, Default)]
+pub struct Replayed {
+    pub calls: u64,
+    pub failed: u64,
+    pub bytes: u64,
+    pub latency: Histogram,
+    pub recorded: Histogram,
+    /// Calls whose result is another one than the recorded.
+    pub different: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    pub thread: u32,
+    /// The number of the call in its thread.
+    pub number: u64,
+    pub kind: Kind,
+    pub name: Vec<u8>,
+    pub recorded: i64,
+    pub got: i64,
+}
+
+/// How many differences are kept.
+const SHOWN: usize = 10;
+
+#[derive(Debug, Default)]
+pub struct Report {
+    pub setup_ns: u64,
+    /// From the first call to the end of the last.
+    pub elapsed_ns: u64,
+    /// syncfs(2) afterwards.
+    pub sync_ns: u64,
+    /// The recording's time, and what it would have been without the cost of recording.
+    pub recorded_ns: u64,
+    pub expected_ns: u64,
+    pub threads: usize,
+    pub kinds: BTreeMap<Kind, Replayed>,
+    /// Sums over all threads: between calls, in calls, and waiting for calls of others.
+    pub think_ns: u64,
+    pub calls_ns: u64,
+    pub waited_ns: u64,
+    /// With the clock's pace: calls that came later than recorded, by more than a millisecond.
+    pub late: u64,
+    pub differences: u64,
+    pub first: Vec<Difference>,
+    pub left_out: BTreeMap<&'static str, u64>,
+    /// Calls that the replay made and the application did not, to stay beneath its directory.
+    pub extra: u64,
+}
+
+impl Report {
+    pub fn calls(&self) -> u64 {
+        self.kinds.values().map(|kind| kind.calls).sum()
+    }
+}
+
+/// Replays a program in a directory that is empty and nobody else's.
+///
+/// # Errors
+/// If the tree cannot be made, or on cancellation.
+pub fn replay(program: &Program, directory: &Path, settings: &Settings<'_>) -> Result<Report, ReplayError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(directory, flags, Mode::empty())
+        .map_err(|errno| ReplayError::Tree { what: "the directory".into(), errno })?;
+    let descriptors = most_descriptors();
+    let texts: Vec<CString> = program.texts.iter().map(|text| CString::new(&**text).unwrap_or_default()).collect();
+    let common = Common {
+        program,
+        root: root.as_raw_fd(),
+        texts,
+        files: (0..program.files).map(|_| AtomicI32::new(-1)).collect(),
+        data: Buffer::of_data(program.most_written),
+        identity: [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()],
+    };
+    let began = Instant::now();
+    make_tree(&common, root.as_fd(), settings)?;
+    let setup_ns = nanoseconds(began);
+    let lanes = program.lanes.len().max(1);
+    let directories = (descriptors / 2 / lanes).clamp(1, 512);
+    let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
+    let ready = Barrier::new(program.lanes.len() + 1);
+    let mut report = Report {
+        setup_ns,
+        recorded_ns: program.elapsed_ns,
+        expected_ns: program.expected_ns,
+        threads: program.lanes.len(),
+        left_out: program.left_out.clone(),
+        ..Report::default()
+    };
+    let lanes = std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for index in 0..program.lanes.len() {
+            let run = Run { common: &common, settings, progress: &progress, lane: index };
+            let ready = &ready;
+            let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, move || {
+                let caller = Caller::new(run.common, directories, run.common.program.most_read);
+                ready.wait();
+                run.through(caller)
+            });
+            match thread {
+                Ok(thread) => running.push(thread),
+                Err(error) => {
+                    // Those that wait at the barrier are let go, and end at once.
+                    settings.cancel.store(true, Ordering::Relaxed);
+                    for _ in index..program.lanes.len() {
+                        scope.spawn(|| ready.wait());
+                    }
+                    ready.wait();
+                    return Err(ReplayError::Thread(error));
+                }
+            }
+        }
+        ready.wait();
+        let began = Instant::now();
+        let lanes: Vec<Done> = running.into_iter().map(|thread| thread.join().expect("it does not panic")).collect();
+        report.elapsed_ns = nanoseconds(began);
+        Ok(lanes)
+    })?;
+    for file in &common.files {
+        let fd = file.load(Ordering::Relaxed);
+        if fd >= 0 {
+            close(fd);
+        }
+    }
+    if settings.cancel.load(Ordering::Relaxed) {
+        return Err(ReplayError::Interrupted);
+    }
+    let began = Instant::now();
+    let _ = syncfs(&root);
+    report.sync_ns = nanoseconds(began);
+    lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
+    for (kind, recorded) in &program.recorded {
+        report.kinds.entry(*kind).or_default().recorded = recorded.clone();
+    }
+    Ok(report)
+}
+
+fn nanoseconds(since: Instant) -> u64 {
+    since.elapsed().as_nanos() as u64
+}
+
+/// Descriptors that this process may have, after it asked for all that it can get.
+fn most_descriptors() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.maximum != limit.current {
+        limit.current = limit.maximum;
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    getrlimit(Resource::Nofile).current.map_or(1 << 20, |most| most as usize)
+}
+
+fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>) -> Result<(), ReplayError> {
+    let needed_bytes = common.program.tree_bytes;
+    if let Ok(facts) = fstatvfs(root) {
+        let free_bytes = facts.f_bavail.saturating_mul(facts.f_frsize);
+        if needed_bytes > free_bytes {
+            return Err(ReplayError::Room { needed_bytes, free_bytes });
+        }
+    }
+    let mut modes = Vec::new();
+    let mut files = Vec::new();
+    for entry in &common.program.tree {
+        if settings.cancel.load(Ordering::Relaxed) {
+            return Err(ReplayError::Interrupted);
+        }
+        let failed = |errno| ReplayError::Tree { what: String::from_utf8_lossy(&entry.path).into_owned(), errno };
+        let (above, name) = above(&entry.path);
+        let directory =
+            beneath(common.root, above, OFlags::PATH | OFlags::DIRECTORY, 0).map_err(|errno| match errno {
+                Errno::NOSYS => ReplayError::Kernel,
+                errno => failed(errno),
+            })?;
+        let made = match &entry.node {
+            Node::Directory => {
+                modes.push((&entry.path, entry.mode));
+                mkdirat(&directory, name, Mode::RWXU)
+            }
+            Node::File { size_bytes, stored_bytes } => {
+                files.push(&entry.path);
+                if entry.mode & 0o200 == 0 {
+                    modes.push((&entry.path, entry.mode));
+                }
+                make_file(common, &directory, name, *size_bytes, *stored_bytes, entry.mode)
+            }
+            Node::Link { target } => symlinkat(target.as_slice(), &directory, name),
+            Node::Name { of } => {
+                let (of_above, of_name) = self::above(of);
+                beneath(common.root, of_above, OFlags::PATH | OFlags::DIRECTORY, 0)
+                    .and_then(|from| linkat(&from, of_name, &directory, name, AtFlags::empty()))
+            }
+        };
+        made.map_err(failed)?;
+    }
+    // Rights that keep the maker out come last, and those of what is in a directory before its own.
+    for (path, mode) in modes.iter().rev() {
+        let failed = |errno| ReplayError::Tree { what: String::from_utf8_lossy(path).into_owned(), errno };
+        let opened = beneath(common.root, path, OFlags::RDONLY | OFlags::NOFOLLOW, 0).map_err(failed)?;
+        fchmod(&opened, Mode::from_raw_mode(u32::from(*mode) & 0o777)).map_err(failed)?;
+    }
+    let _ = syncfs(root);
+    if settings.cold {
+        for path in files {
+            if let Ok(file) = beneath(common.root, path, OFlags::RDONLY | OFlags::NOFOLLOW, 0) {
+                let _ = fadvise(&file, 0, None, Advice::DontNeed);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn above(path: &[u8]) -> (&[u8], &[u8]) {
+    path.iter().rposition(|byte| *byte == b'/').map_or((&path[..0], path), |at| (&path[..at], &path[at + 1..]))
+}
+
+fn beneath(root: i32, path: &[u8], flags: OFlags, mode: u16) -> Result<OwnedFd, Errno> {
+    let path = CString::new(path).map_err(|_| Errno::INVAL)?;
+    let opened = open_beneath(root, &path, (flags | OFlags::CLOEXEC).bits(), mode);
+    if opened < 0 { Err(Errno::from_raw_os_error(-opened as i32)) } else { Ok(owned(opened as i32)) }
+}
+
+#[expect(unsafe_code, reason = "a descriptor that was just opened")]
+fn owned(fd: i32) -> OwnedFd {
+    // SAFETY: nobody else has it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+fn make_file(
+    common: &Common<'_>,
+    directory: &OwnedFd,
+    name: &[u8],
+    size_bytes: u64,
+    stored_bytes: u64,
+    mode: u16,
+) -> Result<(), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+    let mut file = File::from(beneath(directory.as_raw_fd(), name, flags, mode & 0o777 | 0o200)?);
+    let mut left = stored_bytes.min(size_bytes);
+    let number = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
+    while left > 0 {
+        let part = left.min(1 << 20) as usize;
+        // Of different files and places different data.
+        let from = (size_bytes ^ left) as usize * 4096 % (1 << 19);
+        file.write_all(common.data.part(from, part)).map_err(|error| number(&error))?;
+        left -= part as u64;
+    }
+    if stored_bytes < size_bytes { ftruncate(&file, size_bytes) } else { Ok(()) }
+}
+
+/// One lane as it runs.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    common: &'a Common<'a>,
+    settings: &'a Settings<'a>,
+    progress: &'a [AtomicU32],
+    lane: usize,
+}
+
+#[derive(Default)]
+struct Tally {
+    latencies: Latencies,
+    failed: u64,
+    bytes: u64,
+    different: u64,
+}
+
+struct Done {
+    kinds: Vec<Tally>,
+    think_ns: u64,
+    waited_ns: u64,
+    late: u64,
+    extra: u64,
+    first: Vec<Difference>,
+}
+
+impl Run<'_> {
+    fn through(self, mut caller: Caller<'_>) -> Done {
+        let program = self.common.program;
+        let lane = &program.lanes[self.lane];
+        let mut done = Done {
+            kinds: Kind::ALL.iter().map(|_| Tally::default()).collect(),
+            think_ns: 0,
+            waited_ns: 0,
+            late: 0,
+            extra: 0,
+            first: Vec::new(),
+        };
+        // Sleep is as exact as the machine's timers, and not 50 µs late.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let own = &self.progress[self.lane];
+        let start = Instant::now();
+        let mut now = start;
+        for (index, action) in lane.actions.iter().enumerate() {
+            let waits = lane.waits_of(index);
+            let begins = action.bits & BEGINS != 0;
+            if begins && !waits.is_empty() {
+                now = self.wait(waits, now, &mut done);
+            }
+            now = self.think(action, start, now, &mut done);
+            if !begins && !waits.is_empty() {
+                now = self.wait(waits, now, &mut done);
+            }
+            if index % 64 == 0 && self.settings.cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            if !action.kind.is_of_threads() {
+                let got = caller.perform(action);
+                let after = Instant::now();
+                done.count(action, got, (after - now).as_nanos() as u64);
+                if differs(action, got) {
+                    done.differs(program, self.lane, index, action, got);
+                }
+                now = after;
+            }
+            own.store(index as u32 + 1, Ordering::Release);
+            if action.bits & AWAITED != 0 {
+                let _ = futex::wake(own, futex::Flags::PRIVATE, u32::MAX >> 1);
+            }
+        }
+        // If it was cancelled, nobody waits for long.
+        done.extra = caller.extra;
+        done
+    }
+
+    fn wait(&self, waits: &[names::Mark], began: Instant, done: &mut Done) -> Instant {
+        for mark in waits {
+            let progress = &self.progress[mark.lane as usize];
+            let has_come = || progress.load(Ordering::Acquire) >= mark.count;
+            if (0..100).any(|_| {
+                std::hint::spin_loop();
+                has_come()
+            }) {
+                continue;
+            }
+            loop {
+                let now = progress.load(Ordering::Acquire);
+                if now >= mark.count || self.settings.cancel.load(Ordering::Relaxed) {
+                    break;
+                }
+                let most = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+                let _ = futex::wait(progress, futex::Flags::PRIVATE, now, Some(&most));
+            }
+        }
+        let now = Instant::now();
+        done.waited_ns += (now - began).as_nanos() as u64;
+        now
+    }
+
+    fn think(&self, action: &Action, start: Instant, now: Instant, done: &mut Done) -> Instant {
+        let (from, ns, speed) = match self.settings.pace {
+            Pace::Full => return now,
+            Pace::Think(speed) => (now, action.think_ns, speed),
+            Pace::Clock(speed) => (start, action.begin_ns, speed),
+        };
+        let until = from + Duration::from_nanos((ns as f64 / speed) as u64);
+        if until <= now {
+            let late = now - until > Duration::from_millis(1);
+            done.late += u64::from(late && matches!(self.settings.pace, Pace::Clock(_)));
+            return now;
+        }
+        // The last of it is waited for awake: waking up takes about as long.
+        const AWAKE: Duration = Duration::from_micros(60);
+        let mut at = now;
+        while at < until && !self.settings.cancel.load(Ordering::Relaxed) {
+            match (until - at).checked_sub(AWAKE) {
+                Some(asleep) => std::thread::sleep(asleep.min(Duration::from_millis(50))),
+                None => std::hint::spin_loop(),
+            }
+            at = Instant::now();
+        }
+        done.think_ns += (at - now).as_nanos() as u64;
+        at
+    }
+}
+
+/// Bytes count where the program asked for them; other results are of the filesystem's own (positions, lengths of lists).
+fn differs(action: &Action, got: i64) -> bool {
+    let recorded = i64::from(action.result);
+    let moves = action.kind.reads()
+        || action.kind.writes()
+        || matches!(action.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+    (recorded < 0 || got < 0 || moves) && recorded != got
+}
+
+impl Done {
+    fn count(&mut self, action: &Action, got: i64, took_ns: u64) {
+        let tally = &mut self.kinds[action.kind as usize];
+        tally.latencies.record(took_ns);
+        tally.failed += u64::from(got < 0);
+        let moves = action.kind.reads()
+            || action.kind.writes()
+            || matches!(action.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+        tally.bytes += if moves { got.max(0) as u64 } else { 0 };
+    }
+
+    #[cold]
+    fn differs(&mut self, program: &Program, lane: usize, index: usize, action: &Action, got: i64) {
+        self.kinds[action.kind as usize].different += 1;
+        if self.first.len() < SHOWN {
+            let Target { path, name, .. } = program.targets[action.at as usize];
+            let name = if action.at == 0 {
+                Vec::new()
+            } else {
+                crate::trace::joined(&program.texts[path as usize], &program.texts[name as usize])
+            };
+            let recorded = i64::from(action.result);
+            let number = index as u64 + 1;
+            self.first.push(Difference { thread: lane as u32 + 1, number, kind: action.kind, name, recorded, got });
+        }
+    }
+
+    fn add_to(self, report: &mut Report) {
+        report.think_ns += self.think_ns;
+        report.waited_ns += self.waited_ns;
+        report.late += self.late;
+        report.extra += self.extra;
+        let room = SHOWN - report.first.len();
+        report.first.extend(self.first.into_iter().take(room));
+        for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
+            let calls = tally.latencies.count;
+            if calls == 0 {
+                continue;
+            }
+            let into = report.kinds.entry(*kind).or_default();
+            report.differences += tally.different;
+            report.calls_ns += tally.latencies.sum_ns as u64;
+            into.calls += calls;
+            into.failed += tally.failed;
+            into.bytes += tally.bytes;
+            into.different += tally.different;
+            into.latency.merge(&tally.latencies.histogram());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Call, End, Entry, Start};
+    use crate::file::{Reader, Writer};
+
+    type Recording = Writer<Vec<u8>>;
+
+    /// What a recording of one's own making does in a directory of its own.
+    fn replayed(make: impl FnOnce(&mut Recording)) -> (tempfile::TempDir, Report) {
+        let start = Start { roots: vec![b"/app".to_vec()], ..Start::default() };
+        let mut writer = Writer::new(Vec::new(), start).expect("memory");
+        make(&mut writer);
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let program = Program::compile(&mut Reader::new(&bytes[..]).expect("sound")).expect("small");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(place.path().join("victim"), "precious").expect("writable");
+        std::fs::create_dir(place.path().join("replay")).expect("writable");
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        let report = replay(&program, &place.path().join("replay"), &settings).expect("it can be replayed");
+        (place, report)
+    }
+
+    fn call(writer: &mut Recording, kind: Kind, at: &str, to: &str, change: impl FnOnce(&mut Call)) {
+        let place = |writer: &mut Recording, name: &str| (!name.is_empty()).then(|| writer.place(0, name.as_bytes()));
+        let (at, to) = (place(writer, at), place(writer, to));
+        let mut call = Call { kind, thread: 1, at, to, mode: 0o644, ..Call::default() };
+        change(&mut call);
+        writer.call(call).expect("memory");
+    }
+
+    const MAKE: u32 = (libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC) as u32;
+
+    /// It says that a link was not made, so that what comes next seems to be in the tree.
+    #[test]
+    fn a_recording_that_lies_does_not_lead_out() {
+        let (place, report) = replayed(|writer| {
+            for (link, target) in [("x", ".."), ("y", "../victim"), ("z", "/"), ("w", "/app/../victim")] {
+                call(writer, Kind::Symlink, link, target, |call| call.result = -17);
+            }
+            let mut file = 0;
+            let mut open = |writer: &mut Recording, name: &str| {
+                file += 1;
+                call(writer, Kind::Open, name, "", |call| (call.flags, call.other) = (MAKE, file));
+                call(writer, Kind::Write, "", "", |call| (call.file, call.length, call.result) = (file, 4, 4));
+            };
+            for name in ["x/victim", "y", "x/new", "w", "../victim", "x/../victim", "/victim"] {
+                open(writer, name);
+            }
+            call(writer, Kind::Mkdir, "x", "", |_| {});
+            open(writer, "x/victim");
+            for kind in [Kind::Unlink, Kind::Truncate, Kind::Chmod, Kind::Setxattr, Kind::Chown, Kind::Utimens] {
+                for name in ["x/victim", "y"] {
+                    call(writer, kind, name, if kind == Kind::Setxattr { "user.x" } else { "" }, |call| call.mode = 0);
+                }
+            }
+            call(writer, Kind::Rename, "x/victim", "stolen", |_| {});
+            call(writer, Kind::Link, "y", "linked", |call| call.flags = libc::AT_SYMLINK_FOLLOW as u32);
+        });
+        let victim = place.path().join("victim");
+        assert_eq!(std::fs::read_to_string(&victim).expect("it is there"), "precious");
+        let facts = std::fs::metadata(&victim).expect("it is there");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&facts.permissions()) & 0o777, 0o644);
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&facts), 1);
+        assert_eq!(std::fs::read_dir(place.path()).expect("it is there").count(), 2);
+        assert!(report.differences > 4 && report.first.len() == SHOWN, "{report:?}");
+    }
+
+    /// The second thread can only be right if it waits for the first, again and again.
+    #[test]
+    fn what_one_thread_makes_another_uses_afterwards() {
+        const ROUNDS: u32 = 300;
+        let (_place, report) = replayed(|writer| {
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            for round in 0..ROUNDS {
+                let name = format!("d{}/f", round % 7);
+                let thread = |which: u32| move |call: &mut Call| call.thread = which;
+                call(writer, Kind::Mkdir, &name[..2], "", thread(1));
+                call(writer, Kind::Open, &name, "", |call| (call.flags, call.other) = (MAKE, 2 * round + 1));
+                let write = |call: &mut Call| (call.file, call.length, call.result) = (2 * round + 1, 5000, 5000);
+                call(writer, Kind::Write, "", "", write);
+                call(writer, Kind::Open, &name, "", |call| (call.thread, call.other) = (2, 2 * round + 2));
+                call(writer, Kind::Read, "", "", |call| {
+                    (call.thread, call.file, call.length, call.result) = (2, 2 * round + 2, 9000, 5000);
+                });
+                call(writer, Kind::Rename, &name, "moved", thread(2));
+                call(writer, Kind::Stat, &name, "", |call| call.result = -2);
+                call(writer, Kind::Unlink, "moved", "", thread(1));
+                call(writer, Kind::Rmdir, &name[..2], "", thread(2));
+                call(writer, Kind::Close, "", "", |call| call.file = 2 * round + 1);
+                call(writer, Kind::Close, "", "", |call| (call.thread, call.file) = (2, 2 * round + 2));
+            }
+        });
+        assert_eq!((report.differences, report.threads), (0, 2), "{:?}", report.first);
+        assert_eq!(report.calls(), u64::from(ROUNDS) * 11);
+    }
+
+    #[test]
+    fn a_tree_is_made_as_it_was() {
+        let (place, _) = replayed(|writer| {
+            let mut entry = |path: &str, mode: u16, node| {
+                writer.entry(Entry { path: path.into(), mode, node }).expect("memory");
+            };
+            entry("a", 0o500, Node::Directory);
+            entry("a/file", 0o400, Node::File { size_bytes: 3 << 20, stored_bytes: 3 << 20 });
+            entry("a/holes", 0o644, Node::File { size_bytes: 1 << 40, stored_bytes: 5000 });
+            entry("a/link", 0o777, Node::Link { target: b"/app/a/file".to_vec() });
+            entry("second", 0o644, Node::Name { of: b"a/holes".to_vec() });
+            for wrong in ["../out", "/out", "a/link/x", "none/x", "a/../b", "a", ""] {
+                entry(wrong, 0o644, Node::Directory);
+            }
+        });
+        let at = |name: &str| std::fs::symlink_metadata(place.path().join("replay").join(name)).expect("it is there");
+        use std::os::unix::fs::MetadataExt;
+        assert_eq!((at("a").mode() & 0o777, at("a/file").mode() & 0o777, at("a/file").len()), (0o500, 0o400, 3 << 20));
+        assert_eq!((at("second").ino(), at("second").len()), (at("a/holes").ino(), 1 << 40));
+        assert!(at("a/link").is_symlink() && at("a/holes").blocks() < 100);
+        assert_eq!(std::fs::read_dir(place.path()).expect("it is there").count(), 2);
+    }
+}

@@ -1,0 +1,611 @@
+//! A recording as a program for the threads of a replay: compiled once, before anything is carried out.
+//!
+//! The order is that of ARTC (Weiss et al., SOSP 2013): calls of a thread in their order; calls on one open file one after the other; a
+//! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
+
+use super::names::{Found, Mark, Marks, Names, TOP, What};
+use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place};
+use crate::file::{Ending, Reader};
+use crate::latencies::Latencies;
+use fstone_model::Histogram;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Read};
+
+/// The most threads that a replay runs at once.
+const MOST_LANES: usize = 4096;
+/// Another lane waits for this action.
+pub(super) const AWAITED: u8 = 1;
+/// It waits for others before it thinks, because its thread begins with it.
+pub(super) const BEGINS: u8 = 2;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Action {
+    pub(super) kind: Kind,
+    pub(super) bits: u8,
+    pub(super) mode: u16,
+    /// Indices of `places` and of `files`; 0 for none.
+    pub(super) at: u32,
+    pub(super) to: u32,
+    pub(super) file: u32,
+    pub(super) other: u32,
+    pub(super) flags: u32,
+    /// Where its waits begin in the lane's; they end where the next action's begin.
+    pub(super) waits: u32,
+    pub(super) result: i32,
+    pub(super) offset: i64,
+    pub(super) length: u64,
+    pub(super) begin_ns: u64,
+    pub(super) think_ns: u64,
+}
+
+/// A directory, its path from the top, and a name in it. Without a directory the call has to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Target {
+    pub(super) directory: Option<u32>,
+    pub(super) path: u32,
+    pub(super) name: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub(super) actions: Vec<Action>,
+    pub(super) waits: Vec<Mark>,
+    /// How far each other lane is known to have come.
+    known: HashMap<u32, u32>,
+    /// When each action ended, as far as can be said without what recording cost.
+    ends_ns: Vec<u64>,
+}
+
+impl Lane {
+    pub(super) fn waits_of(&self, index: usize) -> &[Mark] {
+        let end = self.actions.get(index + 1).map_or(self.waits.len(), |next| next.waits as usize);
+        &self.waits[self.actions[index].waits as usize..end]
+    }
+}
+
+/// What cannot be replayed, and how often.
+pub(super) type LeftOut = BTreeMap<&'static str, u64>;
+
+pub struct Program {
+    pub(super) tree: Vec<Entry>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) targets: Vec<Target>,
+    pub(super) texts: Vec<Box<[u8]>>,
+    pub(super) files: u32,
+    pub(super) left_out: LeftOut,
+    pub(super) most_read: u64,
+    pub(super) most_written: u64,
+    /// Latencies of the calls that are replayed, by kind.
+    pub(super) recorded: BTreeMap<Kind, Histogram>,
+    pub(super) calls: u64,
+    /// How long it took in the recording, and how long it would have without what recording cost.
+    pub(super) elapsed_ns: u64,
+    pub(super) expected_ns: u64,
+    pub(super) tree_bytes: u64,
+    pub(super) is_cut: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CompileError {
+    #[error("cannot read it: {0}")]
+    Read(io::Error),
+    #[error("more than {MOST_LANES} of its threads ran at once")]
+    Threads,
+    #[error("a thread has more than four thousand million calls")]
+    Calls,
+}
+
+struct OpenFile {
+    node: u32,
+    slot: u32,
+    position: i64,
+    appends: bool,
+    last: Mark,
+    /// Calls that used it as a directory.
+    users: Marks,
+}
+
+#[derive(Clone, Copy)]
+struct Thread {
+    lane: u32,
+    /// What its first call waits for.
+    parent: Option<Mark>,
+    begun: bool,
+}
+
+struct Compiler {
+    names: Names,
+    program: Program,
+    threads: HashMap<u32, Thread>,
+    ended: HashMap<u32, Mark>,
+    free: Vec<u32>,
+    open: HashMap<u32, OpenFile>,
+    targets: HashMap<Target, u32>,
+    counts: BTreeMap<Kind, Latencies>,
+    waits: Vec<Mark>,
+}
+
+impl Program {
+    /// Reads a recording to its end.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is larger than what can be replayed.
+    pub fn compile<R: Read>(reader: &mut Reader<R>) -> Result<Self, CompileError> {
+        let roots = &reader.start.roots;
+        let tops =
+            roots.iter().enumerate().map(|(index, root)| (root.clone(), crate::trace::top_name(index, roots.len())));
+        let mut compiler = Compiler::new(tops.collect());
+        while let Some(block) = reader.block().map_err(CompileError::Read)? {
+            compiler.block(block)?;
+        }
+        let mut program = compiler.finished();
+        program.is_cut = !matches!(reader.ending(), Some(Ending::Whole));
+        Ok(program)
+    }
+
+    pub fn threads(&self) -> usize {
+        self.lanes.len()
+    }
+}
+
+impl Compiler {
+    fn new(roots: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        let program = Program {
+            tree: Vec::new(),
+            lanes: Vec::new(),
+            targets: vec![Target { directory: None, path: 0, name: 0 }],
+            texts: Vec::new(),
+            files: 1,
+            left_out: LeftOut::new(),
+            most_read: 0,
+            most_written: 0,
+            recorded: BTreeMap::new(),
+            calls: 0,
+            elapsed_ns: 0,
+            expected_ns: 0,
+            tree_bytes: 0,
+            is_cut: false,
+        };
+        Self {
+            names: Names::new(roots),
+            program,
+            threads: HashMap::new(),
+            ended: HashMap::new(),
+            free: Vec::new(),
+            open: HashMap::new(),
+            targets: HashMap::new(),
+            counts: BTreeMap::new(),
+            waits: Vec::new(),
+        }
+    }
+
+    fn finished(mut self) -> Program {
+        self.program.texts = self.names.text;
+        self.program.lanes.iter_mut().for_each(|lane| (lane.ends_ns, lane.known) = Default::default());
+        self.program.recorded = self.counts.iter().map(|(kind, counts)| (*kind, counts.histogram())).collect();
+        self.program
+    }
+
+    fn leave_out(&mut self, why: &'static str) {
+        *self.program.left_out.entry(why).or_default() += 1;
+    }
+
+    fn block(&mut self, mut block: Block) -> Result<(), CompileError> {
+        for entry in std::mem::take(&mut block.tree) {
+            self.entry(entry);
+        }
+        if block.outside_calls > 0 {
+            *self.program.left_out.entry("about files outside of the recorded directories").or_default() +=
+                block.outside_calls;
+        }
+        for call in &block.calls {
+            self.program.elapsed_ns = self.program.elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
+            self.call(&block, call)?;
+        }
+        if let Some(end) = block.end {
+            self.program.elapsed_ns = end.at_ns;
+        }
+        Ok(())
+    }
+
+    /// Part of the tree as it was. What has no directory, or a name twice, is not made.
+    fn entry(&mut self, entry: Entry) {
+        let is_plain = |path: &[u8]| path.split(|byte| *byte == b'/').all(|part| !matches!(part, b"" | b"." | b".."));
+        let free = if is_plain(&entry.path) { self.names.resolve(TOP, &entry.path, false) } else { None };
+        let Some(found) = free.filter(|found| found.index.is_some() && found.node.is_none()) else {
+            return self.leave_out("parts of the tree whose names are wrong");
+        };
+        let node = match &entry.node {
+            Node::Directory => {
+                self.names.node(What::Directory { above: found.directory.unwrap_or(TOP), name: found.name })
+            }
+            Node::File { size_bytes, stored_bytes } => {
+                self.program.tree_bytes = self.program.tree_bytes.saturating_add((*stored_bytes).min(*size_bytes));
+                self.names.node(What::File { size_bytes: *size_bytes })
+            }
+            Node::Link { target } => self.names.node(What::Link { target: target.clone() }),
+            Node::Name { of } => {
+                let of = if is_plain(of) { self.names.resolve(TOP, of, false).and_then(|of| of.node) } else { None };
+                match of.filter(|of| matches!(self.names.nodes[*of as usize].what, What::File { .. })) {
+                    Some(node) => node,
+                    None => return self.leave_out("parts of the tree whose names are wrong"),
+                }
+            }
+        };
+        self.names.bind(&found, Some(node));
+        self.program.tree.push(entry);
+    }
+
+    fn lane(&mut self, thread: u32, parent: Option<Mark>) -> Result<u32, CompileError> {
+        if let Some(known) = self.threads.get(&thread) {
+            return Ok(known.lane);
+        }
+        let lane = match self.free.pop() {
+            Some(lane) => lane,
+            None if self.program.lanes.len() >= MOST_LANES => return Err(CompileError::Threads),
+            None => {
+                self.program.lanes.push(Lane::default());
+                (self.program.lanes.len() - 1) as u32
+            }
+        };
+        self.threads.insert(thread, Thread { lane, parent, begun: false });
+        Ok(lane)
+    }
+
+    fn call(&mut self, block: &Block, call: &Call) -> Result<(), CompileError> {
+        let lane = self.lane(call.thread, None)?;
+        let count = self.program.lanes[lane as usize].actions.len() as u64 + 1;
+        let mark = Mark { lane, count: u32::try_from(count).map_err(|_| CompileError::Calls)? };
+        self.waits.clear();
+        let mut action = Action {
+            kind: call.kind,
+            bits: 0,
+            mode: call.mode & 0o777,
+            at: 0,
+            to: 0,
+            file: 0,
+            other: 0,
+            flags: call.flags,
+            waits: 0,
+            result: i32::try_from(call.result).unwrap_or(i32::MAX),
+            offset: call.offset,
+            length: call.length,
+            begin_ns: call.begin_ns,
+            think_ns: call.think_ns,
+        };
+        let fits = match call.kind {
+            Kind::Spawn => {
+                self.lane(u32::try_from(call.result).unwrap_or(0), Some(mark))?;
+                Ok(())
+            }
+            Kind::Exit => {
+                self.ended.insert(call.thread, mark);
+                Ok(())
+            }
+            Kind::Wait => {
+                self.waits.extend(u32::try_from(call.result).ok().and_then(|thread| self.ended.remove(&thread)));
+                Ok(())
+            }
+            kind if kind.is_uncovered() => Err(match kind {
+                Kind::Map => "mappings: what was read and written through them is not known",
+                _ => "requests through io_uring or libaio",
+            }),
+            _ => self.on_files(block, call, &mut action, mark),
+        };
+        if let Err(why) = fits {
+            self.leave_out(why);
+            // Its time passes all the same, before the thread's next call.
+            action.kind = Kind::Spawn;
+            action.think_ns = action.think_ns.saturating_add(call.took_ns);
+            self.waits.clear();
+        }
+        let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
+        if !std::mem::replace(&mut thread.begun, true) {
+            action.bits |= BEGINS;
+            self.waits.extend(thread.parent.take());
+        }
+        self.push(lane, action, call.took_ns);
+        if call.kind == Kind::Exit {
+            self.threads.remove(&call.thread);
+            self.free.push(lane);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, lane: u32, mut action: Action, took_ns: u64) {
+        if !action.kind.is_of_threads() {
+            self.program.calls += 1;
+            self.counts.entry(action.kind).or_default().record(took_ns);
+        }
+        action.waits = self.program.lanes[lane as usize].waits.len() as u32;
+        let before_ns = self.program.lanes[lane as usize].ends_ns.last().copied().unwrap_or(0);
+        let waited = self.waits.iter().map(|wait| {
+            let ends = &self.program.lanes[wait.lane as usize].ends_ns;
+            if wait.lane == lane { 0 } else { ends[wait.count as usize - 1] }
+        });
+        let waited_ns = waited.max().unwrap_or(0);
+        let begin_ns = if action.bits & BEGINS == 0 {
+            before_ns.saturating_add(action.think_ns).max(waited_ns)
+        } else {
+            before_ns.max(waited_ns).saturating_add(action.think_ns)
+        };
+        let took_ns = if action.kind.is_of_threads() { 0 } else { took_ns };
+        let end_ns = begin_ns.saturating_add(took_ns);
+        self.program.expected_ns = self.program.expected_ns.max(end_ns);
+        self.program.lanes[lane as usize].ends_ns.push(end_ns);
+        for index in 0..self.waits.len() {
+            let wait = self.waits[index];
+            if wait.lane == lane {
+                continue;
+            }
+            let own = &mut self.program.lanes[lane as usize];
+            let known = own.known.entry(wait.lane).or_insert(0);
+            if *known < wait.count {
+                *known = wait.count;
+                own.waits.push(wait);
+                self.program.lanes[wait.lane as usize].actions[wait.count as usize - 1].bits |= AWAITED;
+            }
+        }
+        self.program.lanes[lane as usize].actions.push(action);
+    }
+
+    fn target(&mut self, found: &Found) -> u32 {
+        let target = Target { directory: found.directory, path: found.path, name: found.name };
+        *self.targets.entry(target).or_insert_with(|| {
+            self.program.targets.push(target);
+            (self.program.targets.len() - 1) as u32
+        })
+    }
+
+    /// A name of a call, with what using it waits for.
+    fn named(&mut self, block: &Block, place: Place, follow: bool, mark: Mark) -> Result<Found, &'static str> {
+        let from = match place.base {
+            0 => TOP,
+            base => {
+                let file = self.open.get_mut(&base).ok_or("on files that were opened unseen")?;
+                self.waits.push(file.last);
+                file.users.add(mark);
+                file.node
+            }
+        };
+        let found = self
+            .names
+            .resolve(from, block.name(place), follow)
+            .ok_or("whose names lead out of the recorded directories")?;
+        for index in &self.names.passed {
+            let name = &mut self.names.names[*index as usize];
+            self.waits.extend(name.changed);
+            name.users.add(mark);
+        }
+        if let Some(node) = found.node {
+            self.waits.extend(self.names.nodes[node as usize].changed);
+        }
+        Ok(found)
+    }
+
+    /// A name stands for something else from here on: all that used it come before.
+    fn bind(&mut self, found: &Found, node: Option<u32>, mark: Mark) {
+        if let Some(index) = found.index {
+            let name = &mut self.names.names[index as usize];
+            self.waits.extend(name.users.take());
+            name.changed = Some(mark);
+            name.users.add(mark);
+        }
+        if let Some(directory) = found.directory {
+            self.names.nodes[directory as usize].names_changed.add(mark);
+        }
+        self.names.bind(found, node);
+    }
+
+    /// The slot of an open file; calls on one come one after the other.
+    fn used(&mut self, number: u32, mark: Mark) -> Result<(u32, u32), &'static str> {
+        let file = self.open.get_mut(&number).ok_or("on files that were opened unseen")?;
+        self.waits.push(std::mem::replace(&mut file.last, mark));
+        Ok((file.slot, file.node))
+    }
+
+    fn on_files(&mut self, block: &Block, call: &Call, action: &mut Action, mark: Mark) -> Result<(), &'static str> {
+        let nofollow = call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 != 0;
+        let succeeded = call.result >= 0;
+        let follow = match call.kind {
+            Kind::Open => {
+                let exclusive = (libc::O_CREAT | libc::O_EXCL) as u32;
+                call.flags & libc::O_NOFOLLOW as u32 == 0 && call.flags & exclusive != exclusive
+            }
+            Kind::Stat | Kind::Access | Kind::Chown | Kind::Utimens | Kind::Chmod => !nofollow,
+            Kind::Getxattr | Kind::Setxattr | Kind::Listxattr | Kind::Removexattr => !nofollow,
+            Kind::Link => call.flags & libc::AT_SYMLINK_FOLLOW as u32 != 0,
+            Kind::Truncate => true,
+            _ => false,
+        };
+        let at = match call.at {
+            Some(place) => {
+                let found = self.named(block, place, follow, mark)?;
+                action.at = self.target(&found);
+                Some(found)
+            }
+            None => None,
+        };
+        let second_is_name = matches!(call.kind, Kind::Rename | Kind::Link);
+        let to = match call.to {
+            Some(place) if second_is_name => {
+                let found = self.named(block, place, false, mark)?;
+                action.to = self.target(&found);
+                Some(found)
+            }
+            // The target of a link, or the name of an attribute: its text.
+            Some(place) => {
+                action.to = self.names.text(block.name(place));
+                None
+            }
+            None => None,
+        };
+        let mut node = at.and_then(|found| found.node);
+        if call.kind != Kind::Open && call.file != 0 {
+            let (slot, of) = self.used(call.file, mark)?;
+            (action.file, node) = (slot, Some(of));
+        }
+        if call.kind != Kind::Open && call.other != 0 {
+            let (slot, of) = self.used(call.other, mark)?;
+            action.other = slot;
+            self.waits.extend(self.names.nodes[of as usize].changed);
+        }
+        if let Some(node) = node {
+            self.waits.extend(self.names.nodes[node as usize].changed);
+        }
+        let needs_name = call.at.is_none() && action.file == 0 && action.other == 0 && call.kind != Kind::Sync;
+        if needs_name || second_is_name && call.at.is_some() && to.is_none() {
+            return Err("that are incomplete in the recording");
+        }
+        match call.kind {
+            Kind::Open => return self.opened(call, action, at.ok_or("that are incomplete in the recording")?, mark),
+            Kind::Close => {
+                let file = self.open.remove(&call.file).expect("it was used above");
+                self.waits.extend(file.users.all());
+            }
+            Kind::Mknod
+                if u32::from(call.mode) & libc::S_IFMT != libc::S_IFREG && u32::from(call.mode) & libc::S_IFMT != 0 =>
+            {
+                return Err("that make devices, pipes and sockets");
+            }
+            Kind::Setxattr | Kind::Fsetxattr | Kind::Removexattr | Kind::Fremovexattr
+                if !self.names.text[action.to as usize].starts_with(b"user.") =>
+            {
+                return Err("that change attributes other than user.*");
+            }
+            Kind::Mkdir | Kind::Symlink | Kind::Mknod if succeeded => {
+                let found = at.expect("checked above");
+                let what = match call.kind {
+                    Kind::Mkdir => What::Directory { above: found.directory.unwrap_or(TOP), name: found.name },
+                    Kind::Symlink => What::Link { target: self.names.text[action.to as usize].to_vec() },
+                    _ => What::File { size_bytes: 0 },
+                };
+                let new = self.names.node(what);
+                self.bind(&found, Some(new), mark);
+            }
+            Kind::Rmdir | Kind::Unlink if succeeded => {
+                let found = at.expect("checked above");
+                if let Some(node) = found.node {
+                    self.waits.extend(self.names.nodes[node as usize].names_changed.all());
+                }
+                self.bind(&found, None, mark);
+            }
+            Kind::Link if succeeded => {
+                let to = to.ok_or("that are incomplete in the recording")?;
+                self.bind(&to, node, mark);
+            }
+            Kind::Rename if succeeded => {
+                let (from, to) = (at.expect("checked above"), to.expect("checked above"));
+                let crosses = |node: Option<u32>, into: Option<u32>| {
+                    node.zip(into).is_some_and(|(node, into)| self.names.is_above(node, into))
+                };
+                if crosses(from.node, to.directory) || crosses(to.node, from.directory) {
+                    return Err("that move a directory into itself");
+                }
+                if let Some(node) = to.node {
+                    self.waits.extend(self.names.nodes[node as usize].names_changed.all());
+                }
+                if from.node != to.node || from.index == to.index {
+                    let exchanged = call.flags & libc::RENAME_EXCHANGE != 0;
+                    self.bind(&from, if exchanged { to.node } else { None }, mark);
+                    self.bind(&to, from.node, mark);
+                }
+            }
+            Kind::Getdents => {
+                if let Some(node) = node {
+                    self.waits.extend(self.names.nodes[node as usize].names_changed.all());
+                }
+            }
+            Kind::Flock | Kind::Lock => {
+                if let Some(node) = node {
+                    self.waits.extend(self.names.nodes[node as usize].locked.replace(mark));
+                }
+            }
+            Kind::Seek if succeeded => self.open.get_mut(&call.file).expect("it was used above").position = call.result,
+            _ => {}
+        }
+        if call.kind.reads() {
+            self.program.most_read = self.program.most_read.max(call.length);
+            if matches!(call.kind, Kind::Read | Kind::Readv) && succeeded {
+                let file = self.open.get_mut(&call.file).expect("it was used above");
+                file.position = file.position.saturating_add(call.result);
+            }
+        }
+        self.sized(call, node, mark);
+        Ok(())
+    }
+
+    /// What a call does to the size of a file: others that use the file wait for it.
+    fn sized(&mut self, call: &Call, node: Option<u32>, mark: Mark) {
+        let wrote = call.kind.writes() && call.result > 0;
+        if call.kind.writes() {
+            self.program.most_written = self.program.most_written.max(call.length);
+        }
+        // One of the two may be no file of the recording's.
+        let copied =
+            matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice | Kind::Reflink) && call.other != 0;
+        let node = if copied { self.open.get(&call.other).map(|file| file.node) } else { node };
+        if matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice) {
+            let most = if call.file == 0 { &mut self.program.most_written } else { &mut self.program.most_read };
+            *most = (*most).max(call.result.max(0) as u64);
+        }
+        let Some(node) = node else { return };
+        let What::File { size_bytes } = &mut self.names.nodes[node as usize].what else { return };
+        let before = *size_bytes;
+        match call.kind {
+            Kind::Write | Kind::Writev if wrote => {
+                let file = self.open.get_mut(&call.file).expect("it was used");
+                let from = if file.appends { before as i64 } else { file.position };
+                file.position = from.saturating_add(call.result);
+                *size_bytes = before.max(file.position.max(0) as u64);
+            }
+            Kind::Pwrite | Kind::Pwritev if wrote => {
+                *size_bytes = before.max(call.offset.saturating_add(call.result).max(0) as u64);
+            }
+            Kind::Truncate | Kind::Ftruncate if call.result >= 0 => *size_bytes = call.length,
+            Kind::Fallocate if call.result >= 0 => {}
+            _ if copied && call.result >= 0 => *size_bytes = before.saturating_add(call.result as u64),
+            _ => return,
+        }
+        if *size_bytes != before || !call.kind.writes() {
+            self.names.nodes[node as usize].changed = Some(mark);
+        }
+    }
+
+    fn opened(&mut self, call: &Call, action: &mut Action, found: Found, mark: Mark) -> Result<(), &'static str> {
+        if call.result < 0 {
+            return Ok(());
+        }
+        let has = |flag: i32| call.flags & flag as u32 == flag as u32;
+        let unnamed = has(libc::O_TMPFILE);
+        let node = match found.node {
+            Some(_) if unnamed => self.names.node(What::File { size_bytes: 0 }),
+            Some(node) => {
+                let writes = call.flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32;
+                if let What::File { size_bytes } = &mut self.names.nodes[node as usize].what
+                    && has(libc::O_TRUNC)
+                    && writes
+                    && *size_bytes > 0
+                {
+                    *size_bytes = 0;
+                    self.names.nodes[node as usize].changed = Some(mark);
+                }
+                node
+            }
+            // Without O_CREAT something made it unseen; the call will differ.
+            None => {
+                let new = self.names.node(What::File { size_bytes: 0 });
+                self.bind(&found, Some(new), mark);
+                self.names.nodes[new as usize].changed = Some(mark);
+                new
+            }
+        };
+        let slot = self.program.files;
+        self.program.files += 1;
+        action.other = slot;
+        let position = if call.flags & INHERITED != 0 { call.offset } else { 0 };
+        let file = OpenFile { node, slot, position, appends: has(libc::O_APPEND), last: mark, users: Marks::default() };
+        self.open.insert(call.other, file);
+        Ok(())
+    }
+}

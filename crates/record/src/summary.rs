@@ -1,0 +1,181 @@
+//! What a recording shows: calls by kind, sizes, files, threads over time, and what it does not cover.
+
+use crate::call::{Block, Kind, Node};
+use crate::file::{Ending, Reader};
+use crate::latencies::Latencies;
+use fstone_model::Histogram;
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+/// Parts of the time that threads and calls are counted in.
+const PARTS: usize = 40;
+
+#[derive(Debug, Clone, Default)]
+pub struct Group {
+    pub kind: Kind,
+    pub calls: u64,
+    pub failed: u64,
+    /// Moved by reads, writes and copies; mapped.
+    pub bytes: u64,
+    pub took: Histogram,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touched {
+    pub calls: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// In the order of their kinds.
+    pub groups: Vec<Group>,
+    pub calls: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    pub threads: u32,
+    /// The most at one time.
+    pub most_threads: u32,
+    /// Sums over all threads.
+    pub took_ns: u64,
+    pub think_ns: u64,
+    pub elapsed_ns: u64,
+    /// Of the tree.
+    pub directories: u64,
+    pub files: u64,
+    pub links: u64,
+    pub tree_bytes: u64,
+    /// By name, those with the most bytes first.
+    pub touched: Vec<(Vec<u8>, Touched)>,
+    pub outside_calls: u64,
+    pub outside_bytes: u64,
+    pub outside_names: Vec<Vec<u8>>,
+    pub mapped_bytes: u64,
+    /// Requests that io_uring and libaio were given.
+    pub queued_requests: u64,
+    /// Calls that began in each part of the time.
+    pub over_time: Vec<u64>,
+    /// As wait(2) has it; `None` if the recording was cut.
+    pub status: Option<i32>,
+    pub ending: Option<Ending>,
+}
+
+/// Reads a recording to its end. Remembers files and threads, and no calls.
+///
+/// # Errors
+/// Those of reading.
+pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
+    let mut summary = Summary::default();
+    let mut kinds: HashMap<Kind, (Group, Latencies)> = HashMap::new();
+    let mut files: HashMap<u32, Vec<u8>> = HashMap::new();
+    let mut touched: HashMap<Vec<u8>, Touched> = HashMap::new();
+    // When calls began, in parts of a time that doubles as needed.
+    let (mut part_ns, mut over_time) = (1_000_000u64, [0u64; PARTS]);
+    let mut living = 1u32;
+    (summary.threads, summary.most_threads) = (1, 1);
+    while let Some(block) = reader.block()? {
+        tree(&mut summary, &block);
+        for call in &block.calls {
+            summary.elapsed_ns = summary.elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
+            summary.think_ns = summary.think_ns.saturating_add(call.think_ns);
+            match call.kind {
+                Kind::Spawn => {
+                    (living, summary.threads) = (living.saturating_add(1), summary.threads.saturating_add(1));
+                    summary.most_threads = summary.most_threads.max(living);
+                }
+                Kind::Exit => living = living.saturating_sub(1),
+                _ => {}
+            }
+            if call.kind.is_of_threads() {
+                continue;
+            }
+            summary.calls += 1;
+            while call.begin_ns / part_ns >= PARTS as u64 {
+                part_ns = part_ns.saturating_mul(2);
+                for part in 0..PARTS {
+                    over_time[part] = if part < PARTS / 2 { over_time[2 * part] + over_time[2 * part + 1] } else { 0 };
+                }
+            }
+            over_time[(call.begin_ns / part_ns) as usize] += 1;
+            let moved = call.result.max(0) as u64;
+            let is_copy = matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+            let (reads, writes) = (call.kind.reads() || is_copy, call.kind.writes() || is_copy);
+            if reads && (!is_copy || call.file != 0) {
+                summary.read_bytes = summary.read_bytes.saturating_add(moved);
+            }
+            if writes && (!is_copy || call.other != 0) {
+                summary.written_bytes = summary.written_bytes.saturating_add(moved);
+            }
+            match call.kind {
+                Kind::Map if call.result >= 0 || call.result < -4096 => {
+                    summary.mapped_bytes = summary.mapped_bytes.saturating_add(call.length);
+                }
+                Kind::Uring | Kind::Aio => summary.queued_requests = summary.queued_requests.saturating_add(moved),
+                _ => {}
+            }
+            let failed = (-4095..0).contains(&call.result);
+            summary.took_ns = summary.took_ns.saturating_add(call.took_ns);
+            let (group, latencies) = kinds.entry(call.kind).or_default();
+            group.kind = call.kind;
+            group.calls += 1;
+            group.failed += u64::from(failed);
+            if reads || writes {
+                group.bytes = group.bytes.saturating_add(moved);
+            } else if call.kind == Kind::Map {
+                group.bytes = group.bytes.saturating_add(call.length);
+            }
+            latencies.record(call.took_ns);
+            let base = |number: u32| if number == 0 { Some(&[][..]) } else { files.get(&number).map(Vec::as_slice) };
+            let name = match call.at {
+                Some(at) => base(at.base).map(|base| crate::trace::joined(base, block.name(at))),
+                None => base(call.file).filter(|_| call.file != 0).map(<[u8]>::to_vec),
+            };
+            if let Some(name) = name {
+                if call.kind == Kind::Open && call.other != 0 {
+                    files.insert(call.other, name.clone());
+                }
+                let one = touched.entry(name).or_default();
+                one.calls += 1;
+                one.read_bytes = one.read_bytes.saturating_add(if reads { moved } else { 0 });
+                one.written_bytes = one.written_bytes.saturating_add(if call.kind.writes() { moved } else { 0 });
+            }
+            if call.kind == Kind::Close {
+                files.remove(&call.file);
+            }
+        }
+        if let Some(end) = block.end {
+            (summary.elapsed_ns, summary.status) = (end.at_ns, Some(end.status));
+        }
+    }
+    summary.over_time = over_time.to_vec();
+    summary.ending = reader.ending();
+    let mut groups: Vec<Group> =
+        kinds.into_values().map(|(group, latencies)| Group { took: latencies.histogram(), ..group }).collect();
+    groups.sort_by_key(|group| group.kind);
+    summary.groups = groups;
+    summary.touched = touched.into_iter().collect();
+    let weight = |one: &Touched| (one.read_bytes.saturating_add(one.written_bytes), one.calls);
+    summary.touched.sort_by(|one, other| weight(&other.1).cmp(&weight(&one.1)).then(one.0.cmp(&other.0)));
+    Ok(summary)
+}
+
+fn tree(summary: &mut Summary, block: &Block) {
+    for entry in &block.tree {
+        match &entry.node {
+            Node::Directory => summary.directories += 1,
+            Node::File { size_bytes, .. } => {
+                summary.files += 1;
+                summary.tree_bytes = summary.tree_bytes.saturating_add(*size_bytes);
+            }
+            Node::Link { .. } | Node::Name { .. } => summary.links += 1,
+        }
+    }
+    summary.outside_calls = summary.outside_calls.saturating_add(block.outside_calls);
+    summary.outside_bytes = summary.outside_bytes.saturating_add(block.outside_bytes);
+    for name in &block.outside_names {
+        if summary.outside_names.len() < 4 && !summary.outside_names.contains(name) {
+            summary.outside_names.push(name.clone());
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
+
+use super::decode::decode;
+use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xC000_00B7;
+
+/// No architecture has larger numbers of calls yet.
+const NUMBERS: u64 = 600;
+const FICLONE: u32 = 0x4004_9409;
+/// What the event of a call of another architecture says.
+pub(super) const FOREIGN: u16 = 1;
+
+const fn step(code: u32, yes: u8, no: u8, value: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt: yes, jf: no, k: value }
+}
+
+const fn load(offset: u32) -> sock_filter {
+    step(BPF_LD | BPF_W | BPF_ABS, 0, 0, offset)
+}
+
+const fn end_with(action: u32) -> sock_filter {
+    step(BPF_RET | BPF_K, 0, 0, action)
+}
+
+const STOP: sock_filter = end_with(libc::SECCOMP_RET_TRACE);
+const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
+
+/// Kernels since 5.11 know which calls are allowed whatever their arguments are, and do not run the filter for them.
+pub(super) fn program() -> Vec<sock_filter> {
+    let is = |value: u32, no: u8| step(BPF_JMP | BPF_JEQ | BPF_K, 0, no, value);
+    let argument = |index: u32| load(16 + 8 * index);
+    let mut program = vec![
+        load(4),
+        step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE),
+        end_with(libc::SECCOMP_RET_TRACE | FOREIGN as u32),
+        load(0),
+    ];
+    for number in (0..NUMBERS).filter(|number| decode(*number, [0; 6]).is_some()) {
+        let steps = match number as std::os::raw::c_long {
+            // Only a duplicate or a lock; most calls of it are about flags.
+            libc::SYS_fcntl => {
+                let wanted = [
+                    libc::F_DUPFD,
+                    libc::F_DUPFD_CLOEXEC,
+                    libc::F_SETLK,
+                    libc::F_SETLKW,
+                    libc::F_OFD_SETLK,
+                    libc::F_OFD_SETLKW,
+                ];
+                let mut steps = vec![argument(1)];
+                steps.extend(wanted.iter().flat_map(|command| [is(*command as u32, 1), STOP]));
+                steps.push(ALLOW);
+                steps
+            }
+            libc::SYS_mmap => {
+                let anonymous = step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, libc::MAP_ANONYMOUS as u32);
+                vec![argument(3), anonymous, ALLOW, STOP]
+            }
+            libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, ALLOW],
+            _ => vec![STOP],
+        };
+        program.push(is(number as u32, steps.len() as u8));
+        program.extend(steps);
+    }
+    program.push(ALLOW);
+    program
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_stops_at_calls_that_touch_files() {
+        let program = program();
+        let stops = |number: std::os::raw::c_long| {
+            program.iter().any(|step| step.code == (BPF_JMP | BPF_JEQ | BPF_K) as u16 && step.k == number as u32)
+        };
+        for number in [libc::SYS_openat, libc::SYS_pwrite64, libc::SYS_renameat2, libc::SYS_close, libc::SYS_clone3] {
+            assert!(stops(number), "{number}");
+        }
+        for number in [libc::SYS_futex, libc::SYS_brk, libc::SYS_rt_sigaction, libc::SYS_clock_nanosleep] {
+            assert!(!stops(number), "{number}");
+        }
+        assert!(program.len() < 4096);
+    }
+}

@@ -1,0 +1,745 @@
+//! Records a program as it runs: seccomp(2) stops it at calls that touch files, ptrace(2) shows the calls, and nothing needs root.
+
+mod decode;
+mod filter;
+mod ptrace;
+mod tables;
+
+pub(crate) use tables::{joined, normal, top_name};
+
+use crate::call::{Call, End, IMPLICIT, INHERITED, Kind, Start};
+use crate::file::Writer;
+use crate::tree;
+use decode::{Asked, What, decode};
+use libc::pid_t;
+use ptrace::{EVENT_STOP, Resume, Stop, Task};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufWriter};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tables::{Descriptors, OpenFile, Root, Roots, Slot};
+
+/// Calls of the process that shows what recording costs.
+const CALIBRATION: u32 = 4000;
+const MOST_NAME: usize = 4096;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("cannot record {path}: {cause}", path = .path.display())]
+    Root { path: PathBuf, cause: io::Error },
+    #[error("cannot trace a process: {cause}; a container may forbid ptrace(2) or seccomp(2)")]
+    Trace { cause: io::Error },
+    #[error("cannot start {program}")]
+    Program { program: String },
+    #[error("a word of the command has a zero byte")]
+    Word,
+    #[error("cannot write the recording: {cause}; what was written is good to its last whole block")]
+    Write { cause: io::Error },
+}
+
+pub struct Recorded {
+    pub calls: u64,
+    pub bytes: u64,
+    /// As wait(2) has it.
+    pub status: i32,
+    /// What recording added to each call and to the time after it.
+    pub overhead_ns: [u64; 2],
+    pub bare_ns: u64,
+    pub elapsed_ns: u64,
+    /// Sum of the times that threads were stopped.
+    pub stops: u64,
+}
+
+pub struct Wanted<'a> {
+    pub command: &'a [Vec<u8>],
+    /// The directories whose files count.
+    pub under: &'a [PathBuf],
+    /// Record a hash in place of each part of a name.
+    pub hash_names: bool,
+}
+
+/// Runs a command and records it. Returns when the last of its processes has ended.
+///
+/// # Errors
+/// If it cannot be traced or started, or the recording cannot be written.
+pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
+    let words: Vec<CString> = wanted
+        .command
+        .iter()
+        .map(|word| CString::new(word.as_slice()))
+        .collect::<Result<_, _>>()
+        .map_err(|_| RecordError::Word)?;
+    let roots = real_roots(wanted.under)?;
+    let filter = filter::program();
+    let (overhead_ns, bare_ns) = calibrated(&filter)?;
+    let secret = wanted.hash_names.then(RandomState::new);
+    let system = rustix::system::uname();
+    let start = Start {
+        architecture: system.machine().to_string_lossy().into_owned(),
+        kernel: system.release().to_string_lossy().into_owned(),
+        command: if wanted.hash_names { Vec::new() } else { wanted.command.to_vec() },
+        roots: roots.iter().map(|(_, real)| hashed(real, secret.as_ref())).collect(),
+        began_unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
+        hashed: wanted.hash_names,
+        overhead_ns,
+        bare_ns,
+        unknown: Vec::new(),
+    };
+    let write = |cause| RecordError::Write { cause };
+    let facts = out.metadata().map_err(write)?;
+    let mut writer = Writer::new(BufWriter::with_capacity(0, out), start).map_err(write)?;
+    let paths: Vec<PathBuf> =
+        roots.iter().map(|(_, real)| Path::new(std::ffi::OsStr::from_bytes(real)).to_owned()).collect();
+    tree::walk(&paths, (facts.dev(), facts.ino()), &mut |mut entry| {
+        entry.path = hashed(&entry.path, secret.as_ref());
+        if let crate::call::Node::Link { target: name } | crate::call::Node::Name { of: name } = &mut entry.node {
+            *name = hashed(name, secret.as_ref());
+        }
+        writer.entry(entry)
+    })
+    .map_err(write)?;
+    let mut tracer = Tracer::new(Roots::new(&roots), overhead_ns, secret, Some(writer));
+    let first = ptrace::start(&Task::Run(&words), &filter).map_err(|cause| RecordError::Trace { cause })?;
+    let status = tracer.follow(first);
+    if !tracer.began {
+        return Err(RecordError::Program { program: words[0].to_string_lossy().into_owned() });
+    }
+    let elapsed_ns = tracer.now();
+    if let Some(cause) = tracer.failed.take() {
+        return Err(write(cause));
+    }
+    let writer = tracer.writer.take().expect("it has not failed");
+    let calls = writer.calls;
+    let (_, bytes) = writer.finish(End { at_ns: elapsed_ns, status }).map_err(write)?;
+    Ok(Recorded { calls, bytes, status, overhead_ns, bare_ns, elapsed_ns, stops: tracer.stops })
+}
+
+/// Each root as an absolute path, as it was given and without links. One below another is part of that.
+fn real_roots(under: &[PathBuf]) -> Result<Vec<Root>, RecordError> {
+    let mut roots: Vec<Root> = Vec::new();
+    for path in under {
+        let failed = |cause| RecordError::Root { path: path.clone(), cause };
+        let given = std::path::absolute(path).map_err(failed)?;
+        let real = path.canonicalize().map_err(failed)?;
+        if !real.is_dir() {
+            return Err(failed(io::ErrorKind::NotADirectory.into()));
+        }
+        roots.push((given.as_os_str().as_bytes().to_vec(), real.as_os_str().as_bytes().to_vec()));
+    }
+    let is_below = |path: &[u8], root: &[u8]| {
+        path != root && Path::new(std::ffi::OsStr::from_bytes(path)).starts_with(std::ffi::OsStr::from_bytes(root))
+    };
+    let all = roots.clone();
+    roots.retain(|(_, real)| !all.iter().any(|(_, other)| is_below(real, other)));
+    roots.dedup_by(|one, other| one.1 == other.1);
+    Ok(roots)
+}
+
+/// The overhead of a call and of the time after it, and what a call takes without.
+fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordError> {
+    let began = Instant::now();
+    ptrace::idle(CALIBRATION);
+    let bare_ns = began.elapsed().as_nanos() as u64 / u64::from(CALIBRATION);
+    let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
+    let mut tracer = Tracer::new(Roots::new(&[]), [0; 2], None, None);
+    tracer.samples = Some(Vec::new());
+    tracer.follow(first);
+    let samples = tracer.samples.take().unwrap_or_default();
+    if samples.len() < CALIBRATION as usize / 2 {
+        return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
+    }
+    let median = |which: usize| {
+        let mut values: Vec<u64> = samples.iter().map(|sample| sample[which]).collect();
+        values.sort_unstable();
+        values[values.len() / 2]
+    };
+    Ok(([median(0).saturating_sub(bare_ns), median(1)], bare_ns))
+}
+
+/// Each part of a path replaced by a hash, if there is a secret.
+fn hashed(path: &[u8], secret: Option<&RandomState>) -> Vec<u8> {
+    let Some(secret) = secret else { return path.to_vec() };
+    let of = |part: &[u8]| match part {
+        b"" | b"." | b".." => part.to_vec(),
+        part => format!("{:016x}", secret.hash_one(part)).into_bytes(),
+    };
+    path.split(|byte| *byte == b'/').map(of).collect::<Vec<_>>().join(&b'/')
+}
+
+struct Thread {
+    number: u32,
+    descriptors: Descriptors,
+    directory: Rc<RefCell<Option<Vec<u8>>>>,
+    pending: Option<Pending>,
+    /// When it last went on.
+    resumed_ns: u64,
+    think_ns: u64,
+}
+
+/// A call between its beginning and its end.
+struct Pending {
+    asked: Asked,
+    call: Call,
+    at: Option<Named>,
+    to: Option<Named>,
+    text: Option<Vec<u8>>,
+    /// The absolute path of what is opened.
+    path: Vec<u8>,
+    /// Not about a file of the roots; the name is for a message.
+    outside: Option<Option<Vec<u8>>>,
+}
+
+/// A place whose name is not yet in a block.
+struct Named {
+    base: u32,
+    name: Vec<u8>,
+}
+
+struct Tracer {
+    began_at: Instant,
+    roots: Roots,
+    overhead_ns: [u64; 2],
+    secret: Option<RandomState>,
+    writer: Option<Writer<BufWriter<File>>>,
+    failed: Option<io::Error>,
+    threads: HashMap<pid_t, Thread>,
+    /// Threads that stopped before the call that made them.
+    early: HashSet<pid_t>,
+    numbers: HashMap<pid_t, u32>,
+    last_thread: u32,
+    last_file: u32,
+    began: bool,
+    stops: u64,
+    /// Times of calls and between them, for the calibration.
+    samples: Option<Vec<[u64; 2]>>,
+}
+
+impl Tracer {
+    fn new(
+        roots: Roots,
+        overhead_ns: [u64; 2],
+        secret: Option<RandomState>,
+        writer: Option<Writer<BufWriter<File>>>,
+    ) -> Self {
+        Self {
+            began_at: Instant::now(),
+            roots,
+            overhead_ns,
+            secret,
+            writer,
+            failed: None,
+            threads: HashMap::new(),
+            early: HashSet::new(),
+            numbers: HashMap::new(),
+            last_thread: 0,
+            last_file: 0,
+            began: false,
+            stops: 0,
+            samples: None,
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.began_at.elapsed().as_nanos() as u64
+    }
+
+    /// Until no thread is left. Returns how the first process ended.
+    fn follow(&mut self, first: pid_t) -> i32 {
+        self.add(first, None, 0);
+        let mut status = 0;
+        while let Some(stop) = ptrace::wait() {
+            let now = self.now();
+            self.stops += 1;
+            if libc::WIFSTOPPED(stop.status) {
+                self.stopped(stop, now);
+            } else {
+                self.ended(stop.thread, now);
+                if stop.thread == first {
+                    status = stop.status;
+                }
+            }
+        }
+        status
+    }
+
+    fn add(&mut self, thread: pid_t, parent: Option<pid_t>, flags: u32) -> u32 {
+        self.last_thread += 1;
+        let number = self.last_thread;
+        let shares = |flag: i32| flags & flag as u32 != 0;
+        let parent = parent.and_then(|parent| self.threads.get(&parent));
+        let descriptors = match parent {
+            Some(parent) if shares(libc::CLONE_FILES) => parent.descriptors.clone(),
+            Some(parent) => Rc::new(RefCell::new(parent.descriptors.borrow().clone())),
+            None => Descriptors::default(),
+        };
+        let directory = match parent {
+            Some(parent) if shares(libc::CLONE_FS) => parent.directory.clone(),
+            _ => Rc::default(),
+        };
+        self.numbers.insert(thread, number);
+        let new = Thread { number, descriptors, directory, pending: None, resumed_ns: self.now(), think_ns: 0 };
+        self.threads.insert(thread, new);
+        number
+    }
+
+    fn go_on(&mut self, thread: pid_t, signal: i32) {
+        let now = self.now();
+        let how = match self.threads.get_mut(&thread) {
+            Some(state) => {
+                state.resumed_ns = now;
+                if state.pending.is_some() { Resume::ToCallsEnd } else { Resume::ToNextStop }
+            }
+            None => Resume::ToNextStop,
+        };
+        ptrace::resume(thread, how, signal);
+    }
+
+    fn stopped(&mut self, Stop { thread, status }: Stop, now: u64) {
+        let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
+        match event {
+            libc::PTRACE_EVENT_SECCOMP => self.entered(thread, now),
+            libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
+                self.spawned(thread);
+                // Its own time goes on: this stop is in the middle of its call.
+                ptrace::resume(thread, self.how(thread), 0);
+            }
+            libc::PTRACE_EVENT_EXEC => {
+                self.executed(thread, now);
+                self.go_on(thread, 0);
+            }
+            EVENT_STOP if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
+                ptrace::resume(thread, Resume::Listening, 0);
+            }
+            EVENT_STOP if !self.threads.contains_key(&thread) => drop(self.early.insert(thread)),
+            0 if signal == libc::SIGTRAP | 0x80 => {
+                self.returned(thread, now);
+                self.go_on(thread, 0);
+            }
+            0 => {
+                // A signal is delivered. What the thread was doing is interrupted by the stop alone.
+                ptrace::resume(thread, self.how(thread), signal);
+            }
+            _ => self.go_on(thread, 0),
+        }
+    }
+
+    fn how(&self, thread: pid_t) -> Resume {
+        match self.threads.get(&thread) {
+            Some(state) if state.pending.is_some() => Resume::ToCallsEnd,
+            _ => Resume::ToNextStop,
+        }
+    }
+
+    fn spawned(&mut self, parent: pid_t) {
+        let Some(child) = ptrace::message(parent) else { return };
+        let child = child as pid_t;
+        let pending = self.threads.get(&parent).and_then(|state| state.pending.as_ref());
+        let call = pending.map(|pending| pending.call).filter(|call| call.kind == Kind::Spawn);
+        let number = self.add(child, Some(parent), call.map_or(0, |call| call.flags));
+        if let (Some(call), Some(state)) = (call, self.threads.get_mut(&parent)) {
+            // Now, because the new thread's calls may come before this one returns.
+            let think_ns = std::mem::take(&mut state.think_ns);
+            self.write(Call { think_ns, flags: 0, result: i64::from(number), ..call });
+        }
+        if self.early.remove(&child) {
+            self.go_on(child, 0);
+        }
+    }
+
+    fn executed(&mut self, thread: pid_t, now: u64) {
+        self.began = true;
+        // Of several threads the one that calls exec becomes the first; the others have ended.
+        if let Some(former) = ptrace::message(thread).map(|former| former as pid_t)
+            && former != thread
+            && let Some(state) = self.threads.remove(&former)
+        {
+            self.ended(thread, now);
+            self.numbers.insert(thread, state.number);
+            self.threads.insert(thread, state);
+        }
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        state.pending = None;
+        if Rc::strong_count(&state.descriptors) > 1 {
+            let own = state.descriptors.borrow().clone();
+            state.descriptors = Rc::new(RefCell::new(own));
+        }
+        state.directory = Rc::default();
+        let (number, descriptors) = (state.number, state.descriptors.clone());
+        if let Some(present) = tables::present(thread) {
+            let gone: Vec<i32> = descriptors.borrow().keys().copied().filter(|fd| !present.contains(fd)).collect();
+            for fd in gone {
+                self.release(number, &descriptors, fd, now);
+            }
+        }
+    }
+
+    fn ended(&mut self, thread: pid_t, now: u64) {
+        self.early.remove(&thread);
+        let Some(state) = self.threads.remove(&thread) else { return };
+        if Rc::strong_count(&state.descriptors) == 1 {
+            let all: Vec<i32> = state.descriptors.borrow().keys().copied().collect();
+            for fd in all {
+                self.release(state.number, &state.descriptors, fd, now);
+            }
+        }
+        let think_ns = state.think_ns + now.saturating_sub(state.resumed_ns);
+        self.write(Call { kind: Kind::Exit, thread: state.number, begin_ns: now, think_ns, ..Call::default() });
+    }
+
+    /// Forgets a descriptor that no call has closed, or one that a call is about to close; returns the file if it was the last of it.
+    fn forget(descriptors: &Descriptors, fd: i32) -> Option<u32> {
+        match descriptors.borrow_mut().remove(&fd) {
+            Some(Slot::Recorded(file)) => Rc::into_inner(file).map(|file| file.number),
+            _ => None,
+        }
+    }
+
+    fn release(&mut self, thread: u32, descriptors: &Descriptors, fd: i32, now: u64) {
+        if let Some(file) = Self::forget(descriptors, fd) {
+            let flags = IMPLICIT;
+            self.write(Call { kind: Kind::Close, thread, begin_ns: now, file, flags, ..Call::default() });
+        }
+    }
+
+    fn write(&mut self, call: Call) {
+        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.call(call));
+        if let Err(error) = written {
+            // The program goes on unrecorded; the file is good to here.
+            (self.writer, self.failed) = (None, Some(error));
+        }
+    }
+
+    fn write_named(&mut self, mut call: Call, at: Option<&Named>, to: Option<&Named>, text: Option<&[u8]>) {
+        if let Some(writer) = self.writer.as_mut() {
+            let secret = self.secret.as_ref();
+            let mut place = |named: &Named| writer.place(named.base, &hashed(&named.name, secret));
+            call.at = at.map(&mut place);
+            call.to = to.map(&mut place);
+            if let Some(text) = text {
+                let hides = call.kind == Kind::Symlink;
+                call.to = Some(writer.place(0, &if hides { hashed(text, secret) } else { text.to_vec() }));
+            }
+        }
+        self.write(call);
+    }
+
+    /// What a descriptor is of. One that is not known yet was inherited, or made by a call that is not followed.
+    fn slot(&mut self, thread: pid_t, fd: i32, now: u64) -> Option<Slot> {
+        let state = self.threads.get(&thread)?;
+        let (number, descriptors) = (state.number, state.descriptors.clone());
+        if let Some(slot) = descriptors.borrow().get(&fd) {
+            return Some(slot.clone());
+        }
+        let found = tables::look(thread, fd);
+        let slot = match found {
+            Some(found) => match self.roots.below(&found.path) {
+                Some(name) => {
+                    let file = self.open_file(found.path);
+                    let at = Named { base: 0, name };
+                    let call = Call {
+                        kind: Kind::Open,
+                        thread: number,
+                        begin_ns: now,
+                        other: file.number,
+                        flags: found.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC) as u32 | INHERITED,
+                        offset: found.position,
+                        ..Call::default()
+                    };
+                    self.write_named(call, Some(&at), None, None);
+                    Slot::Recorded(file)
+                }
+                None => Slot::Elsewhere(Some(found.path.into())),
+            },
+            None => Slot::Elsewhere(None),
+        };
+        descriptors.borrow_mut().insert(fd, slot.clone());
+        Some(slot)
+    }
+
+    fn open_file(&mut self, path: Vec<u8>) -> Rc<OpenFile> {
+        self.last_file += 1;
+        Rc::new(OpenFile { number: self.last_file, path })
+    }
+
+    /// Where a name is: relative to an open file of the recording or to the top, and its absolute path; the path alone elsewhere.
+    fn named(&mut self, thread: pid_t, directory: i32, name: &[u8], now: u64) -> (Option<Named>, Vec<u8>) {
+        let above = match name {
+            [b'/', ..] => Vec::new(),
+            _ if directory == libc::AT_FDCWD => {
+                let Some(state) = self.threads.get(&thread) else { return (None, name.to_vec()) };
+                let mut known = state.directory.borrow_mut();
+                known.get_or_insert_with(|| tables::working_directory(thread).unwrap_or_default()).clone()
+            }
+            _ => match self.slot(thread, directory, now) {
+                Some(Slot::Recorded(file)) => {
+                    let path = normal(&joined(&file.path, name));
+                    // As long as ".." does not lead out of it.
+                    if path.starts_with(&file.path) && self.roots.below(&path).is_some() {
+                        return (Some(Named { base: file.number, name: name.to_vec() }), path);
+                    }
+                    file.path.clone()
+                }
+                Some(Slot::Elsewhere(Some(path))) => path.to_vec(),
+                _ => return (None, name.to_vec()),
+            },
+        };
+        let path = normal(&joined(&above, name));
+        let below = self.roots.below(&path).filter(|name| name.len() <= MOST_NAME);
+        // Only a directory has a name that ends so.
+        let slash = if name.ends_with(b"/") { &b"/"[..] } else { b"" };
+        (below.map(|below| Named { base: 0, name: [&below, slash].concat() }), path)
+    }
+
+    fn string(thread: pid_t, address: u64) -> Option<Vec<u8>> {
+        let mut buffer = [0; MOST_NAME];
+        let mut got = 0;
+        // Most names are short.
+        for most in [256, MOST_NAME] {
+            got = ptrace::read(thread, address, &mut buffer[..most]);
+            if let Some(end) = buffer[..got].iter().position(|byte| *byte == 0) {
+                return Some(buffer[..end].to_vec());
+            }
+            if got < most {
+                return None;
+            }
+        }
+        (got == MOST_NAME).then_some(buffer.to_vec())
+    }
+
+    fn number(thread: pid_t, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        (address != 0 && ptrace::read(thread, address, &mut bytes) == 8).then(|| u64::from_ne_bytes(bytes))
+    }
+
+    /// The bytes of an array of `iovec`s.
+    fn vector_bytes(thread: pid_t, address: u64, count: u64) -> u64 {
+        let mut bytes = vec![0; 16 * count.min(1024) as usize];
+        let got = ptrace::read(thread, address, &mut bytes);
+        let lengths =
+            bytes[..got].chunks_exact(16).map(|one| u64::from_ne_bytes(one[8..].try_into().expect("8 bytes")));
+        lengths.fold(0, u64::saturating_add)
+    }
+
+    /// A thread is about to make a call.
+    fn entered(&mut self, thread: pid_t, now: u64) {
+        let Some(state) = self.threads.get_mut(&thread) else { return self.go_on(thread, 0) };
+        let gap = now.saturating_sub(state.resumed_ns);
+        state.think_ns += gap.saturating_sub(self.overhead_ns[1]);
+        let number = state.number;
+        if let Some(samples) = &mut self.samples {
+            samples.push([0, gap]);
+        }
+        let foreign = ptrace::message(thread) == Some(u64::from(filter::FOREIGN));
+        let asked = ptrace::call(thread).filter(|_| !foreign).and_then(|(number, arguments)| decode(number, arguments));
+        let Some(asked) = asked else {
+            if let Some(writer) = self.writer.as_mut() {
+                writer.outside(0, Some(b"a call of another architecture"));
+            }
+            return self.go_on(thread, 0);
+        };
+        let pending = self.pending(thread, number, asked, now);
+        let now = self.now();
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        state.pending = Some(pending);
+        // Calls that do not return to the tracer's knowledge are none; all others end in a stop.
+        state.resumed_ns = now;
+        ptrace::resume(thread, Resume::ToCallsEnd, 0);
+    }
+
+    fn pending(&mut self, thread: pid_t, number: u32, mut asked: Asked, now: u64) -> Pending {
+        let kind = match asked.what {
+            What::Call(kind) => kind,
+            _ => Kind::Close,
+        };
+        let mut call = Call {
+            kind,
+            thread: number,
+            begin_ns: now,
+            offset: asked.offset,
+            length: asked.length,
+            flags: asked.flags,
+            mode: asked.mode as u16,
+            ..Call::default()
+        };
+        let mut pending = Pending { asked, call, at: None, to: None, text: None, path: Vec::new(), outside: None };
+        match kind {
+            Kind::Open if asked.pointer != 0 => {
+                let how = [0, 8].map(|at| Self::number(thread, asked.pointer + at).unwrap_or(0));
+                (call.flags, call.mode) = (how[0] as u32, how[1] as u16);
+            }
+            Kind::Readv | Kind::Preadv | Kind::Writev | Kind::Pwritev => {
+                call.length = Self::vector_bytes(thread, asked.pointer, asked.count);
+            }
+            Kind::Spawn if asked.pointer != 0 => call.flags = Self::number(thread, asked.pointer).unwrap_or(0) as u32,
+            Kind::Sendfile | Kind::CopyRange | Kind::Splice => {
+                call.offset = Self::number(thread, asked.pointer).map_or(-1, |offset| offset as i64);
+            }
+            Kind::Lock => {
+                // struct flock: type, whence, start, length.
+                let fields = [0, 8, 16].map(|at| Self::number(thread, asked.pointer + at).unwrap_or(0));
+                (call.mode, call.offset, call.length) = (fields[0] as u16, fields[1] as i64, fields[2]);
+            }
+            _ => {}
+        }
+        if asked.what == What::Call(Kind::Close) {
+            // Its number may be given to another thread's file as soon as the call begins.
+            let descriptors = self.threads[&thread].descriptors.clone();
+            match Self::forget(&descriptors, asked.fd.unwrap_or(-1)) {
+                Some(file) => call.file = file,
+                None => pending.outside = Some(None),
+            }
+            pending.call = call;
+            return pending;
+        }
+        if asked.text != 0 {
+            pending.text = Self::string(thread, asked.text);
+        }
+        for second in [false, true] {
+            let Some((directory, address)) = (if second { asked.to } else { asked.at }) else { continue };
+            let name = if address == 0 { Some(Vec::new()) } else { Self::string(thread, address) };
+            let Some(name) = name else {
+                pending.outside = Some(None);
+                continue;
+            };
+            if name.is_empty() && !second && directory != libc::AT_FDCWD {
+                // AT_EMPTY_PATH: about the descriptor itself.
+                call.kind = match call.kind {
+                    Kind::Stat => Kind::Fstat,
+                    Kind::Chown => Kind::Fchown,
+                    Kind::Chmod => Kind::Fchmod,
+                    Kind::Utimens => Kind::Futimens,
+                    kind => kind,
+                };
+                asked.fd = Some(directory);
+                continue;
+            }
+            let (named, path) = self.named(thread, directory, &name, now);
+            if named.is_none() {
+                pending.outside = Some(Some(path.clone()));
+            }
+            if second {
+                pending.to = named;
+            } else {
+                pending.at = named;
+            }
+            if !second {
+                pending.path = path;
+            }
+        }
+        for second in [false, true] {
+            let Some(fd) = (if second { asked.other } else { asked.fd }) else { continue };
+            match self.slot(thread, fd, now) {
+                Some(Slot::Recorded(file)) if second => call.other = file.number,
+                Some(Slot::Recorded(file)) => call.file = file.number,
+                Some(Slot::Elsewhere(path)) if !matches!(kind, Kind::Uring) => {
+                    pending.outside = Some(path.map(|path| path.to_vec()));
+                }
+                _ => {}
+            }
+        }
+        if matches!(kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice) && (call.file != 0 || call.other != 0) {
+            // With a pipe or a file elsewhere on one side it is still a read or a write of the other.
+            pending.outside = None;
+        }
+        pending.asked = asked;
+        pending.call = call;
+        pending
+    }
+
+    /// A call has returned.
+    fn returned(&mut self, thread: pid_t, now: u64) {
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        let Some(mut pending) = state.pending.take() else { return };
+        let Some(result) = ptrace::result(thread) else { return };
+        let took = now.saturating_sub(state.resumed_ns);
+        if let Some(samples) = &mut self.samples {
+            if let Some(last) = samples.last_mut() {
+                last[0] = took;
+            }
+            return;
+        }
+        let took_ns = took.saturating_sub(self.overhead_ns[0]);
+        let descriptors = state.descriptors.clone();
+        let asked = pending.asked;
+        match asked.what {
+            What::Duplicate => {
+                let fd = asked.fd.unwrap_or(-1);
+                state.think_ns += took_ns;
+                if result >= 0 && result as i32 != fd {
+                    let number = state.number;
+                    let slot = self.slot(thread, fd, now);
+                    self.release(number, &descriptors, result as i32, now);
+                    if let Some(slot) = slot {
+                        descriptors.borrow_mut().insert(result as i32, slot);
+                    }
+                }
+                return;
+            }
+            What::CloseRange => {
+                state.think_ns += took_ns;
+                // CLOSE_RANGE_CLOEXEC closes nothing yet.
+                if result == 0 && asked.flags & 4 == 0 {
+                    let number = state.number;
+                    let range = asked.offset..=asked.length.min(i64::MAX as u64) as i64;
+                    let gone: Vec<i32> =
+                        descriptors.borrow().keys().copied().filter(|fd| range.contains(&i64::from(*fd))).collect();
+                    gone.into_iter().for_each(|fd| self.release(number, &descriptors, fd, now));
+                }
+                return;
+            }
+            What::ChangeDirectory => {
+                state.think_ns += took_ns;
+                if result == 0 {
+                    *state.directory.borrow_mut() = None;
+                }
+                return;
+            }
+            What::Call(_) => {}
+        }
+        // The kernel makes such a call again by itself; of a new thread all is recorded.
+        if (-516..=-512).contains(&result) || pending.call.kind == Kind::Spawn {
+            state.think_ns += took_ns;
+            return;
+        }
+        let mut call = Call { result, took_ns, ..pending.call };
+        if call.kind == Kind::Wait {
+            let waited = match asked.pointer {
+                0 => result,
+                // si_pid of siginfo_t.
+                address if result == 0 => Self::number(thread, address + 12).unwrap_or(0) as i32 as i64,
+                _ => result,
+            };
+            let child = if waited > 0 { self.numbers.get(&(waited as pid_t)).copied() } else { None };
+            call.result = child.map_or(result.min(0), i64::from);
+        }
+        let state = self.threads.get_mut(&thread).expect("it was there above");
+        if let Some(name) = &pending.outside {
+            state.think_ns += took_ns;
+            if call.kind == Kind::Open && result >= 0 {
+                let path = Some(Rc::from(pending.path.as_slice()));
+                descriptors.borrow_mut().insert(result as i32, Slot::Elsewhere(path));
+            }
+            let moves = call.kind.reads() || call.kind.writes();
+            // Pipes and sockets have no name, and are no files.
+            if let (Some(writer), Some(name)) = (self.writer.as_mut(), name) {
+                writer.outside(if moves { result.max(0) as u64 } else { 0 }, Some(&hashed(name, self.secret.as_ref())));
+            }
+            return;
+        }
+        call.think_ns = std::mem::take(&mut state.think_ns);
+        if call.kind == Kind::Open && result >= 0 {
+            let file = self.open_file(std::mem::take(&mut pending.path));
+            call.other = file.number;
+            call.result = 0;
+            descriptors.borrow_mut().insert(result as i32, Slot::Recorded(file));
+        }
+        self.write_named(call, pending.at.as_ref(), pending.to.as_ref(), pending.text.as_deref());
+    }
+}

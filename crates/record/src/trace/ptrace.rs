@@ -1,0 +1,195 @@
+//! Calls to the kernel of a tracer: ptrace(2), process_vm_readv(2), waitpid(2), and the start of the program.
+
+#![expect(unsafe_code, reason = "ptrace(2) and fork(2) have no safe wrappers")]
+
+use libc::{c_long, c_uint, c_void, pid_t, sock_filter};
+use std::ffi::CString;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::ptr;
+
+const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_EXITKILL;
+
+pub(super) const EVENT_STOP: i32 = 128;
+
+/// A thread that is stopped, or the reason why it no longer is there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stop {
+    pub(super) thread: pid_t,
+    pub(super) status: i32,
+}
+
+fn request(request: c_uint, thread: pid_t, address: usize, data: usize) -> io::Result<c_long> {
+    // SAFETY: the callers give addresses that the request may write to; a thread that is not a stopped tracee is an error.
+    let result = unsafe { libc::ptrace(request, thread, address as *mut c_void, data as *mut c_void) };
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// How a stopped thread goes on. One that was killed meanwhile is reported by the next wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Resume {
+    ToNextStop,
+    /// Stops when the call that it is in returns.
+    ToCallsEnd,
+    /// A stop of job control goes on.
+    Listening,
+}
+
+pub(super) fn resume(thread: pid_t, how: Resume, signal: i32) {
+    let word = match how {
+        Resume::ToNextStop => libc::PTRACE_CONT,
+        Resume::ToCallsEnd => libc::PTRACE_SYSCALL,
+        Resume::Listening => libc::PTRACE_LISTEN,
+    };
+    let _ = request(word, thread, 0, signal as usize);
+}
+
+/// The number and the arguments of the call that a thread is stopped before.
+pub(super) fn call(thread: pid_t) -> Option<(u64, [u64; 6])> {
+    let info = info(thread)?;
+    let is_before = info.op == libc::PTRACE_SYSCALL_INFO_SECCOMP;
+    // SAFETY: `op` says which member of the union the kernel filled; all are integers.
+    let seccomp = unsafe { info.u.seccomp };
+    is_before.then_some((seccomp.nr, seccomp.args))
+}
+
+/// What the call that a thread was in has returned; a negative errno if it failed.
+pub(super) fn result(thread: pid_t) -> Option<i64> {
+    let info = info(thread)?;
+    let is_after = info.op == libc::PTRACE_SYSCALL_INFO_EXIT;
+    // SAFETY: as above.
+    let exit = unsafe { info.u.exit };
+    is_after.then_some(exit.sval)
+}
+
+fn info(thread: pid_t) -> Option<libc::ptrace_syscall_info> {
+    let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
+    let size = size_of::<libc::ptrace_syscall_info>();
+    request(libc::PTRACE_GET_SYSCALL_INFO, thread, size, info.as_mut_ptr() as usize).ok()?;
+    // SAFETY: zeroed, of integers alone, and filled as far as the kernel knows it.
+    Some(unsafe { info.assume_init() })
+}
+
+pub(super) fn message(thread: pid_t) -> Option<u64> {
+    let mut message: u64 = 0;
+    request(libc::PTRACE_GETEVENTMSG, thread, 0, &raw mut message as usize).ok()?;
+    Some(message)
+}
+
+/// Reads up to as many bytes as there is room for; what is there ends at a page that is not mapped.
+pub(super) fn read(thread: pid_t, address: u64, buffer: &mut [u8]) -> usize {
+    // Up to the end of the page, and then the rest: a string may be the last in its mapping.
+    let first = (4096 - (address as usize & 4095)).min(buffer.len());
+    let mut remote = [
+        libc::iovec { iov_base: address as *mut c_void, iov_len: first },
+        libc::iovec { iov_base: (address as usize).wrapping_add(first) as *mut c_void, iov_len: buffer.len() - first },
+    ];
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: the kernel writes only into `buffer`, and checks the other addresses.
+    let got = unsafe { libc::process_vm_readv(thread, &raw const local, 1, remote.as_mut_ptr(), 2, 0) };
+    usize::try_from(got).unwrap_or(0)
+}
+
+/// Waits for any thread to stop or end; `None` when there are none left.
+pub(super) fn wait() -> Option<Stop> {
+    loop {
+        let mut status = 0;
+        // SAFETY: a plain call.
+        let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
+        if thread > 0 {
+            return Some(Stop { thread, status });
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+}
+
+/// What a traced process is to do.
+pub(super) enum Task<'a> {
+    Run(&'a [CString]),
+    /// So many calls that do nothing, to measure what recording costs.
+    Idle(u32),
+}
+
+pub(super) fn idle(calls: u32) {
+    for _ in 0..calls {
+        // SAFETY: there is no such descriptor.
+        unsafe { libc::syscall(libc::SYS_close, -1) };
+    }
+}
+
+/// Starts a process that is traced from its beginning. It runs when the first stop is answered.
+///
+/// # Errors
+/// Those of fork(2) and ptrace(2).
+pub(super) fn start(task: &Task<'_>, filter: &[sock_filter]) -> io::Result<pid_t> {
+    let (ready, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let words = match task {
+        Task::Run(words) => words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect(),
+        Task::Idle(_) => Vec::new(),
+    };
+    // SAFETY: the child makes only calls that are safe after a fork of a process with threads.
+    let child = unsafe { libc::fork() };
+    if child < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if child == 0 {
+        // SAFETY: as above; the buffers were made before.
+        unsafe {
+            libc::close(go.as_raw_fd());
+            let mut byte = 0u8;
+            if libc::read(ready.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 || !bind(filter) {
+                libc::_exit(126);
+            }
+            match task {
+                Task::Idle(calls) => idle(*calls),
+                Task::Run(_) => {
+                    libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                    libc::execvp(words[0], words.as_ptr());
+                    libc::_exit(127);
+                }
+            }
+            libc::_exit(0);
+        }
+    }
+    drop(ready);
+    let seized = request(libc::PTRACE_SEIZE, child, 0, OPTIONS as usize);
+    if seized.is_ok() {
+        rustix::io::write(&go, &[1])?;
+    }
+    // Without its byte the child ends.
+    drop(go);
+    if let Err(error) = seized {
+        // SAFETY: a child of this function's.
+        unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+        return Err(error);
+    }
+    Ok(child)
+}
+
+/// # Safety
+/// Async-signal-safe: for the child of a fork.
+unsafe fn bind(program: &[sock_filter]) -> bool {
+    let described = libc::sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+    // SAFETY: the kernel copies the program, which lives as long as the call.
+    unsafe {
+        let set = || libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const described) == 0;
+        // Without the capability for it, a filter is only for programs that gain no rights by exec.
+        set() || (libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && set())
+    }
+}
+
+/// A text file below /proc, which may be gone.
+pub(super) fn proc_text(path: &str) -> Option<String> {
+    let mut text = String::new();
+    std::fs::File::open(path).ok()?.take(1 << 16).read_to_string(&mut text).ok()?;
+    Some(text)
+}

@@ -1,0 +1,142 @@
+//! What a program's descriptors and relative names stand for.
+
+use super::ptrace::proc_text;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
+
+/// A directory that is recorded, as an absolute path: as it was given, and without links.
+pub(super) type Root = (Vec<u8>, Vec<u8>);
+
+/// The directories that are recorded.
+pub(super) struct Roots {
+    /// Each as it was given and as it is without links, and the directory of the top that it is.
+    prefixes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Roots {
+    pub(super) fn new(roots: &[Root]) -> Self {
+        let mut prefixes = Vec::new();
+        for (index, (given, real)) in roots.iter().enumerate() {
+            let top = top_name(index, roots.len());
+            prefixes.push((real.clone(), top.clone()));
+            if given != real {
+                prefixes.push((normal(given), top));
+            }
+        }
+        Self { prefixes }
+    }
+
+    /// An absolute path below a root, from the top; `None` for others.
+    pub(super) fn below(&self, path: &[u8]) -> Option<Vec<u8>> {
+        self.prefixes.iter().find_map(|(prefix, top)| {
+            let rest = path.strip_prefix(prefix.as_slice())?;
+            let rest = match rest {
+                [] => rest,
+                [b'/', rest @ ..] => rest,
+                _ if prefix == b"/" => rest,
+                _ => return None,
+            };
+            Some(joined(top, rest))
+        })
+    }
+}
+
+/// The directory of the top that a root is.
+pub(crate) fn top_name(index: usize, roots: usize) -> Vec<u8> {
+    if roots == 1 { Vec::new() } else { index.to_string().into_bytes() }
+}
+
+pub(crate) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    match (directory, name) {
+        (directory, []) => directory.to_vec(),
+        ([], name) => name.to_vec(),
+        (directory, name) => [directory, b"/", name].concat(),
+    }
+}
+
+/// An absolute path without ".", ".." and repeated slashes. A link before ".." is taken for a directory.
+pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    [b"/", parts.join(&b'/').as_slice()].concat()
+}
+
+/// An open file: several descriptors, also of several processes, may be of one.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    pub(super) number: u32,
+    /// Absolute.
+    pub(super) path: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Slot {
+    Recorded(Rc<OpenFile>),
+    /// A file elsewhere with its path, or no file at all.
+    Elsewhere(Option<Rc<[u8]>>),
+}
+
+pub(super) type Descriptors = Rc<RefCell<HashMap<i32, Slot>>>;
+
+/// What a descriptor is of that was not seen when it was made.
+pub(super) struct Found {
+    /// Absolute.
+    pub(super) path: Vec<u8>,
+    pub(super) flags: u32,
+    pub(super) position: i64,
+}
+
+/// `None` for what has no path.
+pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
+    let path = fs::read_link(format!("/proc/{thread}/fd/{fd}")).ok()?;
+    let path = path.as_os_str().as_bytes().to_vec();
+    if !path.starts_with(b"/") || path.ends_with(b" (deleted)") {
+        return None;
+    }
+    let text = proc_text(&format!("/proc/{thread}/fdinfo/{fd}"))?;
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+    let flags = value("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok()).unwrap_or(0);
+    let position = value("pos:").and_then(|position| position.parse().ok()).unwrap_or(0);
+    Some(Found { path, flags, position })
+}
+
+pub(super) fn working_directory(thread: i32) -> Option<Vec<u8>> {
+    Some(fs::read_link(format!("/proc/{thread}/cwd")).ok()?.as_os_str().as_bytes().to_vec())
+}
+
+/// The descriptors that a process has now.
+pub(super) fn present(thread: i32) -> Option<HashSet<i32>> {
+    let entries = fs::read_dir(format!("/proc/{thread}/fd")).ok()?;
+    Some(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_below_their_root() {
+        let root = |path: &str| (path.as_bytes().to_vec(), path.as_bytes().to_vec());
+        let one = Roots::new(&[root("/a/b")]);
+        let below = |roots: &Roots, path: &str| {
+            roots.below(&normal(path.as_bytes())).map(|path| String::from_utf8(path).unwrap())
+        };
+        assert_eq!(below(&one, "/a/b/c/../d//e/."), Some("d/e".into()));
+        assert_eq!(below(&one, "/a/b"), Some(String::new()));
+        assert_eq!(below(&one, "/a/bc"), None);
+        assert_eq!(below(&one, "/a/b/../c"), None);
+        let two = Roots::new(&[(b"/link".to_vec(), b"/a/b".to_vec()), root("/c")]);
+        assert_eq!(below(&two, "/link/x"), Some("0/x".into()));
+        assert_eq!(below(&two, "/c"), Some("1".into()));
+        assert_eq!(below(&Roots::new(&[root("/")]), "/etc/x"), Some("etc/x".into()));
+    }
+}
