@@ -5,8 +5,6 @@ use crate::{
     workload::FsyncPolicy,
 };
 
-use std::collections::BTreeSet;
-
 const RATE: &str = "operations per second";
 
 /// How a figure is computed from latencies; `None` without any.
@@ -38,13 +36,7 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
     ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
 ];
 
-/// The job of a clone, as fio numbers them: "writers" of "writers.2".
-fn job_of(group: &str) -> Option<&str> {
-    let (job, clone) = group.rsplit_once('.')?;
-    (!job.is_empty() && clone.parse::<u32>().is_ok()).then_some(job)
-}
-
-/// A part of a load: an action wherever it is done, all of a group or of a job's clones, or an action in one of several of them.
+/// A part of a load: an action wherever it is done, all of a group, or an action in one of several groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     name: String,
@@ -54,14 +46,13 @@ struct Part {
 
 impl Part {
     fn has(&self, operation: &OperationReport) -> bool {
-        let in_group =
-            |wanted: &String| *wanted == operation.group || Some(wanted.as_str()) == job_of(&operation.group);
-        self.group.as_ref().is_none_or(in_group) && self.action.as_ref().is_none_or(|wanted| *wanted == operation.name)
+        let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        is(&self.group, &operation.group) && is(&self.action, &operation.name)
     }
 }
 
-/// The parts of a load with these actions, as (group, action). Groups are distinguished only if there are several. Clones of a job are
-/// a part together too, unless there is nothing else. A name that an action has already is given to a group with the word in front.
+/// The parts of a load with these actions, as (group, action). Groups are distinguished only if there are several. A name
+/// that an action has already is given to a group with the word in front.
 fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
     let distinct = |names: &mut dyn Iterator<Item = &str>| {
         let mut found: Vec<String> = Vec::new();
@@ -73,23 +64,15 @@ fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
         found
     };
     let names = distinct(&mut actions.iter().map(|(_, action)| *action));
-    let mut groups = distinct(&mut actions.iter().map(|(group, _)| *group));
-    let jobs = shared_jobs(&groups);
-    if groups.iter().any(|group| job_of(group).is_none_or(|job| job != jobs.first().map_or("", String::as_str))) {
-        groups.splice(0..0, jobs);
-    }
+    let groups = distinct(&mut actions.iter().map(|(group, _)| *group));
     let mut parts: Vec<Part> =
         names.iter().map(|name| Part { name: name.clone(), group: None, action: Some(name.clone()) }).collect();
     if groups.len() > 1 {
         let called = |group: &String| if names.contains(group) { format!("group {group}") } else { group.clone() };
         parts.extend(groups.iter().map(|group| Part { name: called(group), group: Some(group.clone()), action: None }));
         for name in &names {
-            let doing: Vec<&String> = groups
-                .iter()
-                .filter(|group| {
-                    actions.iter().any(|(of, action)| action == name && (of == *group || job_of(of) == Some(group)))
-                })
-                .collect();
+            let doing: Vec<&String> =
+                groups.iter().filter(|group| actions.contains(&(group.as_str(), name.as_str()))).collect();
             if doing.len() > 1 {
                 parts.extend(doing.into_iter().map(|group| Part {
                     name: format!("{} {name}", called(group)),
@@ -100,15 +83,6 @@ fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
         }
     }
     parts
-}
-
-/// Jobs of which there are several clones.
-fn shared_jobs(groups: &[String]) -> Vec<String> {
-    let mut jobs: Vec<String> = groups.iter().filter_map(|group| job_of(group)).map(str::to_owned).collect();
-    let all = jobs.clone();
-    jobs.dedup();
-    jobs.retain(|job| all.iter().filter(|of| *of == job).count() > 1 && !groups.contains(job));
-    jobs
 }
 
 fn actions(workload: &Workload) -> Vec<(&str, &str)> {
@@ -140,18 +114,14 @@ pub fn names(workload: &Workload) -> Vec<String> {
 }
 
 /// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
-/// paced and unpaced groups. `None` for a load of a single group or job.
+/// paced and unpaced groups. `None` for a load of a single group.
 pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
-    let actions = actions(workload);
-    let groups: BTreeSet<String> = actions.iter().map(|(group, _)| (*group).to_owned()).collect();
-    let jobs = shared_jobs(&groups.into_iter().collect::<Vec<_>>());
-    let parts = parts(&actions);
-    let is_group = |part: &Part| {
-        let is_clone = |group: &String| job_of(group).is_some_and(|job| jobs.iter().any(|shared| shared == job));
-        part.action.is_none() && part.group.as_ref().is_some_and(|group| !is_clone(group))
-    };
-    let rates: Vec<String> =
-        parts.iter().filter(|part| is_group(part)).map(|part| format!("{} {RATE}", part.name)).collect();
+    let is_group = |part: &Part| part.group.is_some() && part.action.is_none();
+    let rates: Vec<String> = parts(&actions(workload))
+        .iter()
+        .filter(|part| is_group(part))
+        .map(|part| format!("{} {RATE}", part.name))
+        .collect();
     (!rates.is_empty()).then_some(rates)
 }
 
@@ -248,13 +218,6 @@ mod tests {
             ["read", "stat", "a", "b", "a read", "b read"]
         );
         assert_eq!(names(&[("read", "read"), ("write", "sync")]), ["read", "sync", "group read", "write"]);
-        // Clones of a fio job.
-        assert_eq!(names(&[("w.0", "write"), ("w.1", "write")]), ["write", "w.0", "w.1", "w.0 write", "w.1 write"]);
-        assert_eq!(
-            names(&[("w.0", "write"), ("w.1", "write"), ("r.0", "read")]),
-            ["write", "read", "w", "w.0", "w.1", "r.0", "w write", "w.0 write", "w.1 write"]
-        );
-        assert_eq!(shared_jobs(&["w", "w.0", "w.1", "a.x", "a.y", ".1", ".2"].map(str::to_owned)), [""; 0]);
     }
 
     #[test]
