@@ -94,13 +94,12 @@ pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
     let signed = |value: f64, text: String| if value > 0.0 { format!("+{text}") } else { text };
     if let Some(relative) = pair.relative {
         let decimals = decimals(relative);
-        let told = |value: f64| match value {
-            // Two trials can give intervals without end.
-            value if value > 100.0 => "over +10,000".to_owned(),
-            value => signed(value, grouped(value * 100.0, decimals)),
-        };
+        let told = |value: f64| signed(value, grouped(value * 100.0, decimals));
         let (low, high) = (relative.interval.low, relative.interval.high);
-        return (format!("{} %", told(relative.estimate)), format!("{} to {}", told(low), told(high)));
+        // Two trials can give intervals without end.
+        let is_unknown = high > 100.0 && high > 10.0 * relative.estimate.abs();
+        let high = if is_unknown { "over +10,000".to_owned() } else { told(high) };
+        return (format!("{} %", told(relative.estimate)), format!("{} to {high}", told(low)));
     }
     let told = |value: f64| signed(value, column.scale.number(value));
     let (low, high) = (pair.shift.interval.low, pair.shift.interval.high);

@@ -181,14 +181,15 @@ impl Teller<'_> {
             .compared_pairs()
             .map(|pair| pair.relative.map(|shift| shift.interval.low.abs().max(shift.interval.high.abs())))
             .collect();
+        let unknown = reaches.iter().flatten().filter(|reach| **reach > 10.0).count();
         let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max));
-        let second = reach.filter(|reach| reach.is_finite()).map(|reach| {
+        let second = reach.map(|reach| {
+            if unknown > 0 {
+                return format!("; of {} hardly anything is known", counted(unknown, "pair"));
+            }
             // Rounded up: it is a bound.
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
             let percent = grouped(percent, usize::from(reach < 0.1));
-            if reach > 10.0 {
-                return ", because too little is known of them".to_owned();
-            }
             format!("; no pair's {CONFIDENCE_TEXT} interval reaches beyond {percent} %")
         });
         format!("{first}{}.", second.unwrap_or_default())
