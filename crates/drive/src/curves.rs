@@ -84,8 +84,8 @@ pub fn random_writes(model: &Model, capacity_bytes: u64, before: usize, count: u
     count as f64 * 1e9 / (ended - begun) as f64
 }
 
-/// One stream of reads or writes of 1 MiB from a place on, 0 to 1: bytes a second.
-pub fn sequential(model: &Model, capacity_bytes: u64, place: f64, writes: bool) -> f64 {
+/// One stream of reads or writes of 1 MiB from a place on, 0 to 1, so many at a time: bytes a second.
+pub fn sequential(model: &Model, capacity_bytes: u64, place: f64, writes: bool, depth: usize) -> f64 {
     const COUNT: u64 = 256;
     // The way there is not part of the rate, nor what a write cache takes at first.
     let before = if writes { 1024 } else { 32 };
@@ -96,7 +96,7 @@ pub fn sequential(model: &Model, capacity_bytes: u64, place: f64, writes: bool) 
         at += LARGE;
         if writes { Request::Write(at - LARGE..at) } else { Request::Read(at - LARGE..at) }
     };
-    let (begun, _) = closed_loop(&mut drive, 0, 1, before as usize, &mut next);
-    let (ended, _) = closed_loop(&mut drive, begun, 1, COUNT as usize, &mut next);
+    let (begun, _) = closed_loop(&mut drive, 0, depth, before as usize, &mut next);
+    let (ended, _) = closed_loop(&mut drive, begun, depth, COUNT as usize, &mut next);
     (COUNT * LARGE * SECTOR_BYTES) as f64 * 1e9 / (ended - begun) as f64
 }

@@ -47,6 +47,11 @@ impl Drive {
         !matches!(self.0, Inside::Disk(_))
     }
 
+    /// Whether what is acknowledged survives a loss of power without a flush.
+    pub fn is_durable(&self) -> bool {
+        matches!(&self.0, Inside::Ssd(ssd) if ssd.is_durable())
+    }
+
     /// Whether writes are acknowledged before they are on the medium, where the model has a cache.
     pub fn set_write_back(&mut self, write_back: bool) {
         match &mut self.0 {

@@ -82,13 +82,22 @@ const DISK: &[Known] = &[
     known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("ageing", Unit::Number, 0.001, 1.0, "what counts of a wait against a positioning time"),
     known("write-cache", Unit::Bytes, 0.0, 1e12, "0 for none"),
-    known("segments", Unit::Number, 1.0, 256.0, "sequential streams that the read cache follows"),
-    known("read-ahead", Unit::Bytes, 0.0, 1e9, "of each stream"),
+    known("write-choice", Unit::Number, 1.0, 4096.0, "parts of it among which the drive chooses what it writes next"),
+    known("segments", Unit::Number, 1.0, 256.0, "parts of the read cache, each with one run of sectors"),
+    known("segment-size", Unit::Bytes, 0.0, 1e9, "how much is read ahead at most, too"),
+    known(
+        "read-on-arrival",
+        Unit::Number,
+        0.0,
+        1.0,
+        "1: what passes the heads before the wanted sector is read and kept",
+    ),
 ];
 
 const SSD: &[Known] = &[
     known("channels", Unit::Number, 1.0, 64.0, "between controller and flash"),
     known("dies", Unit::Number, 1.0, 4096.0, "in all; each does one thing at a time"),
+    known("writing-dies", Unit::Number, 1.0, 4096.0, "that program, move and erase at a time"),
     known("page", Unit::Bytes, 512.0, 1e6, "read and programmed at once, all planes of a die together"),
     known("pages-per-block", Unit::Number, 1.0, 65_536.0, "erased at once"),
     known("read-time", Unit::Time, 100.0, SECOND, "of a page"),
@@ -98,6 +107,7 @@ const SSD: &[Known] = &[
     known("interface-rate", Unit::Rate, MB, 1e12, "between buffer and host"),
     known("full-duplex", Unit::Number, 0.0, 1.0, "1: the interface has that rate in each direction"),
     known("command-time", Unit::Time, 0.0, SECOND, "of controller and protocol, each request"),
+    known("controller-time", Unit::Time, 0.0, SECOND, "of the controller, which takes one request after the other"),
     known("queue-depth", Unit::Number, 1.0, 65_536.0, "commands that the drive takes at a time"),
     known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("write-buffer", Unit::Bytes, 4096.0, 1e12, "acknowledges writes before they are programmed"),
@@ -383,7 +393,7 @@ mod tests {
     fn rates_are_those_of_data_sheets_and_of_programs() {
         let interface = |name: &str| Model::find(name).expect("built in").number("interface-rate");
         // 3 Gb/s with ten bits to a byte.
-        assert_eq!([interface("hdd-7200-2008"), interface("ide-2004"), interface("nvme-ssd")], [300e6, 100e6, 7e9]);
+        assert_eq!([interface("hdd-7200-2008"), interface("ide-2004"), interface("nvme-ssd")], [300e6, 100e6, 6.8e9]);
         let outer = Model::find("hdd-7200-2008").expect("built in").number("outer-rate");
         assert_eq!(outer, 110.51 * 1_048_576.0);
         let rate = |text: &str| Unit::Rate.parse(&Value::String(text.to_owned())).map(|(rate, _)| rate);

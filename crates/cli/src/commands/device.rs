@@ -74,7 +74,7 @@ fn plots(model: &Model, size: u64) -> String {
     if model.kind() == Kind::Disk {
         let at = |writes: bool| {
             move |part: u32| {
-                let rate = curves::sequential(model, size, f64::from(part) / 8.0, writes);
+                let rate = curves::sequential(model, size, f64::from(part) / 8.0, writes, 1);
                 (format!("at {:.1} % of the drive", f64::from(part) * 12.5), mebibytes(rate))
             }
         };
@@ -84,8 +84,8 @@ fn plots(model: &Model, size: u64) -> String {
     } else {
         let stream = [("reads", false), ("writes", true)];
         let stream =
-            stream.map(|(what, writes)| (what.to_owned(), mebibytes(curves::sequential(model, size, 0.0, writes))));
-        text += &plot("One stream of 1 MiB, MiB/s", &stream);
+            stream.map(|(what, writes)| (what.to_owned(), mebibytes(curves::sequential(model, size, 0.0, writes, 8))));
+        text += &plot("One stream of 1 MiB, 8 at a time, MiB/s", &stream);
     }
     let written = curves::random_writes(model, size, 100_000, 20_000);
     let durable = curves::durable_writes(model, size, 2_000);

@@ -2,6 +2,7 @@
 
 use crate::model::Model;
 use crate::request::SECTOR_BYTES;
+use std::ops::Range;
 
 /// A wait of nearly a whole revolution is a track switch that was on time but for rounding.
 const ROUNDING_NS: u64 = 1_000;
@@ -122,6 +123,24 @@ impl Geometry {
         let (place, number, per_track) = self.locate(sector);
         let there = now_ns + self.seek_ns(from, place) + settle_ns;
         there + self.wait_ns(there, self.angle_ns(place, number, per_track))
+    }
+
+    pub(super) fn seek_to_ns(&self, from: Place, sector: u64) -> u64 {
+        self.seek_ns(from, self.locate(sector).0)
+    }
+
+    pub(super) fn is_on_track(&self, place: Place, sector: u64) -> bool {
+        self.locate(sector).0 == place
+    }
+
+    /// What of a sector's track passes, whole, from one moment until that sector begins at another: what comes after it on the track, and then
+    /// what comes before it.
+    pub(super) fn passed(&self, from_ns: u64, begin_ns: u64, sector: u64) -> [Range<u64>; 2] {
+        let (_, number, per_track) = self.locate(sector);
+        let passing_ns = (begin_ns + ROUNDING_NS).saturating_sub(from_ns);
+        let count = (passing_ns * per_track / self.revolution_ns).min(per_track);
+        let next_track = sector - number + per_track;
+        [next_track - count.saturating_sub(number)..next_track, sector - count.min(number)..sector]
     }
 
     fn wait_ns(&self, now_ns: u64, angle_ns: u64) -> u64 {

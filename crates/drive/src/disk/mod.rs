@@ -7,7 +7,9 @@
 //!   and an extent of the cache take turns. Of the extents next to the heads in ascending order, it is the one that they can begin with soonest.
 //! - What is to be written is written once it has come over the interface. Its room in the cache is free again, sector by sector, when it is on the
 //!   platters.
-//! - The heads read on after a read while there is nothing else to do, up to `read-ahead`, and remember `segments` streams.
+//! - The heads read on after a read, until they leave its track for something else or its segment is full of what the host has not read
+//!   yet. With `read-on-arrival` they also read what passes before the wanted sector does. What they read is in `segments` of the read cache,
+//!   of `segment-size` each: the last of it, and of the segments those that were used last.
 //! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
 mod geometry;
@@ -23,9 +25,6 @@ use writes::Writes;
 
 const DESTAGED_AT_ONCE: u64 = (1 << 20) / SECTOR_BYTES;
 
-/// Extents of the write cache that the drive chooses from.
-const CANDIDATES: usize = 32;
-
 #[derive(Debug, Clone)]
 struct Waiting {
     id: u64,
@@ -38,15 +37,24 @@ struct Waiting {
 
 #[derive(Debug)]
 enum Work {
-    Request(u64),
+    Request(u64, Read),
     /// An extent out of the write cache, and when they begin with it.
     Destage(u64, Range<u64>),
 }
 
-/// A stream that the read cache follows: what of it is in the cache.
-#[derive(Debug, Clone)]
+/// What of the disk comes into the read cache with a request, and when the heads have read that.
+#[derive(Debug, Default)]
+struct Read {
+    wanted: Range<u64>,
+    sectors: Vec<Range<u64>>,
+    ended_ns: u64,
+}
+
+/// A part of the read cache: what of the disk is in it, and when that was used last.
+#[derive(Debug, Clone, Default)]
 struct Segment {
     sectors: Range<u64>,
+    used: u64,
 }
 
 /// Reading ahead: the segment, where the heads will read next, and from when on they may go there.
@@ -66,9 +74,10 @@ pub struct Disk {
     command_ns: u64,
     settle_ns: u64,
     interface: f64,
-    read_ahead: u64,
-    segment_limit: usize,
+    segment_sectors: u64,
+    reads_on_arrival: bool,
     cache_sectors: u64,
+    write_choice: usize,
     write_back: bool,
 
     commands: Commands,
@@ -88,6 +97,7 @@ pub struct Disk {
     /// What was written before each, and when it came.
     flushes: VecDeque<(u64, u64, u64)>,
     segments: Vec<Segment>,
+    uses: u64,
     ahead: Option<Ahead>,
     interface_free_ns: u64,
     /// When idle heads have something to do that is on its way now.
@@ -104,9 +114,10 @@ impl Disk {
             command_ns: model.ns("command-time"),
             settle_ns: model.ns("write-settle"),
             interface: model.number("interface-rate"),
-            read_ahead: model.ns("read-ahead") / SECTOR_BYTES,
-            segment_limit: model.ns("segments") as usize,
+            segment_sectors: model.ns("segment-size") / SECTOR_BYTES,
+            reads_on_arrival: model.number("read-on-arrival") > 0.5,
             cache_sectors: model.ns("write-cache") / SECTOR_BYTES,
+            write_choice: model.ns("write-choice") as usize,
             write_back: true,
             commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
             place: Geometry::START,
@@ -119,7 +130,8 @@ impl Disk {
             room_ns: None,
             writes: Writes::default(),
             flushes: VecDeque::new(),
-            segments: Vec::new(),
+            segments: vec![Segment::default(); model.ns("segments") as usize],
+            uses: 0,
             ahead: None,
             interface_free_ns: 0,
             wake_ns: None,
@@ -213,7 +225,12 @@ impl Disk {
                 continue;
             }
             match self.current.take() {
-                Some((_, Work::Request(id))) => self.end(at_ns, id),
+                Some((_, Work::Request(id, read))) => {
+                    self.end(at_ns, id);
+                    if let Some(segment) = read.sectors.into_iter().map(|sectors| self.keep(sectors)).last() {
+                        self.follow(segment, &read.wanted, read.ended_ns);
+                    }
+                }
                 Some((_, Work::Destage(..))) => {
                     self.unblock(at_ns);
                     self.end_flushes(at_ns);
@@ -245,20 +262,29 @@ impl Disk {
 
     fn read(&mut self, now_ns: u64, id: u64, sectors: &Range<u64>) {
         self.read_on(now_ns);
-        // Of the segment that the heads are at, the last part may be on its way only.
-        let settled = |index: usize| self.current.is_none() || self.ahead.is_none_or(|ahead| ahead.segment != index);
-        let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
-        let held = (0..self.segments.len()).find(|&index| settled(index) && holds(&self.segments[index]));
-        if self.is_to_be_written(sectors) || held.is_some() {
-            let at_ns = self.transfer(now_ns + self.command_ns, sectors);
-            self.end(at_ns, id);
-            if let Some(index) = held {
-                self.make_room(index, sectors.end, now_ns);
-            }
-            return;
-        }
         let there_ns = now_ns + self.command_ns;
-        self.queue.push_back(Waiting { id, since_ns: now_ns, there_ns, sectors: sectors.clone(), writes: false });
+        if self.is_to_be_written(sectors) {
+            let at_ns = self.transfer(there_ns, sectors);
+            return self.end(at_ns, id);
+        }
+        let waiting = Waiting { id, since_ns: now_ns, there_ns, sectors: sectors.clone(), writes: false };
+        match self.segment_with(sectors) {
+            Some(segment) => self.serve_from_cache(now_ns, segment, &waiting),
+            None => self.queue.push_back(waiting),
+        }
+    }
+
+    fn segment_with(&self, sectors: &Range<u64>) -> Option<usize> {
+        let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
+        self.segments.iter().position(holds)
+    }
+
+    fn serve_from_cache(&mut self, now_ns: u64, segment: usize, request: &Waiting) {
+        let at_ns = self.transfer(now_ns.max(request.there_ns), &request.sectors);
+        self.end(at_ns, request.id);
+        self.uses += 1;
+        self.segments[segment].used = self.uses;
+        self.make_room(segment, &request.sectors, now_ns);
     }
 
     /// Whether all of these sectors are in the write cache, or the heads are writing them out of it.
@@ -268,34 +294,48 @@ impl Disk {
         rest.iter().all(|part| part.is_empty() || self.writes.holds(part))
     }
 
+    /// Reads on up to a moment.
     fn read_on(&mut self, now_ns: u64) {
+        let Some((read, at_ns, place)) = self.read_by(now_ns) else { return };
         let Some(ahead) = &mut self.ahead else { return };
-        let segment = &mut self.segments[ahead.segment];
-        if now_ns <= ahead.next_ns || segment.sectors.end >= ahead.limit {
-            return;
+        ahead.next_ns = at_ns;
+        let sectors = &mut self.segments[ahead.segment].sectors;
+        *sectors = sectors.start.max(read.end.saturating_sub(self.segment_sectors))..read.end;
+        (self.place, self.next_sector) = (place, read.end);
+    }
+
+    /// What heads that read on have read by a moment, when the last of that was over, and where they are.
+    fn read_by(&self, now_ns: u64) -> Option<(Range<u64>, u64, Place)> {
+        let ahead = self.ahead?;
+        let from = self.segments[ahead.segment].sectors.end;
+        if now_ns <= ahead.next_ns || from >= ahead.limit {
+            return None;
         }
         // The next sector may be on another track, or come round once more only.
-        let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, segment.sectors.end, 0);
+        let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
         if now_ns <= begin_ns {
-            return;
+            return None;
         }
-        let (end, at_ns, place) = self.geometry.run(segment.sectors.end, ahead.limit, begin_ns, now_ns);
-        segment.sectors.end = end;
-        ahead.next_ns = at_ns;
-        (self.place, self.next_sector) = (place, end);
+        let (end, at_ns, place) = self.geometry.run(from, ahead.limit, begin_ns, now_ns);
+        Some((from..end, at_ns, place))
     }
 
-    fn follow(&mut self, segment: usize, end: u64, at_ns: u64) {
-        let limit = (end + self.read_ahead).min(self.sectors);
+    /// Goes on after what was read last, which is in this segment.
+    fn follow(&mut self, segment: usize, wanted: &Range<u64>, at_ns: u64) {
+        let limit = self.full_at(wanted);
         self.ahead = Some(Ahead { segment, limit, next_ns: at_ns });
-        self.let_go(segment, end);
     }
 
-    /// A stream was taken from the cache up to `end`: as much ahead is read again. Heads that had stopped wait for the
+    /// Where reading ahead stops: the segment keeps what the host wanted last, but for at least half of it.
+    fn full_at(&self, wanted: &Range<u64>) -> u64 {
+        let kept = wanted.start.max(wanted.end.saturating_sub(self.segment_sectors / 2));
+        (kept + self.segment_sectors).min(self.sectors)
+    }
+
+    /// The host has read something else of a segment: there is room for as much after that. Heads that had stopped wait for the
     /// place to come round.
-    fn make_room(&mut self, index: usize, end: u64, now_ns: u64) {
-        self.let_go(index, end);
-        let limit = (end + self.read_ahead).min(self.sectors);
+    fn make_room(&mut self, index: usize, wanted: &Range<u64>, now_ns: u64) {
+        let limit = self.full_at(wanted);
         let next = self.segments[index].sectors.end;
         let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.segment == index && ahead.limit < limit) else {
             return;
@@ -306,23 +346,38 @@ impl Disk {
         ahead.limit = limit;
     }
 
-    /// A segment holds no more behind the place that a stream was taken up to than it reads ahead of it: a stream that goes on is
-    /// longer than the cache.
-    fn let_go(&mut self, index: usize, taken: u64) {
-        let sectors = &mut self.segments[index].sectors;
-        sectors.start = sectors.start.max(taken.saturating_sub(self.read_ahead)).min(sectors.end);
-    }
-
-    /// The first request that the heads come by anyway: its place in the queue.
+    /// The first request that the heads come by anyway, when its command is there at the latest: its place in the queue.
     fn in_stream(&self) -> Option<usize> {
         let ahead = self.ahead?;
         let segment = &self.segments[ahead.segment].sectors;
         let is_next = |waiting: &Waiting| {
+            let from = waiting.sectors.start;
             !waiting.writes
-                && (segment.start..=segment.end).contains(&waiting.sectors.start)
+                && from >= segment.start
                 && (segment.end < ahead.limit || waiting.sectors.end <= segment.end)
+                && (from <= segment.end || self.read_by(waiting.there_ns).is_some_and(|(read, ..)| from <= read.end))
         };
         self.queue.iter().position(is_next)
+    }
+
+    /// Puts into the read cache what was read, together with what it touches, or else in place of what was not used for the longest time.
+    /// Gives the segment.
+    fn keep(&mut self, read: Range<u64>) -> usize {
+        let mut all = read.clone();
+        let mut segment = None;
+        for (index, one) in self.segments.iter_mut().enumerate() {
+            if one.sectors.start <= all.end && all.start <= one.sectors.end && !one.sectors.is_empty() {
+                all = all.start.min(one.sectors.start)..all.end.max(one.sectors.end);
+                *one = Segment::default();
+                segment = Some(index);
+            }
+        }
+        let unused = || self.segments.iter().enumerate().min_by_key(|(_, one)| one.used).map_or(0, |(index, _)| index);
+        let segment = segment.unwrap_or_else(unused);
+        let start = all.start.max(read.end.saturating_sub(self.segment_sectors));
+        self.uses += 1;
+        self.segments[segment] = Segment { sectors: start..all.end.min(start + self.segment_sectors), used: self.uses };
+        segment
     }
 
     /// What is written is not read from an older copy.
@@ -331,6 +386,9 @@ impl Disk {
             if segment.sectors.start < sectors.end && sectors.start < segment.sectors.end {
                 segment.sectors = segment.sectors.end..segment.sectors.end;
             }
+        }
+        if let Some((_, Work::Request(_, read))) = &mut self.current {
+            read.sectors.retain(|one| one.start >= sectors.end || sectors.start >= one.end);
         }
     }
 
@@ -383,27 +441,30 @@ impl Disk {
         }
         self.wake_ns = None;
         self.read_on(now_ns);
-        loop {
-            if self.is_turn_of_the_cache()
-                && let Some((begin_ns, extent)) = self.next_extent(now_ns)
-            {
-                return self.destage(now_ns, begin_ns, extent);
+        let cached = |one: &Waiting| self.segment_with(&one.sectors).filter(|_| !one.writes);
+        let mut found = Vec::new();
+        self.queue
+            .iter()
+            .enumerate()
+            .for_each(|(index, one)| found.extend(cached(one).map(|segment| (index, segment))));
+        for (index, segment) in found.into_iter().rev() {
+            if let Some(request) = self.queue.remove(index) {
+                self.serve_from_cache(now_ns, segment, &request);
             }
-            let Some((index, begin_ns)) = self.next_request(now_ns) else {
-                self.wake_ns = self.writes.next_ns(now_ns);
-                return;
-            };
-            let Some(request) = self.queue.remove(index) else { return };
-            match begin_ns {
-                Some(begin_ns) => {
-                    self.ahead = None;
-                    self.serve(begin_ns, &request);
-                }
-                None => self.serve_from_stream(now_ns, &request),
-            }
-            if self.current.is_some() {
-                return;
-            }
+        }
+        if self.is_turn_of_the_cache()
+            && let Some((begin_ns, extent)) = self.next_extent(now_ns)
+        {
+            return self.destage(now_ns, begin_ns, extent);
+        }
+        let Some((index, begin_ns)) = self.next_request(now_ns) else {
+            self.wake_ns = self.writes.next_ns(now_ns);
+            return;
+        };
+        let Some(request) = self.queue.remove(index) else { return };
+        match begin_ns {
+            Some(begin_ns) => self.serve(now_ns, begin_ns, &request),
+            None => self.serve_from_stream(&request),
         }
     }
 
@@ -416,7 +477,7 @@ impl Disk {
     fn next_extent(&self, now_ns: u64) -> Option<(u64, Range<u64>)> {
         // A flush has what it waits for written first: new writes could go on for ever.
         let up_to = self.flushes.front().map_or(u64::MAX, |(_, up_to, _)| *up_to);
-        let near = self.writes.near(self.next_sector, CANDIDATES, DESTAGED_AT_ONCE, up_to, now_ns).into_iter();
+        let near = self.writes.near(self.next_sector, self.write_choice, DESTAGED_AT_ONCE, up_to, now_ns).into_iter();
         let begun = near.map(|sectors| (self.begin_ns(now_ns, &sectors, true), sectors));
         begun.min_by_key(|(begin_ns, sectors)| (*begin_ns, sectors.start))
     }
@@ -455,46 +516,47 @@ impl Disk {
         self.destaged_last = false;
     }
 
-    fn serve(&mut self, at_ns: u64, request: &Waiting) {
-        let (end, end_ns, place) = self.geometry.run(request.sectors.start, request.sectors.end, at_ns, u64::MAX);
-        self.at(place, end, request.writes);
-        self.current = Some((end_ns, Work::Request(request.id)));
+    fn serve(&mut self, now_ns: u64, begin_ns: u64, request: &Waiting) {
+        let Range { start, mut end } = request.sectors;
+        let leave_ns = now_ns.max(request.there_ns);
+        let on_arrival = self.reads_on_arrival && !request.writes;
+        let mut from_ns = leave_ns + self.geometry.seek_to_ns(self.place, start);
+        let mut read = Read { wanted: request.sectors.clone(), ..Read::default() };
+        if let Some((ahead, ..)) = self.read_by(leave_ns) {
+            read.sectors.push(ahead);
+        }
+        // Heads that stay on the track read on.
+        let ahead = self.ahead.take().filter(|ahead| self.segments[ahead.segment].sectors.end < ahead.limit);
+        if let Some(ahead) = ahead.filter(|_| on_arrival && self.geometry.is_on_track(self.place, start)) {
+            read.sectors.clear();
+            from_ns = ahead.next_ns;
+        }
+        if on_arrival {
+            let [after, before] = self.geometry.passed(from_ns, begin_ns, start);
+            // The end of what is wanted may pass before its beginning.
+            if after.start < end && end <= after.end {
+                end = after.start.max(start);
+            }
+            read.sectors
+                .extend([after.start..after.end.min(self.sectors), before].into_iter().filter(|one| !one.is_empty()));
+        }
         if !request.writes {
-            let segment = self.segment_of(&request.sectors);
-            self.segments[segment].sectors.end = end;
-            self.follow(segment, end, end_ns);
+            read.sectors.push(request.sectors.clone());
         }
+        let (end, end_ns, place) = self.geometry.run(start, end, begin_ns, u64::MAX);
+        self.at(place, end, request.writes);
+        read.ended_ns = end_ns;
+        self.current = Some((end_ns, Work::Request(request.id, read)));
     }
 
-    fn serve_from_stream(&mut self, now_ns: u64, request: &Waiting) {
-        let Some(ahead) = self.ahead else { return };
+    fn serve_from_stream(&mut self, request: &Waiting) {
+        let Some(ahead) = self.ahead.take() else { return };
         let from = self.segments[ahead.segment].sectors.end;
-        if request.sectors.end <= from {
-            let at_ns = self.transfer(now_ns + self.command_ns, &request.sectors);
-            self.end(at_ns, request.id);
-            return self.make_room(ahead.segment, request.sectors.end, now_ns);
-        }
         let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
-        let (end, end_ns, place) = self.geometry.run(from, request.sectors.end, begin_ns, u64::MAX);
+        let (end, ended_ns, place) = self.geometry.run(from, request.sectors.end, begin_ns, u64::MAX);
         self.at(place, end, false);
-        self.segments[ahead.segment].sectors.end = end;
-        self.current = Some((end_ns.max(request.since_ns + self.command_ns), Work::Request(request.id)));
-        self.follow(ahead.segment, end, end_ns);
-    }
-
-    /// The segment that follows a stream: the one that ends where this begins, or the longest unused.
-    fn segment_of(&mut self, sectors: &Range<u64>) -> usize {
-        let continued = self.segments.iter().position(|one| one.sectors.end == sectors.start);
-        let mut segment = match continued {
-            Some(index) => self.segments.remove(index),
-            None => Segment { sectors: sectors.clone() },
-        };
-        if self.segments.len() >= self.segment_limit {
-            self.segments.remove(0);
-        }
-        segment.sectors.start = segment.sectors.start.max(sectors.start.saturating_sub(self.read_ahead));
-        self.segments.push(segment);
-        self.segments.len() - 1
+        let read = Read { wanted: request.sectors.clone(), sectors: std::iter::once(from..end).collect(), ended_ns };
+        self.current = Some((ended_ns.max(request.since_ns + self.command_ns), Work::Request(request.id, read)));
     }
 }
 

@@ -55,7 +55,7 @@ fn the_seek_curve_keeps_what_was_given() {
 fn sequential_rates_are_those_of_the_zones() {
     for model in disks() {
         for writes in [false, true] {
-            let rate = |place| curves::sequential(&model, SIZE, place, writes);
+            let rate = |place| curves::sequential(&model, SIZE, place, writes, 1);
             for (place, expected) in [(0.0, "outer-rate"), (1.0, "inner-rate")] {
                 let (rate, expected) = (rate(place), model.number(expected));
                 assert!(
@@ -162,7 +162,7 @@ fn reading_ahead_goes_on_over_the_end_of_a_track() {
     let geometry = Geometry::new(&model, SIZE);
     let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
     let track = (1..).find(|sector| place(*sector) != place(0)).expect("there is another track");
-    let ahead = model.ns("read-ahead") / SECTOR_BYTES;
+    let ahead = model.ns("segment-size") / SECTOR_BYTES / 2;
     let turn = (60e9 / model.number("rpm")).round() as u64;
     let mut drive = Drive::new(&model, SIZE);
     drive.submit(0, 1, &Request::Read(0..track - ahead));
@@ -565,9 +565,8 @@ fn a_small_disk_has_its_whole_stroke_too() {
             let rate = (model.number("outer-rate") + model.number("inner-rate")) / 2.0;
             let positions = seeks / blocks / blocks + turn / 2.0 + 4096.0 / rate * 1e9;
             let expected = model.number("command-time") + positions;
-            // Without read-ahead: much of a small disk is in the cache otherwise.
-            let (_, mean) =
-                curves::random_reads(&with(&model, &[("read-ahead", "\"0 B\""), ("segments", "1")]), size, 1, 40_000);
+            // Without a read cache: much of a small disk is in the cache otherwise.
+            let (_, mean) = curves::random_reads(&with(&model, &[("segment-size", "\"0 B\"")]), size, 1, 40_000);
             assert!((mean / expected - 1.0).abs() < 0.02, "{} of {size}: {mean}, {expected}", model.name());
         }
     }
@@ -667,5 +666,121 @@ fn a_stream_of_writes_is_as_fast_as_its_zone() {
             let got = (measured * step * SECTOR_BYTES) as f64 * 1e9 / (now - begun) as f64;
             assert!((got / rate - 1.0).abs() < 0.02, "{}, {step} sectors, {depth}: {got}, {rate}", model.name());
         }
+    }
+}
+
+/// Sectors of the first track.
+fn of_a_track(geometry: &Geometry) -> u64 {
+    let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+    (1..).find(|sector| place(*sector) != place(0)).expect("there is another track")
+}
+
+/// Files on one track, read in any order by heads that come from elsewhere. What passes is kept, so one is missed only if it is further on than all
+/// before it: the k-th of them once in k times. They take as long as it takes to come to the furthest.
+#[test]
+fn what_passes_the_heads_is_read_on_arrival() {
+    const FILES: u64 = 8;
+    const ROUNDS: u64 = 4_000;
+    let harmonic: f64 = (1..=FILES).map(|number| 1.0 / number as f64).sum();
+    for (model, on_arrival) in disks().into_iter().flat_map(|model| [(model.clone(), false), (model, true)]) {
+        let set = if on_arrival { "1" } else { "0" };
+        let at_once = [("command-time", "\"0 ms\""), ("interface-rate", "\"1000 GB/s\"")];
+        let model = with(&model, &[at_once[0], at_once[1], ("segment-size", "\"16 MiB\""), ("read-on-arrival", set)]);
+        let (geometry, far) = (Geometry::new(&model, SIZE), SIZE / SECTOR_BYTES / 2);
+        let track = of_a_track(&geometry);
+        let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+        let seek = geometry.seek_ns(place(far), place(0));
+        let mut random = 88_172_645_463_325_252u64;
+        let mut below = |end: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % end
+        };
+        let (mut missed, mut took) = (0u64, 0u64);
+        for _ in 0..ROUNDS {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 0, &Request::Read(far..far + 1));
+            let begun = at(&mut drive, 0) + below(20_000_000);
+            let mut now = begun;
+            let mut files = std::collections::BTreeSet::new();
+            while (files.len() as u64) < FILES {
+                let file = below(track);
+                if files.insert(file) {
+                    drive.submit(now, 1 + file, &Request::Read(file..file + 1));
+                    let read = at(&mut drive, 1 + file);
+                    missed += u64::from(read > now + 1);
+                    now = read;
+                }
+            }
+            took += now - begun - seek;
+        }
+        let (missed, took) = (missed as f64 / ROUNDS as f64, took as f64 / ROUNDS as f64);
+        let (files, turn) = (FILES as f64, 60e9 / model.number("rpm"));
+        let expected = if on_arrival { [harmonic, turn * files / (files + 1.0)] } else { [files, turn * files / 2.0] };
+        assert!((missed / expected[0] - 1.0).abs() < 0.03, "{} {on_arrival}: {missed}, {expected:?}", model.name());
+        assert!((took / expected[1] - 1.0).abs() < 0.03, "{} {on_arrival}: {took}, {expected:?}", model.name());
+    }
+}
+
+/// Wherever the heads arrive. Others wait for its beginning.
+#[test]
+fn a_whole_track_takes_a_turn() {
+    for model in disks() {
+        let (geometry, far) = (Geometry::new(&model, SIZE), SIZE / SECTOR_BYTES / 2);
+        let (track, turn) = (of_a_track(&geometry), (60e9 / model.number("rpm")).round() as u64);
+        let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
+        let seek = geometry.seek_ns(place(far), place(0));
+        for step in 0..20 {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 0, &Request::Read(far..far + 1));
+            let begun = at(&mut drive, 0) + step * turn / 20;
+            drive.submit(begun, 1, &Request::Read(0..track));
+            let there = begun + model.ns("command-time") + seek;
+            let took = at(&mut drive, 1) - there;
+            let waited = (turn - there % turn) % turn;
+            let expected = if model.number("read-on-arrival") > 0.5 { turn } else { waited + turn };
+            assert!(took.abs_diff(expected) <= turn / track + 2, "{}: {took}, {expected}", model.name());
+        }
+    }
+}
+
+/// Until they leave for the next request, to the sector.
+#[test]
+fn heads_read_on_until_they_leave() {
+    for model in disks() {
+        let model = with(&model, &[("read-on-arrival", "0")]);
+        let (geometry, far) = (Geometry::new(&model, SIZE), SIZE / SECTOR_BYTES / 2);
+        let (track, turn) = (of_a_track(&geometry), (60e9 / model.number("rpm")).round() as u64);
+        let idle_ns = turn / 10;
+        let read_on = (idle_ns + model.ns("command-time")) * track / turn;
+        for (sector, is_there) in [(7 + read_on, true), (9 + read_on, false)] {
+            let mut drive = Drive::new(&model, SIZE);
+            drive.submit(0, 0, &Request::Read(0..8));
+            let left = at(&mut drive, 0) + idle_ns;
+            drive.submit(left, 1, &Request::Read(far..far + 8));
+            let now = at(&mut drive, 1);
+            drive.submit(now, 2, &Request::Read(sector..sector + 1));
+            let took = at(&mut drive, 2) - now;
+            assert_eq!(took < model.ns("command-time") + 10_000, is_there, "{}, {sector}: {took}", model.name());
+        }
+    }
+}
+
+#[test]
+fn the_segment_that_was_not_used_for_the_longest_time_is_used_again() {
+    for model in disks() {
+        let model = with(&model, &[("segments", "3"), ("read-on-arrival", "0")]);
+        let place = |number: u64| number * (SIZE / SECTOR_BYTES / 8);
+        let mut drive = Drive::new(&model, SIZE);
+        let mut now = 0;
+        let mut is_hit = |id: u64, number: u64| {
+            drive.submit(now, id, &Request::Read(place(number)..place(number) + 8));
+            let begun = std::mem::replace(&mut now, at(&mut drive, id));
+            now - begun < model.ns("command-time") + 100_000
+        };
+        let asked = [1, 2, 3, 1, 4, 1, 3, 4, 2];
+        let hits: Vec<bool> = (0..).zip(asked).map(|(id, number)| is_hit(id, number)).collect();
+        assert_eq!(hits, [false, false, false, true, false, true, true, true, false], "{}", model.name());
     }
 }

@@ -29,6 +29,10 @@ pub(super) struct Die {
 }
 
 impl Die {
+    pub(super) const fn free_ns(&self) -> u64 {
+        self.free_ns
+    }
+
     /// Does something after everything else, from when it can. Gives when that will be over, unless reads go before it.
     pub(super) fn append(&mut self, work: Work, from_ns: u64, ns: u64) -> u64 {
         let begin_ns = self.free_ns.max(from_ns);

@@ -7,11 +7,13 @@
 //!   in the order in which there is something to move. An interface that is `full-duplex` does so in each direction.
 //! - A die holds the page that it sensed last: requests for parts of it that follow each other sense it once. What is in the write buffer
 //!   is read from there.
-//! - Writes gather in the buffer to whole pages, which go to one die after the other. They are acknowledged when they are in the
+//! - Writes gather in the buffer to whole pages, which go to one die after the other, but for those that are busy. They are acknowledged when they are in the
 //!   buffer, and wait for room in it.
 //! - In the steady state each page written at random makes room by moving others: with spare flash ρ a greedy collector writes
 //!   (1 + ρ) / 2ρ pages for one (Agarwal and Marrow, "A closed-form expression for write amplification in NAND flash", 2010). Its die
 //!   is busy with that after the page. What is written in sequence is overwritten in sequence, and moves nothing.
+//! - Of the dies, `writing-dies` program, move and erase at the same time: power and controller allow no more. The controller takes a command
+//!   each `controller-time`.
 //! - A flush programs what is in the buffer, unless that survives a loss of power.
 
 mod buffer;
@@ -24,7 +26,8 @@ use crate::request::{Done, Request, SECTOR_BYTES, transfer_ns};
 use buffer::Buffer;
 use die::{Die, Work};
 use lane::Lane;
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::ops::Range;
 
 const STREAMS: usize = 16;
@@ -37,6 +40,7 @@ pub(crate) struct Ssd {
     program_ns: u64,
     erase_ns: u64,
     command_ns: u64,
+    controller_ns: u64,
     channel: f64,
     interface: f64,
     buffer_bytes: u64,
@@ -46,11 +50,15 @@ pub(crate) struct Ssd {
 
     commands: Commands,
     now_ns: u64,
+    /// When the controller takes the next command.
+    controller_free_ns: u64,
     dies: Vec<Die>,
+    /// When another die may write.
+    writing: BinaryHeap<Reverse<u64>>,
     channels: Vec<Lane>,
     /// Of each die, pages that are to be moved and are not a whole one yet.
     to_move: Vec<f64>,
-    /// Of each die, pages programmed since its last erasure.
+    /// Of each die, pages programmed since its last erasure. They do not erase all at once.
     programmed: Vec<f64>,
     /// To the host and from it: the same one for both, unless each direction has its own.
     lanes: [Lane; 2],
@@ -81,6 +89,7 @@ impl Ssd {
             program_ns: model.ns("program-time"),
             erase_ns: model.ns("erase-time"),
             command_ns: model.ns("command-time"),
+            controller_ns: model.ns("controller-time"),
             channel: model.number("channel-rate"),
             interface: model.number("interface-rate"),
             buffer_bytes: model.ns("write-buffer"),
@@ -89,10 +98,12 @@ impl Ssd {
             write_back: true,
             commands: Commands::new(model.ns("queue-depth") as usize, model.number("queued-flush") > 0.5),
             now_ns: 0,
+            controller_free_ns: 0,
             dies: vec![Die::default(); dies],
+            writing: (0..model.ns("writing-dies")).map(|_| Reverse(0)).collect(),
             channels: (0..channels).map(|_| Lane::default()).collect(),
             to_move: vec![0.0; dies],
-            programmed: vec![0.0; dies],
+            programmed: (0..dies).map(|die| model.number("pages-per-block") * die as f64 / dies as f64).collect(),
             lanes: Default::default(),
             full_duplex: model.number("full-duplex") > 0.5,
             streams: VecDeque::new(),
@@ -106,6 +117,10 @@ impl Ssd {
             room_ns: 0,
             done: Done::default(),
         }
+    }
+
+    pub(crate) const fn is_durable(&self) -> bool {
+        self.durable
     }
 
     pub(crate) const fn set_write_back(&mut self, write_back: bool) {
@@ -147,9 +162,14 @@ impl Ssd {
 
     fn end_of(&mut self, now_ns: u64, request: &Request) -> u64 {
         self.now_ns = now_ns;
-        let ready = now_ns + self.command_ns;
+        if *request == Request::Free {
+            return now_ns;
+        }
+        let begin_ns = now_ns.max(self.controller_free_ns);
+        self.controller_free_ns = begin_ns + self.controller_ns;
+        let ready = begin_ns + self.command_ns;
         match request {
-            Request::Free => now_ns,
+            Request::Free => ready,
             Request::Read(sectors) => self.read(ready, sectors),
             Request::Write(sectors) | Request::Zero(sectors) => {
                 let from_host = matches!(request, Request::Write(_));
@@ -277,25 +297,31 @@ impl Ssd {
     fn program(&mut self, now_ns: u64) {
         let (bytes, random) = (self.open_bytes, self.open_random);
         (self.open_bytes, self.open_random) = (0, 0);
-        let die = self.next_die;
-        self.next_die = (die + 1) % self.dies.len();
+        // One after the other, but for those that are busy.
+        let dies = self.next_die..self.next_die + self.dies.len();
+        let free_ns = |die: &usize| self.dies[die % self.dies.len()].free_ns().max(now_ns);
+        let die = dies.min_by_key(free_ns).unwrap_or(0) % self.dies.len();
+        self.next_die = die + 1;
         let there = self.over_channel(die, now_ns, self.page_sectors * SECTOR_BYTES);
         let one = &mut self.dies[die];
         one.pass(self.now_ns);
-        let end = one.append(Work::Program, there, self.program_ns);
+        let free_ns = self.writing.pop().map_or(0, |Reverse(free_ns)| free_ns);
+        let end = one.append(Work::Program, there.max(free_ns), self.program_ns);
+        let mut last_ns = end;
         // Pages are moved within the die, whole ones.
         let moved = (self.amplification - 1.0) * random as f64 / bytes as f64;
         self.to_move[die] += moved;
         while self.to_move[die] >= 1.0 {
             self.to_move[die] -= 1.0;
             one.append(Work::Collect, end, self.read_ns);
-            one.append(Work::Collect, end, self.program_ns);
+            last_ns = one.append(Work::Collect, end, self.program_ns);
         }
         self.programmed[die] += 1.0 + moved;
         while self.programmed[die] >= self.pages_per_block {
             self.programmed[die] -= self.pages_per_block;
-            one.append(Work::Collect, end, self.erase_ns);
+            last_ns = one.append(Work::Collect, end, self.erase_ns);
         }
+        self.writing.push(Reverse(last_ns));
         self.programming.insert((end, die), bytes);
         self.buffer.programmed(end);
         self.last_programmed_ns = self.last_programmed_ns.max(end);
