@@ -90,6 +90,8 @@ pub(crate) struct Engine {
     sectors: u64,
     sector_bytes: u32,
     discard: bool,
+    /// Of a drive with capacitors nothing is lost: it offers no cache that could be flushed or switched off.
+    durable: bool,
     write_through: bool,
     timing: Timing,
     faults: Faults,
@@ -115,6 +117,7 @@ impl Engine {
             medium: Medium::new(spec, image, shared.log.clone(), &shared.showing),
             sector_bytes: spec.sector_bytes,
             discard: spec.discard,
+            durable: false,
             write_through: false,
             timing: Timing::Host { pacer: Pacer::new(spec.speed), start: Instant::now() },
             faults: Faults::new(spec.faults.clone()),
@@ -134,6 +137,7 @@ impl Engine {
         let mut engine = Self::new(spec, image, shared)?;
         let drive = Drive::new(model, engine.sectors * SECTOR_BYTES);
         engine.discard &= drive.unmaps();
+        engine.durable = drive.is_durable();
         let simulated = Simulated { drive, model: model.clone(), now_ns: 0, trace: Sha256::new() };
         engine.timing = Timing::Simulated(Box::new(simulated));
         Ok(engine)
@@ -179,13 +183,12 @@ impl Engine {
             VIRTIO_RING_F_EVENT_IDX,
             VIRTIO_BLK_F_SEG_MAX,
             VIRTIO_BLK_F_BLK_SIZE,
-            // A cache that may lose data, a flush that empties it, and a switch for it: only then do flushes arrive.
-            VIRTIO_BLK_F_FLUSH,
-            VIRTIO_BLK_F_CONFIG_WCE,
             VIRTIO_BLK_F_WRITE_ZEROES,
         ];
         let discard = self.discard.then_some(VIRTIO_BLK_F_DISCARD);
-        always.into_iter().chain(discard).fold(0, |all, bit| all | 1 << bit)
+        // A cache that may lose data, a flush that empties it, and a switch for it: only then do flushes arrive.
+        let cache = [VIRTIO_BLK_F_FLUSH, VIRTIO_BLK_F_CONFIG_WCE].into_iter().filter(|_| !self.durable);
+        always.into_iter().chain(discard).chain(cache).fold(0, |all, bit| all | 1 << bit)
     }
 
     /// The configuration space (struct virtio_blk_config), as much of it as is asked for.
@@ -197,7 +200,7 @@ impl Engine {
         space.extend([0; 4]); // geometry: not offered
         space.extend(self.sector_bytes.to_le_bytes());
         space.extend([0; 8]); // topology: not offered
-        space.extend([u8::from(!self.write_through), 0]);
+        space.extend([u8::from(!self.write_through && !self.durable), 0]);
         space.extend(1u16.to_le_bytes()); // queues
         let alignment = self.sector_bytes / SECTOR_BYTES as u32;
         space.extend([MAX_RANGE_SECTORS, MAX_RANGES as u32, alignment].map(u32::to_le_bytes).concat());
@@ -327,7 +330,7 @@ impl Engine {
 
     fn log_completed(&self, logged: Option<Logged>) {
         if let (Some(logged), Some(log)) = (logged, self.medium.log()) {
-            log.completed(logged, self.write_through);
+            log.completed(logged, self.write_through || self.durable);
         }
     }
 
@@ -540,6 +543,7 @@ const fn work_of(request: &Request) -> Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::power::{LogSpec, LogWriter, States};
 
     /// However they are asked for, no zeros come over the interface, and no piece keeps a modelled drive busy for long.
     #[test]
@@ -560,6 +564,30 @@ mod tests {
             let model = Model::find(name).unwrap();
             let engine = Engine::simulated(&spec, image.try_clone().unwrap(), &model, &shared).unwrap();
             assert_eq!(zeros(&engine), (65_536u32.to_le_bytes().to_vec(), vec![may_unmap]), "{name}");
+        }
+    }
+
+    /// A drive with capacitors: the kernel sees no volatile cache, so it sends no flush, and a completed write is durable.
+    #[test]
+    fn a_drive_whose_buffer_lasts_offers_no_cache_to_flush() {
+        let cache = 1u64 << VIRTIO_BLK_F_FLUSH | 1 << VIRTIO_BLK_F_CONFIG_WCE;
+        for (name, offered) in [("nvme-ssd", 0), ("sata-ssd", cache), ("hdd-today", cache), ("constant", cache)] {
+            let image = tempfile::tempfile().unwrap();
+            image.set_len(1 << 20).unwrap();
+            let directory = std::env::temp_dir();
+            let log = LogWriter::new(&LogSpec { directory, bound_bytes: 1 << 20 }, &image, 512).unwrap();
+            let shared = Shared { log: Some(log.clone()), ..Shared::default() };
+            let model = Model::find(name).unwrap();
+            let engine = Engine::simulated(&DiskSpec::new(""), image, &model, &shared).unwrap();
+            assert_eq!(engine.features() & cache, offered, "{name}");
+            assert_eq!(engine.config(WRITEBACK_OFFSET, 1), [u8::from(offered > 0)], "{name}");
+            let written = log.change(Change::Zero, 0..8);
+            engine.log_completed(written);
+            let log = log.take().unwrap();
+            let end = log.events();
+            let states = States::new(log, 0..end + 1, None).choose(100, 1);
+            let may_be_lost = states.iter().any(|state| state.cut() == end && state.to_string().contains("none"));
+            assert_eq!(may_be_lost, offered > 0, "{name}: {states:?}");
         }
     }
 }
