@@ -38,7 +38,11 @@ fileset = "tmp"
 "#;
 
 fn study(bench: &Bench, filesystems: &str, cut: &str) {
-    bench.write("mail.workload", MAIL);
+    study_of(bench, MAIL, filesystems, cut);
+}
+
+fn study_of(bench: &Bench, workload: &str, filesystems: &str, cut: &str) {
+    bench.write("mail.workload", workload);
     let text = format!(
         "title = \"power\"\nrepeats = 1\ndevice = {{ loop = {{ size = \"64 MiB\" }} }}\n\
          [factor.filesystem]\n{filesystems}\n\
@@ -61,7 +65,11 @@ fn carry_out_with(bench: &Bench, arguments: &[&str], environment: &[(&str, &str)
 }
 
 fn carry_out_exactly(bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
-    let arguments = [&["--exact", "--model", "nvme-ssd", "--seed", "7", "--perturbed", "0"], arguments].concat();
+    carry_out_on("nvme-ssd", bench, kernels, arguments)
+}
+
+fn carry_out_on(model: &str, bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
+    let arguments = [&["--exact", "--model", model, "--seed", "7", "--perturbed", "0"], arguments].concat();
     carry_out_with(bench, &arguments, &[("FSTONE_KERNELS", kernels)]);
     support::trials(&bench.json())
 }
@@ -297,6 +305,42 @@ fn a_disk_that_breaks_its_promise_is_caught_in_virtual_time() {
         study(&bench, "\"ext4\" = { type = \"ext4\" }", &format!("states = 20, disk = \"{disk}\""));
         let trial = &carry_out_exactly(&bench, &kernels, &[])[0];
         assert!(harm(trial) > 0.0, "{disk}: {trial:#}");
+    }
+}
+
+/// What had completed is there, whether the filesystem asked for it or not. Another drive shows that it did not.
+#[test]
+fn a_drive_with_capacitors_loses_nothing_without_barriers() {
+    let Some(kernels) = exact_kernels() else { return };
+    for (model, keeps) in [("nvme-ssd", true), ("sata-ssd", false)] {
+        let bench = Bench::new();
+        study(&bench, "\"ext4\" = { type = \"ext4\", mount = \"barrier=0\" }", "states = 40");
+        let trial = &carry_out_on(model, &bench, &kernels, &[])[0];
+        assert!(figure(trial, "promises checked") > 50.0, "{model}: {trial:#}");
+        assert_eq!(harm(trial) == 0.0, keeps, "{model}: {trial:#}");
+    }
+}
+
+/// Nothing else is promised: the name by an fsync of its directory, or the file by that of its data.
+#[test]
+fn names_of_a_synced_directory_and_files_with_durable_data_are_asked_for() {
+    let Some(kernels) = exact_kernels() else { return };
+    let sequence = |last: &str| {
+        MAIL.replace("block = \"4 KiB\", fsync = true", "block = \"4 KiB\"")
+            .replace("name = \"mail\"\n", "name = \"mail\"\nfinal-sync = \"none\"\n")
+            + &format!("\n[[phase.group.sequence]]\n{last} = {{}}\nfileset = \"new\"\n")
+    };
+    for last in ["fsync-directory", "fdatasync"] {
+        for (disk, sound) in [("sound", true), ("forgets-flushes", false)] {
+            let bench = Bench::new();
+            let cut = format!("states = 40, disk = \"{disk}\"");
+            study_of(&bench, &sequence(last), "\"ext4\" = { type = \"ext4\" }", &cut);
+            let trial = &carry_out_on("sata-ssd", &bench, &kernels, &[])[0];
+            assert!(figure(trial, "promises checked") > 50.0, "{last} {disk}: {trial:#}");
+            assert_eq!(figure(trial, "promises lost") == 0.0, sound, "{last} {disk}: {trial:#}");
+            let lost = warnings(trial).iter().any(|words| words.contains("it is not there by any name it had"));
+            assert_eq!(lost, !sound, "{last} {disk}: {trial:#}");
+        }
     }
 }
 

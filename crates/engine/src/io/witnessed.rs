@@ -21,6 +21,8 @@ pub(crate) struct Witnessed {
     witness: Witness,
     /// Paths of the directories that names are relative to, by descriptor. These stay open as long as the load runs.
     directories: HashMap<i32, String>,
+    /// Those that are open to be synced.
+    opened: HashMap<i32, Arc<str>>,
     /// Which files this thread has worked on, by descriptor. Asking the kernel each time would be two system calls more for
     /// every write that is synced, and a guest's system calls are slow.
     files: HashMap<i32, (u32, FileId)>,
@@ -123,7 +125,8 @@ impl Io for Witnessed {
         let queued = vec![None; setup.depth as usize];
         let synchronous = setup.sync != OpenSync::None;
         let inner = Real::new(setup)?;
-        Ok(Self { inner, witness, directories: HashMap::new(), files: HashMap::new(), queued, synchronous })
+        let (directories, opened, files) = Default::default();
+        Ok(Self { inner, witness, directories, opened, files, queued, synchronous })
     }
 
     fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -189,7 +192,10 @@ impl Io for Witnessed {
         let begun = self.witness.tick();
         let (fd, made) = self.open_or_make(directory, path, flags)?;
         self.files.remove(&fd.number);
-        if !flags.contains(OFlags::DIRECTORY) {
+        if flags.contains(OFlags::DIRECTORY) {
+            let path = name.strip_suffix("/.").map_or_else(|| Arc::clone(&name), Arc::from);
+            self.opened.insert(fd.number, path);
+        } else {
             let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?, made);
             self.files.insert(fd.number, (fd.generation, file));
             if flags.contains(OFlags::TRUNC) && !new {
@@ -201,10 +207,14 @@ impl Io for Witnessed {
 
     fn close(&mut self, fd: Fd) -> Result<()> {
         self.files.remove(&fd.number);
+        self.opened.remove(&fd.number);
         self.inner.close(fd)
     }
 
     fn fsync(&mut self, fd: Fd) -> Result<()> {
+        if let Some(directory) = self.opened.get(&fd.number).cloned() {
+            return self.acknowledged(Change::SyncedNames { directory }, |inner| inner.fsync(fd));
+        }
         let file = self.file(fd)?;
         self.acknowledged(Change::Synced { file, names: true }, |inner| inner.fsync(fd))
     }

@@ -44,6 +44,10 @@ pub(crate) enum Change {
         file: FileId,
         names: bool,
     },
+    /// The names in a directory, and their absence, are durable.
+    SyncedNames {
+        directory: Arc<str>,
+    },
     SyncedAll,
     /// Whatever is below this directory was removed or made anew, by no call of the load.
     Remade {
@@ -57,7 +61,11 @@ impl Change {
             Self::Named { file, .. } | Self::Wrote { file, .. } | Self::Cut { file } | Self::Synced { file, .. } => {
                 Some(*file)
             }
-            Self::Unnamed { .. } | Self::Renamed { .. } | Self::SyncedAll | Self::Remade { .. } => None,
+            Self::Unnamed { .. }
+            | Self::Renamed { .. }
+            | Self::SyncedNames { .. }
+            | Self::SyncedAll
+            | Self::Remade { .. } => None,
         }
     }
 }

@@ -80,6 +80,8 @@ pub(super) struct Known {
     pub(super) names: Vec<(u64, Arc<str>)>,
     pub(super) promised_names: BTreeSet<Arc<str>>,
     pub(super) later_names: BTreeSet<Arc<str>>,
+    /// Whether it has to be there by some name, even if none is promised: its data is.
+    pub(super) kept: bool,
     /// When it was cut, if that is not promised yet.
     pub(super) cut: Option<u64>,
     /// Whether it may be gone, or cut later.
@@ -145,7 +147,7 @@ impl Known {
     pub(super) fn wrote(&mut self, write: Pending, durable: bool) {
         if durable {
             self.promise(&write);
-            self.synced = true;
+            (self.synced, self.kept) = (true, true);
         } else {
             self.pending.push(write);
         }
@@ -165,7 +167,7 @@ impl Known {
         self.pending = pending;
         let covered: Vec<Pending> = covered;
         covered.iter().for_each(|write| self.promise(write));
-        self.synced = true;
+        (self.synced, self.kept) = (true, true);
         if names {
             let covered: BTreeSet<Arc<str>> =
                 self.names.iter().filter(|(ended, _)| *ended < begun).map(|(_, name)| Arc::clone(name)).collect();
@@ -178,6 +180,14 @@ impl Known {
             // From here on, only what it is called now or later counts.
             self.later_names = self.names.iter().map(|(_, name)| Arc::clone(name)).collect();
         }
+    }
+
+    /// Of these names of it, which it has now and had when the directory was synced, each is durable.
+    pub(super) fn sync_name(&mut self, name: &Arc<str>) {
+        let names: BTreeSet<Arc<str>> = self.names.iter().map(|(_, name)| Arc::clone(name)).collect();
+        self.promised_names.retain(|promised| names.contains(promised));
+        self.promised_names.insert(Arc::clone(name));
+        self.later_names = names;
     }
 
     pub(super) fn is_promised(&self) -> bool {
@@ -237,7 +247,7 @@ impl Known {
     }
 
     pub(super) fn look(&self, id: FileId, reading: &mut Reading<'_>, kept: &mut Kept) {
-        let named = self.promised_names.first();
+        let named = self.promised_names.first().or_else(|| self.later_names.first().filter(|_| self.kept));
         // Names are used again: the file may stand under a later one, and another under the one it had.
         let candidates: BTreeSet<&Arc<str>> = self.promised_names.iter().chain(&self.later_names).collect();
         let (mut found, mut others) = (Vec::new(), false);
@@ -272,7 +282,7 @@ impl Known {
 
     /// It is there by one of its names, as long as it was promised and with its data.
     pub(super) fn note_whole(&self, kept: &mut Kept) {
-        let promises = [!self.promised_names.is_empty(), self.end() > 0, self.is_compared()];
+        let promises = [self.kept || !self.promised_names.is_empty(), self.end() > 0, self.is_compared()];
         promises.into_iter().filter(|it| *it).for_each(|_| kept.note(None));
     }
 

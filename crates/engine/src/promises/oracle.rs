@@ -25,6 +25,8 @@ pub(super) struct Promises {
     /// Names that went, and when.
     gone: HashMap<Arc<str>, u64>,
     promised_gone: HashSet<Arc<str>>,
+    /// Of each directory, names that changed since it was synced, and when.
+    changed: HashMap<Arc<str>, Vec<(u64, Arc<str>)>>,
     replaced: HashMap<Arc<str>, Replaced>,
     /// Files that may have got such a name by a call that was not acknowledged, and when the first such call began.
     given: BTreeMap<FileId, u64>,
@@ -73,9 +75,19 @@ impl Promises {
         Arc::make_mut(self.files.entry(file).or_default())
     }
 
+    fn changed(&mut self, path: &Arc<str>, ended: u64) {
+        if let Some((directory, _)) = path.rsplit_once('/') {
+            match self.changed.get_mut(directory) {
+                Some(changed) => changed.push((ended, Arc::clone(path))),
+                None => drop(self.changed.insert(directory.into(), Vec::from([(ended, Arc::clone(path))]))),
+            }
+        }
+    }
+
     fn apply(&mut self, event: &Event) {
         match &event.change {
             Change::Named { file, path, durable } => {
+                self.changed(path, event.ended);
                 self.gone.remove(path);
                 self.promised_gone.remove(path);
                 self.owner.insert(Arc::clone(path), *file);
@@ -87,11 +99,13 @@ impl Promises {
                 }
             }
             Change::Unnamed { path } => {
+                self.changed(path, event.ended);
                 self.unname(path);
                 self.replaced.remove(path);
                 self.gone.insert(Arc::clone(path), event.ended);
             }
             Change::Renamed { from, to } => {
+                [from, to].into_iter().for_each(|path| self.changed(path, event.ended));
                 let file = self.owner.remove(from);
                 match file {
                     Some(file) => self.replace(from, to, file, event.ended),
@@ -122,6 +136,7 @@ impl Promises {
                 }
             }
             Change::Remade { below } => self.forget(below),
+            Change::SyncedNames { directory } => self.sync_names(directory, event.begun),
             Change::SyncedAll => {
                 // The last of them has the name durably: it is asked for as any other.
                 self.replaced.retain(|_, replaced| replaced.ended >= event.begun);
@@ -130,6 +145,27 @@ impl Promises {
                 }
                 let before = self.gone.iter().filter(|(_, ended)| **ended < event.begun);
                 self.promised_gone.extend(before.map(|(path, _)| Arc::clone(path)));
+            }
+        }
+    }
+
+    /// A directory was synced: each of its names that changed before is there, of the file that has it, or stays away.
+    fn sync_names(&mut self, directory: &Arc<str>, begun: u64) {
+        let Some(changed) = self.changed.get_mut(directory) else { return };
+        let (covered, later) = std::mem::take(changed).into_iter().partition(|(ended, _)| *ended < begun);
+        *changed = later;
+        let covered: Vec<(u64, Arc<str>)> = covered;
+        for (_, path) in covered {
+            if self.replaced.get(&path).is_some_and(|replaced| replaced.ended < begun) {
+                self.replaced.remove(&path);
+            }
+            if let Some(known) = self.owner.get(&path).and_then(|file| self.files.get_mut(file)) {
+                let had = known.names.iter().any(|(ended, name)| *ended < begun && *name == path);
+                if had {
+                    Arc::make_mut(known).sync_name(&path);
+                }
+            } else if self.gone.get(&path).is_some_and(|ended| *ended < begun) {
+                self.promised_gone.insert(path);
             }
         }
     }
@@ -146,6 +182,7 @@ impl Promises {
         }
         self.replaced.retain(|path, _| !is_below(path, below));
         self.owner.retain(|path, _| !is_below(path, below));
+        self.changed.retain(|directory, _| **directory != *below && !is_below(directory, below));
         self.gone.retain(|path, _| !is_below(path, below));
         self.promised_gone.retain(|path| !is_below(path, below));
     }
@@ -218,7 +255,7 @@ impl Promises {
                     Arc::make_mut(known).may_hold(&write);
                 }
             }
-            Change::Synced { .. } | Change::SyncedAll => {}
+            Change::Synced { .. } | Change::SyncedNames { .. } | Change::SyncedAll => {}
         }
     }
 

@@ -117,6 +117,31 @@ fn an_older_generation_is_missed() {
     assert!(kept.first.iter().any(|broken| broken.words.contains("was synced")), "{kept:?}");
 }
 
+/// Nothing else makes a name durable here, and no data.
+#[test]
+fn a_name_that_is_gone_after_its_directory_was_synced_is_missed() {
+    let made = |io: OpenSync, syncs: u32| {
+        let place = on_disk();
+        let create = (4, action(Operation::Create { block_bytes: 4096, fsync: false }));
+        let actions = [create, (syncs, action(Operation::FsyncDirectory))];
+        let mut workload =
+            workload(fileset(1, 4096), group(1, mix(&actions[..1 + syncs.min(1) as usize])), operations(60));
+        workload.data.stamped = true;
+        workload.io.sync = io;
+        workload.final_sync = FinalSync::None;
+        let witness = witnessed(&workload, place.path());
+        let kept = witness.look(witness.now(), true);
+        assert_eq!(kept.broken, 0, "{kept:?}");
+        files(place.path()).iter().for_each(|file| fs::remove_file(file).expect("it is ours"));
+        let lost = witness.look(witness.now(), true);
+        assert!(lost.first.iter().all(|broken| broken.property == Property::Name), "{lost:?}");
+        lost.broken
+    };
+    assert_eq!(made(OpenSync::None, 0), 0);
+    assert!(made(OpenSync::None, 1) > 20);
+    assert!(made(OpenSync::Dsync, 0) > 50);
+}
+
 /// As editors save files: the moment before the last sync is asked for, when nothing but the fsyncs made anything durable.
 #[test]
 fn of_replaced_files_the_old_or_the_new_one_is_there() {

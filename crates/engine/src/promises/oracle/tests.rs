@@ -114,6 +114,60 @@ fn a_synchronous_write_promises_itself_alone() {
     assert!(told.promises().files[&file].synced);
 }
 
+/// Write, fsync, rename, fsync of the directory: the name is there, and what was removed stays away. Nothing of other directories is.
+#[test]
+fn a_synced_directory_promises_its_names() {
+    let told = Told(Witness::new());
+    let [made, moved, removed, elsewhere] =
+        [("made", 5), ("old", 6), ("removed", 7), ("other/made", 8)].map(|(name, inode)| told.open(name, inode));
+    told.change(Change::Renamed { from: path("old"), to: path("new") });
+    told.change(Change::Unnamed { path: path("removed") });
+    assert_eq!(told.look(told.0.moment()).checked, 0);
+    let begun = told.0.tick();
+    let late = told.open("late", 9);
+    told.0.changed(begun, Change::SyncedNames { directory: DIRECTORY.into() });
+    let promises = told.promises();
+    let names = |file| promises.files[&file].promised_names.clone();
+    assert_eq!([names(made), names(moved)], [BTreeSet::from([path("made")]), BTreeSet::from([path("new")])]);
+    assert!([removed, elsewhere, late].iter().all(|file| names(*file).is_empty()));
+    assert_eq!(promises.promised_gone, HashSet::from([path("old"), path("removed")]));
+    // Two names that are not there, and two that are not back.
+    let kept = told.look(told.0.moment());
+    assert_eq!((kept.checked, kept.broken), (4, 2), "{kept:?}");
+    told.change(Change::SyncedNames { directory: DIRECTORY.into() });
+    assert_eq!(told.promises().files[&late].promised_names, BTreeSet::from([path("late")]));
+    // It may have another name by then, and what comes to its old one is another file's.
+    told.change(Change::Renamed { from: path("late"), to: path("other/late") });
+    told.open("late", 10);
+    let candidates = &told.promises().files[&late].later_names;
+    assert!(candidates.contains(&path("late")) && candidates.contains(&path("other/late")));
+}
+
+/// POSIX promises no name with the data, but data without any is lost.
+#[test]
+fn a_file_whose_data_is_durable_is_there_by_some_name() {
+    let lost = |sync: &dyn Fn(&Told, FileId)| {
+        let told = Told(Witness::new());
+        let file = told.open("tmp", 5);
+        told.change(Change::Renamed { from: path("tmp"), to: path("new") });
+        sync(&told, file);
+        let lost = told.look(told.0.moment());
+        told.change(Change::Unnamed { path: path("new") });
+        assert_eq!(told.look(told.0.moment()).checked, 0);
+        (lost.checked, lost.first.first().map(|broken| broken.property))
+    };
+    let written = |durable| Change::Wrote {
+        file: FileId { inode: 5, incarnation: 1 },
+        offset: 0,
+        bytes: 512,
+        says: None,
+        durable,
+    };
+    assert_eq!(lost(&|told, _| told.change(written(false))), (0, None));
+    assert_eq!(lost(&|told, _| told.change(written(true))), (1, Some(Property::Name)));
+    assert_eq!(lost(&|told, file| told.change(Change::Synced { file, names: false })), (1, Some(Property::Name)));
+}
+
 #[test]
 fn a_cut_file_is_asked_for_once_that_is_synced() {
     let told = Told(Witness::new());
