@@ -186,6 +186,16 @@ pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelS
     Some((kernel, names))
 }
 
+/// What a power cut cannot show.
+pub(crate) fn tell_of_fua(plan: &Plan) {
+    let cuts = |cell: &Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+    if plan.cells.iter().any(cuts) {
+        terminal::tell(
+            "Power cuts: a guest's disk has no FUA, so a filesystem that relies on FUA alone may look safe (docs/durability.md).",
+        );
+    }
+}
+
 /// Nothing gets warmer in virtual time.
 pub(crate) fn leave_out_warm_up(plan: &mut Plan) {
     if plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
@@ -218,10 +228,12 @@ pub(crate) fn place_images(plan: &mut Plan) {
 
 pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<GuestOptions, Failure> {
     let options = GuestOptions::new(context.kernels.clone(), &paths::own_cache());
+    let compares = arguments.published && plan.cells.iter().all(|cell| cell.kernel.is_exact());
+    let of_the_day = plan.published.as_ref().filter(|_| compares).and_then(|published| published.memory_bytes);
     Ok(GuestOptions {
         models: models(plan)?,
         charge: arguments.charge.unwrap_or(options.charge),
-        memory_bytes: arguments.guest_memory.unwrap_or(options.memory_bytes),
+        memory_bytes: arguments.guest_memory.or(of_the_day).unwrap_or(options.memory_bytes),
         speed: arguments.guest_disk.unwrap_or_default(),
         ..options
     })

@@ -383,6 +383,9 @@ pub struct Column {
 pub struct Published {
     /// Where and when, and on what machine; plain text.
     pub source: String,
+    /// How much memory that machine had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     pub figures: Vec<PublishedFigure>,
 }
 

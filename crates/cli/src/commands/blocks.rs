@@ -220,6 +220,7 @@ fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failu
         charge: started.charge,
         model: started.model,
         guest_memory: started.guest_memory,
+        published: started.published,
         guest_disk: started.guest_disk,
         allow_destroy: arguments.allow_destroy.clone(),
         // Whether all rows fail is seen where all blocks are.

@@ -137,6 +137,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         charge: started.charge,
         perturbed: started.perturbed,
         guest_memory: started.guest_memory,
+        published: started.published,
         guest_disk: started.guest_disk,
         keep_going: started.keep_going,
         dry_run: arguments.dry_run,

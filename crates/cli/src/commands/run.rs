@@ -282,6 +282,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
             refuse_own_in_guests(&plan)?;
             executors::place_images(&mut plan);
             executors::leave_out_warm_up(&mut plan);
+            executors::tell_of_fua(&plan);
             executors::make_exact(&mut plan, study, arguments, drawn_seed)?;
             Ok(*plan)
         }

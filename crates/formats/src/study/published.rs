@@ -53,7 +53,8 @@ pub(super) fn published(
             figures.push(PublishedFigure { cell: label.clone(), column: column.header.clone(), value, note });
         }
     }
-    Some(Published { source: surface.source.as_ref()?.value.0.trim().to_owned(), figures })
+    let memory_bytes = surface.memory.as_ref().map(|memory| memory.value.0);
+    Some(Published { source: surface.source.as_ref()?.value.0.trim().to_owned(), memory_bytes, figures })
 }
 
 type Cell<'s> = (Option<At<&'s PublishedValue>>, Option<String>);

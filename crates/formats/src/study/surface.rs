@@ -561,6 +561,8 @@ table! {
     pub(crate) struct PublishedSurface {
         /// Where, when, and on what machine; plain text.
         "source" => source: Text, required;
+        /// The memory of that machine, which guests get with --published --exact.
+        "memory" => memory: Size;
         /// The columns of each row: headers of the study's table.
         "columns" => columns: Vec<At<Text>>, required;
         /// The figures of each row, by its label: one per column, or one text in place of all of them.

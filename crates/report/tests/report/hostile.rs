@@ -26,6 +26,7 @@ pub(crate) fn dataset() -> Dataset {
     plan.source = format!("{SCRIPT}{ESCAPE}</pre>");
     plan.attachments = vec![(SCRIPT.into(), "</script><b>".into())];
     plan.published = Some(Published {
+        memory_bytes: None,
         source: format!("{SCRIPT}{ESCAPE}"),
         figures: vec![PublishedFigure {
             cell: SCRIPT.into(),
