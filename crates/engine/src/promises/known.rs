@@ -159,15 +159,20 @@ impl Known {
     }
 
     pub(super) fn sync(&mut self, begun: u64, names: bool) {
+        let mut was_there = self.names.iter().any(|(ended, _)| *ended < begun);
         if self.cut.is_some_and(|ended| ended < begun) {
             self.cut = None;
             self.units = Arc::default();
+            was_there = true;
         }
         let (covered, pending) = std::mem::take(&mut self.pending).into_iter().partition(|write| write.ended < begun);
         self.pending = pending;
         let covered: Vec<Pending> = covered;
         covered.iter().for_each(|write| self.promise(write));
-        (self.synced, self.kept) = (true, true);
+        // A sync of everything promises nothing of a file that is made meanwhile.
+        if was_there || !covered.is_empty() {
+            (self.synced, self.kept) = (true, true);
+        }
         if names {
             let covered: BTreeSet<Arc<str>> =
                 self.names.iter().filter(|(ended, _)| *ended < begun).map(|(_, name)| Arc::clone(name)).collect();

@@ -133,6 +133,8 @@ impl Promises {
             Change::Synced { file, names } => {
                 if let Some(known) = self.files.get_mut(file).map(Arc::make_mut) {
                     known.sync(event.begun, *names);
+                    // It was open.
+                    (known.synced, known.kept) = (true, true);
                 }
             }
             Change::Remade { below } => self.forget(below),

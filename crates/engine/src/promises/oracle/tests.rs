@@ -492,6 +492,25 @@ fn a_sync_beside_a_rename_drops_no_promised_name() {
     }
 }
 
+/// Whether the sync came before or after it, nobody can tell.
+#[test]
+fn a_file_that_is_made_during_a_sync_of_everything_is_not_promised() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path: Arc<str> = place.path().join("a").to_string_lossy().into();
+    let told = Told(Witness::new());
+    let begun = told.0.tick();
+    let file = told.0.opened(told.0.tick(), &path, 5, true).0;
+    told.write(file, 0, 1);
+    told.0.changed(begun, Change::SyncedAll);
+    let kept = told.look(told.0.moment());
+    assert_eq!((kept.checked, kept.broken), (0, 0), "{kept:?}");
+    std::fs::write(&*path, []).expect("ours");
+    assert_eq!(told.look(told.0.moment()).checked, 0);
+    told.change(Change::SyncedAll);
+    let kept = told.look(told.0.moment());
+    assert!(kept.checked > 0 && kept.broken > 0, "{kept:?}");
+}
+
 /// A directory may be made again by the name that it had, and nobody is told.
 #[test]
 fn a_renamed_directory_is_not_taken_for_a_removed_name() {
