@@ -42,7 +42,7 @@ enum Work {
     Destage(u64, Range<u64>),
 }
 
-/// What of the disk comes into the read cache with a request, and when the heads have read that.
+/// What of the disk comes into the read cache with a request, what of that the host wants, and when the heads have read that.
 #[derive(Debug, Default)]
 struct Read {
     wanted: Range<u64>,
@@ -227,7 +227,9 @@ impl Disk {
             match self.current.take() {
                 Some((_, Work::Request(id, read))) => {
                     self.end(at_ns, id);
-                    if let Some(segment) = read.sectors.into_iter().map(|sectors| self.keep(sectors)).last() {
+                    let kept = read.sectors.into_iter().map(|sectors| self.keep(sectors)).last();
+                    // After a write they stay where they are.
+                    if let Some(segment) = kept.filter(|_| !read.wanted.is_empty()) {
                         self.follow(segment, &read.wanted, read.ended_ns);
                     }
                 }
@@ -301,7 +303,7 @@ impl Disk {
         ahead.next_ns = at_ns;
         let sectors = &mut self.segments[ahead.segment].sectors;
         *sectors = sectors.start.max(read.end.saturating_sub(self.segment_sectors))..read.end;
-        (self.place, self.next_sector) = (place, read.end);
+        (self.place, self.next_sector, self.have_written) = (place, read.end, false);
     }
 
     /// What heads that read on have read by a moment, when the last of that was over, and where they are.
@@ -388,7 +390,11 @@ impl Disk {
             }
         }
         if let Some((_, Work::Request(_, read))) = &mut self.current {
-            read.sectors.retain(|one| one.start >= sectors.end || sectors.start >= one.end);
+            let is_other = |one: &Range<u64>| one.start >= sectors.end || sectors.start >= one.end;
+            read.sectors.retain(is_other);
+            if !is_other(&read.wanted) {
+                read.wanted = 0..0;
+            }
         }
     }
 
@@ -441,15 +447,10 @@ impl Disk {
         }
         self.wake_ns = None;
         self.read_on(now_ns);
-        let cached = |one: &Waiting| self.segment_with(&one.sectors).filter(|_| !one.writes);
-        let mut found = Vec::new();
-        self.queue
-            .iter()
-            .enumerate()
-            .for_each(|(index, one)| found.extend(cached(one).map(|segment| (index, segment))));
-        for (index, segment) in found.into_iter().rev() {
-            if let Some(request) = self.queue.remove(index) {
-                self.serve_from_cache(now_ns, segment, &request);
+        for request in std::mem::take(&mut self.queue) {
+            match self.segment_with(&request.sectors).filter(|_| !request.writes) {
+                Some(segment) => self.serve_from_cache(now_ns, segment, &request),
+                None => self.queue.push_back(request),
             }
         }
         if self.is_turn_of_the_cache()
@@ -521,7 +522,7 @@ impl Disk {
         let leave_ns = now_ns.max(request.there_ns);
         let on_arrival = self.reads_on_arrival && !request.writes;
         let mut from_ns = leave_ns + self.geometry.seek_to_ns(self.place, start);
-        let mut read = Read { wanted: request.sectors.clone(), ..Read::default() };
+        let mut read = Read::default();
         if let Some((ahead, ..)) = self.read_by(leave_ns) {
             read.sectors.push(ahead);
         }
@@ -542,6 +543,7 @@ impl Disk {
         }
         if !request.writes {
             read.sectors.push(request.sectors.clone());
+            read.wanted = request.sectors.clone();
         }
         let (end, end_ns, place) = self.geometry.run(start, end, begin_ns, u64::MAX);
         self.at(place, end, request.writes);

@@ -784,3 +784,38 @@ fn the_segment_that_was_not_used_for_the_longest_time_is_used_again() {
         assert_eq!(hits, [false, false, false, true, false, true, true, true, false], "{}", model.name());
     }
 }
+
+/// The stream that was read before is not gone back to.
+#[test]
+fn heads_stay_where_they_wrote() {
+    let next = 10_000_000_000 / SECTOR_BYTES;
+    for (model, zeros) in disks().into_iter().flat_map(|model| [(model.clone(), false), (model, true)]) {
+        let request = |sectors| if zeros { Request::Zero(sectors) } else { Request::Write(sectors) };
+        let mut drive = Drive::new(&model, SIZE);
+        drive.set_write_back(zeros);
+        drive.submit(0, 0, &Request::Read(0..8));
+        let mut now = at(&mut drive, 0);
+        drive.submit(now, 1, &request(next - 8..next));
+        now = at(&mut drive, 1) + 5_000_000;
+        drive.submit(now, 2, &request(next..next + 8));
+        let geometry = Geometry::new(&model, SIZE);
+        let place = geometry.run(next - 1, next, 0, u64::MAX).2;
+        let moved = if zeros { 0 } else { transfer_ns(8 * SECTOR_BYTES, model.number("interface-rate")) };
+        let begun = geometry.arrival_ns(now + model.ns("command-time") + moved, place, next, 0);
+        let written = geometry.run(next, next + 8, begun, u64::MAX).1;
+        assert_eq!(at(&mut drive, 2), written, "{}, {zeros}", model.name());
+    }
+}
+
+#[test]
+fn what_is_found_in_the_read_cache_comes_in_the_order_of_arrival() {
+    for model in disks().into_iter().filter(|model| model.number("queue-depth") > 2.0) {
+        let mut drive = Drive::new(&model, SIZE);
+        drive.submit(0, 0, &Request::Read(0..256));
+        drive.submit(0, 1, &Request::Read(0..8));
+        drive.submit(0, 2, &Request::Read(8..16));
+        let first = at(&mut drive, 1);
+        let between = transfer_ns(8 * SECTOR_BYTES, model.number("interface-rate"));
+        assert_eq!(at(&mut drive, 2), first + between, "{}", model.name());
+    }
+}
