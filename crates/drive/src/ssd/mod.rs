@@ -309,7 +309,8 @@ impl Ssd {
         let end = one.append(Work::Program, there.max(free_ns), self.program_ns);
         let mut last_ns = end;
         // Pages are moved within the die, whole ones.
-        let moved = (self.amplification - 1.0) * random as f64 / bytes as f64;
+        let page_bytes = self.page_sectors * SECTOR_BYTES;
+        let moved = (self.amplification - 1.0) * random as f64 / page_bytes as f64;
         self.to_move[die] += moved;
         while self.to_move[die] >= 1.0 {
             self.to_move[die] -= 1.0;

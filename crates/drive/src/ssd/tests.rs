@@ -331,6 +331,25 @@ fn a_flush_programs_a_page_unless_the_buffer_lasts() {
     }
 }
 
+/// What fills up a page that a flush has programmed is not moved.
+#[test]
+fn a_padded_page_moves_what_it_holds() {
+    for model in ssds().into_iter().filter(|model| model.number("buffer-is-durable") < 0.5) {
+        // Nothing is erased meanwhile.
+        let model = with(&model, &[("pages-per-block", "65536")]);
+        let mut ssd = super::Ssd::new(&model);
+        for number in 0..100 {
+            let page = (number * 7919) % 100_000 * ssd.page_sectors;
+            ssd.end_of(number * 100_000_000, &Request::Write(page..page + 8));
+            ssd.end_of(number * 100_000_000 + 1_000_000, &Request::Flush);
+        }
+        let first: f64 = (0..ssd.dies.len()).map(|die| 65536.0 * die as f64 / ssd.dies.len() as f64).sum();
+        let moved = ssd.programmed.iter().sum::<f64>() - first - 100.0;
+        let expected = 100.0 * (ssd.amplification - 1.0) * 4096.0 / model.number("page");
+        assert!((moved / expected - 1.0).abs() < 0.01, "{}: {moved}, {expected}", model.name());
+    }
+}
+
 #[test]
 fn a_drive_takes_so_many_commands_at_a_time() {
     for model in ssds() {
