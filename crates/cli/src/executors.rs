@@ -9,7 +9,7 @@ use crate::{
     studies::Study,
     terminal::{self, Failure},
 };
-use fstone_drive::Model;
+use fstone_drive::{Drive, Model};
 use fstone_files::read_text;
 use fstone_lab::{
     agent::{DEFAULT_MODEL, Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
@@ -20,7 +20,7 @@ use fstone_model::{
     Cell, Dataset, Plan,
     inventory::{CHARGE_SETTING, GUEST_MEMORY_SETTING, MODEL_SETTING},
     metric::catalog,
-    study::{DeviceSpec, KernelSpec, StepAction},
+    study::{DeviceSpec, DiskTruth, KernelSpec, PowerCut, StepAction},
     units::{format_bytes, format_duration},
 };
 use std::{path::Path, time::Duration};
@@ -316,7 +316,20 @@ pub(crate) fn make_exact(
             *model = Some(named.clone().unwrap_or(own));
         }
     }
-    models(plan).map(drop)
+    let models = models(plan)?;
+    let forgets = |cut: &PowerCut| matches!(cut.disk, DiskTruth::ForgetsFlushes);
+    for cell in plan.cells.iter().filter(|cell| cell.kernel.is_exact()) {
+        let cuts = cell.steps.iter().any(|step| matches!(&step.action, StepAction::PowerCut(cut) if forgets(cut)));
+        let Some(name) = cell.device.model().filter(|_| cuts) else { continue };
+        let durable = |(known, model): &(String, Model)| known == name && Drive::new(model, 1 << 30).is_durable();
+        if models.iter().any(durable) {
+            let words = "has a buffer that survives a loss of power, so it gets no flush that it could forget";
+            return Err(bad(format!(
+                "disk = \"forgets-flushes\": the drive {name} {words}; take another --model, as sata-ssd"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {

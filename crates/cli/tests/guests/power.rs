@@ -64,10 +64,6 @@ fn carry_out_with(bench: &Bench, arguments: &[&str], environment: &[(&str, &str)
     out
 }
 
-fn carry_out_exactly(bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
-    carry_out_on("nvme-ssd", bench, kernels, arguments)
-}
-
 fn carry_out_on(model: &str, bench: &Bench, kernels: &str, arguments: &[&str]) -> Vec<Value> {
     let arguments = [&["--exact", "--model", model, "--seed", "7", "--perturbed", "0"], arguments].concat();
     carry_out_with(bench, &arguments, &[("FSTONE_KERNELS", kernels)]);
@@ -267,7 +263,8 @@ fn power_cuts_in_virtual_time_are_the_same_to_the_last_bit() {
     let Some(kernels) = exact_kernels() else { return };
     let bench = Bench::new();
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }", "states = 12");
-    let trials = carry_out_exactly(&bench, &kernels, &["--jobs", "2"]);
+    // With flushes, at which power is cut.
+    let trials = carry_out_on("sata-ssd", &bench, &kernels, &["--jobs", "2"]);
     assert_eq!(trials.len(), 2);
     for trial in &trials {
         assert_eq!(figure(trial, "crash states"), 12.0, "{trial:#}");
@@ -286,7 +283,7 @@ fn power_cuts_in_virtual_time_are_the_same_to_the_last_bit() {
     assert_eq!(std::fs::metadata(bench.path("state.img")).expect("written").len(), 64 << 20);
 
     // By itself: the names of the states, too.
-    let again = carry_out_exactly(&bench, &kernels, &["--only", "filesystem=ext2"]);
+    let again = carry_out_on("sata-ssd", &bench, &kernels, &["--only", "filesystem=ext2"]);
     let states = |trial| -> Vec<String> {
         let told = warnings(trial).into_iter().filter(|words| words.contains("crash state "));
         told.map(str::to_owned).collect()
@@ -303,8 +300,13 @@ fn a_disk_that_breaks_its_promise_is_caught_in_virtual_time() {
     for disk in ["forgets-flushes", "reorders", "tears"] {
         let bench = Bench::new();
         study(&bench, "\"ext4\" = { type = \"ext4\" }", &format!("states = 20, disk = \"{disk}\""));
-        let trial = &carry_out_exactly(&bench, &kernels, &[])[0];
+        let trial = &carry_out_on("sata-ssd", &bench, &kernels, &[])[0];
         assert!(harm(trial) > 0.0, "{disk}: {trial:#}");
+        if disk == "forgets-flushes" {
+            let arguments = ["run", "./power.toml", "--exact", "--model", "nvme-ssd"];
+            let (code, out, err) = bench.run_with(&arguments, &[("FSTONE_KERNELS", &kernels)]);
+            assert!(code == 2 && err.contains("gets no flush that it could forget"), "{code} {out}{err}");
+        }
     }
 }
 
