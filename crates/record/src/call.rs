@@ -94,6 +94,13 @@ pub struct Call {
     pub result: i64,
 }
 
+impl Call {
+    /// Whether a kernel can have returned this: a number that counts something, or an errno. Only of a mapping it is an address.
+    pub const fn has_possible_result(&self) -> bool {
+        self.result >= -4095 || matches!(self.kind, Kind::Map)
+    }
+}
+
 /// In [`Call::flags`] of `open`: the file was open when the recording, or the program, first used it.
 pub const INHERITED: u32 = 1 << 31;
 /// In [`Call::flags`] of `close`: the process ended or started another program, and had not closed it.

@@ -54,6 +54,10 @@ pub(super) struct Common<'a> {
     pub(super) identity: [u32; 2],
 }
 
+fn most(bytes: u64) -> usize {
+    bytes.min(MOST_BYTES) as usize
+}
+
 /// Memory that begins at a page, as O_DIRECT wants it.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
@@ -67,12 +71,20 @@ impl Buffer {
         Self { bytes, begin }
     }
 
-    fn address(&self, offset: usize) -> i64 {
-        self.bytes[self.begin + offset..].as_ptr() as i64
+    /// Address and length of what a call may write to: no more than there is.
+    fn room(&mut self, wanted: u64) -> [i64; 2] {
+        let begin = self.begin;
+        let whole = &mut self.bytes[begin..];
+        let most = whole.len().min(most(wanted));
+        let room = &mut whole[..most];
+        [room.as_mut_ptr() as i64, room.len() as i64]
     }
 
-    fn length(&self) -> usize {
-        self.bytes.len() - PAGE
+    /// Address and length of what a call may read from: no more than there is.
+    fn from(&self, offset: usize, wanted: u64) -> [i64; 2] {
+        let whole = self.bytes.get(self.begin + offset..).unwrap_or_default();
+        let given = &whole[..whole.len().min(most(wanted))];
+        [given.as_ptr() as i64, given.len() as i64]
     }
 
     pub(super) fn part(&self, offset: usize, length: usize) -> &[u8] {
@@ -185,7 +197,7 @@ impl<'a> Caller<'a> {
         use Kind as K;
         let none = i64::from(AT_SYMLINK_NOFOLLOW);
         let (file, other) = (self.file(action.file), self.file(action.other));
-        let (offset, length) = (action.offset, action.length.min(MOST_BYTES) as i64);
+        let offset = action.offset;
         let mode = i64::from(action.mode);
         let text = |index: u32| self.common.texts[index as usize].as_ptr() as i64;
         let attribute = if matches!(
@@ -196,11 +208,15 @@ impl<'a> Caller<'a> {
         } else {
             0
         };
-        let input = self.input.address(0);
-        let room = length.min(self.input.length() as i64);
+        // With one side only in the recorded directories, a copy moves as much as it did.
+        let is_copy = matches!(action.kind, K::Sendfile | K::CopyRange | K::Splice);
+        let moved = if is_copy { action.result.max(0) as u64 } else { action.length };
+        // An `iovec` is the same: an address, and the length that belongs to it.
+        let [input, room] = self.input.room(moved);
         self.writes += usize::from(action.kind.writes());
-        let data = self.common.data.address((self.writes * 7 * PAGE) % VARIETY);
-        let vector = |address: i64, length: i64| [address, length];
+        let most_value = if action.kind.writes() || is_copy { u64::MAX } else { 1 << 16 };
+        let [data, length] = self.common.data.from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value));
+        let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
         Ok(match action.kind {
@@ -211,12 +227,12 @@ impl<'a> Caller<'a> {
             }
             K::Read => on(libc::SYS_read, [input, room, 0, 0, 0]),
             K::Pread => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
-            K::Readv => on(libc::SYS_readv, [vector(input, room).as_ptr() as i64, 1, 0, 0, 0]),
-            K::Preadv => on(libc::SYS_preadv, [vector(input, room).as_ptr() as i64, 1, offset, 0, 0]),
+            K::Readv => on(libc::SYS_readv, [[input, room].as_ptr() as i64, 1, 0, 0, 0]),
+            K::Preadv => on(libc::SYS_preadv, [[input, room].as_ptr() as i64, 1, offset, 0, 0]),
             K::Write => on(libc::SYS_write, [data, length, 0, 0, 0]),
             K::Pwrite => on(libc::SYS_pwrite64, [data, length, offset, 0, 0]),
-            K::Writev => on(libc::SYS_writev, [vector(data, length).as_ptr() as i64, 1, 0, 0, 0]),
-            K::Pwritev => on(libc::SYS_pwritev, [vector(data, length).as_ptr() as i64, 1, offset, 0, 0]),
+            K::Writev => on(libc::SYS_writev, [[data, length].as_ptr() as i64, 1, 0, 0, 0]),
+            K::Pwritev => on(libc::SYS_pwritev, [[data, length].as_ptr() as i64, 1, offset, 0, 0]),
             K::Seek => on(libc::SYS_lseek, [offset, i64::from(action.flags), 0, 0, 0]),
             K::Fsync => on(libc::SYS_fsync, [0; 5]),
             K::Fdatasync => on(libc::SYS_fdatasync, [0; 5]),
@@ -244,9 +260,9 @@ impl<'a> Caller<'a> {
             K::Fadvise => on(libc::SYS_fadvise64, [offset, action.length as i64, i64::from(action.flags), 0, 0]),
             K::Stat => {
                 let (directory, name) = self.named(action.at)?;
-                call(libc::SYS_newfstatat, [directory, name, input, none, 0, 0])
+                call(libc::SYS_newfstatat, [directory, name, facts.as_mut_ptr() as i64, none, 0, 0])
             }
-            K::Fstat => on(libc::SYS_fstat, [input, 0, 0, 0, 0]),
+            K::Fstat => on(libc::SYS_fstat, [facts.as_mut_ptr() as i64, 0, 0, 0, 0]),
             K::Access => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_faccessat2, [directory, name, mode & 7, none, 0, 0])
@@ -313,9 +329,9 @@ impl<'a> Caller<'a> {
             K::Fgetxattr => on(libc::SYS_fgetxattr, [attribute, input, room, 0, 0]),
             K::Setxattr => {
                 let path = self.by_descriptor(action.at)?;
-                call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length.min(1 << 16), 0, 0])
+                call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length, 0, 0])
             }
-            K::Fsetxattr => on(libc::SYS_fsetxattr, [attribute, data, length.min(1 << 16), 0, 0]),
+            K::Fsetxattr => on(libc::SYS_fsetxattr, [attribute, data, length, 0, 0]),
             K::Listxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_llistxattr, [path.as_ptr() as i64, input, room, 0, 0, 0])
@@ -335,18 +351,15 @@ impl<'a> Caller<'a> {
                 on(libc::SYS_fcntl, [i64::from(libc::F_SETLK), &raw const lock as i64, 0, 0, 0])
             }
             // With one side only in the recorded directories, it reads from there or writes there.
-            K::Sendfile | K::CopyRange | K::Splice => {
-                let wanted = i64::from(action.result.max(0)).min(MOST_BYTES as i64);
-                match (action.file, action.other) {
-                    (_, 0) if offset >= 0 => on(libc::SYS_pread64, [input, wanted, offset, 0, 0]),
-                    (_, 0) => on(libc::SYS_read, [input, wanted, 0, 0, 0]),
-                    (0, _) => call(libc::SYS_write, [other, data, wanted, 0, 0, 0]),
-                    _ if action.kind == K::Sendfile => {
-                        call(libc::SYS_sendfile, [other, file, 0, action.length as i64, 0, 0])
-                    }
-                    _ => on(libc::SYS_copy_file_range, [0, other, 0, action.length as i64, 0]),
+            K::Sendfile | K::CopyRange | K::Splice => match (action.file, action.other) {
+                (_, 0) if offset >= 0 => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
+                (_, 0) => on(libc::SYS_read, [input, room, 0, 0, 0]),
+                (0, _) => call(libc::SYS_write, [other, data, length, 0, 0, 0]),
+                _ if action.kind == K::Sendfile => {
+                    call(libc::SYS_sendfile, [other, file, 0, action.length as i64, 0, 0])
                 }
-            }
+                _ => on(libc::SYS_copy_file_range, [0, other, 0, action.length as i64, 0]),
+            },
             K::Reflink => call(libc::SYS_ioctl, [other, 0x4004_9409, file, 0, 0, 0]),
             K::Map | K::Uring | K::Aio | K::Spawn | K::Wait | K::Exit => 0,
         })
@@ -402,5 +415,24 @@ impl<'a> Caller<'a> {
         }
         self.common.files[action.other as usize].store(opened as i32, Ordering::Release);
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_call_gets_more_than_there_is() {
+        let mut buffer = Buffer::of(1 << 16);
+        let held = buffer.bytes.as_ptr_range();
+        let (begin, end) = (held.start as i64, held.end as i64);
+        for wanted in [0, 1, 1 << 16, (1 << 16) + 1, i32::MAX as u64, MOST_BYTES + 1, u64::MAX] {
+            let parts = [0, 1, 1 << 15, 1 << 16, 1 << 20].map(|offset| buffer.from(offset, wanted));
+            for [address, length] in parts.into_iter().chain([buffer.room(wanted)]) {
+                assert!(length >= 0 && length as u64 <= wanted, "{wanted}: {length}");
+                assert!(length == 0 || (begin <= address && address + length <= end), "{wanted}: {length}");
+            }
+        }
     }
 }

@@ -592,6 +592,35 @@ mod tests {
         assert_eq!(report.calls(), u64::from(ROUNDS) * 11);
     }
 
+    fn compiled(make: impl FnOnce(&mut Recording)) -> Result<Program, CompileError> {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        make(&mut writer);
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        Program::compile(&mut Reader::new(&bytes[..]).expect("sound"))
+    }
+
+    /// Once this was the largest result there is, and more than the buffer.
+    #[test]
+    fn results_that_no_call_has_are_refused() {
+        for result in [-4096, -5_000_000_000, i64::MIN] {
+            let made = compiled(|writer| {
+                call(writer, Kind::Open, "out", "", |call| (call.flags, call.other) = (MAKE, 1));
+                call(writer, Kind::Sendfile, "", "", |call| (call.other, call.result) = (1, result));
+            });
+            assert!(matches!(made, Err(CompileError::Damaged { kind: Kind::Sendfile, number: 2 })), "{result}");
+        }
+    }
+
+    #[test]
+    fn a_copy_from_elsewhere_writes_no_more_than_there_is() {
+        let (place, _) = replayed(|writer| {
+            call(writer, Kind::Open, "out", "", |call| (call.flags, call.other) = (MAKE, 1));
+            call(writer, Kind::Sendfile, "", "", |call| (call.other, call.result) = (1, i64::MAX));
+        });
+        let out = std::fs::metadata(place.path().join("replay/out")).expect("it was made");
+        assert_eq!(out.len(), calls::MOST_BYTES);
+    }
+
     #[test]
     fn a_tree_is_made_as_it_was() {
         let (place, _) = replayed(|writer| {

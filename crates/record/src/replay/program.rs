@@ -93,6 +93,8 @@ pub enum CompileError {
     Threads,
     #[error("a thread has more than four thousand million calls")]
     Calls,
+    #[error("it is a damaged or hand-made recording: no {call} of a program is as call {number} of it", call = .kind.name())]
+    Damaged { kind: Kind, number: u64 },
 }
 
 struct OpenFile {
@@ -123,6 +125,8 @@ struct Compiler {
     targets: HashMap<Target, u32>,
     counts: BTreeMap<Kind, Latencies>,
     waits: Vec<Mark>,
+    /// Calls until now, of all threads.
+    read: u64,
 }
 
 impl Program {
@@ -176,6 +180,7 @@ impl Compiler {
             targets: HashMap::new(),
             counts: BTreeMap::new(),
             waits: Vec::new(),
+            read: 0,
         }
     }
 
@@ -253,6 +258,10 @@ impl Compiler {
     }
 
     fn call(&mut self, block: &Block, call: &Call) -> Result<(), CompileError> {
+        self.read += 1;
+        if !call.has_possible_result() {
+            return Err(CompileError::Damaged { kind: call.kind, number: self.read });
+        }
         let lane = self.lane(call.thread, None)?;
         let count = self.program.lanes[lane as usize].actions.len() as u64 + 1;
         let mark = Mark { lane, count: u32::try_from(count).map_err(|_| CompileError::Calls)? };
@@ -267,7 +276,8 @@ impl Compiler {
             other: 0,
             flags: call.flags,
             waits: 0,
-            result: i32::try_from(call.result).unwrap_or(i32::MAX),
+            // Below it none is possible.
+            result: call.result.min(i64::from(i32::MAX)) as i32,
             offset: call.offset,
             length: call.length,
             begin_ns: call.begin_ns,
