@@ -99,6 +99,29 @@ impl Call {
     pub const fn has_possible_result(&self) -> bool {
         self.result >= -4095 || matches!(self.kind, Kind::Map)
     }
+
+    /// Whether it has the names and the open files that a call of its kind is about.
+    pub const fn is_complete(&self) -> bool {
+        use Kind as K;
+        let (at, to, file, other) = (self.at.is_some(), self.to.is_some(), self.file != 0, self.other != 0);
+        match self.kind {
+            K::Open => at && (self.result < 0 || other),
+            K::Truncate | K::Stat | K::Access | K::Readlink | K::Mkdir | K::Rmdir | K::Unlink | K::Mknod => at,
+            K::Chmod | K::Chown | K::Utimens | K::Listxattr => at,
+            K::Rename | K::Symlink | K::Getxattr | K::Setxattr | K::Removexattr => at && to,
+            K::Link => (at || file) && to,
+            K::Fgetxattr | K::Fsetxattr | K::Fremovexattr => file && to,
+            K::Sendfile | K::CopyRange | K::Splice => file || other,
+            K::Reflink => file && other,
+            K::Sync | K::Map | K::Uring | K::Aio | K::Spawn | K::Wait | K::Exit => true,
+            _ => file,
+        }
+    }
+
+    /// A program may give an empty name to these, or one that is nowhere: then a recording has none, and is sound.
+    pub(crate) const fn may_lack(&self) -> bool {
+        self.result < 0 || matches!(self.kind, Kind::Access | Kind::Readlink)
+    }
 }
 
 /// In [`Call::flags`] of `open`: the file was open when the recording, or the program, first used it.

@@ -23,8 +23,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// When a thread makes its next call.
@@ -122,6 +122,40 @@ impl Report {
 /// # Errors
 /// If the tree cannot be made, or on cancellation.
 pub fn replay(program: &Program, directory: &Path, settings: &Settings<'_>) -> Result<Report, ReplayError> {
+    replay_with(program, directory, settings, |_| 256 << 10)
+}
+
+/// Where threads wait until all are there, or one cannot be started.
+#[derive(Default)]
+struct Gate {
+    /// Whether they are to run.
+    state: Mutex<Option<bool>>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn open(&self, run: bool) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+        self.changed.notify_all();
+    }
+
+    fn passed(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *state {
+                Some(run) => return run,
+                None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+}
+
+fn replay_with(
+    program: &Program,
+    directory: &Path,
+    settings: &Settings<'_>,
+    stack_bytes: fn(usize) -> usize,
+) -> Result<Report, ReplayError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(directory, flags, Mode::empty())
         .map_err(|errno| ReplayError::Tree { what: "the directory".into(), errno })?;
@@ -141,7 +175,7 @@ pub fn replay(program: &Program, directory: &Path, settings: &Settings<'_>) -> R
     let lanes = program.lanes.len().max(1);
     let directories = (descriptors / 2 / lanes).clamp(1, 512);
     let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
-    let ready = Barrier::new(program.lanes.len() + 1);
+    let gate = Gate::default();
     let mut report = Report {
         setup_ns,
         recorded_ns: program.elapsed_ns,
@@ -154,28 +188,24 @@ pub fn replay(program: &Program, directory: &Path, settings: &Settings<'_>) -> R
         let mut running = Vec::new();
         for index in 0..program.lanes.len() {
             let run = Run { common: &common, settings, progress: &progress, lane: index };
-            let ready = &ready;
-            let thread = std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, move || {
+            let gate = &gate;
+            let thread = std::thread::Builder::new().stack_size(stack_bytes(index)).spawn_scoped(scope, move || {
                 let caller = Caller::new(run.common, directories, run.common.program.most_read);
-                ready.wait();
-                run.through(caller)
+                gate.passed().then(|| run.through(caller))
             });
             match thread {
                 Ok(thread) => running.push(thread),
                 Err(error) => {
-                    // Those that wait at the barrier are let go, and end at once.
-                    settings.cancel.store(true, Ordering::Relaxed);
-                    for _ in index..program.lanes.len() {
-                        scope.spawn(|| ready.wait());
-                    }
-                    ready.wait();
+                    // Those that wait there end at once.
+                    gate.open(false);
                     return Err(ReplayError::Thread(error));
                 }
             }
         }
-        ready.wait();
         let began = Instant::now();
-        let lanes: Vec<Done> = running.into_iter().map(|thread| thread.join().expect("it does not panic")).collect();
+        gate.open(true);
+        let lanes: Vec<Done> =
+            running.into_iter().filter_map(|thread| thread.join().expect("it does not panic")).collect();
         report.elapsed_ns = nanoseconds(began);
         Ok(lanes)
     })?;
@@ -302,7 +332,7 @@ fn make_file(
     while left > 0 {
         let part = left.min(1 << 20) as usize;
         // Of different files and places different data.
-        let from = (size_bytes ^ left) as usize * 4096 % (1 << 19);
+        let from = (size_bytes ^ left).wrapping_mul(4096) as usize % (1 << 19);
         file.write_all(common.data.part(from, part)).map_err(|error| number(&error))?;
         left -= part as u64;
     }
@@ -608,6 +638,82 @@ mod tests {
                 call(writer, Kind::Sendfile, "", "", |call| (call.other, call.result) = (1, result));
             });
             assert!(matches!(made, Err(CompileError::Damaged { kind: Kind::Sendfile, number: 2 })), "{result}");
+        }
+    }
+
+    /// Each of these was a panic.
+    #[test]
+    fn calls_without_what_they_are_about_are_refused() {
+        for (kind, file) in [(Kind::Close, 0), (Kind::Mkdir, 1), (Kind::Rename, 1), (Kind::Seek, 0), (Kind::Write, 0)] {
+            let made = compiled(|writer| {
+                call(writer, Kind::Open, "x", "", |call| (call.flags, call.other) = (MAKE, 1));
+                let at = if file == 0 { "x" } else { "" };
+                call(writer, kind, at, "", |call| (call.file, call.result) = (file, 1));
+            });
+            assert!(matches!(made, Err(CompileError::Damaged { number: 2, .. })), "{kind:?}");
+        }
+        // A failed call that had no name is not its recording's fault.
+        assert!(compiled(|writer| call(writer, Kind::Open, "", "", |call| call.result = -2)).is_ok());
+    }
+
+    /// Whether the filesystem takes such a file or not.
+    #[test]
+    fn sizes_near_the_largest_are_no_fault() {
+        let program = compiled(|writer| {
+            let node = Node::File { size_bytes: 1 << 60, stored_bytes: 8192 };
+            writer.entry(Entry { path: b"f".to_vec(), mode: 0o644, node }).expect("memory");
+        });
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        let ended = replay(&program.expect("small"), place.path(), &settings);
+        assert!(matches!(ended, Ok(_) | Err(ReplayError::Tree { .. })), "{ended:?}");
+    }
+
+    #[test]
+    fn a_thread_that_cannot_be_started_is_an_error() {
+        let program = compiled(|writer| {
+            for thread in 2..9 {
+                call(writer, Kind::Spawn, "", "", |call| call.result = thread);
+            }
+        });
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        // No machine has room for such a stack.
+        let stack_bytes = |index| if index == 5 { 1 << 60 } else { 256 << 10 };
+        let ended = replay_with(&program.expect("small"), place.path(), &settings, stack_bytes);
+        assert!(matches!(ended, Err(ReplayError::Thread(_))), "{ended:?}");
+        assert!(!settings.cancel.load(Ordering::Relaxed));
+    }
+
+    proptest::proptest! {
+        /// Calls as nobody's program makes them.
+        #[test]
+        fn any_calls_are_compiled_or_refused(
+            calls in proptest::collection::vec(
+                (0..Kind::ALL.len(), 0u32..4, 0u32..4, 0u32..4, [0u32..12, 0u32..12], proptest::prelude::any::<[u64; 4]>()),
+                0..40,
+            ),
+            complete: bool,
+        ) {
+            let names = ["a", "b", "a/b", "a/../b", "..", ""];
+            let made = compiled(|writer| {
+                for (kind, thread, file, other, places, [offset, length, bits, result]) in calls {
+                    let mut place = |index: u32| {
+                        let name = names.get(index as usize)?;
+                        Some(writer.place(index % 3, name.as_bytes()))
+                    };
+                    let (at, to) = (place(places[0]), place(places[1]));
+                    let result = if bits & 1 == 0 { result as i64 } else { (result % 9) as i64 - 3 };
+                    let call = Call {
+                        kind: Kind::ALL[kind], thread, file, other, at, to, offset: offset as i64, length, result,
+                        flags: bits as u32, mode: (bits >> 32) as u16, begin_ns: offset, think_ns: length, took_ns: bits,
+                    };
+                    if !complete || call.is_complete() && call.has_possible_result() {
+                        writer.call(call).expect("memory");
+                    }
+                }
+            });
+            proptest::prop_assert!(made.is_ok() || !complete);
         }
     }
 

@@ -259,7 +259,7 @@ impl Compiler {
 
     fn call(&mut self, block: &Block, call: &Call) -> Result<(), CompileError> {
         self.read += 1;
-        if !call.has_possible_result() {
+        if !call.has_possible_result() || !call.is_complete() && !call.may_lack() {
             return Err(CompileError::Damaged { kind: call.kind, number: self.read });
         }
         let lane = self.lane(call.thread, None)?;
@@ -415,6 +415,9 @@ impl Compiler {
     }
 
     fn on_files(&mut self, block: &Block, call: &Call, action: &mut Action, mark: Mark) -> Result<(), &'static str> {
+        if !call.is_complete() {
+            return Err("that are incomplete in the recording");
+        }
         let nofollow = call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 != 0;
         let succeeded = call.result >= 0;
         let follow = match call.kind {
@@ -462,10 +465,6 @@ impl Compiler {
         }
         if let Some(node) = node {
             self.waits.extend(self.names.nodes[node as usize].changed);
-        }
-        let needs_name = call.at.is_none() && action.file == 0 && action.other == 0 && call.kind != Kind::Sync;
-        if needs_name || second_is_name && call.at.is_some() && to.is_none() {
-            return Err("that are incomplete in the recording");
         }
         match call.kind {
             Kind::Open => return self.opened(call, action, at.ok_or("that are incomplete in the recording")?, mark),
