@@ -10,6 +10,7 @@ use fstone_model::{Dataset, Outcome, Trial, result::TrialId, study::TRIAL_STEP};
 use fstone_store::{OpenError, Store};
 use std::{
     fs,
+    io::Read,
     os::unix::fs::DirBuilderExt,
     process::{Child, Command},
     time::{Duration, Instant},
@@ -175,9 +176,19 @@ fn look(bench: &Bench, disk: Option<&Disk>) -> usize {
 }
 
 /// A filesystem whose making was interrupted on a disk of the user's has no name yet by which it could be told from somebody
-/// else's. The next run leaves it alone and says how to wipe it, which is what a person does then.
+/// else's, or it has not even a beginning and is data that nothing recognises. The next run leaves it alone and says how to go on,
+/// which is what a person does then.
 fn wiped_by_hand(disk: Option<&Disk>, said: &str) -> bool {
-    let Some(disk) = disk.filter(|disk| said.contains(&format!("wipefs -a {}", disk.0))) else { return false };
+    let left =
+        |disk: &Disk| said.contains(&format!("Left over from an earlier run, now undone: filesystem on {}", disk.0));
+    let is_asked = |disk: &&Disk| {
+        said.contains(&format!("wipefs -a {}", disk.0))
+            || left(disk) && said.contains(&format!("add --allow-destroy-data {}", disk.0))
+    };
+    let Some(disk) = disk.filter(is_asked) else { return false };
+    let mut beginning = [0; 512];
+    fs::File::open(&disk.0).and_then(|mut disk| disk.read_exact(&mut beginning)).expect("readable");
+    assert!(!beginning.starts_with(b"fstone: "), "a disk that was given back with its mark is refused: {said}");
     // What is left without its signature would be refused as data that nothing recognises.
     for command in [&["wipefs", "-q", "-a"][..], &["blkdiscard"]] {
         let status = Command::new(command[0]).args(&command[1..]).arg(&disk.0).status();
