@@ -8,10 +8,10 @@ const SMALL: u64 = 4096 / SECTOR_BYTES;
 const LARGE: u64 = (1 << 20) / SECTOR_BYTES;
 
 /// A good enough sequence of random numbers that is the same everywhere (SplitMix64).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,7 @@
 use super::*;
+use crate::curves::{self, Random};
 use crate::testing::{at, with};
-use crate::{Drive, Kind, curves};
+use crate::{Drive, Kind};
 
 fn disks() -> Vec<Model> {
     let models = Model::built_in().map(|name| Model::find(name).expect("built in"));
@@ -337,15 +338,9 @@ enum Actor {
 fn mix(model: &Model, actors: &[Actor], until_ns: u64) -> Vec<(u64, u64)> {
     let mut drive = Drive::new(model, SIZE);
     let sectors = SIZE / SECTOR_BYTES;
-    let mut random = 88_172_645_463_325_252u64;
-    let mut below = |end: u64| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        random % end
-    };
+    let mut random = Random(1);
     let mut next = |index: usize, count: u64| {
-        let far = below(sectors / 8 - 1) * 8;
+        let far = random.below(sectors / 8 - 1) * 8;
         match actors[index] {
             Actor::RandomReader => Request::Read(far..far + 8),
             Actor::NearReader => Request::Read(far % 40_000..far % 40_000 + 8),
@@ -690,22 +685,16 @@ fn what_passes_the_heads_is_read_on_arrival() {
         let track = of_a_track(&geometry);
         let place = |sector| geometry.run(sector, sector + 1, 0, u64::MAX).2;
         let seek = geometry.seek_ns(place(far), place(0));
-        let mut random = 88_172_645_463_325_252u64;
-        let mut below = |end: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % end
-        };
+        let mut random = Random(1);
         let (mut missed, mut took) = (0u64, 0u64);
         for _ in 0..ROUNDS {
             let mut drive = Drive::new(&model, SIZE);
             drive.submit(0, 0, &Request::Read(far..far + 1));
-            let begun = at(&mut drive, 0) + below(20_000_000);
+            let begun = at(&mut drive, 0) + random.below(20_000_000);
             let mut now = begun;
             let mut files = std::collections::BTreeSet::new();
             while (files.len() as u64) < FILES {
-                let file = below(track);
+                let file = random.below(track);
                 if files.insert(file) {
                     drive.submit(now, 1 + file, &Request::Read(file..file + 1));
                     let read = at(&mut drive, 1 + file);

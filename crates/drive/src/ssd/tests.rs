@@ -1,5 +1,6 @@
+use crate::curves::{self, Random};
 use crate::testing::{at, with};
-use crate::{Drive, Kind, Model, Request, SECTOR_BYTES, curves};
+use crate::{Drive, Kind, Model, Request, SECTOR_BYTES};
 
 const SIZE: u64 = 256 << 30;
 
@@ -196,15 +197,12 @@ fn room_in_the_write_buffer_is_given_in_the_order_of_arrival() {
     for model in ssds() {
         let mut drive = Drive::new(&model, SIZE);
         let full = model.ns("write-buffer") / 4096;
-        let mut random = 88_172_645_463_325_252u64;
+        let mut random = Random(1);
         let mut ends = Vec::new();
         let (mut now, mut next) = (0, 0);
         while ends.len() < 4 * full as usize {
             while next < ends.len() as u64 + 128 {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                let at = random % (SIZE / 4096) * 8;
+                let at = random.below(SIZE / 4096) * 8;
                 drive.submit(now, next, &Request::Write(at..at + 8));
                 next += 1;
             }
@@ -225,14 +223,11 @@ fn a_read_beside_random_writes_waits_for_what_is_under_way_only() {
         let model = with(&model, &[("writing-dies", "4096")]);
         let [command, channel, interface] = parts(&model);
         let mut drive = Drive::new(&model, SIZE);
-        let mut random = 88_172_645_463_325_252u64;
+        let mut random = Random(1);
         // Whole pages, so that there are fewer writes: each moves as many pages.
         let page = model.ns("page") / SECTOR_BYTES;
         let mut place = |sectors: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let at = random % (SIZE / SECTOR_BYTES / page) * page;
+            let at = random.below(SIZE / SECTOR_BYTES / page) * page;
             at..at + sectors
         };
         // Few at a time, or reads wait for the interface, too.
