@@ -1,6 +1,6 @@
 //! What a run with a budget still has to find out.
 
-use crate::{looks::Judging, run::Analysis, text::listing};
+use crate::{looks::Judging, run::Analysis, table::HARDLY, text::listing};
 use fstone_model::Dataset;
 use fstone_stats::sequential::{Answered, OpenPair};
 
@@ -62,7 +62,7 @@ impl Open {
         let name = |pair: &OpenPair| {
             let (a, b) = (&analysis.rows[pair.rows.0].label, &analysis.rows[pair.rows.1].label);
             let width = match pair.half_width {
-                Some(width) if width > 10.0 => " (hardly known)".to_owned(),
+                Some(width) if width > HARDLY => " (hardly known)".to_owned(),
                 Some(width) => format!(" (± {:.0} %)", 100.0 * width),
                 None => String::new(),
             };

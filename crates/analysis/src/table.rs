@@ -77,7 +77,9 @@ pub struct TrialValue {
     pub outlier: bool,
 }
 
-/// In place of an arm of more than ten times the mean.
+/// A figure or ratio is hardly known if its interval reaches beyond so many times of it: two trials can give millions.
+pub(crate) const HARDLY: f64 = 10.0;
+/// In place of such an arm.
 pub const HARDLY_KNOWN: &str = ">10×";
 
 impl Entry {
@@ -112,7 +114,7 @@ impl Entry {
         Some((interval.high - mean).max(mean - interval.low))
     }
 
-    /// What follows ± in a table. Two trials can give intervals that are millions of times as wide as what is known.
+    /// What follows ± in a table.
     pub fn arm(&self, scale: &Scale) -> Option<String> {
         let half = self.half_width()?;
         Some(if self.is_hardly_known() { HARDLY_KNOWN.to_owned() } else { scale.number(half) })
@@ -120,7 +122,7 @@ impl Entry {
 
     pub fn is_hardly_known(&self) -> bool {
         let share = self.mean().zip(self.half_width()).map(|(mean, half)| half / mean.abs());
-        share.is_some_and(|share| share > 10.0 && share.is_finite())
+        share.is_some_and(|share| share > HARDLY && share.is_finite())
     }
 
     /// The interval's ends as figures draw them: what cannot be negative is not drawn below zero, however wide few

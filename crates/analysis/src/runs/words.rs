@@ -8,6 +8,7 @@ use super::{
 use crate::{
     number::{grouped, p_value},
     sentences::amount,
+    table::HARDLY,
     text::{capitalised, counted, has, line, listing},
 };
 use fstone_model::Trial;
@@ -96,8 +97,7 @@ pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
         let decimals = decimals(relative);
         let told = |value: f64| signed(value, grouped(value * 100.0, decimals));
         let (low, high) = (relative.interval.low, relative.interval.high);
-        // Two trials can give intervals without end.
-        let is_unknown = high > 100.0 && high > 10.0 * relative.estimate.abs();
+        let is_unknown = high > 100.0 && high > HARDLY * relative.estimate.abs();
         let high = if is_unknown { "over +10,000".to_owned() } else { told(high) };
         return (format!("{} %", told(relative.estimate)), format!("{} to {high}", told(low)));
     }

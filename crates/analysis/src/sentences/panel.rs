@@ -8,6 +8,7 @@ use crate::{
     clock,
     compare::PanelComparison,
     number::grouped,
+    table::HARDLY,
     text::{capitalised, counted, listing},
 };
 use fstone_model::{
@@ -181,7 +182,7 @@ impl Teller<'_> {
             .compared_pairs()
             .map(|pair| pair.relative.map(|shift| shift.interval.low.abs().max(shift.interval.high.abs())))
             .collect();
-        let unknown = reaches.iter().flatten().filter(|reach| **reach > 10.0).count();
+        let unknown = reaches.iter().flatten().filter(|reach| **reach > HARDLY).count();
         let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max));
         let second = reach.map(|reach| {
             if unknown > 0 {

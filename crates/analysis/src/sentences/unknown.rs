@@ -1,7 +1,7 @@
 //! What is not known, and what can be known in ten more minutes.
 
 use super::teller::Teller;
-use crate::{compare::PanelComparison, number::grouped, text::counted};
+use crate::{compare::PanelComparison, number::grouped, table::HARDLY, text::counted};
 use fstone_model::units::format_duration;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Teller<'_> {
 fn share(bound: f64) -> String {
     // What rounding adds to a share is not to be rounded up.
     let percent = 100.0 * bound - 1e-9;
-    if percent > 1000.0 {
+    if bound > HARDLY {
         return "more than 1,000".to_owned();
     }
     if percent > 10.0 {
