@@ -170,19 +170,18 @@ impl<'a> Caller<'a> {
 
     /// The descriptor of a directory and the address of a name in it.
     fn named(&mut self, index: u32) -> Result<(i64, i64), i64> {
+        self.place(index).map(|(directory, name)| (i64::from(directory), name.as_ptr() as i64))
+    }
+
+    fn place(&mut self, index: u32) -> Result<(i32, &'a CString), i64> {
         let target = self.common.program.targets[index as usize];
         let directory = self.directory(target);
-        if directory < 0 {
-            Err(directory)
-        } else {
-            Ok((directory, self.common.texts[target.name as usize].as_ptr() as i64))
-        }
+        if directory < 0 { Err(directory) } else { Ok((directory as i32, &self.common.texts[target.name as usize])) }
     }
 
     /// A path of the same name for calls that take no directory.
     fn by_descriptor(&mut self, index: u32) -> Result<CString, i64> {
-        let (directory, _) = self.named(index)?;
-        let name = &self.common.texts[self.common.program.targets[index as usize].name as usize];
+        let (directory, name) = self.place(index)?;
         let path = [format!("/proc/self/fd/{directory}/").as_bytes(), name.as_bytes()].concat();
         CString::new(path).map_err(|_| -i64::from(libc::EINVAL))
     }
@@ -243,10 +242,8 @@ impl<'a> Caller<'a> {
             // Of this filesystem alone.
             K::Sync => call(libc::SYS_syncfs, [i64::from(self.common.root), 0, 0, 0, 0, 0]),
             K::Truncate => {
-                let (directory, name) = self.named(action.at)?;
-                let how = [(O_CLOEXEC | O_NOFOLLOW) as u64 | libc::O_WRONLY as u64, 0, RESOLVE];
-                let size = size_of_val(&how) as i64;
-                let opened = call(libc::SYS_openat2, [directory, name, how.as_ptr() as i64, size, 0, 0]);
+                let (directory, name) = self.place(action.at)?;
+                let opened = open_beneath(directory, name, (libc::O_WRONLY | O_CLOEXEC | O_NOFOLLOW) as u32, 0);
                 self.extra += 2;
                 if opened < 0 {
                     return Err(opened);
@@ -396,12 +393,8 @@ impl<'a> Caller<'a> {
         // openat2 refuses what openat ignores beside O_PATH.
         let kept = if action.flags & O_PATH as u32 != 0 { O_PATH | O_DIRECTORY } else { KEPT };
         let flags = action.flags & kept as u32 | (O_NOFOLLOW | O_CLOEXEC) as u32;
-        let target = self.common.program.targets[action.at as usize];
-        let directory = self.directory(target);
-        if directory < 0 {
-            return Err(directory);
-        }
-        let opened = open_beneath(directory as i32, &self.common.texts[target.name as usize], flags, action.mode);
+        let (directory, name) = self.place(action.at)?;
+        let opened = open_beneath(directory, name, flags, action.mode);
         if opened < 0 {
             return Err(opened);
         }
