@@ -2,15 +2,11 @@
 
 use crate::{csv, load_summary, number::Scale, text};
 use fstone_model::ranks::{MOST_DRIFT_PPM, PhaseMeeting, RankOutcome, RankReport, RanksReport};
-use fstone_model::{Unit, units};
-use std::{fmt::Write as _, time::Duration};
+use fstone_model::{Unit, when::duration};
+use std::fmt::Write as _;
 
 /// Ranks that did not complete and are listed one by one; the JSON has all.
 const TOLD: usize = 20;
-
-fn time(ns: u64) -> String {
-    units::format_duration(Duration::from_nanos(ns))
-}
 
 pub fn ranks_summary(report: &RanksReport) -> String {
     let mut out = String::new();
@@ -60,15 +56,15 @@ fn meetings(out: &mut String, report: &RanksReport) {
             out,
             "  {:<20} {ranks:>6} {:>10} {:>12} {:>12}{mark}",
             text::line(name),
-            time(*length_ns),
-            time(*start_skew_ns),
-            time(*stop_skew_ns)
+            duration(*length_ns),
+            duration(*start_skew_ns),
+            duration(*stop_skew_ns)
         );
         if let Some(wall) = &phase.stonewall {
             let _ = writeln!(
                 out,
                 "    at the end of its time, after {}: {} operations, {} to {} a rank",
-                time(wall.length_ns),
+                duration(wall.length_ns),
                 wall.operations,
                 wall.fewest,
                 wall.most
@@ -81,7 +77,7 @@ fn meetings(out: &mut String, report: &RanksReport) {
             "  ! the ranks started or ended more than 1 % of the phase apart: not all were at work meanwhile"
         );
     }
-    let largest = |of: fn(&PhaseMeeting) -> u64| time(report.ranked.phases.iter().map(of).max().unwrap_or(0));
+    let largest = |of: fn(&PhaseMeeting) -> u64| duration(report.ranked.phases.iter().map(of).max().unwrap_or(0));
     let skews = largest(PhaseMeeting::skew_uncertainty_ns);
     let compared = report
         .ranked
@@ -105,7 +101,7 @@ fn meetings(out: &mut String, report: &RanksReport) {
     };
     let drift =
         if allowed { format!("{drift}; up to {MOST_DRIFT_PPM} ppm where they were compared once") } else { drift };
-    let _ = writeln!(out, "  skews ± {skews}: clocks compared within {}; {drift}", time(compared));
+    let _ = writeln!(out, "  skews ± {skews}: clocks compared within {}; {drift}", duration(compared));
 }
 
 fn spread(out: &mut String, report: &RanksReport) {
@@ -116,7 +112,7 @@ fn spread(out: &mut String, report: &RanksReport) {
         [("slowest", report.ranked.slowest), ("median", report.ranked.median), ("fastest", report.ranked.fastest)]
     {
         let Some(rank) = of(rank) else { continue };
-        let percentile = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| time(value.round() as u64));
+        let percentile = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| duration(value.round() as u64));
         let _ = writeln!(
             out,
             "  {:<14}rank {} on {}: {}, p50 {}, p99 {}, max {}",
@@ -126,7 +122,7 @@ fn spread(out: &mut String, report: &RanksReport) {
             rate(rank.per_second),
             percentile(rank.p50_ns),
             percentile(rank.p99_ns),
-            time(rank.max_ns)
+            duration(rank.max_ns)
         );
     }
     if report.ranked.nodes > 1 {

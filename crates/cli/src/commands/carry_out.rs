@@ -1,6 +1,6 @@
 //! What new and resumed runs share: options of the lab, the machine's inventory, the trials, and what is shown of them.
 
-use super::{Context, merge, now_unix_ns, reaches, report};
+use super::{Context, merge, now_unix_ns, program, reaches, report};
 use crate::{
     args::RunArguments,
     documents, executors,
@@ -245,7 +245,7 @@ impl Work<'_> {
         let page = page.map_or_else(|_| "it has no page".to_owned(), |page| format!("the report: {}", page.display()));
         terminal::tell(&format!("Run {id} is in {store}; {page}"));
         if let (true, Some(study)) = (self.arguments.quick, &self.arguments.study) {
-            let program = std::env::args().next().unwrap_or_else(|| "fstone".to_owned());
+            let program = program();
             terminal::tell(&format!(
                 "Next: {program} report {id} --answer long   (what else it found)\n      \
                  {program} run {study} --dry-run   (the whole study, and how long it takes)\n      \

@@ -105,8 +105,7 @@ impl Context {
     }
 
     pub(crate) fn command_line(&self, arguments: &RunArguments) -> Vec<String> {
-        let program = std::env::args_os().next().unwrap_or_else(|| "fstone".into());
-        let mut words = vec![program.to_string_lossy().into_owned()];
+        let mut words = vec![program()];
         words.extend(self.named.iter().cloned());
         words.extend(arguments.words());
         words
@@ -177,6 +176,12 @@ impl Context {
 
 /// Sets a flag on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once; `fstone clean` then undoes
 /// what it had made.
+/// This program as it was called.
+pub(crate) fn program() -> String {
+    let program = std::env::args_os().next().unwrap_or_else(|| "fstone".into());
+    program.to_string_lossy().into_owned()
+}
+
 pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::cancel().context("cannot handle signals").or_exit(Exit::LabFailed)
 }

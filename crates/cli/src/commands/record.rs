@@ -9,17 +9,13 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
-use fstone_model::{
-    text,
-    units::{format_bytes, format_duration},
-};
+use fstone_model::{text, units::format_bytes, when::duration};
 use fstone_record::{Call, Ending, IMPLICIT, INHERITED, ReadError, Reader, RecordError, Start, Summary, Wanted};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Of the files, in `show`.
 const MOST_FILES: usize = 10;
@@ -62,20 +58,16 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         "recorded {} calls in {} to {} ({})\n\
          each call took {} longer ({} during it, {} after it; alone it takes {} ns), which is taken out of its times\n{}",
         recorded.calls,
-        format_duration(Duration::from_nanos(recorded.elapsed_ns)),
+        duration(recorded.elapsed_ns),
         output.display(),
         format_bytes(recorded.bytes),
-        nanoseconds(call + after),
-        nanoseconds(call),
-        nanoseconds(after),
+        duration(call + after),
+        duration(call),
+        duration(after),
         recorded.bare_ns,
         if recorded.status == 0 { String::new() } else { format!("the program {}\n", ended(recorded.status)) }
     ));
     Ok(Exit::Success)
-}
-
-fn nanoseconds(ns: u64) -> String {
-    format_duration(Duration::from_nanos(ns))
 }
 
 /// As wait(2) has it.
@@ -130,15 +122,15 @@ fn shown(start: &Start, summary: &Summary) -> String {
             if summary.links > 0 { format!(", {} links", summary.links) } else { String::new() }
         ),
     );
-    line("time", nanoseconds(summary.elapsed_ns));
+    line("time", duration(summary.elapsed_ns));
     line(
         "threads",
         format!(
             "{} in all, at most {} at once: {} in calls, {} between them",
             summary.threads,
             summary.most_threads,
-            nanoseconds(summary.took_ns),
-            nanoseconds(summary.think_ns)
+            duration(summary.took_ns),
+            duration(summary.think_ns)
         ),
     );
     line(
@@ -186,7 +178,7 @@ fn shown(start: &Start, summary: &Summary) -> String {
         "call", "calls", "failed", "bytes", "p50", "p99", "sum"
     );
     for group in &summary.groups {
-        let at = |percent: f64| nanoseconds(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
+        let at = |percent: f64| duration(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
         let bytes = if group.bytes > 0 { format_bytes(group.bytes) } else { String::new() };
         let _ = writeln!(
             text,
@@ -196,7 +188,7 @@ fn shown(start: &Start, summary: &Summary) -> String {
             group.failed,
             at(50.0),
             at(99.0),
-            nanoseconds(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX))
+            duration(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX))
         );
     }
     let _ = write!(text, "\n  {:>9} {:>10} {:>10}  file\n", "calls", "read", "written");
@@ -260,7 +252,7 @@ fn numbers(call: &Call) -> String {
             let _ = write!(text, " {what} {value}");
         }
     }
-    let flags = call.flags & !(INHERITED & IMPLICIT);
+    let flags = call.flags & !(INHERITED | IMPLICIT);
     if flags != 0 {
         let _ = write!(text, " flags {flags:#o}");
     }

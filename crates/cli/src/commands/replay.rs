@@ -8,14 +8,10 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::OwnDirectory;
-use fstone_model::{
-    Histogram, text,
-    units::{format_bytes, format_duration},
-};
+use fstone_model::{Histogram, text, units::format_bytes, when::duration};
 use fstone_record::{Pace, Program, ReplayError, Report, Settings};
 use rustix::io::Errno;
 use std::fmt::Write;
-use std::time::Duration;
 
 /// What a killed replay left has the first, and is removed by the next; what is to stay has the second.
 const PREFIXES: [&str; 2] = ["fstone-replay-", "fstone-kept-"];
@@ -63,24 +59,20 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
     Ok(Exit::Success)
 }
 
-fn time(ns: u64) -> String {
-    format_duration(Duration::from_nanos(ns))
-}
-
 fn shown(report: &Report) -> String {
     let mut text = String::new();
     let mut line = |key: &str, value: String| {
         let _ = writeln!(text, "  {key:<14} {value}");
     };
     let ratio = report.elapsed_ns as f64 / report.expected_ns.max(1) as f64;
-    line("time", format!("{}, {ratio:.2} × that of the application", time(report.elapsed_ns)));
-    let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(time);
+    line("time", format!("{}, {ratio:.2} × that of the application", duration(report.elapsed_ns)));
+    let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(duration);
     line("recorded", format!("{expected}; {recorded} with what recording cost"));
-    line("made durable", format!("{} afterwards", time(report.sync_ns)));
-    line("set-up", time(report.setup_ns));
+    line("made durable", format!("{} afterwards", duration(report.sync_ns)));
+    line("set-up", duration(report.setup_ns));
     let calls = report.calls();
     line("calls", format!("{calls}, {:.0} per second", calls as f64 / (report.elapsed_ns.max(1) as f64 / 1e9)));
-    let [in_calls, think, waited] = [report.calls_ns, report.think_ns, report.waited_ns].map(time);
+    let [in_calls, think, waited] = [report.calls_ns, report.think_ns, report.waited_ns].map(duration);
     line(
         "threads",
         format!("{}: {in_calls} in calls, {think} between them, {waited} waiting for others", report.threads),
@@ -151,8 +143,8 @@ fn figures_of(report: &Report) -> serde_json::Value {
 }
 
 fn figures(histogram: &Histogram) -> [String; 3] {
-    let at = |percent: f64| time(histogram.percentile_ns(percent).unwrap_or(0.0) as u64);
-    [at(50.0), at(99.0), time(u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX))]
+    let at = |percent: f64| duration(histogram.percentile_ns(percent).unwrap_or(0.0) as u64);
+    [at(50.0), at(99.0), duration(u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX))]
 }
 
 /// What a call returned, in words where it failed.

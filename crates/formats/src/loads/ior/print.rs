@@ -4,8 +4,8 @@ use super::{
     results::{Line, Results},
     workload::Access,
 };
-use crate::loads::letters::{self, Deviation, Spread, time};
-use fstone_model::{text, units};
+use crate::loads::letters::{self, Deviation, Spread};
+use fstone_model::{text, units, when::duration};
 use serde_json::{Value, json};
 use std::{fmt::Write as _, time::Duration};
 
@@ -132,8 +132,8 @@ fn beside(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
             line.meeting.name,
             line.transfers,
             fsync.as_deref().unwrap_or("-"),
-            time(line.meeting.start_skew_ns),
-            time(line.meeting.stop_skew_ns),
+            duration(line.meeting.start_skew_ns),
+            duration(line.meeting.stop_skew_ns),
             letters::mark(line.meeting)
         );
     }

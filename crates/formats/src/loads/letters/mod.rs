@@ -20,6 +20,6 @@ pub use line::{CommandLine, Word};
 pub(super) use load::{load, workload};
 pub use option::{Kind, Opt, Treatment, asks_for_help, help};
 pub(super) use print::{
-    Deviation, Spread, complete, explain_skews, lacking, latencies, latencies_json, mark, outcomes, stonewall, time,
+    Deviation, Spread, complete, explain_skews, lacking, latencies, latencies_json, mark, outcomes, stonewall,
 };
 pub use said::Said;

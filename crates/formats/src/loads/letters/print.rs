@@ -3,10 +3,11 @@
 use fstone_model::{
     load::OperationReport,
     ranks::{PhaseMeeting, RanksReport, Stonewall},
-    text, units,
+    text,
+    when::duration,
 };
 use serde_json::{Value, json};
-use std::{fmt::Write as _, time::Duration};
+use std::fmt::Write as _;
 
 /// Warnings and errors that are printed; the JSON has all.
 const TOLD: usize = 20;
@@ -50,10 +51,6 @@ impl Spread {
     }
 }
 
-pub(in crate::loads) fn time(ns: u64) -> String {
-    units::format_duration(Duration::from_nanos(ns))
-}
-
 fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
     let ns = operation.latency.has_percentile(percent).then(|| operation.latency.percentile_ns(percent))?;
     ns.map(|ns| ns.round() as u64)
@@ -61,7 +58,7 @@ fn percentile(operation: &OperationReport, percent: f64) -> Option<u64> {
 
 /// The median, the 99th percentile and the longest latency, for a table; dashes for what is not known.
 pub(in crate::loads) fn latencies(operation: Option<&OperationReport>) -> [String; 3] {
-    let told = |ns: Option<u64>| ns.map_or_else(|| "-".into(), time);
+    let told = |ns: Option<u64>| ns.map_or_else(|| "-".into(), duration);
     let percent = |percent| told(operation.and_then(|operation| percentile(operation, percent)));
     [percent(50.0), percent(99.0), told(operation.map(|operation| operation.latency.max_ns()))]
 }
@@ -123,7 +120,7 @@ pub(in crate::loads) fn explain_skews<'m>(out: &mut String, meetings: impl Itera
         skewed |= meeting.skewed;
     }
     if uncertainty_ns > 0 {
-        let _ = writeln!(out, "   skews ± {}: clocks are compared by round trips", time(uncertainty_ns));
+        let _ = writeln!(out, "   skews ± {}: clocks are compared by round trips", duration(uncertainty_ns));
     }
     if skewed {
         let _ = writeln!(
@@ -136,7 +133,7 @@ pub(in crate::loads) fn explain_skews<'m>(out: &mut String, meetings: impl Itera
 /// How a phase wore out. `done` is what its operations are called.
 pub(in crate::loads) fn stonewall(out: &mut String, phase: &str, wall: &Stonewall, done: &str) {
     let Stonewall { operations, fewest, most, length_ns } = wall;
-    let length = time(*length_ns);
+    let length = duration(*length_ns);
     let _ = writeln!(
         out,
         "   {phase}: stonewall after {length}, by then {operations} {done}, {fewest} to {most} a task; then each went on to {most}"

@@ -1,8 +1,8 @@
 //! The table as mdtest prints it, what it lacks below, and all of it as JSON.
 
 use super::results::{Figure, Results, Row};
-use crate::loads::letters::{self, Deviation, Spread, time};
-use fstone_model::{load::OperationReport, text};
+use crate::loads::letters::{self, Deviation, Spread};
+use fstone_model::{load::OperationReport, text, when::duration};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -93,8 +93,8 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
             "   {:<34} {:>10} {p50:>10} {p99:>10} {longest:>10} {:>12} {:>12}{}",
             meeting.name,
             figure.items,
-            time(meeting.start_skew_ns),
-            time(meeting.stop_skew_ns),
+            duration(meeting.start_skew_ns),
+            duration(meeting.stop_skew_ns),
             letters::mark(meeting)
         );
     }
