@@ -47,6 +47,16 @@ fn victims_plan() -> Plan {
 
 struct Lines(File);
 
+impl Lines {
+    fn append(path: &Path) -> Self {
+        let file = OpenOptions::new().create(true).append(true).open(path).expect("opens");
+        // Half a line, which a kill in the middle of a write leaves, would be a part of the next one.
+        let text = fs::read(path).expect("readable");
+        file.set_len(text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end as u64 + 1)).expect("shortened");
+        Self(file)
+    }
+}
+
 impl Recorder for Lines {
     fn trial_started(&mut self, _id: TrialId, _position: u32) -> Result<(), RecorderError> {
         Ok(())
@@ -72,9 +82,14 @@ fn victim() {
     let Some(directory) = std::env::var_os(VICTIM).map(PathBuf::from) else { return };
     let results = directory.join("results");
     let finished = recorded(&results);
-    let file = OpenOptions::new().create(true).append(true).open(&results).expect("opens");
-    let end =
-        carry_out(&victims_plan(), &options(&directory), &finished, &mut Lines(file), &Silent, &AtomicBool::new(false));
+    let end = carry_out(
+        &victims_plan(),
+        &options(&directory),
+        &finished,
+        &mut Lines::append(&results),
+        &Silent,
+        &AtomicBool::new(false),
+    );
     assert_eq!(end.expect("carried out"), RunEnd::Completed);
 }
 
@@ -161,9 +176,9 @@ fn a_killed_run_is_cleaned_up_and_resumed() {
         }
         // To the end, without a kill.
         let finished = recorded(&results);
-        let file = OpenOptions::new().create(true).append(true).open(&results).expect("opens");
         let options = options(directory.path());
-        let end = carry_out(&planned, &options, &finished, &mut Lines(file), &Silent, &AtomicBool::new(false));
+        let end =
+            carry_out(&planned, &options, &finished, &mut Lines::append(&results), &Silent, &AtomicBool::new(false));
         assert_eq!(end.expect("carried out"), RunEnd::Completed);
         let trials = recorded(&results);
         assert_eq!(trials.len(), wanted);

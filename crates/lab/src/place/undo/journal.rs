@@ -142,6 +142,11 @@ impl<'m> Undo<'m> {
         if let Some((_, entry)) = open.iter().find(|(_, entry)| !entry.is_plausible(work_directory)) {
             return Err(JournalError::Implausible { path, what: entry.describe() });
         }
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            // The next line would be a part of it.
+            file.set_len(whole as u64).map_err(failed)?;
+        }
         Ok(Self { machine, file, path, open, next, own: false })
     }
 
@@ -400,6 +405,21 @@ mod tests {
         let torn = format!("{lines}{{\"made\":{{\"id\":2,\"ent");
         assert_eq!(replayed(&torn, "boot 1").expect("ours"), expected);
         assert_eq!(replayed("hello\n", "boot 1").expect_err("foreign"), 1);
+    }
+
+    #[test]
+    fn what_follows_half_a_line_is_a_line_of_its_own() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let machine = Machine::fake();
+        let (a, b) = (directory("/tmp/fstone-load-a"), directory("/tmp/fstone-load-b"));
+        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        undo.record(a.clone()).expect("records");
+        undo.file.write_all(b"{\"made\":{\"id\":1,\"ent").expect("written");
+        std::mem::forget(undo);
+        let mut undo = Undo::open(work.path(), &machine).expect("opens");
+        undo.record(b.clone()).expect("records");
+        std::mem::forget(undo);
+        assert!(Undo::open(work.path(), &machine).expect("opens").entries().eq([&a, &b]));
     }
 
     #[test]
