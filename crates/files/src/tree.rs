@@ -6,8 +6,8 @@ use crate::path::{DIRECTORY, directory_of};
 use crate::temporary;
 use crate::trust::is_own;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, flock, mkdirat, openat, openat2, renameat_with,
-    unlinkat,
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat, openat2,
+    renameat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -62,11 +62,12 @@ impl FileIdentity {
 pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = openat(CWD, directory_of(path), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let top = File::from(openat(&parent, name, DIRECTORY, Mode::empty())?);
-    if !identity.is(&top.metadata()?) {
+    let found = File::from(openat(&parent, name, DIRECTORY | OFlags::PATH, Mode::empty())?);
+    if !identity.is(&found.metadata()?) {
         return Err(taken());
     }
-    empty(top.as_fd())?;
+    let top = readable(found.as_fd())?;
+    empty(top.as_fd(), top.as_fd(), 0)?;
     drop(top);
     remove_emptied(parent.as_fd(), name, identity)
 }
@@ -136,7 +137,7 @@ pub struct OwnDirectory {
     /// None if it stays.
     identity: Option<FileIdentity>,
     /// Holds the lock.
-    _handle: File,
+    handle: File,
 }
 
 impl OwnDirectory {
@@ -157,11 +158,16 @@ impl OwnDirectory {
         let _ = flock(&handle, FlockOperation::NonBlockingLockExclusive);
         let name = own_name(prefix, &word, facts.ino());
         renameat_with(&parent, &first, &parent, &name, rustix::fs::RenameFlags::empty())?;
-        Ok(Self { path: above.join(name), identity: Some(FileIdentity::of(&facts)), _handle: handle })
+        Ok(Self { path: above.join(name), identity: Some(FileIdentity::of(&facts)), handle })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// It itself, whatever its path leads to by now.
+    pub fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 
     /// It stays, and is no longer locked.
@@ -188,7 +194,7 @@ impl OwnDirectory {
                 && flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok()
                 && let Ok(facts) = handle.metadata()
             {
-                left.push(Self { path, identity: Some(FileIdentity::of(&facts)), _handle: handle });
+                left.push(Self { path, identity: Some(FileIdentity::of(&facts)), handle });
             }
         }
         left
@@ -207,16 +213,51 @@ fn own_name(prefix: &str, word: &str, inode: u64) -> String {
 }
 
 /// As openat2 with the flags below: a name of one part leads beneath its directory, and the mounts are compared.
-fn open_on_same_mount(directory: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
+fn open_on_same_mount(directory: BorrowedFd<'_>, name: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
     let mount = |open: BorrowedFd<'_>| {
         let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", open.as_raw_fd())).map_err(|_| Errno::NOSYS)?;
         facts.lines().find(|line| line.starts_with("mnt_id:")).map(str::to_owned).ok_or(Errno::NOSYS)
     };
-    let below = openat(directory, name, DIRECTORY, Mode::empty())?;
+    let below = openat(directory, name, how, Mode::empty())?;
     if mount(directory)? == mount(below.as_fd())? { Ok(below) } else { Err(Errno::XDEV) }
 }
 
-fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
+/// Opens a directory to read it. Its owner takes the right to, if it has none.
+fn readable(found: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let place = format!("/proc/self/fd/{}", found.as_raw_fd());
+    let open = || openat(CWD, &place, DIRECTORY - OFlags::NOFOLLOW, Mode::empty());
+    match open() {
+        Err(Errno::ACCESS) => chmod(&place, Mode::RWXU).and_then(|()| open()),
+        opened => opened,
+    }
+}
+
+fn open_below(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+    let open = |how| match openat2(directory, name, how, Mode::empty(), resolve) {
+        // Before Linux 5.6, or refused by a container's filter.
+        Err(Errno::NOSYS | Errno::PERM) => open_on_same_mount(directory, name, how),
+        opened => opened,
+    };
+    let opened = match open(DIRECTORY) {
+        Err(Errno::ACCESS) => open(DIRECTORY | OFlags::PATH).and_then(|found| readable(found.as_fd())),
+        opened => opened,
+    };
+    opened.map_err(|errno| match errno {
+        Errno::XDEV => mounted(),
+        Errno::NOTDIR => Errno::PERM.into(),
+        errno => errno.into(),
+    })
+}
+
+fn mounted() -> io::Error {
+    io::Error::other("something is mounted in it")
+}
+
+/// What is deeper is moved to the top first: each directory on the way costs a descriptor and room on the stack.
+const DEPTH: u32 = 64;
+
+fn empty(directory: BorrowedFd<'_>, top: BorrowedFd<'_>, depth: u32) -> io::Result<()> {
     loop {
         // A directory may hide names from a reader that removes them as it goes: it is read until it is empty.
         let mut found = false;
@@ -227,25 +268,26 @@ fn empty(directory: BorrowedFd<'_>) -> io::Result<()> {
                 continue;
             }
             found = true;
-            match unlinkat(directory, name, AtFlags::empty()) {
+            let unlink = || unlinkat(directory, name, AtFlags::empty());
+            let gone = match unlink() {
+                // An owner who may not write it, as programs leave theirs.
+                Err(Errno::ACCESS) => fchmod(directory, Mode::RWXU).and_then(|()| unlink()),
+                gone => gone,
+            };
+            match gone {
                 Ok(()) | Err(Errno::NOENT) => {}
                 // EPERM is what POSIX has for a directory, and what an immutable file gives.
                 Err(Errno::ISDIR | Errno::PERM) => {
-                    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
-                    let below = match openat2(directory, name, DIRECTORY, Mode::empty(), resolve) {
-                        // Before Linux 5.6, or refused by a container's filter.
-                        Err(Errno::NOSYS | Errno::PERM) => open_on_same_mount(directory, name),
-                        below => below,
-                    };
-                    let below = match below {
-                        Ok(below) => below,
-                        Err(Errno::XDEV) => return Err(io::Error::other("something is mounted in it")),
-                        Err(Errno::NOTDIR) => return Err(Errno::PERM.into()),
-                        Err(errno) => return Err(errno.into()),
-                    };
-                    empty(below.as_fd())?;
-                    drop(below);
-                    unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+                    let below = open_below(directory, name)?;
+                    if depth < DEPTH {
+                        empty(below.as_fd(), top, depth + 1)?;
+                        drop(below);
+                        unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+                    } else {
+                        // Its owner needs the right to write it for that, too.
+                        let _ = fchmod(&below, Mode::RWXU);
+                        renameat(directory, name, top, temporary::unguessable()?.as_str())?;
+                    }
                 }
                 Err(errno) => return Err(errno.into()),
             }
@@ -288,6 +330,22 @@ mod tests {
         assert!(other.join("precious").exists());
     }
 
+    /// Deeper than the kernel's longest path, than descriptors and than a thread's stack reach.
+    #[test]
+    fn however_deep_a_tree_is_it_goes() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let tree = place.path().join("tree");
+        fs::create_dir(&tree).expect("made");
+        let mut deepest = OwnedFd::from(File::open(&tree).expect("there"));
+        for _ in 0..4_000 {
+            mkdirat(&deepest, "d", Mode::RWXU).expect("made");
+            deepest = openat(&deepest, "d", DIRECTORY, Mode::empty()).expect("there");
+        }
+        symlink(place.path(), format!("/proc/self/fd/{}/link", deepest.as_raw_fd())).expect("linked");
+        remove_tree(&tree, id(&tree)).expect("removed");
+        assert!(!tree.exists());
+    }
+
     #[test]
     fn a_mount_in_a_tree_is_not_entered() {
         if !rustix::process::geteuid().is_root() {
@@ -304,12 +362,12 @@ mod tests {
         assert!(bind.expect("mount starts").success());
         let refused = remove_tree(&tree, id(&tree)).map_err(|error| error.to_string());
         let above = File::open(tree.join("a")).expect("there");
-        let without_openat2 = open_on_same_mount(above.as_fd(), c"mounted").map(drop);
+        let without_openat2 = open_on_same_mount(above.as_fd(), c"mounted", DIRECTORY).map(drop);
         let precious = other.join("precious").exists();
         assert!(Command::new("umount").arg(tree.join("a/mounted")).status().expect("umount starts").success());
         assert_eq!(refused, Err("something is mounted in it".to_owned()));
         assert_eq!(without_openat2, Err(Errno::XDEV));
-        open_on_same_mount(above.as_fd(), c"mounted").expect("nothing is mounted there now");
+        open_on_same_mount(above.as_fd(), c"mounted", DIRECTORY).expect("nothing is mounted there now");
         assert!(precious);
         remove_tree(&tree, id(&tree)).expect("removed");
         assert!(other.join("precious").exists());
@@ -368,7 +426,7 @@ mod tests {
         let left = killed.path().to_owned();
         fs::write(left.join("file"), "").expect("written");
         // As a kill leaves it: it is there and not locked.
-        flock(&killed._handle, FlockOperation::Unlock).expect("unlocked");
+        flock(&killed.handle, FlockOperation::Unlock).expect("unlocked");
         let kept = ["x-", "x-0", &format!("x-{}-1", "0".repeat(32)), "y-0"].map(|name| place.path().join(name));
         kept.iter().for_each(|path| fs::create_dir(path).expect("made"));
         OwnDirectory::remove_left(place.path(), "x-");

@@ -35,7 +35,9 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         PaceWord::Clock => Pace::Clock(arguments.speed),
     };
     let settings = Settings { pace, cold: arguments.cold, cancel: &cancel };
-    let report = fstone_record::replay(&program, place.path(), &settings).map_err(|error| {
+    // Each open file of the recording is one of the replay.
+    fstone_engine::raise_descriptor_limit();
+    let report = fstone_record::replay(&program, place.handle(), &settings).map_err(|error| {
         let exit = match &error {
             ReplayError::Room { .. } => Exit::NoRoom,
             ReplayError::Kernel => Exit::CannotHere,

@@ -264,6 +264,30 @@ fn a_recording_that_was_cut_is_used_as_far_as_it_goes() {
     assert!(report.contains("differences    0 calls"), "{report}");
 }
 
+/// An ordinary user may not read or write all of its own directories, but take the right to.
+#[test]
+fn nothing_of_a_replay_is_left_whatever_modes_it_had() {
+    let bench = Bench::of_nobody();
+    let script = "mkdir app && mkdir -p app/a/b && touch app/a/b/c && chmod 555 app/a/b && chmod 500 app/a && \
+        \"$0\" record -o x.rec --under app -- sh -c 'mkdir -p app/d/e/f && chmod 333 app/d/e && chmod 0 app/d app'";
+    let mut command = bench.command(&[]);
+    let program = command.get_args().last().unwrap_or(command.get_program()).to_owned();
+    if is_root() {
+        command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.arg("sh").current_dir(bench.path("."));
+    } else {
+        command = Command::new("sh");
+        command.current_dir(bench.path("."));
+    }
+    let output = command.args(["-ec", script]).arg(program).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    bench.succeed(&["replay", "x.rec", "--directory", "."]);
+    let left = fs::read_dir(bench.path(".")).expect("readable").flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("fstone-replay-")).collect();
+    assert_eq!(left, [""; 0]);
+}
+
 #[test]
 fn names_are_hashed_if_asked_for() {
     let bench = Bench::new();

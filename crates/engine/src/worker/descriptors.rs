@@ -78,7 +78,8 @@ impl KeptOf<'_> {
     }
 }
 
-fn raise_descriptor_limit() -> u64 {
+/// Descriptors that this process may have, after it asked for all that it can get.
+pub fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let maximum = limit.maximum.unwrap_or(1 << 20);
     // Where raising is refused, the present limit stays.

@@ -26,6 +26,7 @@ pub(crate) use attempt::{Attempt, Fault, Incomplete};
 pub(crate) use blocks::Blocks;
 pub(crate) use checkpoint::ThreadCheckpoint;
 pub(crate) use descriptors::Kept;
+pub use descriptors::raise_descriptor_limit;
 pub(crate) use load::Load;
 pub(crate) use own_table::OwnTable;
 pub(crate) use picked::Picked;

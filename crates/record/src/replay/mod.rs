@@ -12,17 +12,16 @@ use calls::{Buffer, Caller, Common, close, open_beneath};
 use fstone_model::Histogram;
 use program::{AWAITED, Action, BEGINS, Target};
 use rustix::fs::{
-    Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, open, symlinkat, syncfs,
+    Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, symlinkat, syncfs,
 };
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 use rustix::thread::futex;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -117,12 +116,12 @@ impl Report {
     }
 }
 
-/// Replays a program in a directory that is empty and nobody else's.
+/// Replays a program in an open directory that is empty and nobody else's.
 ///
 /// # Errors
 /// If the tree cannot be made, or on cancellation.
-pub fn replay(program: &Program, directory: &Path, settings: &Settings<'_>) -> Result<Report, ReplayError> {
-    replay_with(program, directory, settings, |_| 256 << 10)
+pub fn replay(program: &Program, root: BorrowedFd<'_>, settings: &Settings<'_>) -> Result<Report, ReplayError> {
+    replay_with(program, root, settings, |_| 256 << 10)
 }
 
 /// Where threads wait until all are there, or one cannot be started.
@@ -152,14 +151,11 @@ impl Gate {
 
 fn replay_with(
     program: &Program,
-    directory: &Path,
+    root: BorrowedFd<'_>,
     settings: &Settings<'_>,
     stack_bytes: fn(usize) -> usize,
 ) -> Result<Report, ReplayError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(directory, flags, Mode::empty())
-        .map_err(|errno| ReplayError::Tree { what: "the directory".into(), errno })?;
-    let descriptors = most_descriptors();
+    let descriptors = getrlimit(Resource::Nofile).current.map_or(1 << 20, |most| most as usize);
     let texts: Vec<CString> = program.texts.iter().map(|text| CString::new(&**text).unwrap_or_default()).collect();
     let common = Common {
         program,
@@ -170,10 +166,12 @@ fn replay_with(
         identity: [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()],
     };
     let began = Instant::now();
-    make_tree(&common, root.as_fd(), settings)?;
+    make_tree(&common, root, settings)?;
     let setup_ns = nanoseconds(began);
     let lanes = program.lanes.len().max(1);
     let directories = (descriptors / 2 / lanes).clamp(1, 512);
+    // Threads of a recording of thousands cannot all read as much at once as one can.
+    let most_read = program.most_read.min((4 << 30) / lanes as u64);
     let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
     let gate = Gate::default();
     let mut report = Report {
@@ -190,7 +188,7 @@ fn replay_with(
             let run = Run { common: &common, settings, progress: &progress, lane: index };
             let gate = &gate;
             let thread = std::thread::Builder::new().stack_size(stack_bytes(index)).spawn_scoped(scope, move || {
-                let caller = Caller::new(run.common, directories, run.common.program.most_read);
+                let caller = Caller::new(run.common, directories, most_read);
                 gate.passed().then(|| run.through(caller))
             });
             match thread {
@@ -219,7 +217,7 @@ fn replay_with(
         return Err(ReplayError::Interrupted);
     }
     let began = Instant::now();
-    let _ = syncfs(&root);
+    let _ = syncfs(root);
     report.sync_ns = nanoseconds(began);
     lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
     for (kind, recorded) in &program.recorded {
@@ -230,16 +228,6 @@ fn replay_with(
 
 fn nanoseconds(since: Instant) -> u64 {
     since.elapsed().as_nanos() as u64
-}
-
-/// Descriptors that this process may have, after it asked for all that it can get.
-fn most_descriptors() -> usize {
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.maximum != limit.current {
-        limit.current = limit.maximum;
-        let _ = setrlimit(Resource::Nofile, limit);
-    }
-    getrlimit(Resource::Nofile).current.map_or(1 << 20, |most| most as usize)
 }
 
 fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>) -> Result<(), ReplayError> {
@@ -530,6 +518,7 @@ mod tests {
     use super::*;
     use crate::call::{Call, End, Entry, Start};
     use crate::file::{Reader, Writer};
+    use std::os::fd::AsFd;
 
     type Recording = Writer<Vec<u8>>;
 
@@ -544,7 +533,8 @@ mod tests {
         std::fs::write(place.path().join("victim"), "precious").expect("writable");
         std::fs::create_dir(place.path().join("replay")).expect("writable");
         let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
-        let report = replay(&program, &place.path().join("replay"), &settings).expect("it can be replayed");
+        let root = File::open(place.path().join("replay")).expect("it is there");
+        let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
         (place, report)
     }
 
@@ -665,7 +655,8 @@ mod tests {
         });
         let place = tempfile::tempdir().expect("a temporary directory");
         let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
-        let ended = replay(&program.expect("small"), place.path(), &settings);
+        let root = File::open(place.path()).expect("it is there");
+        let ended = replay(&program.expect("small"), root.as_fd(), &settings);
         assert!(matches!(ended, Ok(_) | Err(ReplayError::Tree { .. })), "{ended:?}");
     }
 
@@ -680,7 +671,8 @@ mod tests {
         let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
         // No machine has room for such a stack.
         let stack_bytes = |index| if index == 5 { 1 << 60 } else { 256 << 10 };
-        let ended = replay_with(&program.expect("small"), place.path(), &settings, stack_bytes);
+        let root = File::open(place.path()).expect("it is there");
+        let ended = replay_with(&program.expect("small"), root.as_fd(), &settings, stack_bytes);
         assert!(matches!(ended, Err(ReplayError::Thread(_))), "{ended:?}");
         assert!(!settings.cancel.load(Ordering::Relaxed));
     }

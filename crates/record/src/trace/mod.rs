@@ -571,7 +571,7 @@ impl Tracer {
         let mut pending = Pending { asked, call, at: None, to: None, text: None, path: Vec::new(), outside: None };
         match kind {
             Kind::Open if asked.pointer != 0 => {
-                let how = [0, 8].map(|at| Self::number(thread, asked.pointer + at).unwrap_or(0));
+                let how = [0, 8].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
                 (call.flags, call.mode) = (how[0] as u32, how[1] as u16);
             }
             Kind::Readv | Kind::Preadv | Kind::Writev | Kind::Pwritev => {
@@ -583,7 +583,7 @@ impl Tracer {
             }
             Kind::Lock => {
                 // struct flock: type, whence, start, length.
-                let fields = [0, 8, 16].map(|at| Self::number(thread, asked.pointer + at).unwrap_or(0));
+                let fields = [0, 8, 16].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
                 (call.mode, call.offset, call.length) = (fields[0] as u16, fields[1] as i64, fields[2]);
             }
             _ => {}
@@ -713,7 +713,7 @@ impl Tracer {
             let waited = match asked.pointer {
                 0 => result,
                 // si_pid of siginfo_t.
-                address if result == 0 => Self::number(thread, address + 12).unwrap_or(0) as i32 as i64,
+                address if result == 0 => Self::number(thread, address.wrapping_add(12)).unwrap_or(0) as i32 as i64,
                 _ => result,
             };
             let child = if waited > 0 { self.numbers.get(&(waited as pid_t)).copied() } else { None };
