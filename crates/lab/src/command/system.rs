@@ -98,6 +98,10 @@ impl CommandRunner for SystemRunner {
 
         let parent = rustix::process::getpid();
         let mut prepared = Command::new(program);
+        if command.user.is_some() {
+            // This one's may have secrets, and another user can read that of its own processes.
+            prepared.env_clear();
+        }
         prepared
             .args(&command.args)
             .env("PATH", search_path())

@@ -82,7 +82,7 @@ fn sh(script: &str) -> Vec<String> {
 fn service(start: &str, ready: Ready) -> Service {
     Service {
         name: "db".into(),
-        make: sh("echo made >> {data}/made; id -un > {data}/user"),
+        make: sh("echo made >> {data}/made; id -un > {data}/user; env > {data}/env"),
         start: sh(start),
         ready,
         stop: Vec::new(),
@@ -105,7 +105,11 @@ fn a_service_serves_until_the_filesystem_is_unmounted() {
     }
     let serves = || start(service(SERVES, Ready::Line("ready".into())));
     let again = Step { name: "again".into(), ..serves() };
-    let script = "set -e; test $(cat db/user) = nobody; test $(stat -c %U:%a db) = nobody:700; test $(cat db/made | wc -l) = 1; ";
+    // Another user's programs get none of this one's secrets.
+    let known = "test -z \"$(grep -Ev '^(HOME|LC_ALL|LOGNAME|PATH|PWD|SHLVL|USER|_)=' db/env)\"";
+    let script = format!(
+        "set -e; test $(cat db/user) = nobody; test $(stat -c %U:%a db) = nobody:700; test $(cat db/made | wc -l) = 1; {known}; "
+    );
     let looks = shell("look", &format!("{script} ! test -e db/gone; runuser -u nobody -- touch {{mount}}/db/x"));
     let after = shell("after", &format!("{script} test -e db/gone"));
     let remount = step("remount", StepAction::Remount);

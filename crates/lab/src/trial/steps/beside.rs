@@ -24,7 +24,7 @@ use std::{
     fs::{self, DirBuilder, Permissions},
     net::TcpStream,
     os::unix::{
-        fs::{DirBuilderExt, PermissionsExt, chown},
+        fs::{DirBuilderExt, PermissionsExt, lchown},
         net::UnixStream,
     },
     path::Path,
@@ -88,7 +88,7 @@ impl Session {
             return Err(Halt::Outcome(Outcome::Skipped(Reason::new(&step.name, words).with_cure(cure))));
         }
         DirBuilder::new().mode(0o700).create(data).map_err(cannot)?;
-        chown(data, Some(user.user), Some(user.group)).map_err(cannot)
+        lchown(data, Some(user.user), Some(user.group)).map_err(cannot)
     }
 
     fn until_ready(
