@@ -34,11 +34,13 @@ fn name_of(file: &str) -> Option<String> {
 fn index(directory: &Path, found: &mut HashMap<String, PathBuf>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        // Links lead out of the package ("build", "source").
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() {
             index(&entry.path(), found);
-        } else if let Some(name) = name_of(&entry.file_name().to_string_lossy()) {
+        // Links lead out of the package ("build", "source"), and the guest gets what is read here.
+        } else if kind.is_file()
+            && let Some(name) = name_of(&entry.file_name().to_string_lossy())
+        {
             found.insert(name, entry.path());
         }
     }
@@ -136,6 +138,9 @@ mod tests {
         write("mbcache.ko", "");
         write("crc16.ko", "");
         write("crc32c-generic.ko", "");
+        let secret = directory.path().join("secret");
+        fs::write(&secret, "a user's").unwrap();
+        std::os::unix::fs::symlink(&secret, directory.path().join("kernel/fs/zfs.ko")).unwrap();
         fs::write(directory.path().join("modules.builtin"), "kernel/drivers/virtio/virtio.ko\n").unwrap();
         let names = ["crc32c_generic", "ext4", "virtio", "zfs"].map(str::to_owned);
         let set = Set::collect(directory.path(), &names).unwrap();

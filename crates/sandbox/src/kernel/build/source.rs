@@ -315,14 +315,15 @@ fn leads_out(root: &Path, below: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 fn stays_inside(below: &Path, target: &Path) -> bool {
-    let mut depth = below.components().count();
+    let (mut depth, mut is_down) = (below.components().count(), false);
     target.components().all(|component| match component {
         Component::CurDir => true,
         Component::Normal(_) => {
-            depth += 1;
+            is_down = true;
             true
         }
-        Component::ParentDir => depth.checked_sub(1).map(|less| depth = less).is_some(),
+        // After a name, which may be that of another link, it leads anywhere.
+        Component::ParentDir => !is_down && depth.checked_sub(1).map(|less| depth = less).is_some(),
         Component::RootDir | Component::Prefix(_) => false,
     })
 }
@@ -407,6 +408,8 @@ mod tests {
             ("a/b", "../../c", true),
             ("a/b", "../../../c", false),
             ("a", "b/../../../c", false),
+            // b may be a link to a directory further up.
+            ("a", "b/../c", false),
             ("a", "/c", false),
         ] {
             assert_eq!(stays_inside(Path::new(below), Path::new(target)), stays, "{below} {target}");
