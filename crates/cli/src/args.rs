@@ -307,6 +307,9 @@ pub(crate) struct CleanArguments {
     /// Only list
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
+    /// Permit the loss of all that is on this block device, if the killed run made its filesystem
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_destroy_data: Vec<PathBuf>,
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(crate) fn caught(work: impl FnOnce() -> Exit) -> Exit {
 
 /// Undoes what unwinding could not undo of a run in this work directory. One that another run is using is left alone.
 pub(crate) fn undo(work_directory: &Path) {
-    for leftover in clean(work_directory, false, &Machine::host()).unwrap_or_default() {
+    for leftover in clean(work_directory, false, &[], &Machine::host()).unwrap_or_default() {
         match leftover.error {
             None => tell(&format!("undone: {}", leftover.what)),
             Some(error) => {

@@ -14,8 +14,10 @@ use std::fmt::Write as _;
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
     let mut exit = clean_kernels(context, arguments.dry_run);
-    let look =
-        |dry_run| undo(&context.work_directory, dry_run, &machine).context("cannot clean").or_exit(Exit::LabFailed);
+    let look = |dry_run| {
+        let found = undo(&context.work_directory, dry_run, &arguments.allow_destroy_data, &machine);
+        found.context("cannot clean").or_exit(Exit::LabFailed)
+    };
     let (unseen, found): (Vec<_>, Vec<_>) = look(true)?.into_iter().partition(|leftover| leftover.unseen);
     let mut text = String::new();
     for place in &unseen {

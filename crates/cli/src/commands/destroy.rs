@@ -46,7 +46,7 @@ pub(super) fn confirm<'p>(
         .collect();
     if !disks.is_empty() {
         // What a killed run left on a disk looks like a filesystem in use until it is undone.
-        clean_up(&machine, &context.work_directory, &RunProgress::new(Expected::default()));
+        clean_up(&machine, &context.work_directory, allowed_data, &RunProgress::new(Expected::default()));
     }
     let mut asked = BTreeSet::new();
     for disk in disks {

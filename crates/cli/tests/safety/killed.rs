@@ -10,9 +10,8 @@ use fstone_model::{Dataset, Outcome, Trial, result::TrialId, study::TRIAL_STEP};
 use fstone_store::{OpenError, Store};
 use std::{
     fs,
-    io::Read,
     os::unix::fs::DirBuilderExt,
-    process::{Child, Command},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -176,24 +175,12 @@ fn look(bench: &Bench, disk: Option<&Disk>) -> usize {
 }
 
 /// A filesystem whose making was interrupted on a disk of the user's has no name yet by which it could be told from somebody
-/// else's, or it has not even a beginning and is data that nothing recognises. The next run leaves it alone and says how to go on,
-/// which is what a person does then.
+/// else's. The next run leaves it alone and says how to go on, which is what a person does then.
 fn wiped_by_hand(disk: Option<&Disk>, said: &str) -> bool {
-    let left =
-        |disk: &Disk| said.contains(&format!("Left over from an earlier run, now undone: filesystem on {}", disk.0));
-    let is_asked = |disk: &&Disk| {
-        said.contains(&format!("wipefs -a {}", disk.0))
-            || left(disk) && said.contains(&format!("add --allow-destroy-data {}", disk.0))
-    };
+    let is_asked = |disk: &&Disk| said.contains(&format!("wipefs -a {}", disk.0));
     let Some(disk) = disk.filter(is_asked) else { return false };
-    let mut beginning = [0; 512];
-    fs::File::open(&disk.0).and_then(|mut disk| disk.read_exact(&mut beginning)).expect("readable");
-    assert!(!beginning.starts_with(b"fstone: "), "a disk that was given back with its mark is refused: {said}");
-    // What is left without its signature would be refused as data that nothing recognises.
-    for command in [&["wipefs", "-q", "-a"][..], &["blkdiscard"]] {
-        let status = Command::new(command[0]).args(&command[1..]).arg(&disk.0).status();
-        assert!(status.expect("starts").success(), "{command:?}");
-    }
+    let status = Command::new("wipefs").args(["-q", "-a", &disk.0]).status();
+    assert!(status.expect("starts").success());
     true
 }
 
@@ -236,7 +223,57 @@ fn killed_at_any_moment_nothing_is_lost_and_nothing_is_left() {
     let bench = Bench::new();
     let disk = Disk::new(&bench);
     bench.write("killed.toml", &study(&on_devices(&disk.0)));
-    kill_again_and_again(&bench, &["run", "./killed.toml", "--allow-destroy", &disk.0], Some(&disk), kills());
+    let run = ["run", "./killed.toml", "--allow-destroy", &disk.0, "--allow-destroy-data", &disk.0];
+    kill_again_and_again(&bench, &run, Some(&disk), kills());
+}
+
+/// The filesystem is as the run made it, and by now it may be somebody's.
+#[test]
+fn what_is_put_on_a_killed_runs_disk_goes_only_if_that_is_permitted() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    bench.tiny_study(r#""ext4" = { type = "ext4" }"#);
+    let on_disk = ["run", "./tiny.toml", "--repeats", "200", "--device", &disk.0, "--allow-destroy", &disk.0];
+    let run = bench.command(&on_disk).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+    let journal = || fs::read_to_string(bench.work().join("fstone.journal")).unwrap_or_default();
+    let since = Instant::now();
+    // Its name is in the journal: mkfs has ended.
+    while !journal().contains("\"uuid\":\"") {
+        assert!(since.elapsed() < Duration::from_secs(60), "{}", journal());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill(run);
+    assert!(look(&bench, Some(&disk)) > 0, "the filesystem is left");
+
+    let place = bench.path("mounted");
+    fs::create_dir(&place).expect("made");
+    let mounted = |work: &dyn Fn()| {
+        assert!(Command::new("mount").arg(&disk.0).arg(&place).status().expect("starts").success());
+        work();
+        assert!(Command::new("umount").arg(&place).status().expect("starts").success());
+    };
+    mounted(&|| fs::write(place.join("precious"), "data").expect("written"));
+    let cure = format!("fstone clean --allow-destroy-data {}", disk.0);
+    let others = ["--allow-destroy-data", "/dev/loop-control"];
+    let attempts: [&[&str]; 5] = [
+        &["run", "./tiny.toml", "--repeats", "1"],
+        &["run", "./tiny.toml", "--resume", "--allow-destroy", &disk.0],
+        &on_disk,
+        &["clean"],
+        &["clean", others[0], others[1]],
+    ];
+    for arguments in attempts {
+        let (code, out, err) = bench.run(arguments);
+        assert!(code != 0 && (out + &err).contains(&cure), "{arguments:?}: {code}");
+        mounted(&|| assert_eq!(fs::read_to_string(place.join("precious")).expect("it is there"), "data"));
+    }
+    let permitted =
+        ["--repeats", "1", "--device", &disk.0, "--allow-destroy", &disk.0, "--allow-destroy-data", &disk.0];
+    bench.succeed(&[&["run", "./tiny.toml"], &permitted[..]].concat());
+    assert_nothing_left(&bench, None);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::{
 };
 use fstone_model::{Plan, Trial, outcome::Reason, result::TrialId, study::DeviceSpec};
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -169,7 +169,7 @@ fn begin(
     recorder: &mut dyn Recorder,
 ) -> Result<RunEnd, LabError> {
     let Context { plan, options, sink, cancel, .. } = *context;
-    clean_up(machine, &options.work_directory, sink);
+    clean_up(machine, &options.work_directory, &[], sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let locks = claim_named_devices(plan, options, machine)?;
     let lanes = lanes::count(plan, options);
@@ -188,8 +188,8 @@ fn begin(
 
 /// What a killed run left is undone first, and said. What cannot be undone, or found out, is in the way of the journal
 /// that comes next, which then says so.
-pub fn clean_up(machine: &Machine, work_directory: &Path, sink: &dyn ProgressSink) {
-    for leftover in undo::clean(work_directory, false, machine).unwrap_or_default() {
+pub fn clean_up(machine: &Machine, work_directory: &Path, may_lose: &[PathBuf], sink: &dyn ProgressSink) {
+    for leftover in undo::clean(work_directory, false, may_lose, machine).unwrap_or_default() {
         match &leftover.error {
             None => sink.event(&Event::CleanedUp { what: &leftover.what }),
             Some(error) => sink.event(&Event::NotCleanedUp { error: &format!("{}: {error}", leftover.what) }),

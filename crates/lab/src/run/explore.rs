@@ -47,7 +47,7 @@ pub fn explore(
     cancel: &AtomicBool,
 ) -> Result<Explored, LabError> {
     let machine = Machine::host();
-    clean_up(&machine, &options.work_directory, sink);
+    clean_up(&machine, &options.work_directory, &[], sink);
     let work = WorkDirectory::lock(&options.work_directory)?;
     let own = || Machine { stop: Arc::new(Stop::default()), ..machine.clone() };
     let places = (1..=guests.max(1)).map(|number| Ok((work.lane(number)?, own())));

@@ -33,7 +33,7 @@ fn identity(path: &Path) -> FileIdentity {
 }
 
 fn cleaned(work: &Path) -> Vec<String> {
-    let left = clean(work, false, &Machine::host()).expect("cleans");
+    let left = clean(work, false, &[], &Machine::host()).expect("cleans");
     assert!(left.iter().all(|leftover| leftover.error.is_none()), "{left:?}");
     left.into_iter().map(|leftover| leftover.what).collect()
 }
@@ -161,7 +161,7 @@ fn mounts_of_others_are_left_alone() {
     fs::create_dir_all(&target).expect("made");
     let work = killed_run(directory.path(), &[]);
     assert!(Command::new("mount").args(["-t", "tmpfs", "none"]).arg(&target).status().expect("starts").success());
-    let left = clean(&work, false, &Machine::host());
+    let left = clean(&work, false, &[], &Machine::host());
     let mounted = fs::read_to_string("/proc/self/mounts").expect("readable").contains(target.to_str().expect("plain"));
     assert!(Command::new("umount").arg(&target).status().expect("starts").success());
     assert!(mounted, "it was unmounted: {left:?}");
@@ -179,12 +179,12 @@ fn a_journal_of_another_user_is_not_followed() {
     fs::File::create(&precious).expect("made");
     let journal = work.join("fstone.journal");
     chown(&journal, Some(65534), None).expect("given away");
-    let refused = clean(&work, false, &Machine::host());
+    let refused = clean(&work, false, &[], &Machine::host());
     assert!(matches!(refused, Err(CleanError::Journal(JournalError::Untrusted(_)))), "{refused:?}");
     chown(&journal, Some(0), None).expect("taken back");
     // Nor one in a directory that another user owns, where he could put another in its place.
     chown(&work, Some(65534), None).expect("given away");
-    let refused = clean(&work, false, &Machine::host());
+    let refused = clean(&work, false, &[], &Machine::host());
     assert!(matches!(refused, Err(CleanError::WorkDirectory(_))), "{refused:?}");
     assert!(precious.exists());
 }

@@ -106,7 +106,7 @@ fn every_call_fails_once(plan: &Plan, least_calls: u64) {
             Err(LabError::Stuck { .. } | LabError::Trial { .. }) => {}
             Err(other) => panic!("{context}: {other}"),
         }
-        let left = clean(&options.work_directory, false, &fakes.machine).expect("cleans");
+        let left = clean(&options.work_directory, false, &[], &fakes.machine).expect("cleans");
         assert!(left.iter().all(|leftover| leftover.error.is_none()), "{context}: {left:?}");
         assert!(fakes.mounter.mounts().expect("told").is_empty(), "{context}");
         assert_eq!(fakes.devices.in_use(), 0, "{context}");

@@ -451,7 +451,7 @@ fn a_guest_dies_with_its_run_and_clean_removes_what_that_left() {
     std::thread::sleep(Duration::from_secs(1));
     run.kill().expect("killed");
     run.wait().expect("reaped");
-    let found = clean(lab.work(), false, &Machine::host()).expect("cleans");
+    let found = clean(lab.work(), false, &[], &Machine::host()).expect("cleans");
     let found: Vec<String> = found
         .into_iter()
         .map(|leftover| {

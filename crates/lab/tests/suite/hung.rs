@@ -195,7 +195,7 @@ fn a_directory_that_a_trial_hangs_in_is_left_to_clean() {
         memory.trials
     };
     let clean = |dry_run| {
-        let found = clean(&options.work_directory, dry_run, &Machine::host()).expect("can be cleaned");
+        let found = clean(&options.work_directory, dry_run, &[], &Machine::host()).expect("can be cleaned");
         found.into_iter().map(|leftover| (leftover.what, leftover.error)).collect::<Vec<_>>()
     };
 
@@ -274,7 +274,7 @@ fn an_agent_that_hangs_as_it_tidies_up_is_waited_for_no_longer_than_its_step() {
     assert!(reason.words.contains("task:"), "{}", reason.words);
 
     drop(mounted);
-    let is_left = || clean(&options.work_directory, false, &Machine::host()).expect("can be cleaned");
+    let is_left = || clean(&options.work_directory, false, &[], &Machine::host()).expect("can be cleaned");
     while is_left().iter().any(|left| left.error.as_ref().is_some_and(|error| error.contains("hangs in it"))) {
         assert!(since.elapsed() < options.closing_limit, "it hangs still");
         std::thread::sleep(Duration::from_millis(20));

@@ -159,15 +159,15 @@ fn a_killed_run_is_cleaned_up_and_resumed() {
                 assert!(since.elapsed() < Duration::from_secs(60), "a loop device or an image is left");
                 std::thread::sleep(Duration::from_millis(20));
             }
-            let listed = clean(&work_directory, true, &machine).expect("lists");
-            let undone = clean(&work_directory, false, &machine).expect("cleans");
+            let listed = clean(&work_directory, true, &[], &machine).expect("lists");
+            let undone = clean(&work_directory, false, &[], &machine).expect("cleans");
             assert_eq!(listed.len(), undone.len(), "what is listed is what is undone: {listed:?}\n{undone:?}");
             assert!(undone.iter().all(|leftover| leftover.error.is_none()), "{undone:?}");
             cleaned += undone.len();
             let of_journal = |what: &str| what.starts_with("queue setting") || what.starts_with("zram");
             assert!(undone.iter().all(|leftover| of_journal(&leftover.what)), "{undone:?}");
             assert!(
-                clean(&work_directory, false, &machine).expect("cleans").is_empty(),
+                clean(&work_directory, false, &[], &machine).expect("cleans").is_empty(),
                 "a second clean has nothing to do"
             );
             if ended.is_some() || killed >= kills {

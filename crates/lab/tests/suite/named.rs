@@ -501,7 +501,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     tool(&["mkfs.ext4", "-q", "-F", "-U", uuid, disk.name()]);
 
     leave_behind("99999999-2222-3333-4444-555555555555");
-    let left = clean(&work_directory, false, &machine).expect("cleans");
+    let left = clean(&work_directory, false, &[], &machine).expect("cleans");
     assert!(left[0].error.as_ref().is_some_and(|error| error.contains("left alone")), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "somebody else's stays");
 
@@ -511,7 +511,7 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     let here = fs::read_to_string(&journal).expect("readable");
     fs::write(&journal, here.replace(disk.name(), "/dev/fstone-no-such-disk")).expect("written");
     for _ in 0..2 {
-        let left = clean(&work_directory, false, &machine).expect("cleans");
+        let left = clean(&work_directory, false, &[], &machine).expect("cleans");
         assert!(
             left.len() == 1 && left[0].error.as_ref().is_some_and(|error| error.contains("not attached now")),
             "{left:?}"
@@ -526,23 +526,36 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
     };
     leave_behind("99999999-2222-3333-4444-555555555555");
     renumber();
-    let left = clean(&work_directory, false, &machine).expect("cleans");
+    let left = clean(&work_directory, false, &[], &machine).expect("cleans");
     assert!(left[0].error.as_ref().is_some_and(|error| error.contains("another device has its name now")), "{left:?}");
 
     leave_behind(uuid);
     renumber();
-    let left = clean(&work_directory, false, &machine).expect("cleans");
+    let left = clean(&work_directory, false, &[], &machine).expect("cleans");
     let cure = format!("wipefs -a {}", disk.name());
     assert!(left[0].error.as_ref().is_some_and(|error| error.contains(&cure)), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "a copy has the same UUID");
 
     leave_behind(uuid);
-    let left = clean(&work_directory, true, &machine).expect("lists");
+    let left = clean(&work_directory, true, &[], &machine).expect("lists");
     assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");
     assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "a dry run changes nothing");
-    let left = clean(&work_directory, false, &machine).expect("cleans");
+    for may_lose in [vec![], vec![work_directory.clone()]] {
+        let left = clean(&work_directory, false, &may_lose, &machine).expect("cleans");
+        let cure = format!("fstone clean --allow-destroy-data {}", disk.name());
+        assert!(left[0].error.as_ref().is_some_and(|error| error.contains(&cure)), "{left:?}");
+        assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "it may hold other data by now");
+    }
+    let left = clean(&work_directory, false, std::slice::from_ref(&disk.path), &machine).expect("cleans");
     assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");
     assert!(claim(&disk.path).is_ok(), "ours is gone");
+
+    // Killed before mkfs wrote its superblock.
+    leave_behind(uuid);
+    for dry_run in [true, false] {
+        let left = clean(&work_directory, dry_run, &[], &machine).expect("cleans");
+        assert!(left.is_empty(), "nothing is there to be undone: {left:?}");
+    }
     fs::remove_dir(&work_directory).expect("nothing is left in it");
 }
 

@@ -34,5 +34,5 @@ pub use provide::{Provided, Wanted, provide};
 pub(crate) use provide::{make_image, settle};
 pub use refusal::Refusal;
 pub use sample::Sampled;
-pub(crate) use scratch::filesystem_uuid;
 pub use scratch::{Purpose, ScratchDevice};
+pub(crate) use scratch::{filesystem_uuid, signature};

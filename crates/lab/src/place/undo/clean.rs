@@ -6,7 +6,7 @@ use crate::{
     place::work_directory::{WorkDirectory, WorkDirectoryError},
 };
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug)]
 pub struct Leftover {
@@ -40,24 +40,29 @@ impl CleanError {
 ///
 /// Only what the journal names is touched, and each thing only when it is recognised: a file or a tree by its number, a
 /// zram device by its number and size, a setting by its value, a guest's process by its program and directory, a
-/// filesystem on a named device by its UUID.
+/// filesystem on a named device by its UUID. That goes only if the device is one of `may_lose`: it may hold other data by now.
 ///
 /// Each lane has a journal of its own. One that cannot be used is reported like a thing that could not be undone, and the
 /// others are cleaned all the same.
 ///
 /// # Errors
 /// When a run is using the work directory, or its journal cannot be read.
-pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, CleanError> {
+pub fn clean(
+    work_directory: &Path,
+    dry_run: bool,
+    may_lose: &[PathBuf],
+    machine: &Machine,
+) -> Result<Vec<Leftover>, CleanError> {
     let looked = work_directory.try_exists();
     if !looked.map_err(|cause| WorkDirectoryError::File { path: work_directory.to_owned(), cause })? {
         return Ok(Vec::new());
     }
     let work = WorkDirectory::lock(work_directory)?;
-    let mut found = clean_one(&work, dry_run, machine)?;
+    let mut found = clean_one(&work, dry_run, may_lose, machine)?;
     for lane in work.lanes() {
         let cleaned = WorkDirectory::lock(&lane)
             .map_err(CleanError::from)
-            .and_then(|work| Ok(clean_one(&work, dry_run, machine)?));
+            .and_then(|work| Ok(clean_one(&work, dry_run, may_lose, machine)?));
         found.extend(cleaned.unwrap_or_else(|error| {
             let words = match error {
                 CleanError::WorkDirectory(WorkDirectoryError::Locked { holder, .. }) => {
@@ -71,12 +76,17 @@ pub fn clean(work_directory: &Path, dry_run: bool, machine: &Machine) -> Result<
     Ok(found)
 }
 
-fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<Vec<Leftover>, JournalError> {
+fn clean_one(
+    work: &WorkDirectory,
+    dry_run: bool,
+    may_lose: &[PathBuf],
+    machine: &Machine,
+) -> Result<Vec<Leftover>, JournalError> {
     let mut undo = Undo::open(work.path(), machine)?;
     let mut found = Vec::new();
     let (mut listed, mut in_the_way): (Vec<Entry>, Option<String>) = (Vec::new(), None);
     for (id, entry) in undo.in_undo_order() {
-        let there = entry.is_there(machine);
+        let there = entry.is_there(machine, By::Later(may_lose));
         match there {
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
@@ -90,7 +100,7 @@ fn clean_one(work: &WorkDirectory, dry_run: bool, machine: &Machine) -> Result<V
                 let error = match &in_the_way {
                     _ if dry_run => None,
                     Some(holder) => Some(format!("{holder} has to go first")),
-                    None => undo.undo_by(id, By::Later).err().map(|error| error.words),
+                    None => undo.undo_by(id, By::Later(may_lose)).err().map(|error| error.words),
                 };
                 if error.is_some() && entry.holds_others() {
                     in_the_way.get_or_insert_with(|| what.clone());
@@ -126,7 +136,7 @@ mod tests {
         let _in_use = WorkDirectory::lock(&lane(1)).expect("free");
 
         for dry_run in [true, false] {
-            let found = clean(&path, dry_run, &machine).expect("the work directory can be cleaned");
+            let found = clean(&path, dry_run, &[], &machine).expect("the work directory can be cleaned");
             let errors: Vec<Option<&str>> = found.iter().map(|leftover| leftover.error.as_deref()).collect();
             assert!(
                 matches!(errors[..], [Some(foreign), Some(used), None]

@@ -5,7 +5,7 @@ use crate::{
     command::typed,
     machine::Machine,
     place::{
-        device::{FileKind, filesystem_uuid},
+        device::{FileKind, filesystem_uuid, signature},
         holder::{self, Whereabouts},
     },
 };
@@ -90,10 +90,10 @@ pub struct UndoError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum By<'a> {
     Itself,
-    /// Somebody later, who can trust only what is recognised.
-    Later,
+    /// Somebody later, who can trust only what is recognised. The data on these disks may go.
+    Later(&'a [PathBuf]),
 }
 
 impl Entry {
@@ -177,7 +177,7 @@ impl Entry {
     }
 
     /// Whether there is something to undo. Changes nothing.
-    pub(super) fn is_there(&self, machine: &Machine) -> Result<bool, UndoError> {
+    pub(super) fn is_there(&self, machine: &Machine, by: By<'_>) -> Result<bool, UndoError> {
         if let Some(error) = self.hangs() {
             return Err(error);
         }
@@ -209,14 +209,15 @@ impl Entry {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 Err(error) => Err(error),
             },
-            Self::Scratch { path, device, uuid } => is_same_disk(machine, path, *device, uuid.as_deref()),
+            Self::Scratch { path, device, uuid } => is_same_disk(machine, path, *device, uuid.as_deref())
+                .and_then(|()| Ok(by == By::Itself || holds_something(machine, path)?)),
         };
         found.map_err(|error| self.failed(&error))
     }
 
     /// Undoes it, if it is there and recognised. Undoing what is not there succeeds.
-    pub(super) fn undo(&self, machine: &Machine, by: By) -> Result<(), UndoError> {
-        if !self.is_there(machine)? {
+    pub(super) fn undo(&self, machine: &Machine, by: By<'_>) -> Result<(), UndoError> {
+        if !self.is_there(machine, by)? {
             return Ok(());
         }
         let result = match self {
@@ -274,10 +275,10 @@ fn remove_zram(machine: &Machine, index: u32) -> io::Result<()> {
 
 /// Whether a named disk is there, under the number that it had. A reboot may give it another, and so may taking it out and putting it
 /// back. Then the filesystem that fstone made last speaks for it, but a copy of the disk has that too: a person has to say.
-fn is_same_disk(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>) -> io::Result<bool> {
+fn is_same_disk(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>) -> io::Result<()> {
     let facts = machine.devices.facts(path)?;
     if facts.number == device {
-        return Ok(true);
+        return Ok(());
     }
     let found = (facts.kind == FileKind::Block).then(|| filesystem_uuid(path, &*machine.runner)).flatten();
     let (kept, path) = (format!("delete its line from {JOURNAL_NAME}"), path.display());
@@ -295,18 +296,29 @@ fn is_same_disk(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option
     Err(io::Error::new(io::ErrorKind::NotFound, words))
 }
 
-fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By) -> io::Result<()> {
-    if by == By::Later {
-        let found = filesystem_uuid(path, &*machine.runner);
-        match (found.as_deref(), uuid) {
-            (None, _) => return Ok(()),
-            (Some(found), Some(recorded)) if found == recorded => {}
-            (Some(found), _) => {
-                return Err(io::Error::other(format!(
-                    "it holds a filesystem (UUID {found}) that is not in the journal; left alone. If it may be lost: wipefs -a {}",
-                    path.display()
-                )));
-            }
+/// Whether a disk has a filesystem or anything else that is recognised. If a run was killed before its mkfs got so far, nothing is to be undone.
+fn holds_something(machine: &Machine, path: &Path) -> io::Result<bool> {
+    let found = signature(path, &*machine.runner).map_err(|refusal| {
+        io::Error::other(format!("{refusal}. If what is on it may be lost: wipefs -a {}", path.display()))
+    })?;
+    Ok(found.is_some())
+}
+
+fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By<'_>) -> io::Result<()> {
+    if let By::Later(permitted) = by {
+        let (found, shown) = (filesystem_uuid(path, &*machine.runner), path.display());
+        if found.is_none() || found.as_deref() != uuid {
+            let found = found.map(|uuid| format!(" (UUID {uuid})")).unwrap_or_default();
+            return Err(io::Error::other(format!(
+                "what it holds{found} is not in the journal; left alone. If it may be lost: wipefs -a {shown}"
+            )));
+        }
+        // Somebody may have mounted it since the kill: most filesystems do not say so, and what was on it then is in no journal.
+        let is_named = |one: &PathBuf| one == path || one.canonicalize().is_ok_and(|one| one == path);
+        if !permitted.iter().any(is_named) {
+            return Err(io::Error::other(format!(
+                "what was put on it since the run was killed would be lost. To permit that: fstone clean --allow-destroy-data {shown}. If it is to stay, delete its line from {JOURNAL_NAME}"
+            )));
         }
     }
     machine.devices.erase_signatures(path, device)

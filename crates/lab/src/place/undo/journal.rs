@@ -188,7 +188,7 @@ impl<'m> Undo<'m> {
         self.undo_by(id, By::Itself)
     }
 
-    pub(super) fn undo_by(&mut self, id: u64, by: By) -> Result<(), UndoError> {
+    pub(super) fn undo_by(&mut self, id: u64, by: By<'_>) -> Result<(), UndoError> {
         let Some((_, entry)) = self.open.iter().find(|(open, _)| *open == id) else { return Ok(()) };
         entry.undo(self.machine, by)?;
         self.forget(id);
