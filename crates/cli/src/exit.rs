@@ -6,6 +6,7 @@ use fstone_engine::LoadError;
 use fstone_lab::{place::undo::CleanError, run::carry_out::LabError};
 use fstone_sandbox::kernel::StoreError;
 use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -137,9 +138,17 @@ pub(crate) fn help() -> String {
     format!("Exit status:{}", lines.concat())
 }
 
+static OF_PROGRAM: AtomicU8 = AtomicU8::new(0);
+
+/// All went well, and a program that was run says how this one ends.
+pub(crate) fn of_program(status: u8) -> Exit {
+    OF_PROGRAM.store(status, Ordering::Relaxed);
+    Exit::Success
+}
+
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(if exit == Exit::Success { OF_PROGRAM.load(Ordering::Relaxed) } else { exit as u8 })
     }
 }
 

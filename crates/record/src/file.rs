@@ -8,24 +8,24 @@
 //! an index: they can be followed without unpacking anything. The last block has [`Block::end`]; a file without it was cut, and is
 //! good to its last whole block.
 
-use crate::call::{Block, Call, End, Entry, Place, Start};
+use crate::call::{Block, Call, End, Entry, Node, Place, Start};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
 pub const VERSION: u32 = 1;
-/// A block is written when it has so many calls, or so many bytes of names and files, or is so old.
+/// A block is written when it has so many calls, or so many bytes of names and files.
 const CALLS: usize = 8192;
 const NAME_BYTES: usize = 512 << 10;
-const AGE: Duration = Duration::from_secs(1);
-/// The largest block, unpacked: 8192 calls of at most 100 bytes, and names.
+/// The largest block, unpacked: 8192 calls of at most 106 bytes, twice [`NAME_BYTES`], and the command with its directories.
 const MOST_BYTES: usize = 4 << 20;
-/// Longer names are no names for the kernel either.
-const MOST_NAME: usize = 4096;
+/// As zstd's bound for what does not compress.
+const MOST_PACKED: usize = MOST_BYTES + (MOST_BYTES >> 8) + 64;
+/// The kernel takes names of 4096 bytes: with each part hashed, 2048 parts of 16 bytes and a slash.
+const MOST_NAME: usize = 2048 * 17;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -45,7 +45,6 @@ pub struct Writer<W: Write> {
     block: Block,
     names: HashMap<Vec<u8>, u32>,
     name_bytes: usize,
-    last: Instant,
     pub calls: u64,
     bytes: u64,
 }
@@ -57,13 +56,17 @@ impl<W: Write> Writer<W> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let block = Block { start: Some(start), ..Block::default() };
-        Ok(Self { out, block, names: HashMap::new(), name_bytes: 0, last: Instant::now(), calls: 0, bytes: 20 })
+        Ok(Self { out, block, names: HashMap::new(), name_bytes: 0, calls: 0, bytes: 20 })
     }
 
     /// # Errors
     /// Those of writing.
     pub fn entry(&mut self, entry: Entry) -> io::Result<()> {
-        self.name_bytes += entry.path.len() + 64;
+        let target = match &entry.node {
+            Node::Link { target: name } | Node::Name { of: name } => name.len(),
+            Node::Directory | Node::File { .. } => 0,
+        };
+        self.name_bytes += entry.path.len() + target + 64;
         self.block.tree.push(entry);
         self.written_if_full()
     }
@@ -76,7 +79,7 @@ impl<W: Write> Writer<W> {
         let index = self.block.names.len() as u32;
         self.block.names.push(name.to_vec());
         self.names.insert(name.to_vec(), index);
-        self.name_bytes += name.len();
+        self.name_bytes += name.len() + 3;
         index
     }
 
@@ -102,14 +105,23 @@ impl<W: Write> Writer<W> {
 
     fn written_if_full(&mut self) -> io::Result<()> {
         let full = self.block.calls.len() >= CALLS || self.name_bytes >= NAME_BYTES;
-        // Asking for the time costs as much as a call does here.
-        let old = || self.block.calls.len().is_multiple_of(16) && self.last.elapsed() > AGE;
-        if full || old() { self.write_block() } else { Ok(()) }
+        if full { self.write_block() } else { Ok(()) }
+    }
+
+    /// Writes what there is. Indices of names end with it.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.block == Block::default() { Ok(()) } else { self.write_block() }
     }
 
     fn write_block(&mut self) -> io::Result<()> {
         let raw = postcard::to_allocvec(&self.block).map_err(io::Error::other)?;
         let packed = zstd::bulk::compress(&raw, 1)?;
+        if raw.len() > MOST_BYTES || packed.len() > MOST_PACKED {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the names of its directories are too long"));
+        }
         let calls = self.block.calls.len() as u32;
         let mut head = BLOCK.to_vec();
         for number in [packed.len() as u32, raw.len() as u32, calls, crc32fast::hash(&packed)] {
@@ -121,7 +133,6 @@ impl<W: Write> Writer<W> {
         self.block = Block::default();
         self.names.clear();
         self.name_bytes = 0;
-        self.last = Instant::now();
         Ok(())
     }
 
@@ -149,6 +160,7 @@ pub struct Reader<R: Read> {
     at: u64,
     first: Option<Block>,
     ending: Option<Ending>,
+    digest: crc32fast::Hasher,
     pub start: Start,
 }
 
@@ -176,7 +188,14 @@ impl<R: Read> Reader<R> {
         if found != VERSION {
             return Err(ReadError::Version { found });
         }
-        let mut reader = Self { input, at: 20, first: None, ending: None, start: Start::default() };
+        let mut reader = Self {
+            input,
+            at: 20,
+            first: None,
+            ending: None,
+            digest: crc32fast::Hasher::new(),
+            start: Start::default(),
+        };
         let mut first = reader.read_block().map_err(ReadError::Read)?.ok_or(ReadError::NoStart)?;
         reader.start = first.start.take().ok_or(ReadError::NoStart)?;
         reader.first = Some(first);
@@ -192,6 +211,11 @@ impl<R: Read> Reader<R> {
             return Ok(Some(first));
         }
         if self.ending.is_some() { Ok(None) } else { self.read_block() }
+    }
+
+    /// Tells what was read until now from any other recording: of the heads of its blocks, which have a checksum each.
+    pub fn digest(&self) -> u32 {
+        self.digest.clone().finalize()
     }
 
     pub fn ending(&self) -> Option<Ending> {
@@ -216,7 +240,7 @@ impl<R: Read> Reader<R> {
         }
         let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let (length, raw_length) = (number(4) as usize, number(8) as usize);
-        if length > MOST_BYTES || raw_length > MOST_BYTES {
+        if length > MOST_PACKED || raw_length > MOST_BYTES {
             return Ok(None);
         }
         packed.resize(length, 0);
@@ -224,6 +248,7 @@ impl<R: Read> Reader<R> {
             return Ok(None);
         }
         let Some(block) = unpacked(&packed, raw_length) else { return Ok(None) };
+        self.digest.update(&head);
         self.at += (20 + length) as u64;
         Ok(Some(block))
     }
@@ -250,7 +275,7 @@ fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Kind, Node};
+    use crate::call::Kind;
     use proptest::prelude::*;
 
     fn recording(calls: u32) -> Vec<u8> {
@@ -284,6 +309,31 @@ mod tests {
         let bytes = recording(20_000);
         assert_eq!(read(&bytes), Some((20_000, Ending::Whole)));
         assert!(bytes.len() < 20_000 * 8, "{}", bytes.len());
+    }
+
+    /// With names as long as hashed ones can be, and links as long as the kernel takes them.
+    #[test]
+    fn whatever_is_written_is_read() {
+        let start = Start { command: vec![vec![b'c'; 64 << 10]], ..Start::default() };
+        let mut writer = Writer::new(Vec::new(), start).expect("memory");
+        for number in 0..3000u32 {
+            let node = Node::Link { target: vec![b'0' + (number % 7) as u8; 4095] };
+            writer.entry(Entry { path: format!("link{number}").into_bytes(), mode: 0o777, node }).expect("memory");
+        }
+        for number in 0..200u32 {
+            let name: Vec<u8> = number.to_string().into_bytes().into_iter().cycle().take(MOST_NAME).collect();
+            let at = Some(writer.place(0, &name));
+            writer.call(Call { kind: Kind::Stat, thread: 1, at, ..Call::default() }).expect("memory");
+        }
+        writer.flush().expect("memory");
+        writer.flush().expect("memory");
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let mut reader = Reader::new(&bytes[..]).expect("a start");
+        let mut found = [0, 0];
+        while let Some(block) = reader.block().expect("memory") {
+            found = [found[0] + block.tree.len(), found[1] + block.calls.len()];
+        }
+        assert_eq!((reader.ending(), found), (Some(Ending::Whole), [3000, 200]));
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod tree;
 
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
 pub use file::{Ending, ReadError, Reader, VERSION, Writer};
-pub use replay::{CompileError, Difference, Pace, Program, ReplayError, Replayed, Report, Settings, replay};
+pub use replay::{
+    CompileError, Difference, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,
+};
 pub use summary::{Group, Summary, Touched, summarize};
 pub use trace::{RecordError, Recorded, Wanted, record};

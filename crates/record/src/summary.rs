@@ -9,6 +9,11 @@ use std::io::{self, Read};
 
 /// Parts of the time that threads and calls are counted in.
 const PARTS: usize = 40;
+/// Files that are remembered by name, and bytes of the names of those that are open: with what comes to light once, some 200 MiB.
+const MOST_TOUCHED: usize = 1 << 17;
+const MOST_NAME_BYTES: usize = 32 << 20;
+/// Longer paths are not remembered.
+const MOST_NAME: usize = 4096;
 
 #[derive(Debug, Clone, Default)]
 pub struct Group {
@@ -48,6 +53,8 @@ pub struct Summary {
     pub tree_bytes: u64,
     /// By name, those with the most bytes first.
     pub touched: Vec<(Vec<u8>, Touched)>,
+    /// Those that are not in it, because there are too many: at least so many, all with few bytes or calls.
+    pub further: u64,
     pub outside_calls: u64,
     pub outside_bytes: u64,
     pub outside_names: Vec<Vec<u8>>,
@@ -61,15 +68,65 @@ pub struct Summary {
     pub ending: Option<Ending>,
 }
 
-/// Reads a recording to its end. Remembers files and threads, and no calls.
+/// Files by what was done to them. Of very many those with little are forgotten.
+#[derive(Default)]
+struct Files {
+    touched: HashMap<Vec<u8>, Touched>,
+    name_bytes: usize,
+    /// The open ones by their number, and the bytes of their names.
+    open: HashMap<u32, Vec<u8>>,
+    open_bytes: usize,
+    further: u64,
+}
+
+impl Files {
+    fn touch(&mut self, name: &[u8]) -> &mut Touched {
+        if !self.touched.contains_key(name) {
+            if self.touched.len() >= MOST_TOUCHED || self.name_bytes >= MOST_NAME_BYTES {
+                self.forget_half();
+            }
+            self.name_bytes += name.len();
+        }
+        self.touched.entry(name.to_vec()).or_default()
+    }
+
+    fn forget_half(&mut self) {
+        let mut weights: Vec<(u64, u64)> = self.touched.values().map(Touched::weight).collect();
+        let middle = weights.len() / 2;
+        let least = *weights.select_nth_unstable(middle).1;
+        let before = self.touched.len();
+        self.touched.retain(|_, one| one.weight() > least);
+        self.further += (before - self.touched.len()) as u64;
+        self.name_bytes = self.touched.keys().map(Vec::len).sum();
+    }
+
+    fn opened(&mut self, number: u32, name: Vec<u8>) {
+        if self.open_bytes < MOST_NAME_BYTES {
+            self.open_bytes += name.len() + 64;
+            let before = self.open.insert(number, name);
+            self.open_bytes -= before.map_or(0, |name| name.len() + 64);
+        }
+    }
+
+    fn closed(&mut self, number: u32) {
+        self.open_bytes -= self.open.remove(&number).map_or(0, |name| name.len() + 64);
+    }
+}
+
+impl Touched {
+    const fn weight(&self) -> (u64, u64) {
+        (self.read_bytes.saturating_add(self.written_bytes), self.calls)
+    }
+}
+
+/// Reads a recording to its end. Remembers files and threads, and no calls; how many files has a limit.
 ///
 /// # Errors
 /// Those of reading.
 pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
     let mut summary = Summary::default();
     let mut kinds: HashMap<Kind, (Group, Latencies)> = HashMap::new();
-    let mut files: HashMap<u32, Vec<u8>> = HashMap::new();
-    let mut touched: HashMap<Vec<u8>, Touched> = HashMap::new();
+    let mut files = Files::default();
     // When calls began, in parts of a time that doubles as needed.
     let (mut part_ns, mut over_time) = (1_000_000u64, [0u64; PARTS]);
     let mut living = 1u32;
@@ -126,22 +183,23 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
                 group.bytes = group.bytes.saturating_add(call.length);
             }
             latencies.record(call.took_ns);
-            let base = |number: u32| if number == 0 { Some(&[][..]) } else { files.get(&number).map(Vec::as_slice) };
+            let base =
+                |number: u32| if number == 0 { Some(&[][..]) } else { files.open.get(&number).map(Vec::as_slice) };
             let name = match call.at {
                 Some(at) => base(at.base).map(|base| crate::trace::joined(base, block.name(at))),
                 None => base(call.file).filter(|_| call.file != 0).map(<[u8]>::to_vec),
             };
-            if let Some(name) = name {
-                if call.kind == Kind::Open && call.other != 0 {
-                    files.insert(call.other, name.clone());
-                }
-                let one = touched.entry(name).or_default();
+            if let Some(name) = name.filter(|name| name.len() <= MOST_NAME) {
+                let one = files.touch(&name);
                 one.calls += 1;
                 one.read_bytes = one.read_bytes.saturating_add(if reads { moved } else { 0 });
                 one.written_bytes = one.written_bytes.saturating_add(if call.kind.writes() { moved } else { 0 });
+                if call.kind == Kind::Open && call.other != 0 {
+                    files.opened(call.other, name);
+                }
             }
             if call.kind == Kind::Close {
-                files.remove(&call.file);
+                files.closed(call.file);
             }
         }
         if let Some(end) = block.end {
@@ -154,9 +212,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
         kinds.into_values().map(|(group, latencies)| Group { took: latencies.histogram(), ..group }).collect();
     groups.sort_by_key(|group| group.kind);
     summary.groups = groups;
-    summary.touched = touched.into_iter().collect();
-    let weight = |one: &Touched| (one.read_bytes.saturating_add(one.written_bytes), one.calls);
-    summary.touched.sort_by(|one, other| weight(&other.1).cmp(&weight(&one.1)).then(one.0.cmp(&other.0)));
+    (summary.touched, summary.further) = (files.touched.into_iter().collect(), files.further);
+    summary.touched.sort_by(|one, other| other.1.weight().cmp(&one.1.weight()).then(one.0.cmp(&other.0)));
     Ok(summary)
 }
 
@@ -177,5 +234,31 @@ fn tree(summary: &mut Summary, block: &Block) {
         if summary.outside_names.len() < 4 && !summary.outside_names.contains(name) {
             summary.outside_names.push(name.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{Call, End, Start};
+    use crate::file::Writer;
+
+    #[test]
+    fn of_very_many_files_those_with_most_are_shown() {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        let mut stat = |name: String| {
+            let at = Some(writer.place(0, name.as_bytes()));
+            writer.call(Call { kind: Kind::Stat, thread: 1, at, ..Call::default() }).expect("memory");
+        };
+        const FILES: usize = MOST_TOUCHED * 2;
+        for number in 0..FILES {
+            stat(format!("file{number}"));
+            (number % 3 == 0).then(|| stat("often".to_owned()));
+        }
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let summary = summarize(&mut Reader::new(&bytes[..]).expect("sound")).expect("memory");
+        assert_eq!((&*summary.touched[0].0, summary.touched[0].1.calls), (&b"often"[..], FILES.div_ceil(3) as u64));
+        assert!(summary.touched.len() <= MOST_TOUCHED);
+        assert_eq!(summary.touched.len() as u64 + summary.further, FILES as u64 + 1);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Context, cancel_on_signals};
 use crate::{
     args::{RecordAction, RecordArguments},
-    exit::Exit,
+    exit::{self, Exit},
     paths,
     terminal::{self, CommandResult, Failure, OrExit},
 };
@@ -37,9 +37,8 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let command: Vec<Vec<u8>> = arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let here = [PathBuf::from(".")];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
-    // The program gets them as well; the recording ends with it.
-    let _ = cancel_on_signals()?;
-    let wanted = Wanted { command: &command, under, hash_names: arguments.hash_names };
+    let cancel = cancel_on_signals()?;
+    let wanted = Wanted { command: &command, under, hash_names: arguments.hash_names, cancel: &cancel };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.
         let is_ours = std::fs::symlink_metadata(&output).is_ok_and(|facts| identity.is_some_and(|own| own.is(&facts)));
@@ -54,9 +53,10 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         Failure { exit, error: anyhow::Error::new(error).context("failed to record the program") }
     })?;
     let [call, after] = recorded.overhead_ns;
-    terminal::tell(&format!(
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    let mut text = format!(
         "recorded {} calls in {} to {} ({})\n\
-         each call took {} longer ({} during it, {} after it; alone it takes {} ns), which is taken out of its times\n{}",
+         each call took {} longer ({} during it, {} after it; alone it takes {} ns), which is taken out of its times\n",
         recorded.calls,
         duration(recorded.elapsed_ns),
         output.display(),
@@ -65,9 +65,27 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         duration(call),
         duration(after),
         recorded.bare_ns,
-        if recorded.status == 0 { String::new() } else { format!("the program {}\n", ended(recorded.status)) }
-    ));
-    Ok(Exit::Success)
+    );
+    if recorded.meanwhile > 0 {
+        let _ = writeln!(
+            text,
+            "recording was at work for {:.0} % of the time; {:.0} % of the stops came while it was at work for another thread: the times \
+             before them are uncertain by {} on average",
+            share(recorded.busy_ns, recorded.elapsed_ns),
+            share(recorded.meanwhile, recorded.stops),
+            duration(recorded.uncertain_ns),
+        );
+    }
+    if recorded.status != 0 {
+        let _ = writeln!(text, "the program {}", ended(recorded.status));
+    }
+    terminal::tell(&text);
+    match recorded.status & 0x7f {
+        0 if recorded.status == 0 => Ok(Exit::Success),
+        // The program's, as a shell has it, and not one of fstone's own.
+        0 => Ok(exit::of_program((recorded.status >> 8) as u8)),
+        signal => Ok(exit::of_program(128 + signal as u8)),
+    }
 }
 
 /// As wait(2) has it.
@@ -197,8 +215,10 @@ fn shown(start: &Start, summary: &Summary) -> String {
         let [read, written] = [one.read_bytes, one.written_bytes].map(format_bytes);
         let _ = writeln!(text, "  {:>9} {read:>10} {written:>10}  {path}", one.calls);
     }
-    if let Some(more) = summary.touched.len().checked_sub(MOST_FILES).filter(|more| *more > 0) {
-        let _ = writeln!(text, "  … and {more} other files");
+    let more = summary.touched.len().saturating_sub(MOST_FILES) as u64 + summary.further;
+    if more > 0 {
+        let least = if summary.further > 0 { "about " } else { "" };
+        let _ = writeln!(text, "  … and {least}{more} other files");
     }
     text
 }
@@ -223,7 +243,7 @@ fn list(path: &Path) -> CommandResult {
             };
             let _ = writeln!(
                 text,
-                "{:>12.6} {:>4} {:<14}{}{}{}{} = {}  <{:.6}>",
+                "{:>12.6} {:>4} {:<14}{}{}{}{} = {}  <{:.6}> after {:.6}",
                 call.begin_ns as f64 / 1e9,
                 call.thread,
                 call.kind.name(),
@@ -232,7 +252,8 @@ fn list(path: &Path) -> CommandResult {
                 numbers(call),
                 note(call),
                 call.result,
-                call.took_ns as f64 / 1e9
+                call.took_ns as f64 / 1e9,
+                call.think_ns as f64 / 1e9
             );
         }
         terminal::print(&text);

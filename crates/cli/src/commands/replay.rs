@@ -8,9 +8,8 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::OwnDirectory;
-use fstone_model::{Histogram, text, units::format_bytes, when::duration};
+use fstone_model::{Histogram, units::format_bytes, when::duration};
 use fstone_record::{Pace, Program, ReplayError, Report, Settings};
-use rustix::io::Errno;
 use std::fmt::Write;
 
 /// What a killed replay left has the first, and is removed by the next; what is to stay has the second.
@@ -34,7 +33,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         PaceWord::Full => Pace::Full,
         PaceWord::Clock => Pace::Clock(arguments.speed),
     };
-    let settings = Settings { pace, cold: arguments.cold, cancel: &cancel };
+    let settings = Settings { pace, cold: arguments.cold, cancel: &cancel, watch: &|_| {} };
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
     let report = fstone_record::replay(&program, place.handle(), &settings).map_err(|error| {
@@ -70,6 +69,9 @@ fn shown(report: &Report) -> String {
     line("time", format!("{}, {ratio:.2} × that of the application", duration(report.elapsed_ns)));
     let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(duration);
     line("recorded", format!("{expected}; {recorded} with what recording cost"));
+    if report.is_cut {
+        line("cut", "the recording was not finished, or is damaged: what it has was replayed".to_owned());
+    }
     line("made durable", format!("{} afterwards", duration(report.sync_ns)));
     line("set-up", duration(report.setup_ns));
     let calls = report.calls();
@@ -83,22 +85,18 @@ fn shown(report: &Report) -> String {
         line("late", format!("{} calls, by more than 1 ms", report.late));
     }
     if report.extra > 0 {
-        line("extra", format!("{} calls more, to stay in the directory", report.extra));
+        let took = duration(report.extra_ns);
+        line(
+            "extra",
+            format!("{} calls more, to stay in the directory: {took}, taken out of the think time", report.extra),
+        );
     }
     for (why, count) in &report.left_out {
         line("left out", format!("{count} calls {why}"));
     }
     line("differences", format!("{} calls returned something else than recorded", report.differences));
     for one in &report.first {
-        let name = text::line(&String::from_utf8_lossy(&one.name));
-        let [recorded, got] = [one.recorded, one.got].map(result);
-        let what = format!(
-            "thread {}, call {}: {} {name}: {got}; recorded: {recorded}",
-            one.thread,
-            one.number,
-            one.kind.name()
-        );
-        line("", what);
+        line("", one.to_string());
     }
     let head = ["p50", "p99", "sum", "p50", "p99", "sum"];
     let _ = write!(text, "\n  {:<16} {:>9} {:>7} {:>10} ", "", "", "", "");
@@ -139,7 +137,7 @@ fn figures_of(report: &Report) -> serde_json::Value {
         "calls_per_second": report.calls() as f64 / seconds(report.elapsed_ns.max(1)),
         "threads": report.threads, "in_calls_seconds": seconds(report.calls_ns),
         "think_seconds": seconds(report.think_ns), "waited_seconds": seconds(report.waited_ns),
-        "late": report.late, "extra_calls": report.extra, "differences": report.differences,
+        "cut": report.is_cut, "late": report.late, "extra_seconds": seconds(report.extra_ns), "extra_calls": report.extra, "differences": report.differences,
         "left_out": report.left_out, "kinds": kinds.collect::<serde_json::Map<_, _>>(),
     })
 }
@@ -147,12 +145,4 @@ fn figures_of(report: &Report) -> serde_json::Value {
 fn figures(histogram: &Histogram) -> [String; 3] {
     let at = |percent: f64| duration(histogram.percentile_ns(percent).unwrap_or(0.0) as u64);
     [at(50.0), at(99.0), duration(u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX))]
-}
-
-/// What a call returned, in words where it failed.
-fn result(value: i64) -> String {
-    match i32::try_from(value) {
-        Ok(errno @ -4095..=-1) => std::io::Error::from(Errno::from_raw_os_error(-errno)).to_string(),
-        _ => value.to_string(),
-    }
 }

@@ -16,8 +16,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 const RESOLVE: u64 =
     libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS | libc::RESOLVE_NO_XDEV;
 const SYS_FCHMODAT2: c_long = 452;
-/// Larger reads and writes are cut to this.
+/// The most memory for data. Larger reads and writes use it several times.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
+/// What the kernel moves with one call at most, and how many times that memory it is.
+const MOST_MOVED: u64 = 0x7fff_f000;
+const MOST_PARTS: usize = MOST_MOVED.div_ceil(MOST_BYTES) as usize;
 /// Writes begin at different places of the data, so that no two blocks are alike.
 const VARIETY: usize = 1 << 20;
 const PAGE: usize = 4096;
@@ -31,6 +34,17 @@ fn call(number: c_long, a: [i64; 6]) -> i64 {
 
 pub(super) fn close(fd: i32) -> i64 {
     call(libc::SYS_close, [i64::from(fd), 0, 0, 0, 0, 0])
+}
+
+/// User and system time of this process.
+pub(super) fn cpu_ns() -> [u64; 2] {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is of integers, all of which may be zero, and getrusage fills it in.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    [usage.ru_utime, usage.ru_stime].map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000)
 }
 
 /// Opens a name beneath a directory.
@@ -56,6 +70,20 @@ pub(super) struct Common<'a> {
 
 fn most(bytes: u64) -> usize {
     bytes.min(MOST_BYTES) as usize
+}
+
+/// As many `iovec`s of the same memory as a call has bytes; how many there are.
+fn parts(memory: [i64; 2], wanted: u64) -> ([[i64; 2]; MOST_PARTS], usize) {
+    let [address, length] = memory;
+    let mut parts = [[address, 0]; MOST_PARTS];
+    let mut left = wanted.min(MOST_MOVED) as i64;
+    let mut count = 0;
+    while left > 0 && length > 0 && count < MOST_PARTS {
+        parts[count][1] = length.min(left);
+        left -= length;
+        count += 1;
+    }
+    (parts, count.max(1))
 }
 
 /// Memory that begins at a page, as O_DIRECT wants it.
@@ -186,6 +214,21 @@ impl<'a> Caller<'a> {
         CString::new(path).map_err(|_| -i64::from(libc::EINVAL))
     }
 
+    /// Opens the directories that an action needs, so that its call is timed alone. Returns whether one was not open yet.
+    pub(super) fn prepare(&mut self, action: &Action) -> bool {
+        let before = self.extra;
+        let is_there = |index: u32| index != 0 && self.common.program.targets[index as usize].directory.is_some();
+        // Of other kinds the second name is a text.
+        let to = matches!(action.kind, Kind::Rename | Kind::Link) && is_there(action.to);
+        match is_there(action.at) {
+            true if to => _ = self.both(action),
+            true => _ = self.place(action.at),
+            false if to => _ = self.place(action.to),
+            false => {}
+        }
+        self.extra != before
+    }
+
     /// Carries out an action; returns what the call did: a negative errno if it failed.
     pub(super) fn perform(&mut self, action: &Action) -> i64 {
         self.performed(action).unwrap_or_else(|failed| failed)
@@ -212,9 +255,16 @@ impl<'a> Caller<'a> {
         let moved = if is_copy { action.result.max(0) as u64 } else { action.length };
         // An `iovec` is the same: an address, and the length that belongs to it.
         let [input, room] = self.input.room(moved);
+        let (inputs, input_count) = parts([input, room], moved);
         self.writes += usize::from(action.kind.writes());
         let most_value = if action.kind.writes() || is_copy { u64::MAX } else { 1 << 16 };
         let [data, length] = self.common.data.from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value));
+        let (outputs, output_count) = parts([data, length], moved);
+        // Of very many threads each has less memory to read into.
+        let reads_more = moved > room as u64;
+        let writes_more = moved > MOST_BYTES;
+        let inputs = [inputs.as_ptr() as i64, input_count as i64];
+        let outputs = [outputs.as_ptr() as i64, output_count as i64];
         let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
@@ -224,14 +274,14 @@ impl<'a> Caller<'a> {
                 let fd = self.common.files[action.file as usize].swap(-1, Ordering::AcqRel);
                 close(fd)
             }
-            K::Read => on(libc::SYS_read, [input, room, 0, 0, 0]),
-            K::Pread => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
-            K::Readv => on(libc::SYS_readv, [[input, room].as_ptr() as i64, 1, 0, 0, 0]),
-            K::Preadv => on(libc::SYS_preadv, [[input, room].as_ptr() as i64, 1, offset, 0, 0]),
-            K::Write => on(libc::SYS_write, [data, length, 0, 0, 0]),
-            K::Pwrite => on(libc::SYS_pwrite64, [data, length, offset, 0, 0]),
-            K::Writev => on(libc::SYS_writev, [[data, length].as_ptr() as i64, 1, 0, 0, 0]),
-            K::Pwritev => on(libc::SYS_pwritev, [[data, length].as_ptr() as i64, 1, offset, 0, 0]),
+            K::Read if !reads_more => on(libc::SYS_read, [input, room, 0, 0, 0]),
+            K::Pread if !reads_more => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
+            K::Read | K::Readv => on(libc::SYS_readv, [inputs[0], inputs[1], 0, 0, 0]),
+            K::Pread | K::Preadv => on(libc::SYS_preadv, [inputs[0], inputs[1], offset, 0, 0]),
+            K::Write if !writes_more => on(libc::SYS_write, [data, length, 0, 0, 0]),
+            K::Pwrite if !writes_more => on(libc::SYS_pwrite64, [data, length, offset, 0, 0]),
+            K::Write | K::Writev => on(libc::SYS_writev, [outputs[0], outputs[1], 0, 0, 0]),
+            K::Pwrite | K::Pwritev => on(libc::SYS_pwritev, [outputs[0], outputs[1], offset, 0, 0]),
             K::Seek => on(libc::SYS_lseek, [offset, i64::from(action.flags), 0, 0, 0]),
             K::Fsync => on(libc::SYS_fsync, [0; 5]),
             K::Fdatasync => on(libc::SYS_fdatasync, [0; 5]),
@@ -349,9 +399,9 @@ impl<'a> Caller<'a> {
             }
             // With one side only in the recorded directories, it reads from there or writes there.
             K::Sendfile | K::CopyRange | K::Splice => match (action.file, action.other) {
-                (_, 0) if offset >= 0 => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
-                (_, 0) => on(libc::SYS_read, [input, room, 0, 0, 0]),
-                (0, _) => call(libc::SYS_write, [other, data, length, 0, 0, 0]),
+                (_, 0) if offset >= 0 => on(libc::SYS_preadv, [inputs[0], inputs[1], offset, 0, 0]),
+                (_, 0) => on(libc::SYS_readv, [inputs[0], inputs[1], 0, 0, 0]),
+                (0, _) => call(libc::SYS_writev, [other, outputs[0], outputs[1], 0, 0, 0]),
                 _ if action.kind == K::Sendfile => {
                     call(libc::SYS_sendfile, [other, file, 0, action.length as i64, 0, 0])
                 }

@@ -4,12 +4,12 @@ mod calls;
 mod names;
 mod program;
 
-pub use program::{CompileError, Program};
+pub use program::{CompileError, OUTSIDE, Program};
 
 use crate::call::{Kind, Node};
 use crate::latencies::Latencies;
 use calls::{Buffer, Caller, Common, close, open_beneath};
-use fstone_model::Histogram;
+use fstone_model::{Histogram, text};
 use program::{AWAITED, Action, BEGINS, Target};
 use rustix::fs::{
     Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, symlinkat, syncfs,
@@ -37,12 +37,24 @@ pub enum Pace {
     Clock(f64),
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Settings<'a> {
     pub pace: Pace,
     /// Drop the files of the tree from the page cache after they were made.
     pub cold: bool,
     pub cancel: &'a AtomicBool,
+    /// Told what comes next.
+    pub watch: &'a (dyn Fn(Moment) + Sync),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// The tree was made.
+    Made,
+    /// The first calls are about to be made.
+    Begins,
+    /// All was done, and is durable.
+    Synced,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +94,18 @@ pub struct Difference {
     pub got: i64,
 }
 
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let words = |result: i64| match i32::try_from(result) {
+            Ok(errno @ -4095..=-1) => io::Error::from_raw_os_error(-errno).to_string(),
+            _ => result.to_string(),
+        };
+        let (name, kind) = (text::line(&String::from_utf8_lossy(&self.name)), self.kind.name());
+        let [recorded, got] = [self.recorded, self.got].map(words);
+        write!(f, "thread {}, call {}: {kind} {name}: {got}; recorded: {recorded}", self.thread, self.number)
+    }
+}
+
 /// How many differences are kept.
 const SHOWN: usize = 10;
 
@@ -92,7 +116,9 @@ pub struct Report {
     pub elapsed_ns: u64,
     /// syncfs(2) afterwards.
     pub sync_ns: u64,
-    /// The recording's time, and what it would have been without the cost of recording.
+    /// User and system time of this process until then.
+    pub cpu_ns: [u64; 2],
+    /// The recording's time, and what it would have been without the cost of recording; at the clock's pace that, divided by its speed.
     pub recorded_ns: u64,
     pub expected_ns: u64,
     pub threads: usize,
@@ -106,8 +132,11 @@ pub struct Report {
     pub differences: u64,
     pub first: Vec<Difference>,
     pub left_out: BTreeMap<&'static str, u64>,
-    /// Calls that the replay made and the application did not, to stay beneath its directory.
+    /// Calls that the replay made and the application did not, to stay beneath its directory, and how long they took.
     pub extra: u64,
+    pub extra_ns: u64,
+    /// The recording was cut: what it has was replayed.
+    pub is_cut: bool,
 }
 
 impl Report {
@@ -168,6 +197,7 @@ fn replay_with(
     let began = Instant::now();
     make_tree(&common, root, settings)?;
     let setup_ns = nanoseconds(began);
+    (settings.watch)(Moment::Made);
     let lanes = program.lanes.len().max(1);
     let directories = (descriptors / 2 / lanes).clamp(1, 512);
     // Threads of a recording of thousands cannot all read as much at once as one can.
@@ -177,11 +207,16 @@ fn replay_with(
     let mut report = Report {
         setup_ns,
         recorded_ns: program.elapsed_ns,
-        expected_ns: program.expected_ns,
+        expected_ns: match settings.pace {
+            Pace::Clock(speed) => (program.expected_ns as f64 / speed) as u64,
+            Pace::Think(_) | Pace::Full => program.expected_ns,
+        },
+        is_cut: program.is_cut,
         threads: program.lanes.len(),
         left_out: program.left_out.clone(),
         ..Report::default()
     };
+    let mut cpu_ns = [0; 2];
     let lanes = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for index in 0..program.lanes.len() {
@@ -200,6 +235,8 @@ fn replay_with(
                 }
             }
         }
+        (settings.watch)(Moment::Begins);
+        cpu_ns = calls::cpu_ns();
         let began = Instant::now();
         gate.open(true);
         let lanes: Vec<Done> =
@@ -219,6 +256,9 @@ fn replay_with(
     let began = Instant::now();
     let _ = syncfs(root);
     report.sync_ns = nanoseconds(began);
+    (settings.watch)(Moment::Synced);
+    let [before, after] = [cpu_ns, calls::cpu_ns()];
+    report.cpu_ns = [after[0] - before[0], after[1] - before[1]];
     lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
     for (kind, recorded) in &program.recorded {
         report.kinds.entry(*kind).or_default().recorded = recorded.clone();
@@ -350,6 +390,7 @@ struct Done {
     waited_ns: u64,
     late: u64,
     extra: u64,
+    extra_ns: u64,
     first: Vec<Difference>,
 }
 
@@ -363,8 +404,11 @@ impl Run<'_> {
             waited_ns: 0,
             late: 0,
             extra: 0,
+            extra_ns: 0,
             first: Vec::new(),
         };
+        // Taken by calls that the application did not make, and not yet out of the time that the thread thinks.
+        let mut debt_ns = 0;
         // Sleep is as exact as the machine's timers, and not 50 µs late.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let own = &self.progress[self.lane];
@@ -376,7 +420,7 @@ impl Run<'_> {
             if begins && !waits.is_empty() {
                 now = self.wait(waits, now, &mut done);
             }
-            now = self.think(action, start, now, &mut done);
+            now = self.think(action, start, now, &mut debt_ns, &mut done);
             if !begins && !waits.is_empty() {
                 now = self.wait(waits, now, &mut done);
             }
@@ -384,6 +428,11 @@ impl Run<'_> {
                 break;
             }
             if !action.kind.is_of_threads() {
+                if caller.prepare(action) {
+                    let opened = Instant::now();
+                    let ns = (opened - now).as_nanos() as u64;
+                    (debt_ns, done.extra_ns, now) = (debt_ns + ns, done.extra_ns + ns, opened);
+                }
                 let got = caller.perform(action);
                 let after = Instant::now();
                 done.count(action, got, (after - now).as_nanos() as u64);
@@ -426,13 +475,18 @@ impl Run<'_> {
         now
     }
 
-    fn think(&self, action: &Action, start: Instant, now: Instant, done: &mut Done) -> Instant {
+    fn think(&self, action: &Action, start: Instant, now: Instant, debt_ns: &mut u64, done: &mut Done) -> Instant {
         let (from, ns, speed) = match self.settings.pace {
             Pace::Full => return now,
             Pace::Think(speed) => (now, action.think_ns, speed),
             Pace::Clock(speed) => (start, action.begin_ns, speed),
         };
-        let until = from + Duration::from_nanos((ns as f64 / speed) as u64);
+        let mut ns = (ns as f64 / speed) as u64;
+        if matches!(self.settings.pace, Pace::Think(_)) {
+            let paid_ns = ns.min(*debt_ns);
+            (ns, *debt_ns) = (ns - paid_ns, *debt_ns - paid_ns);
+        }
+        let until = from + Duration::from_nanos(ns);
         if until <= now {
             let late = now - until > Duration::from_millis(1);
             done.late += u64::from(late && matches!(self.settings.pace, Pace::Clock(_)));
@@ -494,6 +548,7 @@ impl Done {
         report.waited_ns += self.waited_ns;
         report.late += self.late;
         report.extra += self.extra;
+        report.extra_ns += self.extra_ns;
         let room = SHOWN - report.first.len();
         report.first.extend(self.first.into_iter().take(room));
         for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
@@ -532,7 +587,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(place.path().join("victim"), "precious").expect("writable");
         std::fs::create_dir(place.path().join("replay")).expect("writable");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
         let root = File::open(place.path().join("replay")).expect("it is there");
         let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
         (place, report)
@@ -646,6 +701,107 @@ mod tests {
         assert!(compiled(|writer| call(writer, Kind::Open, "", "", |call| call.result = -2)).is_ok());
     }
 
+    fn waits_for(program: &Program, waiting: (usize, usize), lane: u32) -> Option<u32> {
+        let waits = program.lanes[waiting.0].waits_of(waiting.1);
+        waits.iter().find(|mark| mark.lane == lane).map(|mark| mark.count)
+    }
+
+    /// The second thread works below a directory that it has open; the replay opens it by its path.
+    #[test]
+    fn a_directory_is_renamed_after_what_was_done_below_and_used_under_its_new_name_afterwards() {
+        let program = compiled(|writer| {
+            for path in ["d", "d/e", "d/e/x"] {
+                writer.entry(Entry { path: path.into(), mode: 0o755, node: Node::Directory }).expect("memory");
+            }
+            let place = |name: &str, writer: &mut Recording| Some(writer.place(9, name.as_bytes()));
+            call(writer, Kind::Open, "d/e", "", |call| call.other = 9);
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            let at = place("x", writer);
+            call(writer, Kind::Stat, "", "", |call| (call.thread, call.at) = (2, at));
+            call(writer, Kind::Rename, "d", "f", |_| {});
+            let at = place("y", writer);
+            call(writer, Kind::Mkdir, "", "", |call| (call.thread, call.at) = (2, at));
+        })
+        .expect("small");
+        assert_eq!(waits_for(&program, (0, 2), 1), Some(1), "the rename waits for stat");
+        assert_eq!(waits_for(&program, (1, 1), 0), Some(3), "mkdir waits for the rename");
+    }
+
+    #[test]
+    fn a_read_that_came_to_the_end_is_before_the_write_that_moved_it_and_others_before_a_truncation() {
+        let program = compiled(|writer| {
+            call(writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (MAKE, 1));
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            call(writer, Kind::Open, "f", "", |call| (call.thread, call.other) = (2, 2));
+            let read = |result| {
+                move |call: &mut Call| {
+                    (call.thread, call.file, call.length, call.result) = (2, 2, 100, result);
+                }
+            };
+            let write = |call: &mut Call| (call.file, call.length, call.result) = (1, 100, 100);
+            call(writer, Kind::Read, "", "", read(0));
+            call(writer, Kind::Write, "", "", write);
+            call(writer, Kind::Read, "", "", read(100));
+            call(writer, Kind::Ftruncate, "", "", |call| call.file = 1);
+        })
+        .expect("small");
+        assert_eq!(waits_for(&program, (0, 2), 1), Some(2), "the write waits for the read at the end");
+        assert_eq!(waits_for(&program, (1, 2), 0), Some(3), "the second read waits for the write");
+        assert_eq!(waits_for(&program, (0, 3), 1), Some(3), "the truncation waits for it");
+    }
+
+    #[test]
+    fn large_calls_move_all_that_they_did() {
+        const BYTES: u64 = 150 << 20;
+        let (_place, report) = replayed(|writer| {
+            call(writer, Kind::Open, "f", "", |call| {
+                (call.flags, call.other) = (libc::O_RDWR as u32 | MAKE & !(libc::O_WRONLY as u32), 1);
+            });
+            let moved = |call: &mut Call| (call.file, call.length, call.result) = (1, BYTES, BYTES as i64);
+            call(writer, Kind::Write, "", "", moved);
+            call(writer, Kind::Pread, "", "", moved);
+            call(writer, Kind::Ftruncate, "", "", |call| call.file = 1);
+        });
+        assert_eq!((report.differences, report.kinds[&Kind::Pread].bytes), (0, BYTES), "{:?}", report.first);
+    }
+
+    #[test]
+    fn memory_has_a_limit() {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        for number in 0..400_000 {
+            call(&mut writer, Kind::Stat, &format!("f{number}"), "", |_| {});
+        }
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let made = Program::compile_within(&mut Reader::new(&bytes[..]).expect("sound"), 8 << 20);
+        assert!(matches!(made, Err(CompileError::Memory { calls: 1024..300_000, .. })));
+    }
+
+    /// What opened directories took is thought less, and the clock's pace is that of the application without what recording cost.
+    #[test]
+    fn times_are_those_of_the_calls() {
+        let recorded = |pace| {
+            let make = |writer: &mut Recording| {
+                for number in 0..200u64 {
+                    let (begin_ns, think_ns) = (number * 3_000_000, 1_000_000);
+                    call(writer, Kind::Stat, "x", "", |call| {
+                        (call.begin_ns, call.think_ns, call.result) = (begin_ns, think_ns, -2);
+                    });
+                }
+            };
+            let program = compiled(make).expect("small");
+            let place = tempfile::tempdir().expect("a temporary directory");
+            let settings = Settings { pace, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
+            let root = File::open(place.path()).expect("it is there");
+            replay(&program, root.as_fd(), &settings).expect("it can be replayed")
+        };
+        let report = recorded(Pace::Clock(2.0));
+        assert_eq!(report.expected_ns, 100_000_000);
+        assert!((95_000_000..500_000_000).contains(&report.elapsed_ns), "{}", report.elapsed_ns);
+        let report = recorded(Pace::Think(1.0));
+        assert_eq!((report.expected_ns, report.extra), (200_000_000, 1));
+        assert!(report.extra_ns > 0 && !report.is_cut);
+    }
+
     /// Whether the filesystem takes such a file or not.
     #[test]
     fn sizes_near_the_largest_are_no_fault() {
@@ -654,7 +810,7 @@ mod tests {
             writer.entry(Entry { path: b"f".to_vec(), mode: 0o644, node }).expect("memory");
         });
         let place = tempfile::tempdir().expect("a temporary directory");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
         let root = File::open(place.path()).expect("it is there");
         let ended = replay(&program.expect("small"), root.as_fd(), &settings);
         assert!(matches!(ended, Ok(_) | Err(ReplayError::Tree { .. })), "{ended:?}");
@@ -668,7 +824,7 @@ mod tests {
             }
         });
         let place = tempfile::tempdir().expect("a temporary directory");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false) };
+        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
         // No machine has room for such a stack.
         let stack_bytes = |index| if index == 5 { 1 << 60 } else { 256 << 10 };
         let root = File::open(place.path()).expect("it is there");
@@ -713,10 +869,10 @@ mod tests {
     fn a_copy_from_elsewhere_writes_no_more_than_there_is() {
         let (place, _) = replayed(|writer| {
             call(writer, Kind::Open, "out", "", |call| (call.flags, call.other) = (MAKE, 1));
-            call(writer, Kind::Sendfile, "", "", |call| (call.other, call.result) = (1, i64::MAX));
+            call(writer, Kind::Sendfile, "", "", |call| (call.other, call.result) = (1, 100 << 20));
         });
         let out = std::fs::metadata(place.path().join("replay/out")).expect("it was made");
-        assert_eq!(out.len(), calls::MOST_BYTES);
+        assert_eq!(out.len(), 100 << 20);
     }
 
     #[test]

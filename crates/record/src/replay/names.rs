@@ -48,6 +48,10 @@ pub(super) struct Node {
     pub(super) locked: Option<Mark>,
     /// Of a directory: the last changes of names in it.
     pub(super) names_changed: Marks,
+    /// Of a file: the last reads, which come before it is made shorter, and those that came to its end, which come before it is made
+    /// longer.
+    pub(super) readers: Marks,
+    pub(super) at_end: Marks,
 }
 
 /// One name in one directory, there or not: a generation ends when it is changed.
@@ -61,7 +65,7 @@ pub(super) struct Name {
 pub(super) const TOP: u32 = 0;
 /// As the kernel.
 const MOST_LINKS: u32 = 40;
-const MOST_DEPTH: usize = 256;
+const MOST_DEPTH: usize = 2048;
 
 pub(super) struct Names {
     pub(super) nodes: Vec<Node>,
@@ -116,8 +120,8 @@ impl Names {
     }
 
     pub(super) fn node(&mut self, what: What) -> u32 {
-        let node = Node { what, changed: None, locked: None, names_changed: Marks::default() };
-        self.nodes.push(node);
+        let [names_changed, readers, at_end] = Default::default();
+        self.nodes.push(Node { what, changed: None, locked: None, names_changed, readers, at_end });
         (self.nodes.len() - 1) as u32
     }
 
@@ -138,6 +142,18 @@ impl Names {
         }
         parts.reverse();
         parts.join(&b'/')
+    }
+
+    /// The names that lead to a directory: whoever uses it by its path passes them, whatever the application had open.
+    pub(super) fn pass_above(&mut self, mut directory: u32) {
+        for _ in 0..MOST_DEPTH {
+            let What::Directory { above, name } = self.nodes[directory as usize].what else { return };
+            if directory == TOP {
+                return;
+            }
+            self.passed.extend(self.by_name.get(&(above, name)));
+            directory = above;
+        }
     }
 
     /// Resolves a name from a directory. `None` if it leads out of the tree, or in a circle.

@@ -11,8 +11,12 @@ use fstone_model::Histogram;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 
+/// Why most calls are left out: [`Report::left_out`](super::Report::left_out).
+pub const OUTSIDE: &str = "about files outside of the recorded directories";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
+/// Memory is asked for after so many calls.
+const ASKED_EVERY: u64 = 1024;
 /// Another lane waits for this action.
 pub(super) const AWAITED: u8 = 1;
 /// It waits for others before it thinks, because its thread begins with it.
@@ -93,6 +97,11 @@ pub enum CompileError {
     Threads,
     #[error("a thread has more than four thousand million calls")]
     Calls,
+    #[error(
+        "its first {calls} calls take more memory than {mib} MiB, half of what was available here",
+        mib = .most_bytes >> 20
+    )]
+    Memory { calls: u64, most_bytes: u64 },
     #[error("it is a damaged or hand-made recording: no {call} of a program is as call {number} of it", call = .kind.name())]
     Damaged { kind: Kind, number: u64 },
 }
@@ -127,18 +136,25 @@ struct Compiler {
     waits: Vec<Mark>,
     /// Calls until now, of all threads.
     read: u64,
+    /// Memory of this process when it began, and how much more it may take.
+    began_bytes: u64,
+    most_bytes: u64,
 }
 
 impl Program {
-    /// Reads a recording to its end.
+    /// Reads a recording to its end. Takes no more than half of the memory that is available.
     ///
     /// # Errors
     /// If it cannot be read, or is larger than what can be replayed.
     pub fn compile<R: Read>(reader: &mut Reader<R>) -> Result<Self, CompileError> {
+        Self::compile_within(reader, available_bytes() / 2)
+    }
+
+    pub(super) fn compile_within<R: Read>(reader: &mut Reader<R>, most_bytes: u64) -> Result<Self, CompileError> {
         let roots = &reader.start.roots;
         let tops =
             roots.iter().enumerate().map(|(index, root)| (root.clone(), crate::trace::top_name(index, roots.len())));
-        let mut compiler = Compiler::new(tops.collect());
+        let mut compiler = Compiler::new(tops.collect(), most_bytes);
         while let Some(block) = reader.block().map_err(CompileError::Read)? {
             compiler.block(block)?;
         }
@@ -152,8 +168,23 @@ impl Program {
     }
 }
 
+/// Memory that this process has.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok();
+    let pages = pages.as_deref().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0).saturating_mul(rustix::param::page_size() as u64)
+}
+
+/// Memory that this machine could still give; no limit where it does not say.
+fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024))
+}
+
 impl Compiler {
-    fn new(roots: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+    fn new(roots: Vec<(Vec<u8>, Vec<u8>)>, most_bytes: u64) -> Self {
         let program = Program {
             tree: Vec::new(),
             lanes: Vec::new(),
@@ -181,6 +212,8 @@ impl Compiler {
             counts: BTreeMap::new(),
             waits: Vec::new(),
             read: 0,
+            began_bytes: resident_bytes(),
+            most_bytes,
         }
     }
 
@@ -199,9 +232,9 @@ impl Compiler {
         for entry in std::mem::take(&mut block.tree) {
             self.entry(entry);
         }
+        self.fits()?;
         if block.outside_calls > 0 {
-            *self.program.left_out.entry("about files outside of the recorded directories").or_default() +=
-                block.outside_calls;
+            *self.program.left_out.entry(OUTSIDE).or_default() += block.outside_calls;
         }
         for call in &block.calls {
             self.program.elapsed_ns = self.program.elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
@@ -211,6 +244,14 @@ impl Compiler {
             self.program.elapsed_ns = end.at_ns;
         }
         Ok(())
+    }
+
+    fn fits(&self) -> Result<(), CompileError> {
+        let taken_bytes = resident_bytes().saturating_sub(self.began_bytes);
+        if taken_bytes <= self.most_bytes {
+            return Ok(());
+        }
+        Err(CompileError::Memory { calls: self.read, most_bytes: self.most_bytes })
     }
 
     /// Part of the tree as it was. What has no directory, or a name twice, is not made.
@@ -259,6 +300,9 @@ impl Compiler {
 
     fn call(&mut self, block: &Block, call: &Call) -> Result<(), CompileError> {
         self.read += 1;
+        if self.read.is_multiple_of(ASKED_EVERY) {
+            self.fits()?;
+        }
         if !call.has_possible_result() || !call.is_complete() && !call.may_lack() {
             return Err(CompileError::Damaged { kind: call.kind, number: self.read });
         }
@@ -339,6 +383,8 @@ impl Compiler {
         } else {
             before_ns.max(waited_ns).saturating_add(action.think_ns)
         };
+        // As the clock would have had it without what recording cost.
+        action.begin_ns = begin_ns;
         let took_ns = if action.kind.is_of_threads() { 0 } else { took_ns };
         let end_ns = begin_ns.saturating_add(took_ns);
         self.program.expected_ns = self.program.expected_ns.max(end_ns);
@@ -382,6 +428,9 @@ impl Compiler {
             .names
             .resolve(from, block.name(place), follow)
             .ok_or("whose names lead out of the recorded directories")?;
+        if place.base != 0 {
+            self.names.pass_above(from);
+        }
         for index in &self.names.passed {
             let name = &mut self.names.names[*index as usize];
             self.waits.extend(name.changed);
@@ -533,6 +582,17 @@ impl Compiler {
             Kind::Seek if succeeded => self.open.get_mut(&call.file).expect("it was used above").position = call.result,
             _ => {}
         }
+        let is_copy = matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+        if succeeded
+            && (call.kind.reads() || is_copy && call.file != 0)
+            && let Some(node) = node
+        {
+            let node = &mut self.names.nodes[node as usize];
+            node.readers.add(mark);
+            if (call.result as u64) < call.length {
+                node.at_end.add(mark);
+            }
+        }
         if call.kind.reads() {
             self.program.most_read = self.program.most_read.max(call.length);
             if matches!(call.kind, Kind::Read | Kind::Readv) && succeeded {
@@ -559,7 +619,8 @@ impl Compiler {
             *most = (*most).max(call.result.max(0) as u64);
         }
         let Some(node) = node else { return };
-        let What::File { size_bytes } = &mut self.names.nodes[node as usize].what else { return };
+        let node = &mut self.names.nodes[node as usize];
+        let What::File { size_bytes } = &mut node.what else { return };
         let before = *size_bytes;
         match call.kind {
             Kind::Write | Kind::Writev if wrote => {
@@ -573,11 +634,21 @@ impl Compiler {
             }
             Kind::Truncate | Kind::Ftruncate if call.result >= 0 => *size_bytes = call.length,
             Kind::Fallocate if call.result >= 0 => {}
-            _ if copied && call.result >= 0 => *size_bytes = before.saturating_add(call.result as u64),
+            // Where it is copied to may be said by a pointer that is not recorded: usually there is none.
+            _ if copied && call.result >= 0 => {
+                let file = self.open.get_mut(&call.other).expect("it was used");
+                file.position = file.position.saturating_add(call.result);
+                *size_bytes = before.max(file.position.max(0) as u64);
+            }
             _ => return,
         }
+        let is_shorter = *size_bytes < before;
         if *size_bytes != before || !call.kind.writes() {
-            self.names.nodes[node as usize].changed = Some(mark);
+            node.changed = Some(mark);
+            self.waits.extend(node.at_end.take());
+            if is_shorter {
+                self.waits.extend(node.readers.take());
+            }
         }
     }
 
@@ -591,13 +662,15 @@ impl Compiler {
             Some(_) if unnamed => self.names.node(What::File { size_bytes: 0 }),
             Some(node) => {
                 let writes = call.flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32;
-                if let What::File { size_bytes } = &mut self.names.nodes[node as usize].what
+                let file = &mut self.names.nodes[node as usize];
+                if let What::File { size_bytes } = &mut file.what
                     && has(libc::O_TRUNC)
                     && writes
                     && *size_bytes > 0
                 {
                     *size_bytes = 0;
-                    self.names.nodes[node as usize].changed = Some(mark);
+                    file.changed = Some(mark);
+                    self.waits.extend(file.readers.take());
                 }
                 node
             }

@@ -12,9 +12,9 @@ use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
 use libc::pid_t;
-use ptrace::{EVENT_STOP, Resume, Stop, Task};
+use ptrace::{EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -23,12 +23,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, OpenFile, Root, Roots, Slot};
 
 /// Calls of the process that shows what recording costs.
 const CALIBRATION: u32 = 4000;
 const MOST_NAME: usize = 4096;
+/// Of the command line, what is kept.
+const MOST_COMMAND: usize = 64 << 10;
+/// How often a wait is interrupted, to look whether the recording is to end and to write what there is.
+const TICK_NS: i64 = 250_000_000;
+/// A block is written when it is so old: with a tick, within a second.
+const FLUSH_NS: u64 = 500_000_000;
+/// A program that was asked to end has so long before it is killed.
+const GRACE_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -52,9 +61,15 @@ pub struct Recorded {
     /// What recording added to each call and to the time after it.
     pub overhead_ns: [u64; 2],
     pub bare_ns: u64,
+    /// From the start of the program to the end of its last process.
     pub elapsed_ns: u64,
-    /// Sum of the times that threads were stopped.
+    /// How much of that the tracer was at work.
+    pub busy_ns: u64,
+    /// How often a thread was stopped, and how often while the tracer was at work for another: the moment of such a stop is known to
+    /// `uncertain_ns` before or after, on average.
     pub stops: u64,
+    pub meanwhile: u64,
+    pub uncertain_ns: u64,
 }
 
 pub struct Wanted<'a> {
@@ -63,6 +78,8 @@ pub struct Wanted<'a> {
     pub under: &'a [PathBuf],
     /// Record a hash in place of each part of a name.
     pub hash_names: bool,
+    /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL.
+    pub cancel: &'a AtomicBool,
 }
 
 /// Runs a command and records it. Returns when the last of its processes has ended.
@@ -84,7 +101,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let start = Start {
         architecture: system.machine().to_string_lossy().into_owned(),
         kernel: system.release().to_string_lossy().into_owned(),
-        command: if wanted.hash_names { Vec::new() } else { wanted.command.to_vec() },
+        command: if wanted.hash_names { Vec::new() } else { shortened(wanted.command) },
         roots: roots.iter().map(|(_, real)| hashed(real, secret.as_ref())).collect(),
         began_unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         hashed: wanted.hash_names,
@@ -105,9 +122,13 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         writer.entry(entry)
     })
     .map_err(write)?;
+    writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(Roots::new(&roots), overhead_ns, secret, Some(writer));
-    let first = ptrace::start(&Task::Run(&words), &filter).map_err(|cause| RecordError::Trace { cause })?;
-    let status = tracer.follow(first);
+    let trace = |cause| RecordError::Trace { cause };
+    let first = ptrace::start(&Task::Run(&words), &filter).map_err(trace)?;
+    let ticks = Ticks::every(TICK_NS).map_err(trace)?;
+    let status = tracer.follow(first, Some(wanted.cancel));
+    drop(ticks);
     if !tracer.began {
         return Err(RecordError::Program { program: words[0].to_string_lossy().into_owned() });
     }
@@ -118,7 +139,20 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let writer = tracer.writer.take().expect("it has not failed");
     let calls = writer.calls;
     let (_, bytes) = writer.finish(End { at_ns: elapsed_ns, status }).map_err(write)?;
-    Ok(Recorded { calls, bytes, status, overhead_ns, bare_ns, elapsed_ns, stops: tracer.stops })
+    let Tracer { stops, meanwhile, uncertain_ns, idle_ns, .. } = tracer;
+    let uncertain_ns = uncertain_ns / meanwhile.max(1);
+    let busy_ns = elapsed_ns.saturating_sub(idle_ns);
+    Ok(Recorded { calls, bytes, status, overhead_ns, bare_ns, elapsed_ns, busy_ns, stops, meanwhile, uncertain_ns })
+}
+
+/// The words of a command, as many as are kept.
+fn shortened(command: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut left = MOST_COMMAND;
+    let fits = |word: &&Vec<u8>| {
+        left = left.saturating_sub(word.len() + 1);
+        left > 0
+    };
+    command.iter().take_while(fits).cloned().collect()
 }
 
 /// Each root as an absolute path, as it was given and without links. One below another is part of that.
@@ -150,7 +184,7 @@ fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordErr
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
     let mut tracer = Tracer::new(Roots::new(&[]), [0; 2], None, None);
     tracer.samples = Some(Vec::new());
-    tracer.follow(first);
+    tracer.follow(first, None);
     let samples = tracer.samples.take().unwrap_or_default();
     if samples.len() < CALIBRATION as usize / 2 {
         return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
@@ -178,9 +212,19 @@ struct Thread {
     descriptors: Descriptors,
     directory: Rc<RefCell<Option<Vec<u8>>>>,
     pending: Option<Pending>,
-    /// When it last went on.
+    /// When it last went on; at first later than any time.
     resumed_ns: u64,
+    /// For how long it ran since it last made or ended a call, without what stops cost.
+    ran_ns: u64,
     think_ns: u64,
+}
+
+/// A stop of which the tracer knows, and which it has not answered.
+struct Noticed {
+    stop: Stop,
+    /// The thread stopped between these. They are equal if the tracer was waiting for it.
+    from_ns: u64,
+    to_ns: u64,
 }
 
 /// A call between its beginning and its end.
@@ -217,6 +261,12 @@ struct Tracer {
     last_file: u32,
     began: bool,
     stops: u64,
+    meanwhile: u64,
+    uncertain_ns: u64,
+    idle_ns: u64,
+    flushed_ns: u64,
+    /// When the program was asked to end.
+    asked_ns: Option<u64>,
     /// Times of calls and between them, for the calibration.
     samples: Option<Vec<[u64; 2]>>,
 }
@@ -242,6 +292,11 @@ impl Tracer {
             last_file: 0,
             began: false,
             stops: 0,
+            meanwhile: 0,
+            uncertain_ns: 0,
+            idle_ns: 0,
+            flushed_ns: 0,
+            asked_ns: None,
             samples: None,
         }
     }
@@ -251,22 +306,87 @@ impl Tracer {
     }
 
     /// Until no thread is left. Returns how the first process ended.
-    fn follow(&mut self, first: pid_t) -> i32 {
+    ///
+    /// Threads stop while the tracer is at work for others. After each stop that it answers it looks which others have come, so that
+    /// the moment of a stop is known to the time that one answer takes, however long it then waits for its own.
+    fn follow(&mut self, first: pid_t, cancel: Option<&AtomicBool>) -> i32 {
         self.add(first, None, 0);
         let mut status = 0;
-        while let Some(stop) = ptrace::wait() {
+        let mut stopped: VecDeque<Noticed> = VecDeque::new();
+        let mut looked_ns = self.now();
+        loop {
+            let block = stopped.is_empty();
+            let before_ns = if block { self.now() } else { 0 };
+            let waited = ptrace::wait(block);
             let now = self.now();
-            self.stops += 1;
+            if block {
+                self.idle_ns += now.saturating_sub(before_ns);
+                // Had another stopped before this one, the wait would have ended.
+                looked_ns = now;
+            }
+            match waited {
+                Waited::Stop(stop) => {
+                    stopped.push_back(Noticed { stop, from_ns: looked_ns, to_ns: now });
+                    continue;
+                }
+                Waited::NoneLeft if block => return status,
+                Waited::Nothing | Waited::NoneLeft => looked_ns = now,
+            }
+            self.look_after(now, cancel);
+            let Some(noticed) = stopped.pop_front() else { continue };
+            let stop = noticed.stop;
+            let stopped_ns = self.account(&noticed);
             if libc::WIFSTOPPED(stop.status) {
-                self.stopped(stop, now);
+                self.stopped(stop, stopped_ns);
             } else {
-                self.ended(stop.thread, now);
+                self.ended(stop.thread, stopped_ns);
                 if stop.thread == first {
                     status = stop.status;
                 }
             }
         }
-        status
+    }
+
+    /// Writes what is old, and ends the program if that is wanted.
+    fn look_after(&mut self, now: u64, cancel: Option<&AtomicBool>) {
+        if now.saturating_sub(self.flushed_ns) > FLUSH_NS {
+            self.flushed_ns = now;
+            let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
+            self.lost_if(flushed);
+        }
+        if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            let signal = match self.asked_ns {
+                None => libc::SIGTERM,
+                Some(asked_ns) if now.saturating_sub(asked_ns) > GRACE_NS => libc::SIGKILL,
+                Some(_) => return,
+            };
+            self.asked_ns = Some(now);
+            self.threads.keys().for_each(|thread| ptrace::send(*thread, signal));
+        }
+    }
+
+    /// Adds the time that a thread ran until it stopped; returns when that was.
+    fn account(&mut self, Noticed { stop, from_ns, to_ns }: &Noticed) -> u64 {
+        self.stops += 1;
+        let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
+        let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
+        let half_ns = to_ns.saturating_sub(from_ns) / 2;
+        let stopped_ns = from_ns + half_ns;
+        let mut cost_ns = self.overhead_ns[usize::from(state.pending.is_none())];
+        if half_ns > 0 {
+            // The tracer did not have to wake up, which is about half of what a stop costs.
+            cost_ns /= 2;
+            (self.meanwhile, self.uncertain_ns) = (self.meanwhile + 1, self.uncertain_ns + half_ns);
+        }
+        let ran_ns = stopped_ns.saturating_sub(state.resumed_ns);
+        if let Some(samples) = &mut self.samples {
+            match &state.pending {
+                None => samples.push([0, ran_ns]),
+                Some(_) => samples.last_mut().into_iter().for_each(|last| last[0] = ran_ns),
+            }
+        }
+        state.ran_ns += ran_ns.saturating_sub(cost_ns);
+        stopped_ns
     }
 
     fn add(&mut self, thread: pid_t, parent: Option<pid_t>, flags: u32) -> u32 {
@@ -284,20 +404,22 @@ impl Tracer {
             _ => Rc::default(),
         };
         self.numbers.insert(thread, number);
-        let new = Thread { number, descriptors, directory, pending: None, resumed_ns: self.now(), think_ns: 0 };
+        let resumed_ns = u64::MAX;
+        let new = Thread { number, descriptors, directory, pending: None, resumed_ns, ran_ns: 0, think_ns: 0 };
         self.threads.insert(thread, new);
         number
     }
 
     fn go_on(&mut self, thread: pid_t, signal: i32) {
+        let is_in_call = self.threads.get(&thread).is_some_and(|state| state.pending.is_some());
+        self.resume(thread, if is_in_call { Resume::ToCallsEnd } else { Resume::ToNextStop }, signal);
+    }
+
+    fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
         let now = self.now();
-        let how = match self.threads.get_mut(&thread) {
-            Some(state) => {
-                state.resumed_ns = now;
-                if state.pending.is_some() { Resume::ToCallsEnd } else { Resume::ToNextStop }
-            }
-            None => Resume::ToNextStop,
-        };
+        if let Some(state) = self.threads.get_mut(&thread) {
+            state.resumed_ns = now;
+        }
         ptrace::resume(thread, how, signal);
     }
 
@@ -307,33 +429,23 @@ impl Tracer {
             libc::PTRACE_EVENT_SECCOMP => self.entered(thread, now),
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.spawned(thread);
-                // Its own time goes on: this stop is in the middle of its call.
-                ptrace::resume(thread, self.how(thread), 0);
+                self.go_on(thread, 0);
             }
             libc::PTRACE_EVENT_EXEC => {
                 self.executed(thread, now);
                 self.go_on(thread, 0);
             }
             EVENT_STOP if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
-                ptrace::resume(thread, Resume::Listening, 0);
+                self.resume(thread, Resume::Listening, 0);
             }
             EVENT_STOP if !self.threads.contains_key(&thread) => drop(self.early.insert(thread)),
             0 if signal == libc::SIGTRAP | 0x80 => {
                 self.returned(thread, now);
                 self.go_on(thread, 0);
             }
-            0 => {
-                // A signal is delivered. What the thread was doing is interrupted by the stop alone.
-                ptrace::resume(thread, self.how(thread), signal);
-            }
+            // A signal is delivered.
+            0 => self.go_on(thread, signal),
             _ => self.go_on(thread, 0),
-        }
-    }
-
-    fn how(&self, thread: pid_t) -> Resume {
-        match self.threads.get(&thread) {
-            Some(state) if state.pending.is_some() => Resume::ToCallsEnd,
-            _ => Resume::ToNextStop,
         }
     }
 
@@ -353,44 +465,52 @@ impl Tracer {
         }
     }
 
-    fn executed(&mut self, thread: pid_t, now: u64) {
-        self.began = true;
+    fn executed(&mut self, thread: pid_t, mut now: u64) {
+        if !std::mem::replace(&mut self.began, true) {
+            (self.began_at, self.idle_ns, self.flushed_ns, now) = (Instant::now(), 0, 0, 0);
+            self.threads.values_mut().for_each(|state| state.ran_ns = 0);
+        }
         // Of several threads the one that calls exec becomes the first; the others have ended.
         if let Some(former) = ptrace::message(thread).map(|former| former as pid_t)
             && former != thread
-            && let Some(state) = self.threads.remove(&former)
+            && let Some(mut state) = self.threads.remove(&former)
         {
+            state.ran_ns += now.saturating_sub(state.resumed_ns);
             self.ended(thread, now);
             self.numbers.insert(thread, state.number);
             self.threads.insert(thread, state);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
         state.pending = None;
+        state.think_ns += std::mem::take(&mut state.ran_ns);
         if Rc::strong_count(&state.descriptors) > 1 {
             let own = state.descriptors.borrow().clone();
             state.descriptors = Rc::new(RefCell::new(own));
         }
         state.directory = Rc::default();
-        let (number, descriptors) = (state.number, state.descriptors.clone());
+        let descriptors = state.descriptors.clone();
         if let Some(present) = tables::present(thread) {
             let gone: Vec<i32> = descriptors.borrow().keys().copied().filter(|fd| !present.contains(fd)).collect();
             for fd in gone {
-                self.release(number, &descriptors, fd, now);
+                self.release(thread, &descriptors, fd, now);
             }
         }
     }
 
     fn ended(&mut self, thread: pid_t, now: u64) {
         self.early.remove(&thread);
-        let Some(state) = self.threads.remove(&thread) else { return };
-        if Rc::strong_count(&state.descriptors) == 1 {
-            let all: Vec<i32> = state.descriptors.borrow().keys().copied().collect();
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        state.think_ns += std::mem::take(&mut state.ran_ns);
+        let (number, descriptors) = (state.number, state.descriptors.clone());
+        // One of them is this variable.
+        if Rc::strong_count(&descriptors) == 2 {
+            let all: Vec<i32> = descriptors.borrow().keys().copied().collect();
             for fd in all {
-                self.release(state.number, &state.descriptors, fd, now);
+                self.release(thread, &descriptors, fd, now);
             }
         }
-        let think_ns = state.think_ns + now.saturating_sub(state.resumed_ns);
-        self.write(Call { kind: Kind::Exit, thread: state.number, begin_ns: now, think_ns, ..Call::default() });
+        let think_ns = self.threads.remove(&thread).map_or(0, |state| state.think_ns);
+        self.write(Call { kind: Kind::Exit, thread: number, begin_ns: now, think_ns, ..Call::default() });
     }
 
     /// Forgets a descriptor that no call has closed, or one that a call is about to close; returns the file if it was the last of it.
@@ -401,15 +521,21 @@ impl Tracer {
         }
     }
 
-    fn release(&mut self, thread: u32, descriptors: &Descriptors, fd: i32, now: u64) {
-        if let Some(file) = Self::forget(descriptors, fd) {
-            let flags = IMPLICIT;
-            self.write(Call { kind: Kind::Close, thread, begin_ns: now, file, flags, ..Call::default() });
-        }
+    fn release(&mut self, thread: pid_t, descriptors: &Descriptors, fd: i32, now: u64) {
+        let Some(file) = Self::forget(descriptors, fd) else { return };
+        // What the thread spent until then comes before the first thing that the end of its process does.
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        let (number, think_ns) = (state.number, std::mem::take(&mut state.think_ns));
+        let call = Call { kind: Kind::Close, thread: number, begin_ns: now, think_ns, file, ..Call::default() };
+        self.write(Call { flags: IMPLICIT, ..call });
     }
 
     fn write(&mut self, call: Call) {
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.call(call));
+        self.lost_if(written);
+    }
+
+    fn lost_if(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
             // The program goes on unrecorded; the file is good to here.
             (self.writer, self.failed) = (None, Some(error));
@@ -423,8 +549,14 @@ impl Tracer {
             call.at = at.map(&mut place);
             call.to = to.map(&mut place);
             if let Some(text) = text {
-                let hides = call.kind == Kind::Symlink;
-                call.to = Some(writer.place(0, &if hides { hashed(text, secret) } else { text.to_vec() }));
+                let text = match (call.kind, text.iter().position(|byte| *byte == b'.')) {
+                    // Of an attribute the part before the dot says who may have it, and is no secret.
+                    (kind, Some(dot)) if kind != Kind::Symlink => {
+                        [&text[..=dot], &hashed(&text[dot + 1..], secret)].concat()
+                    }
+                    _ => hashed(text, secret),
+                };
+                call.to = Some(writer.place(0, &text));
             }
         }
         self.write(call);
@@ -499,18 +631,11 @@ impl Tracer {
 
     fn string(thread: pid_t, address: u64) -> Option<Vec<u8>> {
         let mut buffer = [0; MOST_NAME];
-        let mut got = 0;
-        // Most names are short.
-        for most in [256, MOST_NAME] {
-            got = ptrace::read(thread, address, &mut buffer[..most]);
-            if let Some(end) = buffer[..got].iter().position(|byte| *byte == 0) {
-                return Some(buffer[..end].to_vec());
-            }
-            if got < most {
-                return None;
-            }
-        }
-        (got == MOST_NAME).then_some(buffer.to_vec())
+        // Most names are short. One that does not end is none for the kernel, and here it would be some of the program's memory.
+        [256, MOST_NAME].into_iter().find_map(|most| {
+            let got = ptrace::read(thread, address, &mut buffer[..most]);
+            buffer[..got].iter().position(|byte| *byte == 0).map(|end| buffer[..end].to_vec())
+        })
     }
 
     fn number(thread: pid_t, address: u64) -> Option<u64> {
@@ -530,12 +655,8 @@ impl Tracer {
     /// A thread is about to make a call.
     fn entered(&mut self, thread: pid_t, now: u64) {
         let Some(state) = self.threads.get_mut(&thread) else { return self.go_on(thread, 0) };
-        let gap = now.saturating_sub(state.resumed_ns);
-        state.think_ns += gap.saturating_sub(self.overhead_ns[1]);
+        state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
-        if let Some(samples) = &mut self.samples {
-            samples.push([0, gap]);
-        }
         let foreign = ptrace::message(thread) == Some(u64::from(filter::FOREIGN));
         let asked = ptrace::call(thread).filter(|_| !foreign).and_then(|(number, arguments)| decode(number, arguments));
         let Some(asked) = asked else {
@@ -545,12 +666,11 @@ impl Tracer {
             return self.go_on(thread, 0);
         };
         let pending = self.pending(thread, number, asked, now);
-        let now = self.now();
-        let Some(state) = self.threads.get_mut(&thread) else { return };
-        state.pending = Some(pending);
-        // Calls that do not return to the tracer's knowledge are none; all others end in a stop.
-        state.resumed_ns = now;
-        ptrace::resume(thread, Resume::ToCallsEnd, 0);
+        if let Some(state) = self.threads.get_mut(&thread) {
+            // Calls that do not return to the tracer's knowledge are none; all others end in a stop.
+            state.pending = Some(pending);
+        }
+        self.go_on(thread, 0);
     }
 
     fn pending(&mut self, thread: pid_t, number: u32, mut asked: Asked, now: u64) -> Pending {
@@ -658,14 +778,7 @@ impl Tracer {
         let Some(state) = self.threads.get_mut(&thread) else { return };
         let Some(mut pending) = state.pending.take() else { return };
         let Some(result) = ptrace::result(thread) else { return };
-        let took = now.saturating_sub(state.resumed_ns);
-        if let Some(samples) = &mut self.samples {
-            if let Some(last) = samples.last_mut() {
-                last[0] = took;
-            }
-            return;
-        }
-        let took_ns = took.saturating_sub(self.overhead_ns[0]);
+        let took_ns = std::mem::take(&mut state.ran_ns);
         let descriptors = state.descriptors.clone();
         let asked = pending.asked;
         match asked.what {
@@ -673,9 +786,8 @@ impl Tracer {
                 let fd = asked.fd.unwrap_or(-1);
                 state.think_ns += took_ns;
                 if result >= 0 && result as i32 != fd {
-                    let number = state.number;
                     let slot = self.slot(thread, fd, now);
-                    self.release(number, &descriptors, result as i32, now);
+                    self.release(thread, &descriptors, result as i32, now);
                     if let Some(slot) = slot {
                         descriptors.borrow_mut().insert(result as i32, slot);
                     }
@@ -686,11 +798,10 @@ impl Tracer {
                 state.think_ns += took_ns;
                 // CLOSE_RANGE_CLOEXEC closes nothing yet.
                 if result == 0 && asked.flags & 4 == 0 {
-                    let number = state.number;
                     let range = asked.offset..=asked.length.min(i64::MAX as u64) as i64;
                     let gone: Vec<i32> =
                         descriptors.borrow().keys().copied().filter(|fd| range.contains(&i64::from(*fd))).collect();
-                    gone.into_iter().for_each(|fd| self.release(number, &descriptors, fd, now));
+                    gone.into_iter().for_each(|fd| self.release(thread, &descriptors, fd, now));
                 }
                 return;
             }

@@ -97,19 +97,68 @@ pub(super) fn read(thread: pid_t, address: u64, buffer: &mut [u8]) -> usize {
     usize::try_from(got).unwrap_or(0)
 }
 
-/// Waits for any thread to stop or end; `None` when there are none left.
-pub(super) fn wait() -> Option<Stop> {
-    loop {
-        let mut status = 0;
-        // SAFETY: a plain call.
-        let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
-        if thread > 0 {
-            return Some(Stop { thread, status });
-        }
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return None;
+/// What a wait came to.
+pub(super) enum Waited {
+    Stop(Stop),
+    /// A signal came, or nothing has stopped and the wait was not to block.
+    Nothing,
+    NoneLeft,
+}
+
+/// Waits for any thread to stop or end, or only looks whether one has.
+pub(super) fn wait(block: bool) -> Waited {
+    let mut status = 0;
+    let options = libc::__WALL | if block { 0 } else { libc::WNOHANG };
+    // SAFETY: a plain call.
+    match unsafe { libc::waitpid(-1, &raw mut status, options) } {
+        0 => Waited::Nothing,
+        thread if thread > 0 => Waited::Stop(Stop { thread, status }),
+        _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => Waited::Nothing,
+        _ => Waited::NoneLeft,
+    }
+}
+
+/// Interrupts the waits of the thread that made it, again and again, until it is dropped: SIGALRM, which nothing else here uses.
+pub(super) struct Ticks(libc::timer_t);
+
+impl Ticks {
+    /// # Errors
+    /// Those of timer_create(2).
+    pub(super) fn every(nanoseconds: i64) -> io::Result<Self> {
+        extern "C" fn ignore(_: libc::c_int) {}
+        let moment = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+        let times = libc::itimerspec { it_interval: moment, it_value: moment };
+        // SAFETY: structures of integers, of which zero is a value; the handler does nothing, and without SA_RESTART calls are interrupted.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as usize;
+            let mut event: libc::sigevent = std::mem::zeroed();
+            (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGALRM);
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer = std::mem::zeroed();
+            if libc::sigaction(libc::SIGALRM, &raw const action, ptr::null_mut()) != 0
+                || libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) != 0
+            {
+                return Err(io::Error::last_os_error());
+            }
+            let ticks = Self(timer);
+            let set = libc::timer_settime(timer, 0, &raw const times, ptr::null_mut());
+            if set == 0 { Ok(ticks) } else { Err(io::Error::last_os_error()) }
         }
     }
+}
+
+impl Drop for Ticks {
+    fn drop(&mut self) {
+        // SAFETY: it was made, and is deleted once.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+/// Sends a signal to the process of a thread.
+pub(super) fn send(thread: pid_t, signal: i32) {
+    // SAFETY: a plain call; a traced thread keeps its number until it was waited for.
+    unsafe { libc::kill(thread, signal) };
 }
 
 /// What a traced process is to do.
