@@ -49,6 +49,7 @@ pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: Ope
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_secs(1),
     }
 }

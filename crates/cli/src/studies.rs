@@ -5,7 +5,11 @@ use fstone_formats::{
     diagnostic::{Diagnostics, Source, closest},
     study::{self, Overrides},
 };
-use fstone_model::Plan;
+use fstone_model::{
+    Plan,
+    workload::{Replay, ReplayPace},
+};
+use fstone_record::{ReadError, Reader};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -98,10 +102,44 @@ impl Study {
                 .ok_or_else(|| format!("there is no built-in file {name}")),
             Files::Directory(directory) => {
                 let path = directory.join(name);
+                if let Some(recording) = recording(&path) {
+                    return recording;
+                }
                 read_text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
             }
         }
     }
+}
+
+/// What a study is handed of a recording, in place of its content; `None` for other files.
+fn recording(path: &Path) -> Option<Result<String, String>> {
+    if !path.metadata().is_ok_and(|facts| facts.is_file()) {
+        return None;
+    }
+    let mut reader = match Reader::open(path) {
+        Ok(reader) => reader,
+        Err(ReadError::Foreign | ReadError::Read(_)) => return None,
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let describe = |reader: &mut Reader<_>| {
+        let summary = fstone_record::summarize(reader).map_err(|error| error.to_string())?;
+        let file = path.canonicalize().map_err(|error| error.to_string())?;
+        let replay = Replay {
+            file: file.to_str().ok_or("its path is no UTF-8")?.to_owned(),
+            digest: reader.digest(),
+            calls: summary.calls,
+            // Mappings and the like are counted, and not replayed.
+            kinds: summary
+                .groups
+                .iter()
+                .filter(|group| !group.kind.is_uncovered())
+                .map(|group| group.kind.name().into())
+                .collect(),
+            pace: ReplayPace::default(),
+        };
+        serde_json::to_string(&replay).map_err(|error| error.to_string())
+    };
+    Some(describe(&mut reader))
 }
 
 #[derive(Debug)]

@@ -518,6 +518,7 @@ fn workload() -> BoxedStrategy<Workload> {
                 final_sync,
                 callout,
                 launch: None,
+                replay: None,
                 series_interval,
             };
             // Only groups that can look for a queue depth have a latency target.

@@ -55,6 +55,22 @@ pub struct LoadReport {
     /// For a load of several ranks: how they met, and what each contributed.
     #[serde(default)]
     pub ranks: Option<Box<Ranked>>,
+    /// Of a recording that was replayed.
+    #[serde(default)]
+    pub replay: Option<ReplayReport>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// Sums over all threads: between calls, and waiting for calls of others.
+    pub think_ns: u64,
+    pub waited_ns: u64,
+    /// How long the application took, without what recording it cost.
+    pub recorded_ns: u64,
+    /// Calls whose result was another one than the recorded.
+    pub differences: u64,
+    /// At the clock's pace, calls that came too late by more than a millisecond.
+    pub late: u64,
 }
 
 /// One thread, to show how evenly the work was spread.

@@ -1,7 +1,9 @@
 //! What a load reports about its actions and groups, by the names that `show`, tables and the store use.
 
 use crate::{
-    Better, Figure, Histogram, LoadReport, Unit, Workload, io500, load::OperationReport, metric::catalog,
+    Better, Figure, Histogram, LoadReport, Unit, Workload, io500,
+    load::{OperationReport, ReplayReport},
+    metric::catalog,
     workload::FsyncPolicy,
 };
 
@@ -19,6 +21,9 @@ pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     if let Some(unit) = io500::unit_of(name) {
         return Some((unit, Better::Higher));
     }
+    if let Some((_, unit, better, _)) = REPLAY.iter().find(|(known, ..)| *known == name) {
+        return Some((*unit, *better));
+    }
     let ends = |words: &str| name.strip_suffix(words).is_some_and(|part| part.len() > 1 && part.ends_with(' '));
     if ends(RATE) {
         return Some((Unit::PerSecond, Better::Higher));
@@ -35,6 +40,17 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
     ("latency p99.9", |latency| latency.percentile_ns(99.9)),
     ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
 ];
+
+/// What only a replay has: its name, its unit and better direction, and how it is computed.
+const REPLAY: [(&str, Unit, Better, fn(&ReplayReport) -> f64); 4] = [
+    ("differing calls", Unit::Count, Better::Lower, |replay| replay.differences as f64),
+    ("think time", Unit::Seconds, Better::Neither, |replay| replay.think_ns as f64 / 1e9),
+    ("recorded time", Unit::Seconds, Better::Neither, |replay| replay.recorded_ns as f64 / 1e9),
+    ("late calls", Unit::Count, Better::Lower, |replay| replay.late as f64),
+];
+
+/// The one group of a replay.
+pub const REPLAY_GROUP: &str = "replay";
 
 /// A part of a load: an action wherever it is done, all of a group, or an action in one of several groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +105,8 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
     let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
     let actions = groups
         .flat_map(|group| group.actions.all().into_iter().map(|action| (group.name.as_str(), action.name.as_str())));
-    actions.collect()
+    let calls = workload.replay.iter().flat_map(|replay| &replay.kinds).map(|kind| (REPLAY_GROUP, kind.as_str()));
+    actions.chain(calls).collect()
 }
 
 /// The fsyncs of a group's policy, as a part of the load.
@@ -110,7 +127,8 @@ pub fn names(workload: &Workload) -> Vec<String> {
     syncing.dedup();
     let fsyncs = syncing.into_iter().flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));
     let parts = parts(&actions(workload)).into_iter().flat_map(of);
-    parts.chain(fsyncs).chain(io500::names(workload)).collect()
+    let of_replay = workload.replay.iter().flat_map(|_| REPLAY.map(|(name, ..)| name.to_owned()));
+    parts.chain(fsyncs).chain(io500::names(workload)).chain(of_replay).collect()
 }
 
 /// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
@@ -123,6 +141,11 @@ pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
         .map(|part| format!("{} {RATE}", part.name))
         .collect();
     (!rates.is_empty()).then_some(rates)
+}
+
+/// What a table shows of a replay unless the study says otherwise.
+pub fn of_replay() -> Vec<String> {
+    [catalog::EXECUTION_TIME.name, catalog::OPERATIONS_PER_SECOND.name, REPLAY[0].0].map(str::to_owned).to_vec()
 }
 
 /// Whether some measured groups go at a given rate while others go as fast as they can, so that a rate over all of them
@@ -160,6 +183,9 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
         }));
     }
     figures.extend(io500::figures(report));
+    figures.extend(report.replay.iter().flat_map(|replay| {
+        REPLAY.map(|(name, unit, better, value)| Figure { metric: name.to_owned(), value: value(replay), unit, better })
+    }));
     figures
 }
 

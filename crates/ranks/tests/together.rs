@@ -232,6 +232,7 @@ fn workload(fileset: Fileset, phases: Vec<Phase>) -> Workload {
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(50),
     }
 }

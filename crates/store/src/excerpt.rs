@@ -21,7 +21,7 @@ use std::{num::NonZero, thread};
 
 /// Postcard does not name fields: an excerpt means what the types below meant when it was written. It begins with this number, which must be
 /// raised when one of them changes, so that earlier excerpts are not misread. A test pins the bytes.
-const LAYOUT: u8 = 4;
+const LAYOUT: u8 = 5;
 
 /// Decoding fewer trials than this takes less time than starting a thread for them.
 const TRIALS_PER_THREAD: usize = 32;
@@ -240,6 +240,6 @@ mod tests {
     #[test]
     fn the_layout_has_a_number_of_its_own() {
         let digest: String = Sha256::digest(encode(&trial())).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((LAYOUT, digest.as_str()), (4, "3a13248a6dde4568d8ac6c2b696d423fbe50f2390767c985277c04d20c2a1b83"));
+        assert_eq!((LAYOUT, digest.as_str()), (5, "e452419cff37736be4c5dbac1336aaf9b4ac8e13f2c450b0fa6e83442dd09a73"));
     }
 }

@@ -32,6 +32,9 @@ fn reaches(plan: &Plan) -> Vec<String> {
                 .map(|(which, words)| format!("runs {} (to {} {})", typed(words), which.word(), cell.filesystem.kind)),
         );
         for step in &cell.steps {
+            if let StepAction::Load(load) = &step.action {
+                found.extend(load.replay.as_ref().map(|replay| format!("reads {}", replay.file)));
+            }
             if let StepAction::Service(service) = &step.action {
                 let user = service.user.as_ref().map(|user| format!(" as {user}")).unwrap_or_default();
                 let told = |(what, words)| format!("runs {}{user} (to {what} {})", typed(words), service.name);

@@ -1,6 +1,6 @@
 //! `fstone record` and `fstone replay` with real programs, beside what strace sees of them.
 
-use crate::support::{Bench, is_root, tool};
+use crate::support::{Bench, is_root, tool, trials};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -469,15 +469,60 @@ fn a_study_compares_filesystems_by_a_recording() {
     let bench = Bench::new();
     let place = bench.path("place");
     prepare(&place);
-    record(&bench, &place, "a.rec", &["cp", "-a", "tree", "copy"]);
+    record(&bench, &place, "a.rec", &["tar", "cf", "tree.tar", "tree"]);
     let page = include_str!("../../../../docs/record-replay.md");
     let study = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("the page has a study");
-    let binary = assert_cmd::cargo::cargo_bin!("fstone").display().to_string();
-    let study = study.replace("4 GiB", "400 MiB").replace("\"fstone\"", &format!("{binary:?}"));
     // This program syncs nothing.
-    let study = study.replace("/home/me/app.rec", &bench.path("a.rec").display().to_string()).replace("fsync", "open");
+    let study = study.replace("4 GiB", "400 MiB").replace("app.rec", "a.rec").replace("fsync", "open");
     bench.write("study.toml", &format!("repeats = 2\n{study}"));
+    let dry = bench.succeed(&["run", "./study.toml", "--dry-run"]);
+    assert!(dry.contains("replay a: ") && dry.contains("/a.rec"), "{dry}");
     bench.succeed(&["run", "./study.toml"]);
     let report = bench.succeed(&["report"]);
-    assert!(report.contains("ext4") && report.contains("xfs") && report.contains("differences"), "{report}");
+    for word in ["ext4", "xfs", "execution time", "think time", "differing calls"] {
+        assert!(report.contains(word), "{report}");
+    }
+    let trials = trials(&bench.json());
+    assert_eq!(trials.len(), 4);
+    for trial in trials {
+        let value = |name: &str| {
+            let mut figures = trial["figures"].as_array().into_iter().flatten();
+            let is_wanted = |figure: &&serde_json::Value| figure["step"] == "application" && figure["metric"] == name;
+            figures.find(is_wanted).and_then(|figure| figure["value"].as_f64())
+        };
+        assert_eq!(value("differing calls"), Some(0.0), "{trial}");
+        assert!(value("open latency p99") > Some(0.0) && value("think time") > Some(0.0), "{trial}");
+        assert!(value("execution time") < value("setup time").map(|time| time + 60.0), "{trial}");
+    }
+    // Guests do not have the recording.
+    if crate::support::has_uml() {
+        let (exit, printed, told) = bench.run(&["run", "./study.toml", "--executor", "uml"]);
+        assert!(exit == 4 && (printed + &told).contains("is not replayed in a guest"), "{exit}: {told}");
+    }
+}
+
+#[test]
+fn a_study_says_what_it_cannot_do_with_a_recording() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    record(&bench, &place, "a.rec", &["cat", "tree/needles"]);
+    bench.write("text.rec", "no recording");
+    let study = "title = \"x\"\ndevice = { loop = { size = \"64 MiB\" } }\nfactor.filesystem.ext4 = { type = \"ext4\" }\n[[step]]\n";
+    for (step, said) in [
+        ("load = { replay = \"text.rec\" }", "is no recording"),
+        ("load = { replay = \"none.rec\" }", "cannot be read"),
+        ("load = { replay = \"a.rec\", pace = \"slow\" }", "slow"),
+        ("load = { sysbench = \"--file-test-mode=rndrw run\", pace = \"full\" }", "only a replay has a pace"),
+        ("load = { replay = \"a.rec\", ranks = 2 }", "replays a recording"),
+        ("load = { replay = \"a.rec\" }\n[[step]]\npower-cut = {}", "during a replay"),
+        (
+            "load = { replay = \"a.rec\" }\nshow = [\"fsync latency p99\", \"mkdir latency p99\"]",
+            "unknown metric `mkdir",
+        ),
+    ] {
+        bench.write("study.toml", &format!("{study}{step}\n"));
+        let (exit, _, told) = bench.run(&["run", "./study.toml", "--dry-run"]);
+        assert!(exit == 2 && told.contains(said), "{step}: {exit}: {told}");
+    }
 }

@@ -31,7 +31,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("sandbox", &["model", "files", "drive"]),
     ("store", &["model", "files"]),
     ("report", &["model", "stats", "analysis"]),
-    ("lab", &["model", "files", "engine", "stats", "sandbox", "drive"]),
+    ("lab", &["model", "files", "engine", "stats", "sandbox", "drive", "record"]),
     ("record", &["model", "files"]),
     ("ranks", &["model", "engine"]),
     ("mpi", &["ranks"]),

@@ -149,6 +149,7 @@ mod tests {
             final_sync: FinalSync::Syncfs,
             callout: None,
             launch: None,
+            replay: None,
             series_interval: Duration::from_millis(100),
         };
         let report = |invocations: &u64| OperationReport { invocations: *invocations, ..Default::default() };

@@ -43,6 +43,7 @@ fn workload(files: u64, groups: Vec<ThreadGroup>, stop: Stop, io: IoSettings) ->
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(10),
     }
 }

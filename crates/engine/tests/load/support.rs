@@ -74,6 +74,7 @@ pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Work
         final_sync: FinalSync::Syncfs,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(100),
     }
 }

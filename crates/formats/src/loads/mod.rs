@@ -12,6 +12,7 @@ pub mod ior;
 pub mod letters;
 pub mod mdtest;
 pub mod native;
+mod replay;
 pub mod sysbench;
 
 pub use format::{Document, FileReader, Load, LoadFormat, Loader, Reader, WordsReader};
@@ -25,6 +26,7 @@ pub const ALL: &[&dyn LoadFormat] = &[
     &mdtest::MdtestFormat,
     &ior::IorFormat,
     &native::Native,
+    &replay::Recording,
 ];
 
 pub fn by_extension(file_name: &str) -> Option<&'static dyn LoadFormat> {

@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Workload,
-    workload::{Amount, Fileset, Launch, SizeDistribution},
+    workload::{Amount, Fileset, Launch, Replay, SizeDistribution},
 };
 use std::{
     collections::HashMap,
@@ -139,7 +139,7 @@ pub(super) struct Number {
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(target, field)| (target.clone(), field.value, field.span)).collect();
     let Base { workload: base, keeps_total } = base(surface, files, report)?;
-    let base = launched(surface, base, report);
+    let base = launched(surface, paced(surface, base, report), report);
     let total_bytes = match base.filesets.as_slice() {
         [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] if keeps_total => {
             Some(files * bytes)
@@ -168,6 +168,17 @@ pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Re
 pub(super) fn place_of_launch(surface: &LoadSurface) -> Option<Span> {
     let ranks = || surface.numbers.0.iter().find(|(target, _)| *target == Target::whole(Parameter::Ranks));
     surface.launch.as_ref().map(|launch| launch.span).or_else(|| ranks().map(|(_, field)| field.span))
+}
+
+fn paced(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {
+    let Some(field) = &surface.pace else { return base };
+    let Some(replay) = base.replay.clone() else {
+        report.push(
+            Diagnostic::error(field.key, "only a replay has a pace of this kind").label("the load is no recording"),
+        );
+        return base;
+    };
+    Arc::new(Workload { replay: Some(Replay { pace: field.value.0, ..replay }), ..Workload::clone(&base) })
 }
 
 fn launched(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {

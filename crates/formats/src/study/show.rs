@@ -89,6 +89,7 @@ pub(super) fn unasked<'a>(steps: impl Iterator<Item = (&'a str, &'a StepAction)>
     let mut shown = Vec::new();
     for (step, action) in steps {
         let metrics = match action {
+            StepAction::Load(workload) if workload.replay.is_some() => load_metric::of_replay(),
             StepAction::Load(workload) => load_metric::group_rates(workload)
                 .unwrap_or_else(|| vec![catalog::OPERATIONS_PER_SECOND.name.to_owned()]),
             StepAction::Command { figures, .. } => figures.iter().map(|figure| figure.name.clone()).collect(),

@@ -14,6 +14,7 @@ use fstone_model::{
     output::Several,
     own::MAXIMUM_CLIENTS,
     study::{DiskTruth, FsckMode, Order},
+    workload::ReplayPace,
 };
 use serde_json::{Value, json};
 use toml::de::DeValue;
@@ -340,6 +341,12 @@ table! {
 }
 
 const LAUNCH: &str = "launch";
+const PACE: &str = "pace";
+
+impl Word for ReplayPace {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("think", Self::Think), ("full", Self::Full), ("clock", Self::Clock)];
+}
 
 /// A load in one of the formats there are, and numbers of it that are set here whatever the file says.
 #[derive(Debug, Clone)]
@@ -347,6 +354,7 @@ pub(crate) struct LoadSurface {
     /// The load: its format, and what is written there. `None` when there is none that can be read.
     pub(crate) load: Option<LoadField>,
     pub(crate) launch: Option<Field<Words>>,
+    pub(crate) pace: Option<Field<Listed<ReplayPace>>>,
     pub(crate) numbers: Numbers,
 }
 
@@ -380,7 +388,14 @@ impl Keys for LoadSurface {
             required: false,
             schema: Words::schema,
         };
-        loads::ALL.iter().map(key).chain([launch]).chain(Numbers::keys()).collect()
+        let pace = Key {
+            name: PACE,
+            doc: "When a replayed thread makes its next call: after the time that the application spent between the two (\"think\", \
+                  the default), at once (\"full\"), or when it was made in the recording (\"clock\").",
+            required: false,
+            schema: Listed::<ReplayPace>::schema,
+        };
+        loads::ALL.iter().map(key).chain([launch, pace]).chain(Numbers::keys()).collect()
     }
 
     fn takes(value: &Node<'_>) -> bool {
@@ -407,6 +422,7 @@ impl Decode for LoadSurface {
         Some(Self {
             load: loads.into_iter().next(),
             launch: field(table, LAUNCH, report),
+            pace: field(table, PACE, report),
             numbers: Numbers::decode(table, &Self::one_of(), report),
         })
     }

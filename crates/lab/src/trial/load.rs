@@ -3,12 +3,14 @@
 use crate::{events::LoadProgress, meters::Readings};
 use fstone_model::{
     LoadReport, Workload,
-    load::ErrorReport,
+    load::{ErrorReport, OperationReport, ReplayReport},
     load_metric,
     metric::{Figure, catalog},
     ranks::{PhaseMeeting, RanksReport},
+    workload::{Replay, ReplayPace},
 };
-use std::{path::Path, sync::atomic::AtomicBool};
+use fstone_record::{Moment, Pace, Program, Reader, ReplayError, Settings};
+use std::{fs::File, io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool};
 
 pub struct LoadRequest<'a> {
     pub workload: &'a Workload,
@@ -79,6 +81,9 @@ impl fstone_engine::Observer for Watcher<'_> {
 
 impl Loader for EngineLoader {
     fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure> {
+        if let Some(replay) = &request.workload.replay {
+            return replayed(request, replay);
+        }
         let options = fstone_engine::RunOptions {
             seed: request.seed,
             cancel: request.stop,
@@ -91,6 +96,94 @@ impl Loader for EngineLoader {
             fstone_engine::LoadError::Interrupted(report) => LoadFailure::Interrupted(report),
             other => LoadFailure::Failed(other.to_string()),
         })
+    }
+}
+
+/// A recording: its tree is made before the interval, its calls are carried out in it, and a sync ends it.
+fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, LoadFailure> {
+    let failed = |why: &dyn std::fmt::Display| LoadFailure::Failed(format!("cannot replay {}: {why}", replay.file));
+    let mut reader = Reader::open(Path::new(&replay.file)).map_err(|error| failed(&error))?;
+    let program = Program::compile(&mut reader).map_err(|error| failed(&error))?;
+    if reader.digest() != replay.digest {
+        return Err(failed(&"it is another recording than when the run began"));
+    }
+    // Several steps of a trial may replay.
+    let mut names = (1..).map(|number| request.directory.join(format!("replay-{number}")));
+    let directory = loop {
+        let path = names.next().expect("numbers do not end");
+        match std::fs::create_dir(&path) {
+            Ok(()) => break path,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&error)),
+        }
+    };
+    let settings = Settings {
+        pace: match replay.pace {
+            ReplayPace::Think => Pace::Think(1.0),
+            ReplayPace::Full => Pace::Full,
+            ReplayPace::Clock => Pace::Clock(1.0),
+        },
+        cold: false,
+        cancel: request.stop,
+        watch: &|moment| match moment {
+            Moment::Made => (request.found)(),
+            Moment::Begins => (request.begin)(),
+            Moment::Synced => (request.end)(),
+        },
+    };
+    let root = File::open(&directory).map_err(|error| failed(&error))?;
+    // Each open file of the recording is one of the replay.
+    fstone_engine::raise_descriptor_limit();
+    match fstone_record::replay(&program, root.as_fd(), &settings) {
+        Ok(report) => Ok(report_of_replay(request, &report)),
+        Err(ReplayError::Interrupted) => Err(LoadFailure::Interrupted(None)),
+        Err(error) => Err(failed(&error)),
+    }
+}
+
+fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -> LoadReport {
+    let operation = |(kind, one): (&fstone_record::Kind, &fstone_record::Replayed)| OperationReport {
+        group: load_metric::REPLAY_GROUP.into(),
+        name: kind.name().into(),
+        invocations: one.calls,
+        transactions: one.calls,
+        calls: one.calls,
+        read_bytes: if kind.reads() { one.bytes } else { 0 },
+        written_bytes: if kind.writes() { one.bytes } else { 0 },
+        latency: one.latency.clone(),
+        ..OperationReport::default()
+    };
+    let [process_user_ns, process_system_ns] = report.cpu_ns;
+    let mut warnings: Vec<String> = report.first.iter().map(ToString::to_string).collect();
+    if report.differences > warnings.len() as u64 {
+        warnings.push(format!("{} calls in all returned something else than recorded", report.differences));
+    }
+    if report.is_cut {
+        warnings.push("the recording was cut: what it has was replayed".into());
+    }
+    let left_out = report.left_out.iter().filter(|(why, _)| **why != fstone_record::OUTSIDE);
+    warnings.extend(left_out.map(|(why, count)| format!("left out: {count} calls {why}")));
+    LoadReport {
+        seed: request.seed,
+        setup_ns: report.setup_ns,
+        elapsed_ns: report.elapsed_ns + report.sync_ns,
+        running_ns: report.elapsed_ns,
+        sync_ns: report.sync_ns,
+        first_done_ns: report.elapsed_ns,
+        last_done_ns: report.elapsed_ns,
+        process_user_ns,
+        process_system_ns,
+        threads: report.threads as u32,
+        operations: report.kinds.iter().map(operation).collect(),
+        warnings,
+        replay: Some(ReplayReport {
+            think_ns: report.think_ns,
+            waited_ns: report.waited_ns,
+            recorded_ns: report.expected_ns,
+            differences: report.differences,
+            late: report.late,
+        }),
+        ..LoadReport::default()
     }
 }
 
@@ -173,7 +266,7 @@ pub(super) fn ranks_figures(ranks: &RanksReport) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::{Histogram, load::OperationReport};
+    use fstone_model::Histogram;
 
     fn operation(name: &str, read_bytes: u64, written_bytes: u64, latency_ns: u64) -> OperationReport {
         OperationReport {

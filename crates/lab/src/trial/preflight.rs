@@ -8,7 +8,7 @@ use crate::{
     place::mount::{MountOption, MountOptions},
 };
 use fstone_model::{
-    Cell, Outcome,
+    Cell, Outcome, Step,
     mkfs::lists,
     outcome::{KERNEL_LACKS, Reason},
     own::{OwnCommand, OwnFilesystem},
@@ -61,7 +61,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             })
         })
     };
-    if let Some(obstacle) = obstacle_of_ranks(cell, machine) {
+    if let Some(obstacle) = obstacle_of_ranks(cell, machine).or_else(|| obstacle_of_replay(cell)) {
         return Some(obstacle);
     }
     let in_guest = cell.kernel != KernelSpec::Host;
@@ -119,6 +119,13 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             })
         })
         .or_else(|| missing_program(cell))
+}
+
+fn obstacle_of_replay(cell: &Cell) -> Option<Obstacle> {
+    let replays = |step: &&Step| matches!(&step.action, StepAction::Load(load) if load.replay.is_some());
+    let step = cell.steps.iter().find(replays).filter(|_| cell.kernel != KernelSpec::Host)?;
+    let words = "a recording is a file of this machine, and is not replayed in a guest";
+    Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("--executor host"))
 }
 
 fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {

@@ -56,6 +56,7 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
         final_sync: FinalSync::Syncfs,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(100),
     }
 }

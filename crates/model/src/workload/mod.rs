@@ -67,7 +67,38 @@ pub struct Workload {
     /// The launcher and the number of ranks; `None` for a load of this process alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
+    /// What is replayed, in place of filesets and phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     pub series_interval: Duration,
+}
+
+/// A recording of an application's calls, which `fstone record` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// An absolute path on the host.
+    pub file: String,
+    /// Of its content: another recording in its place is not replayed.
+    pub digest: u32,
+    pub calls: u64,
+    /// The kinds of its calls, by name.
+    pub kinds: Vec<String>,
+    #[serde(default)]
+    pub pace: ReplayPace,
+}
+
+/// When a thread makes its next call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplayPace {
+    /// After the time that the application spent between the two.
+    #[default]
+    Think,
+    /// At once.
+    Full,
+    /// When as much time has passed as in the recording.
+    Clock,
 }
 
 impl Workload {
@@ -94,6 +125,9 @@ impl Workload {
 
     /// Time that the measured phases are limited to, if every one of them is.
     pub fn time_limit(&self) -> Option<Duration> {
+        if self.replay.is_some() {
+            return None;
+        }
         self.measured_phases().map(|phase| phase.stop.time).sum()
     }
 

@@ -120,6 +120,7 @@ mod tests {
             final_sync: FinalSync::None,
             callout: None,
             launch: None,
+            replay: None,
             series_interval: Duration::from_secs(1),
         }
     }

@@ -73,6 +73,9 @@ impl Workload {
 
     /// Why this workload cannot be a load of many ranks; completes "the workload …".
     pub fn unfit_for_ranks(&self) -> Option<String> {
+        if self.replay.is_some() {
+            return Some("replays a recording, which has threads of its own".into());
+        }
         if !self.filesets.iter().all(Fileset::stays_below) {
             return Some("has files out of the load's directory, where the ranks would have the same ones".into());
         }

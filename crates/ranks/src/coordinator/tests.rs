@@ -23,6 +23,7 @@ fn settings() -> Settings {
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(100),
     };
     let patient = Duration::from_secs(60);

@@ -28,6 +28,7 @@ fn workload(phases: usize) -> Workload {
         final_sync: FinalSync::Syncfs,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_millis(100),
     }
 }

@@ -406,6 +406,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
         },
         clock: ClockReport { source: "tsc".into(), cost_ns: 15.2, resolution_ns: 1.0 },
         ranks: None,
+        replay: None,
         warnings: Vec::new(),
     }
 }

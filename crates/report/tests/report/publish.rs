@@ -380,7 +380,7 @@ fn full() -> Dataset {
 fn load() -> workload::Workload {
     use workload::{
         Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, FinishUnit, IoSettings, Launch, Naming,
-        Operation, PaceUnit, Phase, SizeDistribution, Step, Stop, ThreadGroup,
+        Operation, PaceUnit, Phase, Replay, ReplayPace, SizeDistribution, Step, Stop, ThreadGroup,
     };
     let text = || String::from("text");
     let naming = Naming { leaf_prefix: Some(text()), ..Naming::default() };
@@ -404,6 +404,7 @@ fn load() -> workload::Workload {
         final_sync: FinalSync::None,
         callout: Some(text()),
         launch: Some(Launch { command: vec![text(), text()], ranks: 2 }),
+        replay: Some(Replay { file: text(), digest: 1, calls: 1, kinds: vec![text()], pace: ReplayPace::Think }),
         series_interval: Duration::from_secs(1),
     }
 }

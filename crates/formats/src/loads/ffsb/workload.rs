@@ -82,6 +82,7 @@ impl Profile {
             },
             callout: self.callout.clone(),
             launch: None,
+            replay: None,
             series_interval: Duration::from_secs(1),
         }
     }

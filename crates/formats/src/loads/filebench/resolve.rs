@@ -39,6 +39,7 @@ pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, r
         final_sync: FinalSync::Syncfs,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_secs(1),
     };
     let mut runs = 0;

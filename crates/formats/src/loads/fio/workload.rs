@@ -129,6 +129,7 @@ pub(super) fn workload(
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: log_interval(jobs, findings),
     };
     fit_targets(&workload, jobs, &parts, findings);

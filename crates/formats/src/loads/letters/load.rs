@@ -30,6 +30,7 @@ pub(in crate::loads) fn workload(
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
+        replay: None,
         series_interval: Duration::from_secs(1),
     }
 }

@@ -82,6 +82,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         final_sync: word(surface.final_sync.as_ref(), FinalSync::Syncfs),
         callout: surface.callout.as_ref().map(|field| field.value.0.clone()),
         launch: None,
+        replay: None,
         series_interval,
     };
     used_depths(&workload, surface, phase_surfaces, report);

@@ -38,6 +38,7 @@ impl Fileio {
             final_sync: FinalSync::None,
             callout: None,
             launch: None,
+            replay: None,
             series_interval: self.report_interval.unwrap_or(Duration::from_secs(1)),
         }
     }

@@ -88,6 +88,9 @@ impl Call<'_> {
 
     fn typed(&self) -> String {
         match self {
+            Self::Load(Workload { name, replay: Some(replay), .. }) => {
+                format!("replay {name}: {} calls of {}", replay.calls, typed(&[replay.file.clone()]))
+            }
             Self::Load(workload) => {
                 let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
                 let threads = workload.threads();

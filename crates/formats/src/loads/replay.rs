@@ -1,0 +1,47 @@
+//! Recordings of applications as one of the load formats. What a study is handed of one says what and where it is: the recording
+//! itself is for the lab to read.
+
+use super::{Document, Load, LoadFormat, Reader};
+use crate::{Diagnostics, diagnostic::Diagnostic};
+use fstone_model::{
+    Workload,
+    workload::{DataPattern, ErrorPolicy, FinalSync, IoSettings},
+};
+use std::time::Duration;
+
+pub(super) struct Recording;
+
+impl LoadFormat for Recording {
+    fn key(&self) -> &'static str {
+        "replay"
+    }
+
+    fn about(&self) -> &'static str {
+        "The path of a recording that `fstone record` made, relative to the study file: docs/record-replay.md."
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::File { extensions: &[], read }
+    }
+}
+
+fn read(document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
+    let source = document.source;
+    let replay = serde_json::from_str(source.text())
+        .map_err(|_| Diagnostics::one(source, Diagnostic::whole(format!("{} is no recording", source.name()))))?;
+    let name = source.name().rsplit('/').next().unwrap_or_default().trim_end_matches(".rec").to_owned();
+    let workload = Workload {
+        name,
+        filesets: Vec::new(),
+        phases: Vec::new(),
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::default(),
+        final_sync: FinalSync::Syncfs,
+        callout: None,
+        launch: None,
+        replay: Some(replay),
+        series_interval: Duration::from_secs(1),
+    };
+    Ok(Load { workload, warnings: None, keeps_total: false })
+}
