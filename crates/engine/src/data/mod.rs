@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Granularity of distinctness, compressibility and duplication: the block of nearly all filesystems.
+/// Granularity of distinctness and compressibility: the block of nearly all filesystems.
 const UNIT: usize = 4096;
 const MARK: usize = 16;
 /// Length of a piece unless blocks are larger.
@@ -194,8 +194,8 @@ impl Source<'_> {
             self.stamp(length, destination);
         } else if self.depot.pattern.compressible == 0.0 && !self.depot.pattern.repeat.is_empty() {
             self.repeat(length);
-        } else if self.depot.pattern.duplicate > 0.0 {
-            self.mix_duplicates(length);
+        } else if self.depot.pattern.duplicate > 0.0 && self.random.unit() < self.depot.pattern.duplicate {
+            self.duplicate(length);
         } else {
             let start = self.advance(length);
             self.ready = Ready::Piece(start, length);
@@ -253,21 +253,12 @@ impl Source<'_> {
         }
     }
 
-    fn mix_duplicates(&mut self, length: usize) {
-        let start = self.advance(length);
-        self.assemble(length);
-        let piece = self.piece.as_ref().expect("advance fetched one");
-        let block = &mut self.assembled.bytes_mut()[..length];
-        block.copy_from_slice(&piece.bytes()[start..start + length]);
-        for unit in block.chunks_mut(UNIT) {
-            if self.random.unit() < self.depot.pattern.duplicate {
-                let which = self.random.below(DUPLICATES as u64) as usize * UNIT;
-                let length = unit.len();
-                unit.copy_from_slice(&self.depot.duplicates[which..which + length]);
-            } else {
-                self.mark += 1;
-                mark(unit, self.mark);
-            }
+    /// One of few blocks of this length, as a whole: who looks for duplicates in larger units than [`UNIT`] finds it, too.
+    fn duplicate(&mut self, length: usize) {
+        let (depot, first) = (self.depot, self.random.below(DUPLICATES as u64) as usize);
+        for (unit, number) in self.assemble(length).chunks_mut(UNIT).zip(first..) {
+            let from = number % DUPLICATES * UNIT;
+            unit.copy_from_slice(&depot.duplicates[from..from + unit.len()]);
         }
     }
 
@@ -342,12 +333,16 @@ mod tests {
     }
 
     fn repeated(data: &[u8]) -> f64 {
+        repeated_in(data, UNIT)
+    }
+
+    fn repeated_in(data: &[u8], unit: usize) -> f64 {
         let mut counts: HashMap<&[u8], u64> = HashMap::new();
-        for block in data.chunks(UNIT) {
+        for block in data.chunks(unit) {
             *counts.entry(block).or_default() += 1;
         }
         let repeated: u64 = counts.values().filter(|count| **count > 1).sum();
-        repeated as f64 / (data.len() / UNIT) as f64
+        repeated as f64 / (data.len() / unit) as f64
     }
 
     #[test]
@@ -398,7 +393,10 @@ mod tests {
         for target in [0.2, 0.7] {
             for block in [4096, 64 << 10] {
                 let data = written(DataPattern { duplicate: target, ..DataPattern::default() }, block, 32 << 20);
-                assert!((repeated(&data) - target).abs() < 0.02, "{block}: {} for {target}", repeated(&data));
+                // Within five standard deviations of so many draws.
+                let within = 5.0 * (target * (1.0 - target) / (data.len() / block) as f64).sqrt();
+                let found = [UNIT, block].map(|unit| repeated_in(&data, unit));
+                assert!(found.iter().all(|share| (share - target).abs() < within), "{block}: {found:?} for {target}");
             }
         }
     }
