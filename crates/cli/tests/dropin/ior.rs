@@ -21,7 +21,7 @@ fn bytes(json: &serde_json::Value) -> Vec<(String, u64)> {
 #[test]
 fn what_is_written_is_read_and_removed() {
     let bench = Bench::new();
-    for words in ["-F", "", "-F -z", "-z -C", "-F -e -Y", "-F -i 2"] {
+    for words in ["-F", "", "-F -z", "-F -z -C", "-F -e -Y", "-F -i 2"] {
         let times = if words.ends_with('2') { 2 } else { 1 };
         let json = run(&bench, &format!("-b 64k -t 4k -s 3 -o f {words}"));
         let wanted =

@@ -45,6 +45,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         "stoneWallingWearOut=1: after -D all tasks continue until they have moved as much as the fastest; summaryFormat=JSON",
     ),
     Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
+    Opt::letter('B', "direct", Kind::Flag, "O_DIRECT, as older versions say it"),
     Opt::letter('h', "help", Kind::Flag, "this").or_word(),
     own(
         "results",
@@ -66,6 +67,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), letters::RANDOM_DATA),
     ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k, files are also kept after an error"),
     ignored(Opt::word("warningAsErrors", Kind::Flag, ""), letters::ERRORS_TOLD),
+    ignored(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition always has its own files"),
     refused(Opt::letter('c', "collective", Kind::Flag, "").or_word(), "there is no collective I/O in POSIX"),
     refused(Opt::letter('d', "delay", Kind::Any, ""), "use sleep(1) between two runs"),
     refused(
@@ -74,7 +76,6 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     refused(Opt::letter('f', "script", Kind::Any, ""), "write each test of the script as a command line"),
     refused(Opt::letter('j', "outlier", Kind::Any, ""), "--results DIR has every task's times"),
-    refused(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition always has its own files"),
     refused(
         Opt::letter('M', "memory", Kind::Any, ""),
         "use another program, or the limit of a cgroup, to take up memory",

@@ -42,7 +42,7 @@ fn ior(said: &mut Said<'_>) -> Ior {
         repetitions: said.number("repetitions").unwrap_or(1),
         deadline: said.number("deadline").filter(|seconds| *seconds > 0).map(Duration::from_secs),
         wear_out,
-        direct: said.flag("posix.odirect"),
+        direct: said.flag("posix.odirect") || said.flag("direct"),
         seed: said.number("seed"),
         results: said.text("results"),
         json: json || said.flag("json"),
@@ -108,6 +108,10 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
             "if a deadline ends transfers in random order, it is unknown which were made",
             "-z, or -D",
         );
+    }
+    if ior.random && ior.shift > 0 && !ior.file_per_process {
+        let message = "as with IOR, tasks do not read what others wrote in random order in a shared file";
+        said.wrong(&["random", "shift"], message, "-F, or only one of -z and -C");
     }
     if ior.wear_out && ior.deadline.is_none() {
         said.wrong(&["directives"], "stoneWallingWearOut needs a deadline", "-D 300, for example");

@@ -82,6 +82,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("-R", "-R is not supported"),
         ("-O saveRankPerformanceDetailsCSV=x", "the directive saveRankPerformanceDetailsCSV is not supported"),
         ("-O stoneWallingWearOut=1", "needs a deadline"),
+        ("-z -C", "in random order in a shared file"),
         ("-z -D 3", "a deadline ends transfers in random order"),
         ("-o /mnt/", "is not a file"),
         ("-o a@b", "is not a file"),
@@ -92,8 +93,9 @@ fn what_cannot_be_done_is_refused_by_name() {
         let wrong = read(line).expect_err(line);
         assert!(wrong.contains(told), "{line}: {wrong}");
     }
-    let warned = read("-g -v -x").expect("only warnings").warnings.expect("some").to_string();
-    for told in ["-g has no effect", "-v has no effect", "-x has no effect"] {
+    assert!(read("-B").expect("right").direct && read("-F -z -C").expect("right").random);
+    let warned = read("-g -v -x -m").expect("only warnings").warnings.expect("some").to_string();
+    for told in ["-g has no effect", "-v has no effect", "-x has no effect", "-m has no effect"] {
         assert!(warned.contains(told), "{warned}");
     }
 }

@@ -42,13 +42,12 @@ pub fn print(results: &Results<'_>) -> String {
     let _ = writeln!(out, "{} tasks, {} {what}", report.ranked.ranks, u64::from(report.ranked.ranks) * mdtest.items);
     let rows = results.rows();
     if mdtest.print_rates {
-        table(&mut out, &format!("rate (in ops/sec): (of {} iterations)", mdtest.iterations), &rows, |figure| {
-            figure.rate()
-        });
+        let head = format!("rate (in ops/sec): (of {} iterations)", mdtest.iterations);
+        table(&mut out, &head, results, &rows, Figure::rate);
     }
     if mdtest.print_times {
         let head = format!("time (in seconds, of a whole phase): (of {} iterations)", mdtest.iterations);
-        table(&mut out, &head, &rows, |figure| figure.seconds);
+        table(&mut out, &head, results, &rows, |figure| figure.seconds);
     }
     beside(&mut out, results, &rows);
     let _ = writeln!(out, "-- finished at {} --", place.times[1]);
@@ -61,14 +60,22 @@ fn spread<'r>(row: &Row<'r>, value: impl Fn(&Figure<'r>) -> f64) -> (Spread, Str
     (Spread::of(&figures.into_iter().map(value).collect::<Vec<_>>(), Deviation::OfSample), mark)
 }
 
-fn table<'r>(out: &mut String, head: &str, rows: &[Row<'r>], value: impl Fn(&Figure<'r>) -> f64) {
+fn table<'r>(
+    out: &mut String,
+    head: &str,
+    results: &Results<'r>,
+    rows: &[Row<'r>],
+    value: impl Fn(&Figure<'r>) -> f64,
+) {
     let _ = writeln!(out, "\nSUMMARY {head}");
     let _ = writeln!(out, "   Operation                     Max            Min           Mean        Std Dev");
     let _ = writeln!(out, "   ---------                     ---            ---           ----        -------");
-    for row in rows {
-        let (Spread { largest, smallest, mean, deviation }, mark) = spread(row, &value);
-        let _ =
-            writeln!(out, "   {:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}{mark}", row.name);
+    for name in results.names() {
+        // As mdtest, a row of zeros for what was not done.
+        let nothing = || (Spread { largest: 0.0, smallest: 0.0, mean: 0.0, deviation: 0.0 }, String::new());
+        let row = rows.iter().find(|row| row.name == name);
+        let (Spread { largest, smallest, mean, deviation }, mark) = row.map_or_else(nothing, |row| spread(row, &value));
+        let _ = writeln!(out, "   {name:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}{mark}");
     }
 }
 
@@ -91,7 +98,8 @@ fn beside(out: &mut String, results: &Results<'_>, rows: &[Row<'_>]) {
         let _ = writeln!(
             out,
             "   {:<34} {:>10} {p50:>10} {p99:>10} {longest:>10} {:>12} {:>12}{}",
-            meeting.name,
+            // Scripts look for the names of the table's rows.
+            meeting.name.to_lowercase(),
             figure.items,
             duration(meeting.start_skew_ns),
             duration(meeting.stop_skew_ns),

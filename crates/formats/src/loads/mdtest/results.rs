@@ -71,7 +71,17 @@ pub struct Results<'r> {
     pub place: &'r Place,
 }
 
+/// The rows of trees.
+const TREES: [&str; 2] = ["Tree creation", "Tree removal"];
+
 impl<'r> Results<'r> {
+    /// The names of all rows that mdtest prints, whatever of them was done.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
+        let (files, directories) = (self.mdtest.files, self.mdtest.directories);
+        let tests = Test::ALL.into_iter().filter(move |test| if test.of_directories() { directories } else { files });
+        tests.map(Test::name).chain(TREES)
+    }
+
     /// The rows, as mdtest orders them.
     pub(super) fn rows(&self) -> Vec<Row<'r>> {
         let mut tests: BTreeMap<Test, Vec<Figure<'r>>> = BTreeMap::new();
@@ -79,8 +89,8 @@ impl<'r> Results<'r> {
             tests.entry(stage.test).or_default().extend(self.figure(stage));
         }
         let rows = tests.into_iter().map(|(test, figures)| Row { name: test.name(), figures });
-        let trees = [("Tree creation", &self.trees.made), ("Tree removal", &self.trees.removed)];
-        let trees = trees.into_iter().filter(|(_, times)| !times.is_empty()).map(|(name, times)| Row {
+        let trees = TREES.into_iter().zip([&self.trees.made, &self.trees.removed]);
+        let trees = trees.filter(|(_, times)| !times.is_empty()).map(|(name, times)| Row {
             name,
             figures: (0..)
                 .zip(times)

@@ -227,12 +227,17 @@ fn the_table_is_mdtests() {
         "   Operation                     Max            Min           Mean        Std Dev",
         "   File creation            6000.000       2000.000       4000.000       2828.427",
         "   File removal             3000.000       1500.000       2250.000       1060.660",
+        "   File stat                   0.000          0.000          0.000          0.000",
         "   Tree creation            1000.000        500.000        750.000        353.553",
+        "   Tree removal                0.000          0.000          0.000          0.000",
         "   File creation               0.003          0.001          0.002          0.001",
     ] {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert!(text.lines().any(|printed| words(printed) == words(line)), "{line}\n{text}");
     }
+    // In the tables of rates and of times, and nowhere else.
+    assert_eq!(text.matches("File creation").count(), 2, "{text}");
+    assert!(!text.contains("Directory"), "{text}");
     assert_eq!(results.created().as_deref(), Some("3 3\n"));
     let json = json(&results);
     assert_eq!(json["operations"][0]["operation"], "File creation");

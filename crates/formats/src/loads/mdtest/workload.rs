@@ -25,6 +25,21 @@ pub enum Test {
 }
 
 impl Test {
+    pub(super) const ALL: [Self; 8] = [
+        Self::DirectoryCreation,
+        Self::DirectoryStat,
+        Self::DirectoryRename,
+        Self::DirectoryRemoval,
+        Self::FileCreation,
+        Self::FileStat,
+        Self::FileRead,
+        Self::FileRemoval,
+    ];
+
+    pub(super) const fn of_directories(self) -> bool {
+        matches!(self, Self::DirectoryCreation | Self::DirectoryStat | Self::DirectoryRename | Self::DirectoryRemoval)
+    }
+
     /// As mdtest calls it.
     pub const fn name(self) -> &'static str {
         match self {
