@@ -17,6 +17,8 @@ pub enum StopReason {
     Space {
         free_bytes: u64,
     },
+    /// A service has ended by itself, and what needs it may wait for it in vain.
+    Service,
 }
 
 /// A flag with its reason. The first reason stays until [`Stop::clear`].

@@ -10,6 +10,9 @@ use std::ops::Range;
 /// How much of a stream or a file is searched, in bytes.
 pub const SEARCHED_BYTES: usize = 128 << 20;
 
+/// Most numbers of a series.
+const SERIES: usize = 1000;
+
 /// Of a line that is quoted.
 const QUOTED_BYTES: usize = 200;
 
@@ -55,6 +58,19 @@ pub enum Several {
     Last,
     Mean,
     Sum,
+    /// Their mean; each of them besides, as [`of_series`] names them.
+    Each,
+}
+
+/// The name of one of the numbers of a figure that is a series, from 1.
+pub fn of_series(figure: &str, number: usize) -> String {
+    format!("{figure} #{number}")
+}
+
+/// The figure whose series this name is of, and its number there.
+pub fn series_of(name: &str) -> Option<(&str, usize)> {
+    let (figure, number) = name.rsplit_once(" #")?;
+    Some((figure, number.parse().ok()?))
 }
 
 /// Why an expression cannot be used.
@@ -103,16 +119,30 @@ pub fn expression(text: &str) -> Result<Regex, ExpressionError> {
 }
 
 impl OutputFigure {
-    /// The figure in this output.
+    /// The figure in this output, and the series that it is of, if it is.
     ///
     /// # Errors
     /// When it is not there, or no number.
-    pub fn read(&self, output: &[u8]) -> Result<Figure, NotFound> {
-        let value = self.several.of(&self.find.numbers(output, self.several)?) * self.scale;
-        if !value.is_finite() {
-            return Err(NotFound::Nothing("the numbers are too large".to_owned()));
+    pub fn read(&self, output: &[u8]) -> Result<Vec<Figure>, NotFound> {
+        let numbers = self.find.numbers(output, self.several)?;
+        let figure = |metric: String, value: f64| {
+            let value = value * self.scale;
+            let too_large = || NotFound::Nothing("the numbers are too large".to_owned());
+            value
+                .is_finite()
+                .then_some(Figure { metric, value, unit: self.unit, better: self.better })
+                .ok_or_else(too_large)
+        };
+        let whole = figure(self.name.clone(), self.several.of(&numbers));
+        if self.several != Several::Each {
+            return Ok(vec![whole?]);
         }
-        Ok(Figure { metric: self.name.clone(), value, unit: self.unit, better: self.better })
+        if numbers.len() > SERIES {
+            let words = format!("there are {} numbers, and a series has at most {SERIES}", numbers.len());
+            return Err(NotFound::Nothing(words));
+        }
+        let each = (1..).zip(numbers).map(|(number, value)| figure(of_series(&self.name, number), value));
+        std::iter::once(whole).chain(each).collect()
     }
 }
 
@@ -122,7 +152,7 @@ impl Several {
         match self {
             Self::First => numbers.first().copied().unwrap_or(f64::NAN),
             Self::Last => numbers.last().copied().unwrap_or(f64::NAN),
-            Self::Mean => sum() / numbers.len() as f64,
+            Self::Mean | Self::Each => sum() / numbers.len() as f64,
             Self::Sum => sum(),
         }
     }
@@ -139,8 +169,8 @@ impl Find {
                 let regex = expression(text).map_err(|error| NotFound::Nothing(error.to_string()))?;
                 matched(&regex, output, several)
             }
-            Self::Json(pointer) => of_json(pointer, output),
-            Self::Csv(column) => of_csv(column, output),
+            Self::Json(pointer) => of_json(pointer, without_mark(output), several),
+            Self::Csv(column) => of_csv(column, without_mark(output), several),
         }
     }
 
@@ -182,51 +212,55 @@ fn matched(regex: &Regex, output: &[u8], several: Several) -> Result<Vec<f64>, N
     if numbers.is_empty() { Err(Find::Match(regex.as_str().to_owned()).nothing()) } else { Ok(numbers) }
 }
 
-fn of_json(pointer: &str, output: &[u8]) -> Result<Vec<f64>, NotFound> {
+/// Without the byte order mark that programs of Windows begin with.
+fn without_mark(output: &[u8]) -> &[u8] {
+    output.strip_prefix(b"\xef\xbb\xbf").unwrap_or(output)
+}
+
+fn of_json(pointer: &str, output: &[u8], several: Several) -> Result<Vec<f64>, NotFound> {
     let document: serde_json::Value = serde_json::from_slice(output)
         .map_err(|error| NotFound::Nothing(format!("it is not a JSON document: {error}")))?;
     let found = document.pointer(pointer).ok_or_else(|| Find::Json(pointer.to_owned()).nothing())?;
     let of_one = |value: &serde_json::Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        number(text.as_bytes(), || line(&text))
+        number(text.as_bytes(), || quote(text.as_bytes()))
     };
-    match found.as_array() {
-        Some(list) if list.is_empty() => Err(NotFound::Nothing(format!("the list at {pointer:?} is empty"))),
-        Some(list) => list.iter().map(of_one).collect(),
-        None => Ok(vec![of_one(found)?]),
+    let list = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
+    match (several, list) {
+        (_, []) => Err(NotFound::Nothing(format!("the list at {pointer:?} is empty"))),
+        (Several::First, [one, ..]) | (Several::Last, [.., one]) => Ok(vec![of_one(one)?]),
+        _ => list.iter().map(of_one).collect(),
     }
 }
 
-fn of_csv(column: &str, output: &[u8]) -> Result<Vec<f64>, NotFound> {
-    let mut numbers = Vec::new();
-    let mut index = None;
-    for row in output.split(|byte| *byte == b'\n') {
-        let text = String::from_utf8_lossy(row);
-        let fields = csv_fields(text.trim_end_matches('\r'));
-        match index {
-            None => index = fields.iter().position(|field| field == column),
-            Some(index) => match fields.get(index) {
-                Some(field) => numbers.push(number(field.as_bytes(), || quote(row))?),
-                // What follows the table is not of it.
-                None => break,
-            },
-        }
-    }
-    if numbers.is_empty() { Err(Find::Csv(column.to_owned()).nothing()) } else { Ok(numbers) }
+fn of_csv(column: &str, output: &[u8], several: Several) -> Result<Vec<f64>, NotFound> {
+    let mut rows = output.split(|byte| *byte == b'\n');
+    let of_column = |row| fields(row).position(|field| field == column.as_bytes());
+    let nothing = || Find::Csv(column.to_owned()).nothing();
+    let index = rows.find_map(of_column).ok_or_else(nothing)?;
+    // What follows the table is not of it.
+    let cells = rows.map_while(|row| fields(row).nth(index).map(|field| (field, row)));
+    let of_one = |(field, row)| number(field, || quote(row));
+    let numbers: Vec<f64> = match several {
+        Several::First => cells.take(1).map(of_one).collect::<Result<_, _>>()?,
+        Several::Last => cells.last().into_iter().map(of_one).collect::<Result<_, _>>()?,
+        _ => cells.map(of_one).collect::<Result<_, _>>()?,
+    };
+    if numbers.is_empty() { Err(nothing()) } else { Ok(numbers) }
 }
 
-/// The fields of a row, quotes taken off. An empty line has none.
-fn csv_fields(row: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
+/// The fields of a row, without quotes around them. An empty line has none.
+fn fields(row: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
-    for c in row.chars() {
-        match c {
-            '"' => quoted = !quoted,
-            ',' if !quoted => fields.push(String::new()),
-            c => fields.last_mut().expect("there is one").push(c),
-        }
-    }
-    if row.trim().is_empty() { Vec::new() } else { fields.iter().map(|field| field.trim().to_owned()).collect() }
+    let is_end = move |byte: &u8| {
+        quoted ^= *byte == b'"';
+        *byte == b',' && !quoted
+    };
+    let is_empty = row.trim_ascii().is_empty();
+    row.split(is_end).filter(move |_| !is_empty).map(|field| {
+        let field = field.trim_ascii();
+        field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field).trim_ascii()
+    })
 }
 
 fn number(text: &[u8], line: impl FnOnce() -> String) -> Result<f64, NotFound> {
@@ -292,7 +326,7 @@ mod tests {
     fn read(find: Find, several: Several, output: &[u8]) -> Result<f64, String> {
         let (name, from) = ("x".to_owned(), From::Stdout);
         let figure = OutputFigure { name, from, find, several, unit: Unit::Count, scale: 1.0, better: Better::Neither };
-        figure.read(output).map(|figure| figure.value).map_err(|error| error.to_string())
+        figure.read(output).map(|figures| figures[0].value).map_err(|error| error.to_string())
     }
 
     fn matching(text: &str, several: Several, output: &[u8]) -> Result<f64, String> {
@@ -313,6 +347,21 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_is_a_series() {
+        let (name, from, several) = ("tps".to_owned(), From::Stdout, Several::Each);
+        let find = Find::Match("tps = ([0-9.e]+)".into());
+        let figure = OutputFigure { name, from, find, several, unit: Unit::Count, scale: 2.0, better: Better::Higher };
+        let found = figure.read(b"tps = 1\ntps = 3\ntps = 2\n").expect("they are there");
+        let found: Vec<(&str, f64)> = found.iter().map(|figure| (figure.metric.as_str(), figure.value)).collect();
+        assert_eq!(found, [("tps", 4.0), ("tps #1", 2.0), ("tps #2", 6.0), ("tps #3", 4.0)]);
+        assert_eq!(series_of(found[2].0), Some(("tps", 2)));
+        assert_eq!((series_of("tps"), series_of("tps #x")), (None, None));
+        let told = figure.read("tps = 1\n".repeat(1001).as_bytes()).unwrap_err().to_string();
+        assert_eq!(told, "there are 1001 numbers, and a series has at most 1000");
+        assert_eq!(figure.read(b"tps = 1e308").unwrap_err().to_string(), "the numbers are too large");
+    }
+
+    #[test]
     fn what_is_no_number_is_quoted_with_its_line() {
         let told = matching("tps = (.*)", Several::Last, b"a\ntps = n/a\x1b[31m\nb");
         assert_eq!(told, Err("\"n/a\u{241b}[31m\" is not a number, in the line \"tps = n/a\u{241b}[31m\"".into()));
@@ -328,13 +377,19 @@ mod tests {
     #[test]
     fn documents_and_tables_are_read() {
         let json = |pointer: &str, several| {
-            let output = br#"{"jobs": [{"iops": 7.5, "all": [1, "2", 3]}], "name": "x", "none": []}"#;
+            let output =
+                br#"{"jobs": [{"iops": 7.5, "all": [1, "2", 3]}], "name": "x", "none": [], "mixed": [null, 8]}"#;
             read(Find::Json(pointer.to_owned()), several, output)
         };
         assert_eq!(json("/jobs/0/iops", Several::Last), Ok(7.5));
         assert_eq!(json("/jobs/0/all", Several::Mean), Ok(2.0));
         assert_eq!(json("/name", Several::Last).unwrap_err(), "\"x\" is not a number, in the line \"x\"");
         assert_eq!(json("/none", Several::Last).unwrap_err(), "the list at \"/none\" is empty");
+        assert_eq!(json("/mixed", Several::Last), Ok(8.0), "only the last one matters");
+        assert_eq!(json("/mixed", Several::First).unwrap_err(), "\"null\" is not a number, in the line \"null\"");
+        let long = format!("{{\"a\": [{}]}}", "{},".repeat(1 << 20) + "1");
+        let told = read(Find::Json("/a".into()), Several::First, format!("{{\"a\": {{\"b\": {long}}}}}").as_bytes());
+        assert!(told.unwrap_err().len() < 1000, "what is quoted is bounded");
         assert_eq!(json("/jobs/1", Several::Last).unwrap_err(), "nothing is at \"/jobs/1\" of the JSON document");
         assert!(read(Find::Json("/a".into()), Several::Last, b"{").unwrap_err().contains("not a JSON document"));
 
@@ -348,6 +403,10 @@ mod tests {
         assert_eq!((csv("rate"), csv("x")), (Ok(3.0), Ok(5.0)));
         assert_eq!(csv("name").unwrap_err(), "\"a,b\" is not a number, in the line \"\\\"a,b\\\",1,2\"");
         assert_eq!(csv("y").unwrap_err(), "nothing is in a column \"y\"");
+        let ends = |several| read(Find::Csv("rate".into()), several, b"\xef\xbb\xbfrate\nn/a\n5\n6\n");
+        assert_eq!(ends(Several::Last), Ok(6.0));
+        assert_eq!(ends(Several::First).unwrap_err(), "\"n/a\" is not a number, in the line \"n/a\"");
+        assert!(ends(Several::Each).is_err());
     }
 
     #[test]

@@ -41,13 +41,21 @@ impl Service {
         all.into_iter().filter(|(_, words)| !words.is_empty())
     }
 
+    /// All its texts in which names in braces are filled in.
     pub fn words(&self) -> impl Iterator<Item = &String> {
-        self.commands().flat_map(|(_, words)| words)
+        let ready = match &self.ready {
+            Ready::Command(words) => &words[..],
+            Ready::Socket(text) | Ready::Line(text) => std::slice::from_ref(text),
+        };
+        self.make.iter().chain(&self.start).chain(ready).chain(&self.stop)
     }
 
     /// The same, in the same order.
     pub fn words_mut(&mut self) -> impl Iterator<Item = &mut String> {
-        let ready = if let Ready::Command(words) = &mut self.ready { Some(words) } else { None };
-        self.make.iter_mut().chain(&mut self.start).chain(ready.into_iter().flatten()).chain(&mut self.stop)
+        let ready = match &mut self.ready {
+            Ready::Command(words) => &mut words[..],
+            Ready::Socket(text) | Ready::Line(text) => std::slice::from_mut(text),
+        };
+        self.make.iter_mut().chain(&mut self.start).chain(ready).chain(&mut self.stop)
     }
 }

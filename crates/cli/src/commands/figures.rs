@@ -22,6 +22,9 @@ pub(crate) fn figures(arguments: &FiguresArguments) -> CommandResult {
         check(expression).map_err(wrong)?;
         Find::Match(expression.clone())
     } else if let Some(pointer) = &arguments.json {
+        if !pointer.starts_with('/') {
+            return Err(wrong(format!("{pointer} is not a JSON pointer, which begins with `/`: /jobs/0/read/iops")));
+        }
         Find::Json(pointer.clone())
     } else {
         Find::Csv(arguments.csv.clone().unwrap_or_default())

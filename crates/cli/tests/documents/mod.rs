@@ -310,7 +310,13 @@ const APPLICATIONS: [Tried; 7] = [
         command: "run postgresql --quick --dry-run",
         quickly: &["--device", "loop"],
         status: &[0],
-        prints: &["3 cells, 6 trials each", "initdb -D", "prints transactions per second, latency average"],
+        prints: &[
+            "3 cells, 6 trials each",
+            "initdb -D",
+            "postgresql/.s.PGSQL.5432 accepts a connection",
+            "in the end runuser -u postgres -- pg_ctl",
+            "prints transactions per second, latency average",
+        ],
         makes: None,
     },
     Tried {
@@ -335,8 +341,8 @@ const APPLICATIONS: [Tried; 7] = [
         makes: None,
     },
     Tried {
-        command: "run ./pgbench.toml --dry-run",
-        quickly: &[],
+        command: "run ./pgbench.toml",
+        quickly: &["--dry-run"],
         status: &[0],
         prints: &["4 cells, 3 trials each", "ext4 · beside trim", "beside the next load or command: sh -c"],
         makes: None,
@@ -345,7 +351,7 @@ const APPLICATIONS: [Tried; 7] = [
         command: "report --by background",
         quickly: &[],
         status: &[0],
-        prints: &["alone", "beside scan", "copies per second"],
+        prints: &["alone", "beside scan", "changes copies per second by", "scans"],
         makes: None,
     },
 ];
@@ -365,7 +371,7 @@ background = ["none", "scan"]
 [[step]]
 name = "scan"
 background = true
-command = { shell = true, run = "while :; do echo scanned; sleep 0.02; done" }
+command = { shell = true, run = "n=0; while :; do n=$((n+1)); echo scanned $n; sleep 0.02; done", figures = { "scans" = { match = 'scanned (.*)' } } }
 
 [[step]]
 name = "copy"
@@ -384,6 +390,23 @@ fn every_command_of_the_page_on_applications_does_what_it_says() {
     bench.succeed(&["run", "./copies.toml"]);
     for tried in &APPLICATIONS {
         tried.go(&bench);
+    }
+    // The page's own study, with shorter loads, where it can be run.
+    bench.write("short.toml", &examples(&text)[0].replace("\"-T\", \"10\"", "\"-T\", \"1\""));
+    let (code, out, err) =
+        bench.run(&["run", "./short.toml", "--repeats", "2", "--device", "memory", "--only", "filesystem=ext4"]);
+    match out.contains("skipped") {
+        true => eprintln!("skipped: the page's study, which needs root and PostgreSQL: {out}"),
+        false => {
+            assert_eq!(code, 0, "{out}{err}");
+            let figures = bench.succeed(&["report", "--format", "csv"]);
+            for words in
+                ["pgbench,transactions per second,", "pgbench,latency average,", "beside trim", "postgresql,time,"]
+            {
+                assert!(figures.contains(words), "{words:?} in\n{figures}");
+            }
+            assert!(bench.succeed(&["report", "--by", "background"]).contains("alone"));
+        }
     }
     bench.assert_clean();
 }

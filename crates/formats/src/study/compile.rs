@@ -95,7 +95,10 @@ fn plan(
         let actions = steps.templates.iter().map(|template| (template.name.as_str(), &template.action));
         show::unasked(actions, field.key)
     });
-    let columns = show::columns(unasked.as_ref().unwrap_or(&steps.shown), report);
+    let mut shown = unasked.unwrap_or_else(|| steps.shown.clone());
+    // The first column is what the answer is about.
+    shown.sort_by_key(|one| steps.templates.iter().any(|step| step.background && step.name == one.step));
+    let columns = show::columns(&shown, report);
     if let Some(field) = surface.step.as_ref().filter(|_| shows_nothing && columns.is_empty() && steps.complete) {
         report.push(
             Diagnostic::error(field.key, "no step shows anything, so the table has no columns")

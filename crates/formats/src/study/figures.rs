@@ -9,7 +9,7 @@ use fstone_model::{
     Better, StepKind, Unit,
     load_metric::kind_of,
     metric::catalog,
-    output::{ExpressionError, Find, From, OutputFigure, expression, unit, usually_better},
+    output::{ExpressionError, Find, From, OutputFigure, expression, series_of, unit, usually_better},
 };
 
 const LONGEST_NAME: usize = 100;
@@ -102,6 +102,10 @@ fn check_name(name: &At<String>, report: &mut Report) {
     if name.value.len() > LONGEST_NAME || name.value.trim().is_empty() || name.value.contains(char::is_control) {
         let error = Diagnostic::error(name.span, "no figure can be called so");
         report.push(error.label(format!("expected printable text of at most {LONGEST_NAME} bytes")));
+    }
+    if series_of(&name.value).is_some() {
+        let error = Diagnostic::error(name.span, "no figure can be called so");
+        report.push(error.label("this is how the numbers of a series are called"));
     }
     if catalog::find(&name.value).is_some_and(|metric| metric.steps.contains(&StepKind::Command)) {
         report.push(

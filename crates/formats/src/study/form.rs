@@ -3,7 +3,7 @@
 use super::{
     factor::{self, Factor},
     load::Number,
-    own, own_rows, placeholder, set,
+    own, own_rows, placeholder, service, set,
     step::{Steps, Template},
     surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface, WarmUp},
 };
@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Report, Span},
     native::{Parameter, Target},
 };
-use fstone_model::study::{FilesystemType, Repeats};
+use fstone_model::study::{FilesystemType, Repeats, StepAction};
 use std::time::Duration;
 
 const DEFAULT_REPEATS: Repeats = Repeats { min: 3, max: 3, until: None };
@@ -137,6 +137,7 @@ fn variables(surface: &StudyFile, report: &mut Report) -> Vec<(String, String)> 
     for (name, value) in surface.variables.iter().flat_map(|field| &field.value.0) {
         let is_name = name.value.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         let is_taken = placeholder::OF_THE_LAB.contains(&name.value.as_str())
+            || (name.value == service::DATA && surface.service.is_some())
             || Parameter::ALL.iter().any(|parameter| parameter.name() == name.value);
         if is_taken {
             report.push(
@@ -185,6 +186,16 @@ pub(super) fn check_names(surface: &StudyFile, form: &Form<'_>, steps: &Steps, r
     let texts: Vec<&At<String>> = steps.templates.iter().flat_map(Template::texts).chain(&trees).collect();
     for At { span, value } in &texts {
         placeholder::check(value, *span, &known, report);
+    }
+    for template in steps.templates.iter().filter(|template| !matches!(template.action, StepAction::Service(_))) {
+        let has_data = |text: &&At<String>| placeholder::names(&text.value).any(|name| name == service::DATA);
+        if let (Some(text), Some(services)) = (template.texts().into_iter().find(has_data), &surface.service) {
+            let name = services.value.0.first().map_or("NAME", |(name, _)| name.value.as_str());
+            report.push(
+                Diagnostic::error(text.span, "`{data}` has no meaning here")
+                    .label(format!("the directory of a service is {{mount}}/{name}")),
+            );
+        }
     }
     let of_own = own::words(surface);
     for (name, _) in surface.variables.iter().flat_map(|field| &field.value.0) {

@@ -467,7 +467,7 @@ table! {
         "csv" => csv: CsvSurface;
         /// What is searched: "stdout" (the default), "stderr", or a relative path of a file in the filesystem.
         "from" => from: Text;
-        /// Which of several numbers: "last" (the default) or "first", or their "mean" or "sum".
+        /// Which of several numbers: "last" (the default) or "first", or their "mean" or "sum", or "each": their mean, and all of them as a series.
         "several" => several: Listed<Several>;
         /// The unit of the printed number: "s", "ms", "µs", "ns", "/s", "B", "kB" (1,000), "KiB" (1,024), "MB/s", "MiB/s", "%", "ratio" or "count". "count" unless fstone has a metric of this name.
         "unit" => unit: Text;
@@ -487,7 +487,7 @@ table! {
 
 impl Word for Several {
     const WORDS: &'static [(&'static str, Self)] =
-        &[("first", Self::First), ("last", Self::Last), ("mean", Self::Mean), ("sum", Self::Sum)];
+        &[("first", Self::First), ("last", Self::Last), ("mean", Self::Mean), ("sum", Self::Sum), ("each", Self::Each)];
 }
 
 impl Word for Better {

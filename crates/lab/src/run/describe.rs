@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use fstone_model::{
-    Cell, Plan, Step,
+    Better, Cell, Plan, Step,
     own::OwnCommand,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
@@ -175,7 +175,13 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
     if let StepAction::Command { figures, .. } = &step.action
         && !figures.is_empty()
     {
-        let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+        let names: Vec<String> = figures
+            .iter()
+            .map(|figure| match figure.better {
+                Better::Neither => format!("{} (neither direction is better)", figure.name),
+                _ => figure.name.clone(),
+            })
+            .collect();
         told.push_str(&format!("  (prints {})", names.join(", ")));
     }
     told

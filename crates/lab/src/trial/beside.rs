@@ -13,14 +13,18 @@ use crate::{
 use fstone_model::{
     Cell, LoadReport, Step, StepResult, Workload,
     metric::catalog,
-    service::Service,
+    service::{Ready, Service},
     study::{DeviceSpec, KernelSpec, StepAction},
 };
 use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, Sender, channel, sync_channel},
+    },
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
 };
@@ -29,12 +33,12 @@ use std::{
 const NO_LIMIT: Duration = Duration::from_secs(1 << 32);
 /// How long a command in the background may take to end after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
 /// What ended so much before the foreground, as a share of its time, ended early.
 const EARLY: f64 = 0.05;
-/// What is kept of what a service printed, to look for a line and to say why it failed.
-const SEEN_BYTES: usize = 256 << 10;
+/// What is kept of what a service printed, to say why it failed.
+const SEEN_BYTES: usize = 64 << 10;
 
-type Seen = Arc<Mutex<Vec<u8>>>;
 type Ran = Result<CommandOutput, RunError>;
 
 /// A service that was started.
@@ -42,23 +46,80 @@ pub(super) struct Serving {
     pub(super) service: Arc<Service>,
     pub(super) data: PathBuf,
     stop: Arc<Stop>,
-    seen: Seen,
+    seen: Arc<Mutex<Seen>>,
+    life: Arc<Life>,
     thread: JoinHandle<Ran>,
 }
 
+#[derive(Default)]
+struct Life {
+    ended: AtomicBool,
+    /// Whether it is being stopped, so that its end is no surprise.
+    may_end: AtomicBool,
+}
+
+/// What a service printed.
+#[derive(Default)]
+struct Seen {
+    lately: Vec<u8>,
+    awaited: Option<Awaited>,
+}
+
+/// A text that is looked for in what comes piece by piece, so that it is found however much follows it.
+pub(super) struct Awaited {
+    text: Vec<u8>,
+    end_of_last: Vec<u8>,
+    pub(super) found: bool,
+}
+
+impl Awaited {
+    pub(super) fn new(text: &str) -> Self {
+        Self { text: text.as_bytes().to_owned(), end_of_last: Vec::new(), found: text.is_empty() }
+    }
+
+    pub(super) fn look(&mut self, piece: &[u8]) {
+        if !self.found {
+            self.end_of_last.extend_from_slice(piece);
+            self.found = self.end_of_last.windows(self.text.len()).any(|window| window == self.text);
+            self.end_of_last.drain(..self.end_of_last.len().saturating_sub(self.text.len() - 1));
+        }
+    }
+}
+
 impl Serving {
-    pub(super) fn start(service: &Arc<Service>, data: &Path, mut command: CommandLine) -> io::Result<Self> {
+    /// Starts it. Its end, unless it was asked for, stops what `trial` stops.
+    pub(super) fn start(
+        service: &Arc<Service>,
+        data: &Path,
+        mut command: CommandLine,
+        trial: &Arc<Stop>,
+    ) -> io::Result<Self> {
         if service.stop.is_empty() {
             command.grace = service.limit;
         }
-        let (stop, seen) = (Arc::new(Stop::default()), Seen::default());
+        let awaited = if let Ready::Line(line) = &service.ready { Some(Awaited::new(line)) } else { None };
+        let (stop, seen) = (Arc::<Stop>::default(), Arc::new(Mutex::new(Seen { lately: Vec::new(), awaited })));
         let runner = SystemRunner::new(Arc::clone(&stop)).seen_by(seer(&seen));
-        let thread = Builder::new().name("service".to_owned()).spawn(move || runner.run(&command, NO_LIMIT))?;
-        Ok(Self { service: Arc::clone(service), data: data.to_owned(), stop, seen, thread })
+        let life = Arc::<Life>::default();
+        let (trial, own) = (Arc::clone(trial), Arc::clone(&life));
+        let thread = Builder::new().name("service".to_owned()).spawn(move || {
+            let ran = runner.run(&command, NO_LIMIT);
+            own.ended.store(true, Ordering::Release);
+            if !own.may_end.load(Ordering::Acquire) {
+                trial.request(StopReason::Service);
+            }
+            ran
+        })?;
+        Ok(Self { service: Arc::clone(service), data: data.to_owned(), stop, seen, life, thread })
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.life.ended.load(Ordering::Acquire)
+    }
+
+    /// From here on its end is as it should be.
+    pub(super) fn expect_end(&self) {
+        self.life.may_end.store(true, Ordering::Release);
     }
 
     pub(super) fn request_stop(&self) {
@@ -72,17 +133,26 @@ impl Serving {
 
     /// What it printed lately.
     pub(super) fn printed(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.seen.lock().unwrap_or_else(PoisonError::into_inner).lately).into_owned()
+    }
+
+    /// Whether it printed the line that says it is ready.
+    pub(super) fn has_said(&self) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).awaited.as_ref().is_some_and(|awaited| awaited.found)
     }
 }
 
-fn seer(seen: &Seen) -> impl Fn(&[u8]) + Send + Sync + use<> {
+fn seer(seen: &Arc<Mutex<Seen>>) -> impl Fn(&[u8]) + Send + Sync + use<> {
     let seen = Arc::clone(seen);
     move |bytes| {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.extend_from_slice(bytes);
-        let excess = seen.len().saturating_sub(SEEN_BYTES);
-        seen.drain(..excess);
+        seen.awaited.iter_mut().for_each(|awaited| awaited.look(bytes));
+        seen.lately.extend_from_slice(bytes);
+        // Not with each piece: what prints without end must not cost more than reading it.
+        if seen.lately.len() > 2 * SEEN_BYTES {
+            let excess = seen.lately.len() - SEEN_BYTES;
+            seen.lately.drain(..excess);
+        }
     }
 }
 
@@ -93,6 +163,7 @@ fn joined<T>(thread: JoinHandle<T>) -> T {
 /// A step that is to run in the background.
 pub(super) enum Waiting {
     Command(Step, CommandLine),
+    /// Its files are made before the foreground begins.
     Load(Step, Arc<Workload>, LoadPlace),
 }
 
@@ -109,7 +180,10 @@ enum Ended {
 
 struct Going {
     step: Step,
-    started: Instant,
+    /// None while a load waits for the foreground.
+    started: Option<Instant>,
+    /// A load begins when this is dropped.
+    gate: Option<Sender<()>>,
     stop: Arc<Stop>,
     thread: JoinHandle<(Instant, Ended)>,
 }
@@ -131,27 +205,58 @@ pub(super) struct Accompanied {
 }
 
 impl Company {
+    /// Makes the files of the loads that wait, and has them wait for [`Company::begin`]. Until `stop` says otherwise.
+    pub(super) fn prepare(&mut self, stop: &Stop) {
+        let loads = self.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Load(..))).collect::<Vec<_>>();
+        for waiting in loads {
+            let Waiting::Load(step, workload, place) = waiting else { continue };
+            let (is_ready, ready) = sync_channel(1);
+            let (gate, opened) = channel::<()>();
+            let run = move |stop: &Arc<Stop>| {
+                let opened = Mutex::new(opened);
+                let begin = || {
+                    // Nobody waits any more when a later interval begins.
+                    let _ = is_ready.try_send(());
+                    let _ = opened.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                };
+                Ended::Load(load(&workload, &place, stop, &begin))
+            };
+            self.go(step, None, Some(gate), run);
+            while ready.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) && !stop.is_requested() {}
+        }
+    }
+
+    fn go(
+        &mut self,
+        step: Step,
+        started: Option<Instant>,
+        gate: Option<Sender<()>>,
+        run: impl FnOnce(&Arc<Stop>) -> Ended + Send + 'static,
+    ) {
+        let stop = Arc::<Stop>::default();
+        let own = Arc::clone(&stop);
+        let thread = Builder::new().name("background".to_owned()).spawn(move || {
+            let ended = run(&own);
+            (Instant::now(), ended)
+        });
+        match thread {
+            Ok(thread) => self.going.push(Going { step, started, gate, stop, thread }),
+            Err(error) => self.warnings.push(format!("{}: it was not started: {error}", step.name)),
+        }
+    }
+
     /// Starts all that wait. The interval of the foreground begins with it; doing it again does nothing.
     pub(super) fn begin(&mut self) {
-        for waiting in self.waiting.drain(..) {
-            let stop = Arc::new(Stop::default());
-            let own = Arc::clone(&stop);
-            let (step, run): (_, Box<dyn FnOnce() -> Ended + Send>) = match waiting {
-                Waiting::Command(step, command) => (
-                    step,
-                    Box::new(move || Ended::Command(command.clone(), SystemRunner::new(own).run(&command, NO_LIMIT))),
-                ),
-                Waiting::Load(step, workload, place) => {
-                    (step, Box::new(move || Ended::Load(load(&workload, &place, &own))))
-                }
-            };
-            let thread = Builder::new().name("background".to_owned()).spawn(move || {
-                let ended = run();
-                (Instant::now(), ended)
-            });
-            match thread {
-                Ok(thread) => self.going.push(Going { step, started: Instant::now(), stop, thread }),
-                Err(error) => self.warnings.push(format!("{}: it was not started: {error}", step.name)),
+        for going in self.going.iter_mut().filter(|going| going.gate.is_some()) {
+            going.started = Some(Instant::now());
+            going.gate = None;
+        }
+        for waiting in std::mem::take(&mut self.waiting) {
+            if let Waiting::Command(step, command) = waiting {
+                self.go(step, Some(Instant::now()), None, move |stop| {
+                    let ran = SystemRunner::new(Arc::clone(stop)).run(&command, NO_LIMIT);
+                    Ended::Command(command, ran)
+                });
             }
         }
     }
@@ -160,13 +265,17 @@ impl Company {
     pub(super) fn end(&mut self, foreground: &str) -> (Vec<Accompanied>, Vec<String>) {
         let now = Instant::now();
         let mut warnings = std::mem::take(&mut self.warnings);
-        for waiting in self.waiting.drain(..) {
-            let (Waiting::Command(step, _) | Waiting::Load(step, ..)) = waiting;
-            warnings.push(format!("{}: {foreground} ended before it could begin", step.name));
-        }
+        let waiting = self.waiting.drain(..).map(|waiting| match waiting {
+            Waiting::Command(step, _) | Waiting::Load(step, ..) => step.name,
+        });
+        let unbegun = self.going.iter().filter(|going| going.gate.is_some()).map(|going| going.step.name.clone());
+        let unbegun = waiting.chain(unbegun).map(|name| format!("{name}: {foreground} ended before it could begin"));
+        warnings.extend(unbegun);
         self.going.iter().for_each(|going| going.stop.request(StopReason::Cancelled));
-        let done = self.going.drain(..).map(|Going { step, started, thread, .. }| {
+        let done = self.going.drain(..).filter_map(|Going { step, started, gate, thread, .. }| {
+            drop(gate);
             let (ended_at, ended) = joined(thread);
+            let started = started?;
             let whole = now.saturating_duration_since(started);
             let its_own = ended_at.saturating_duration_since(started);
             let mut warn = |words: String| warnings.push(format!("{}, beside {foreground}: {words}", step.name));
@@ -188,7 +297,7 @@ impl Company {
                     None
                 }
             };
-            Accompanied { step, result, output }
+            Some(Accompanied { step, result, output })
         });
         let done: Vec<Accompanied> = done.collect();
         (done, warnings)
@@ -214,12 +323,14 @@ fn of_load(
     result: &mut StepResult,
     warn: &mut impl FnMut(String),
 ) {
-    let report = match loaded {
+    let mut report = match loaded {
         Ok(report) => report,
         Err(LoadFailure::Interrupted(Some(report))) => *report,
         Err(LoadFailure::Interrupted(None)) => return warn("it was stopped before it measured anything".to_owned()),
         Err(LoadFailure::Failed(words)) => return warn(words),
     };
+    // It was to end with the foreground: the engine's warning of that is none.
+    report.warnings.retain(|words| !words.starts_with("the load was interrupted"));
     report.warnings.iter().for_each(|words| warn(words.clone()));
     report.errors.iter().for_each(|error| warn(super::load::error_words(error)));
     result.figures = load_figures(&report, None);
@@ -227,7 +338,12 @@ fn of_load(
     result.load = Some(Box::new(report));
 }
 
-fn load(workload: &Workload, place: &LoadPlace, stop: &Stop) -> Result<LoadReport, LoadFailure> {
+fn load(
+    workload: &Workload,
+    place: &LoadPlace,
+    stop: &Stop,
+    begin: &(dyn Fn() + Sync),
+) -> Result<LoadReport, LoadFailure> {
     place.loader.load(&LoadRequest {
         workload,
         directory: &place.directory,
@@ -235,7 +351,7 @@ fn load(workload: &Workload, place: &LoadPlace, stop: &Stop) -> Result<LoadRepor
         measure_null: false,
         stop: stop.flag(),
         found: &|| (),
-        begin: &|| (),
+        begin,
         end: &|| (),
         progress: &|_| (),
         witness: None,
@@ -288,12 +404,14 @@ pub(crate) fn open_place() -> Option<PathBuf> {
     })
 }
 
+/// A text of a service, with the names of directories in it.
+pub(crate) fn fill(text: &str, place: &Path, data: &Path) -> String {
+    text.replace("{data}", &data.display().to_string()).replace("{mount}", &place.display().to_string())
+}
+
 /// A command of a service as it is run.
 pub(crate) fn service_command(words: &[String], place: &Path, data: &Path, user: Option<User>) -> Option<CommandLine> {
-    let fill = |word: &String| {
-        word.replace("{data}", &data.display().to_string()).replace("{mount}", &place.display().to_string())
-    };
-    let words: Vec<String> = words.iter().map(fill).collect();
+    let words: Vec<String> = words.iter().map(|word| fill(word, place, data)).collect();
     let (program, args) = words.split_first()?;
     Some(CommandLine { user, ..CommandLine::new(program, args.iter().cloned()).in_directory(data) })
 }

@@ -61,8 +61,8 @@ pub(crate) fn skipped(step: &str, words: String) -> Halt {
 }
 
 /// A program that is missing, and what installs it.
-pub(crate) fn not_installed(step: &Step, program: &str) -> Halt {
-    let mut reason = Reason::new(&step.name, format!("{program} is not installed"));
+pub(crate) fn not_installed(step: &str, program: &str) -> Halt {
+    let mut reason = Reason::new(step, format!("{program} is not installed"));
     reason.cure = package_of(program).map(|package| format!("apt-get install {package}"));
     Halt::Outcome(Outcome::Skipped(reason))
 }
@@ -81,10 +81,11 @@ pub(crate) fn refuse_full(directory: &Path, space: Space) -> Result<(), Halt> {
     Err(Halt::Outcome(Outcome::Failed(reason)))
 }
 
-/// The outcome of a step that was stopped; `None` when the user wanted that, for then there is none.
+/// The outcome of a step that was stopped; `None` when the user wanted that, for then there is none, and for the end of a service, which
+/// says more itself.
 pub(crate) fn outcome_of_stop(step: &str, reason: Option<&StopReason>) -> Option<Outcome> {
     match reason {
-        None | Some(StopReason::Cancelled) => None,
+        None | Some(StopReason::Cancelled | StopReason::Service) => None,
         Some(StopReason::Limit(limit)) => {
             let words = format!("not done within its limit of {}", format_duration(*limit));
             Some(Outcome::Hung(Reason::new(step, words)))

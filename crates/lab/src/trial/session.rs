@@ -20,6 +20,7 @@ use crate::{
         custody,
         device::{Purpose, ScratchDevice},
     },
+    stop::StopReason,
 };
 use fstone_files::{FileIdentity, make_empty_directory, remove_tree};
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
@@ -27,7 +28,7 @@ use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -210,6 +211,10 @@ impl Session {
             (Err(Halt::Stopped(_)), None) => StepEnd::Lab("it was stopped, but not by fstone".into()),
             (Err(Halt::Lab(error)), None) => StepEnd::Lab(error.to_string()),
         };
+        if stop.reason() == Some(StopReason::Service) {
+            // The other services are to be stopped gently.
+            stop.clear();
+        }
         StepReply {
             duration,
             commands: report.commands,
@@ -249,6 +254,8 @@ impl Session {
 
     /// Gives the place back: unmounts, or removes what the load made.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
+        // What waited for a step that never came, too.
+        drop(self.company.lock().unwrap_or_else(PoisonError::into_inner).end("the trial"));
         self.machine.stop.clear();
         if let Err(Halt::Outcome(outcome)) = self.stop_services("leave") {
             self.warnings.extend(outcome.reason().map(|reason| reason.words.clone()));
@@ -283,7 +290,7 @@ impl Session {
                 report.commands.push(output.record(command));
                 Ok(output)
             }
-            Err(RunError::NotFound { program }) => Err(not_installed(step, &program)),
+            Err(RunError::NotFound { program }) => Err(not_installed(name, &program)),
             Err(RunError::Stopped { output, .. }) => {
                 report.commands.extend(output.map(|output| output.record(command)));
                 Err(Halt::Stopped(name.to_owned()))

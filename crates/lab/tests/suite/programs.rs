@@ -11,7 +11,7 @@ use fstone_model::{
 };
 use std::{
     sync::{Arc, atomic::AtomicBool},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 fn trial(steps: Vec<Step>) -> Trial {
@@ -71,6 +71,8 @@ fn what_commands_print_is_their_figure() {
     let file = || vec![figure("file", From::File("link".into()), "(.*)")];
     let outside = trial(vec![printing("bench", "ln -s /etc/hostname link", file())]);
     assert!(words(&outside).starts_with("\"file\": link: "), "{outside:#?}");
+    let none = trial(vec![printing("bench", "echo nothing done", file())]);
+    assert!(words(&none).ends_with("(os error 2); the command ended with: nothing done"), "{none:#?}");
     let pipe = trial(vec![printing("bench", "mkfifo link", file())]);
     assert_eq!(words(&pipe), "\"file\": link: it is no regular file");
 }
@@ -149,6 +151,54 @@ fn a_service_that_does_not_serve_is_an_outcome_with_its_log() {
     );
 }
 
+#[test]
+fn a_service_that_dies_ends_the_step_that_may_wait_for_it() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let begun = Instant::now();
+    let dying = || start(service("echo ready; sleep 0.5; echo dying; exit 1", Ready::Line("ready".into())));
+    let dies = trial(vec![dying(), shell("work", "sleep 50")]);
+    assert_eq!(words(&dies), "db ended (exit status 1); its log ends with: ready; dying");
+    let dies = trial(vec![dying(), load(small_files(20, Some(Duration::from_secs(50)))), shell("work", "true")]);
+    assert_eq!(dies.outcome.reason().map(|reason| reason.step.as_str()), Some("load"), "{dies:#?}");
+    // After the last step, too.
+    let killed = "(sleep 0.3; kill -9 $PPID) & echo ready; exec sleep 100";
+    let last = trial(vec![start(service(killed, Ready::Line("ready".into()))), step("sync", StepAction::Sync)]);
+    assert!(matches!(last.outcome, Outcome::Completed | Outcome::Failed(_)), "{last:#?}");
+    let forks = trial(vec![start(service("(setsid sleep 3 &) ; echo forked", Ready::Command(sh("false"))))]);
+    assert_eq!(
+        words(&forks),
+        "db ended (exit status 0): its `start` has to stay in the foreground; its log ends with: forked"
+    );
+    assert!(begun.elapsed() < Duration::from_secs(30), "nothing waited in vain");
+}
+
+#[test]
+fn a_services_log_may_be_as_long_as_it_likes() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let flood = "printf 're'; sleep 0.1; echo ady; yes $(printf '%01000d' 7) | head -c 30000000; exec sleep 100";
+    let done = trial(vec![start(service(flood, Ready::Line("ready".into()))), shell("work", "true")]);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    let in_file = |script: &str, line: &str| Service {
+        log: Some("log".into()),
+        ..service(&format!("{script}; exec sleep 100"), Ready::Line(line.into()))
+    };
+    let long = "echo ready > {data}/log; yes | head -c 5000000 >> {data}/log";
+    let done = trial(vec![start(in_file(long, "ready")), shell("work", "true")]);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    let never = trial(vec![start(in_file(&format!("{long}; printf '%05000d\\nlast\\n' 7 >> {{data}}/log"), "steady"))]);
+    let told = words(&never);
+    assert!(told.ends_with("…; last") && told.len() < 1000, "{told}");
+    // Why it is taken for not ready is said.
+    let refuses = trial(vec![start(service("exec sleep 100", Ready::Command(sh("echo no such table >&2; exit 2"))))]);
+    assert!(words(&refuses).contains("exit status 2: no such table); its log is empty"), "{refuses:#?}");
+    let closed = trial(vec![start(service("exec sleep 100", Ready::Socket("127.0.0.1:1".into())))]);
+    assert!(words(&closed).contains("(127.0.0.1:1: Connection refused"), "{closed:#?}");
+}
+
 fn background(step: Step) -> Step {
     Step { background: true, ..step }
 }
@@ -177,6 +227,7 @@ fn what_runs_beside_a_step_begins_and_ends_with_it() {
     assert!(value("load", "operations").expect("it has a report") > 0.0);
     assert!(value("work", "time").expect("it has one") >= 2.0);
     let told = |words: &str| done.warnings.iter().any(|warning| warning.contains(words));
+    assert!(value("load", "setup time").is_some_and(|time| time > 0.0));
     assert!(told("short, beside work: it ended after 0."), "{:#?}", done.warnings);
     assert!(
         told("wrong, beside work: exit status 4: oh") && told("wrong, beside work: it ended after 0."),
@@ -184,4 +235,40 @@ fn what_runs_beside_a_step_begins_and_ends_with_it() {
         done.warnings
     );
     assert!(!told("beats"), "{:#?}", done.warnings);
+}
+
+#[test]
+fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let mut many = small_files(3000, Some(Duration::from_secs(60)));
+    many.name = "many".into();
+    many.filesets[0].name = "many".into();
+    let beside = || background(Step { name: "beside".into(), ..load(many.clone()) });
+    // Files of the foreground come after those of the background, and are not in its interval either.
+    let counts = shell("work", "test $(find . -type f | wc -l) -ge 3000 && sleep 1");
+    let done = trial(vec![beside(), counts]);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    assert!(done.warnings.is_empty(), "{:#?}", done.warnings);
+    let value = |step: &str, metric: &str| done.figure(step, metric).map(|figure| figure.value);
+    let (own, of_work) = (value("beside", "execution time"), value("work", "time"));
+    let (own, of_work) = (own.expect("it ran"), of_work.expect("it ran"));
+    assert!((own - of_work).abs() < 0.5, "{own} s beside {of_work} s");
+
+    let both = trial(vec![beside(), load(small_files(20, Some(Duration::from_secs(1))))]);
+    assert_eq!(both.outcome, Outcome::Completed, "{both:#?}");
+    // Both are threads of one process.
+    assert!(["load", "beside"].iter().all(|step| both.figure(step, "process CPU").is_none()), "{both:#?}");
+    assert!(both.figure("beside", "operations").is_some_and(|figure| figure.value > 0.0), "{both:#?}");
+
+    // One that waits for a step that never comes does not stay.
+    let failed = trial(vec![beside(), shell("first", "true"), shell("work", "false")]);
+    assert_eq!(failed.outcome.reason().map(|reason| reason.step.as_str()), Some("work"), "{failed:#?}");
+    let none = trial(vec![
+        beside(),
+        step("copy", StepAction::CopyIn { source: "/no/such".into(), target: "x".into() }),
+        shell("work", "true"),
+    ]);
+    assert_eq!(none.outcome.reason().map(|reason| reason.step.as_str()), Some("copy"), "{none:#?}");
 }

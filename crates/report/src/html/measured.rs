@@ -2,7 +2,7 @@
 
 use super::shared::name;
 use crate::{Analysis, number::Scale, text::line};
-use fstone_model::Figure;
+use fstone_model::{Figure, output::series_of};
 use std::collections::HashMap;
 
 const MAX_FIGURES: usize = 3000;
@@ -40,7 +40,7 @@ pub(super) fn measured(analysis: &Analysis<'_>) -> Measured {
                 steps.push((&step.step, Vec::new()));
                 steps.len() - 1
             });
-            for (place, figure) in step.figures.iter().enumerate().filter(|(_, figure)| figure.value.is_finite()) {
+            for (place, figure) in step.figures.iter().enumerate().filter(|(_, figure)| is_listed(figure)) {
                 let metrics = &mut steps[at].1;
                 // Trials have their figures in the same order, nearly always.
                 let expected = metrics.get(place).filter(|sums| sums.figure.metric == figure.metric).map(|_| place);
@@ -61,6 +61,11 @@ pub(super) fn measured(analysis: &Analysis<'_>) -> Measured {
     }
     let steps = steps.into_iter().filter(|(_, metrics)| !metrics.is_empty());
     Measured { steps: steps.map(|(name, metrics)| step_table(analysis, name, &metrics)).collect(), note: String::new() }
+}
+
+/// The numbers of a series are drawn.
+fn is_listed(figure: &Figure) -> bool {
+    figure.value.is_finite() && series_of(&figure.metric).is_none()
 }
 
 fn step_table(analysis: &Analysis<'_>, step: &str, metrics: &[Sums<'_>]) -> StepTable {

@@ -26,6 +26,7 @@ pub(crate) fn figures<'a>(analysis: &'a Analysis<'a>, loads: &'a Loads<'a>, opti
         figures.extend(series::figure(analysis, load));
         figures.extend(heat::figure(analysis, load));
     }
+    figures.extend(series::printed(analysis));
     figures.extend(order::figures(analysis));
     unique(&mut figures);
     for (number, figure) in figures.iter_mut().enumerate() {

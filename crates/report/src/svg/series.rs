@@ -7,13 +7,25 @@ use super::{
     frame::{axis_words, horizontal_axis, labels_width, vertical_axis},
     multiples::{Panels, shown},
 };
-use crate::{Analysis, analysis::LoadStep, number::Scale, text::counted};
-use fstone_model::{LoadReport, Unit};
+use crate::{
+    Analysis,
+    analysis::LoadStep,
+    number::Scale,
+    text::{counted, line, title},
+};
+use fstone_model::{
+    LoadReport, Trial, Unit,
+    output::{OutputFigure, Several, series_of},
+    study::StepAction,
+};
 
 const HEIGHT: f64 = 90.0;
 const MIN_POINTS: usize = 4;
 const MAX_TRIALS: usize = 30;
 const MAX_POINTS: usize = 240;
+
+/// Where on the axis, and the value.
+type Trace = Vec<(f64, f64)>;
 
 struct Traces {
     row: usize,
@@ -22,20 +34,65 @@ struct Traces {
     median: Vec<(f64, f64)>,
 }
 
+/// What is drawn over what.
+struct Axes<'a> {
+    step: &'a str,
+    what: &'a str,
+    unit: Unit,
+    along: &'static str,
+}
+
 /// The figure; `None` without a series.
 pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> Option<Figure<'a>> {
     let counts_transactions = load.rows.iter().flat_map(|row| &row.reports).any(|report| report.transactions() > 0);
+    let what = if counts_transactions { "transactions per second" } else { "operations per second" };
+    let axes = Axes { step: &load.step, what, unit: Unit::PerSecond, along: "seconds since the start" };
     let of_row = |row: usize| load.rows.iter().find(|of_row| of_row.row == row);
+    of_trials(analysis, axes, &|row| {
+        Some(of_row(row)?.reports.iter().map(|report| rates(report, counts_transactions)).collect())
+    })
+}
+
+/// The figures of the series that commands print.
+pub(super) fn printed<'a>(analysis: &'a Analysis<'a>) -> Vec<Figure<'a>> {
+    let mut known: Vec<(&str, &OutputFigure)> = Vec::new();
+    for step in analysis.dataset.run.plan.cells.iter().flat_map(|cell| &cell.steps) {
+        let StepAction::Command { figures, .. } = &step.action else { continue };
+        for figure in figures.iter().filter(|figure| figure.several == Several::Each) {
+            if !known.iter().any(|(name, other)| *name == step.name && other.name == figure.name) {
+                known.push((&step.name, figure));
+            }
+        }
+    }
+    let drawn = known.into_iter().filter_map(|(step, figure)| {
+        let points = |trial: &Trial| -> Trace {
+            let figures = trial.steps.iter().filter(|one| one.step == step).flat_map(|step| &step.figures);
+            let point = |one: &fstone_model::Figure| {
+                let (name, number) = series_of(&one.metric)?;
+                (name == figure.name).then_some((number as f64, one.value))
+            };
+            figures.filter_map(point).collect()
+        };
+        let axes = Axes { step, what: &figure.name, unit: figure.unit, along: "number in the output" };
+        of_trials(analysis, axes, &|row| {
+            let trials = analysis.rows[row].trials.iter().filter(|trial| trial.outcome.is_completed());
+            let trials: Vec<Trace> = trials.map(|trial| points(trial)).collect();
+            trials.iter().any(|trial| !trial.is_empty()).then_some(trials)
+        })
+    });
+    drawn.collect()
+}
+
+fn of_trials<'a>(
+    analysis: &'a Analysis<'a>,
+    axes: Axes<'a>,
+    of_row: &dyn Fn(usize) -> Option<Vec<Trace>>,
+) -> Option<Figure<'a>> {
     let (rows, note) = shown(analysis, &|row| of_row(row).is_some());
     let traces: Vec<Traces> = rows
         .iter()
         .filter_map(|&row| {
-            let trials: Vec<Vec<(f64, f64)>> = of_row(row)?
-                .reports
-                .iter()
-                .map(|report| rates(report, counts_transactions))
-                .filter(|trial| trial.len() >= MIN_POINTS)
-                .collect();
+            let trials = of_row(row)?.into_iter().filter(|trial| trial.len() >= MIN_POINTS).collect::<Vec<_>>();
             let median = median(&trials);
             (!median.is_empty()).then_some(Traces { row, trials, median })
         })
@@ -49,13 +106,13 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
     } else {
         note
     };
-    let what = if counts_transactions { "transactions per second" } else { "operations per second" };
+    let Axes { step, what, unit, .. } = axes;
     let told: Vec<String> = traces
         .iter()
         .map(|traces| {
             let low = traces.median.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
             let high = traces.median.iter().map(|point| point.1).fold(0.0, f64::max);
-            let scale = Scale::of_one(Unit::PerSecond, high);
+            let scale = Scale::of_one(unit, high);
             let row = &analysis.rows[traces.row];
             format!(
                 "{}: {} to {} over {}",
@@ -66,15 +123,16 @@ pub(super) fn figure<'a>(analysis: &'a Analysis<'a>, load: &'a LoadStep<'a>) -> 
             )
         })
         .collect();
+    let what = line(what);
     Some(Figure {
-        slug: slug(&[&load.step, "over time"]),
+        slug: slug(&[step, if unit == Unit::PerSecond { "" } else { &what }, "over time"]),
         chapter: Chapter::Load,
-        title: format!("{}: {what} over time", crate::text::title(&load.step)),
+        title: format!("{}: {what} over time", title(step)),
         caption: format!("Thin lines are single trials, the thick one their median at each moment.{note}"),
-        description: format!("{} over the time of a trial, by row: {}.", crate::text::title(what), told.join("; ")),
+        description: format!("{} over the time of a trial, by row: {}.", title(&what), told.join("; ")),
         logarithmic: false,
         number: 0,
-        draw: Box::new(move |look| draw(analysis, &traces, what, look)),
+        draw: Box::new(move |look| draw(analysis, &traces, &what, &axes, look)),
     })
 }
 
@@ -129,11 +187,11 @@ fn value_at(trial: &[(f64, f64)], moment: f64, reach: f64) -> Option<f64> {
     (distance(nearest) <= reach).then_some(nearest.1)
 }
 
-fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, look: Look) -> Drawing {
+fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, axes: &Axes<'_>, look: Look) -> Drawing {
     let mut canvas = Canvas::default();
     let points = || traces.iter().flat_map(|traces| traces.trials.iter().flatten());
     let up = Axis::linear(points().map(|point| point.1), true, HEIGHT, 0.0);
-    let scale = Scale::of_one(Unit::PerSecond, up.high());
+    let scale = Scale::of_one(axes.unit, up.high());
     canvas.text(0.0, 11.0, Anchor::Start, "fs-m", what);
     let left = labels_width(&up, scale.divisor, 3) + 10.0;
     let titles: Vec<String> = traces.iter().map(|traces| analysis.rows[traces.row].label.clone()).collect();
@@ -152,7 +210,7 @@ fn draw(analysis: &Analysis<'_>, traces: &[Traces], what: &str, look: Look) -> D
         canvas.path(&place(&traces[index].median), "fs-line");
         canvas.close();
     });
-    let bottom = axis_words(&mut canvas, "seconds since the start", look.width / 2.0, panels.total + 12.0, look.width);
+    let bottom = axis_words(&mut canvas, axes.along, look.width / 2.0, panels.total + 12.0, look.width);
     Drawing { width: look.width, height: bottom - 4.0, body: canvas.finish() }
 }
 

@@ -515,9 +515,13 @@ fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     }
     // So is a row whose check fails.
     let mut dataset = pair(1.1, 0.01, 5, RATE);
-    let unclean = Outcome::Failed(Reason::new("fsck", "e2fsck: exit status 4"));
-    fixture::unsuccessful(&mut dataset, 0, 5, 3, unclean);
+    let mut busy = dataset.clone();
+    let failed = |words: &str| Outcome::Failed(Reason::new("fsck", words));
+    fixture::unsuccessful(&mut dataset, 0, 5, 3, failed("the filesystem is not consistent: e2fsck: exit status 4"));
     assert!(answer(&dataset).starts_with("ext4 failed its check in 1 of 6 trials."), "{}", answer(&dataset));
+    // One that could not be made says nothing about the data.
+    fixture::unsuccessful(&mut busy, 0, 5, 3, failed("/mnt: still in use by sleep"));
+    assert!(!answer(&busy).contains("failed its check"), "{}", answer(&busy));
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! Services, and steps in the background: how a session starts them, watches them and ends them.
 
-use super::{Call, judge::last_words, take_figures};
+use super::{
+    Call,
+    judge::{last_words, open_below},
+    take_figures,
+};
 use crate::{
-    command::{CommandLine, CommandOutput, NOT_FOUND, RECORD_TAIL_BYTES, RunError, User},
+    command::{CommandLine, CommandOutput, NOT_FOUND, RunError, User},
     meters::Meters,
     place::device::ScratchDevice,
     trial::{
-        beside::{GRACE, LoadPlace, Serving, Waiting, closed_to, service_command, user},
+        beside::{Awaited, GRACE, LoadPlace, Serving, Waiting, closed_to, fill, service_command, user},
         measure::of_interval,
         record::{Halt, StepReport, failed, not_installed, skipped},
         session::Session,
@@ -14,6 +18,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Step,
+    metric::catalog,
     outcome::Reason,
     service::{Ready, Service},
     study::StepAction,
@@ -22,7 +27,8 @@ use fstone_model::{
 };
 use std::{
     fs::{self, DirBuilder, Permissions},
-    net::TcpStream,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    net::{TcpStream, ToSocketAddrs as _},
     os::unix::{
         fs::{DirBuilderExt, PermissionsExt, lchown},
         net::UnixStream,
@@ -36,7 +42,13 @@ use std::{
 const LOOK: Duration = Duration::from_millis(20);
 /// How often a command that says whether a service is ready is run.
 const ASK: Duration = Duration::from_millis(100);
+/// How long an address may take to accept a connection.
+const ANSWER: Duration = Duration::from_secs(1);
 const LOG_LINES: usize = 5;
+/// Longest line of a log that is quoted, in characters.
+const LOG_LINE: usize = 300;
+/// What is read of a log file at once.
+const LOG_BYTES: u64 = 64 << 10;
 
 impl Session {
     /// Starts a service, and waits until it answers.
@@ -60,13 +72,14 @@ impl Session {
                 let output = self.run(step, &make, report)?;
                 if output.status != 0 {
                     let words = format!("{}: exit status {}: {}", make.typed(), output.status, last_words(&output));
-                    return Err(missing_program(step, &output, words));
+                    return Err(missing_program(&step.name, &output, words));
                 }
             }
             self.made.push(service.name.clone());
         }
         let Some(start) = command(&service.start) else { return Err(failed(step, "it has no command".to_owned())) };
-        let serving = Serving::start(service, &data, start).map_err(|error| failed(step, error.to_string()))?;
+        let serving = Serving::start(service, &data, start, &self.machine.stop)
+            .map_err(|error| failed(step, error.to_string()))?;
         self.services.push(serving);
         self.until_ready(step, service, &command)?;
         report.figures = of_interval(&meters.end());
@@ -75,7 +88,7 @@ impl Session {
 
     /// The directory of a service, which its user can enter and nobody else.
     fn make_data(&self, step: &Step, user: Option<&User>, data: &Path) -> Result<(), Halt> {
-        let cannot = |error: std::io::Error| failed(step, format!("{}: {error}", data.display()));
+        let cannot = |error: io::Error| failed(step, format!("{}: {error}", data.display()));
         let Some(user) = user else { return DirBuilder::new().mode(0o700).create(data).map_err(cannot) };
         if !self.mounted && self.own.is_none() {
             // It was made for this trial, and what is in it has modes of its own.
@@ -99,89 +112,123 @@ impl Session {
     ) -> Result<(), Halt> {
         let started = Instant::now();
         let mut asked = None::<Instant>;
+        let mut in_file = Awaited::new(if let Ready::Line(line) = &service.ready { line } else { "" });
+        let mut read_bytes = 0;
+        // Why it is not ready, as far as that is known.
+        let mut lacks = String::new();
         loop {
             let Some(serving) = self.services.last() else { return Ok(()) };
             if serving.has_ended() {
-                return self.check_services(step);
+                return self.check_services(&step.name);
             }
+            let rest = service.limit.saturating_sub(started.elapsed()).max(LOOK);
             let is_ready = match &service.ready {
-                Ready::Line(line) => serving.printed().contains(line) || self.log_of(serving).contains(line),
-                Ready::Socket(socket) => {
-                    let filled = socket.replace("{data}", &serving.data.display().to_string());
-                    let socket = filled.replace("{mount}", &self.place.display().to_string());
-                    if socket.contains('/') {
-                        UnixStream::connect(socket).is_ok()
-                    } else {
-                        TcpStream::connect(socket).is_ok()
+                Ready::Line(_) => {
+                    // All that is there now; what comes later is read later.
+                    while let Some(piece) = self.log_of(serving, |_| read_bytes).filter(|piece| !piece.is_empty()) {
+                        read_bytes += piece.len() as u64;
+                        in_file.look(&piece);
+                        if in_file.found || piece.len() < LOG_BYTES as usize || self.machine.stop.is_requested() {
+                            break;
+                        }
                     }
+                    serving.has_said() || in_file.found
+                }
+                Ready::Socket(socket) => {
+                    let socket = fill(socket, &self.place, &serving.data);
+                    let answered = answers(&socket, rest);
+                    lacks = answered.as_ref().err().map(|error| format!(" ({socket}: {error})")).unwrap_or_default();
+                    answered.is_ok()
                 }
                 Ready::Command(_) if asked.is_some_and(|asked| asked.elapsed() < ASK) => false,
                 Ready::Command(words) => {
                     asked = Some(Instant::now());
-                    let limit = service.limit.saturating_sub(started.elapsed()).max(LOOK);
-                    let asking = command(words).map(|command| self.machine.runner.run(&command, limit));
-                    match asking {
-                        Some(Err(RunError::NotFound { program })) => {
-                            return Err(skipped(&step.name, format!("{program} is not installed")));
+                    let Some(asking) = command(words) else { return Ok(()) };
+                    match self.machine.runner.run(&asking, rest) {
+                        Err(RunError::NotFound { program }) => return Err(not_installed(&step.name, &program)),
+                        Ok(output) if output.status == 0 => true,
+                        Ok(output) => {
+                            lacks = format!(" ({}: exit status {}: {})", asking.typed(), output.status, output.words());
+                            false
                         }
-                        asking => asking.is_some_and(|ran| ran.is_ok_and(|output| output.status == 0)),
+                        Err(error) => {
+                            lacks = format!(" ({error})");
+                            false
+                        }
                     }
                 }
             };
             if is_ready {
                 return Ok(());
             }
-            if self.machine.stop.is_requested() {
+            if self.machine.stop.is_requested() && !serving.has_ended() {
                 return Err(Halt::Stopped(step.name.clone()));
             }
             if started.elapsed() >= service.limit {
                 let limit = format_duration(service.limit);
-                let words = format!("{} was not ready within {limit}; {}", service.name, self.said_by(serving));
+                let words = format!("{} was not ready within {limit}{lacks}; {}", service.name, self.said_by(serving));
                 return Err(failed(step, words));
             }
             sleep(LOOK);
         }
     }
 
-    /// What a service's log file has, its end.
-    fn log_of(&self, serving: &Serving) -> String {
-        let Some(log) = &serving.service.log else { return String::new() };
-        let path = format!("{}/{log}", serving.service.name);
-        let bytes = super::judge::read_below(&self.place, &path).unwrap_or_default();
-        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(32 * RECORD_TAIL_BYTES)..]).into_owned()
+    /// A piece of a service's log file, from a place that its length may decide.
+    fn log_of(&self, serving: &Serving, from: impl FnOnce(u64) -> u64) -> Option<Vec<u8>> {
+        let path = format!("{}/{}", serving.service.name, serving.service.log.as_ref()?);
+        let mut file = open_below(&self.place, &path).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(from(length))).ok()?;
+        let mut piece = Vec::new();
+        file.take(LOG_BYTES).read_to_end(&mut piece).ok()?;
+        Some(piece)
     }
 
     /// The last lines of a service's log, for a reason.
     fn said_by(&self, serving: &Serving) -> String {
-        let log = serving.printed() + &self.log_of(serving);
+        let in_file = self.log_of(serving, |length| length.saturating_sub(LOG_BYTES)).unwrap_or_default();
+        let log = serving.printed() + &String::from_utf8_lossy(&in_file);
         let log = text::lines(&log);
         let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let quoted = |line: &&str| match line.char_indices().nth(LOG_LINE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => (*line).to_owned(),
+        };
         match &lines[lines.len().saturating_sub(LOG_LINES)..] {
             [] => "its log is empty".to_owned(),
-            last => format!("its log ends with: {}", last.join("; ")),
+            last => format!("its log ends with: {}", last.iter().map(quoted).collect::<Vec<_>>().join("; ")),
         }
     }
 
     /// A service that has ended by itself fails the step in which that is seen.
-    pub(super) fn check_services(&mut self, step: &Step) -> Result<(), Halt> {
+    pub(super) fn check_services(&mut self, step: &str) -> Result<(), Halt> {
         let Some(index) = self.services.iter().position(Serving::has_ended) else { return Ok(()) };
         let serving = self.services.remove(index);
+        Err(self.ended_by_itself(step, serving))
+    }
+
+    fn ended_by_itself(&self, step: &str, serving: Serving) -> Halt {
         let (name, said) = (serving.service.name.clone(), self.said_by(&serving));
-        Err(match serving.join() {
+        match serving.join() {
             Ok(output) => {
-                let words = format!("{name} ended (exit status {}); {said}", output.status);
+                let cure = if output.status == 0 { ": its `start` has to stay in the foreground" } else { "" };
+                let words = format!("{name} ended (exit status {}){cure}; {said}", output.status);
                 missing_program(step, &output, words)
             }
             Err(RunError::NotFound { program }) => not_installed(step, &program),
-            Err(error) => failed(step, format!("{name}: {error}")),
-        })
+            Err(error) => Halt::Outcome(Outcome::Failed(Reason::new(step, format!("{name}: {error}")))),
+        }
     }
 
     /// Ends every service, the last one first.
     pub(in crate::trial) fn stop_services(&mut self, step: &str) -> Result<(), Halt> {
         let mut ended = Ok(());
         while let Some(serving) = self.services.pop() {
-            ended = ended.and(self.stop_service(step, serving));
+            let stopped = match serving.has_ended() {
+                true => Err(self.ended_by_itself(step, serving)),
+                false => self.stop_service(step, serving),
+            };
+            ended = ended.and(stopped);
         }
         ended
     }
@@ -190,6 +237,7 @@ impl Session {
         let service = Arc::clone(&serving.service);
         let failed = |words: String| Halt::Outcome(Outcome::Failed(Reason::new(step, words)));
         let started = Instant::now();
+        serving.expect_end();
         let user = service.user.as_deref().filter(|_| self.machine.privileged).and_then(user);
         let mut said = None;
         match service_command(&service.stop, &self.place, &serving.data, user) {
@@ -233,7 +281,7 @@ impl Session {
             }
             (_, Some(Call::Run(command))) => {
                 if !command.program.contains('/') && self.machine.runner.find(&command.program).is_none() {
-                    return Err(not_installed(step, &command.program));
+                    return Err(not_installed(&step.name, &command.program));
                 }
                 Waiting::Command(step.clone(), CommandLine { grace: GRACE, ..command })
             }
@@ -248,6 +296,8 @@ impl Session {
         let company = Arc::clone(&self.company);
         let (done, warnings) = company.lock().unwrap_or_else(PoisonError::into_inner).end(&step.name);
         self.warnings.extend(warnings);
+        let loads = done.iter().filter(|one| one.result.load.is_some()).count();
+        let of_loads = usize::from(report.load.is_some()) + loads;
         for mut one in done {
             if let (StepAction::Command { figures, .. }, Some(output)) = (&one.step.action, &one.output) {
                 let (found, warnings, wrong) = take_figures(&self.place, figures, output);
@@ -257,9 +307,31 @@ impl Session {
             }
             report.beside.push(one.result);
         }
+        if of_loads > 1 {
+            // All of them are threads of this process, which cannot tell whose its time was.
+            let beside = report.beside.iter_mut().filter(|one| one.load.is_some()).map(|one| &mut one.figures);
+            let own = report.load.is_some().then_some(&mut report.figures);
+            beside.chain(own).for_each(|figures| figures.retain(|one| one.metric != catalog::PROCESS_CPU.name));
+        }
     }
 }
 
-fn missing_program(step: &Step, output: &CommandOutput, words: String) -> Halt {
-    if output.status == NOT_FOUND { skipped(&step.name, words) } else { failed(step, words) }
+/// Whether something accepts a connection at a Unix socket, or at an address and port.
+fn answers(socket: &str, limit: Duration) -> io::Result<()> {
+    if socket.contains('/') {
+        return UnixStream::connect(socket).map(drop);
+    }
+    let mut answered = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in socket.to_socket_addrs()? {
+        answered = TcpStream::connect_timeout(&address, limit.min(ANSWER)).map(drop);
+        if answered.is_ok() {
+            break;
+        }
+    }
+    answered
+}
+
+fn missing_program(step: &str, output: &CommandOutput, words: String) -> Halt {
+    let reason = Reason::new(step, words);
+    Halt::Outcome(if output.status == NOT_FOUND { Outcome::Skipped(reason) } else { Outcome::Failed(reason) })
 }

@@ -6,13 +6,13 @@ use crate::{
     command::{CommandLine, typed},
     filesystem::{self, Filesystem, OwnPlaces},
     place::mount::MountRequest,
-    trial::beside::{service_command, user},
+    trial::beside::{fill, service_command, user},
 };
 use fstone_model::{
     Outcome, Step, Workload,
     outcome::Reason,
     own::{MAXIMUM_CLIENTS, OwnCommand},
-    service::Service,
+    service::{Ready, Service},
     study::{FilesystemSpec, FsckMode, StepAction},
     units::format_duration,
 };
@@ -205,13 +205,21 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
         }
         StepAction::Service(service) => {
             let place = place()?;
-            let user = service.user.as_deref().and_then(user);
-            let typed = |words| {
-                let command = service_command(words, &place, &place.join(&service.name), user.clone());
+            let (user, data) = (service.user.as_deref().and_then(user), place.join(&service.name));
+            let typed = |words: &[String]| {
+                let command = service_command(words, &place, &data, user.clone());
                 command.map(|command| command.typed())
             };
+            let ready = match &service.ready {
+                Ready::Command(words) => typed(words),
+                Ready::Socket(socket) => Some(format!("{} accepts a connection", fill(socket, &place, &data))),
+                Ready::Line(line) => Some(format!("its log has {line:?}")),
+            };
+            let ready = ready.map(|ready| format!("wait until {ready}"));
+            let stop = typed(&service.stop).unwrap_or_else(|| "SIGTERM".to_owned());
             let start = typed(&service.start).map(|start| format!("{start} &"));
-            let all: Vec<String> = typed(&service.make).into_iter().chain(start).collect();
+            let all = typed(&service.make).into_iter().chain(start).chain(ready).chain([format!("in the end {stop}")]);
+            let all: Vec<String> = all.collect();
             timed(vec![Call::Serve { service, typed: all.join("; ") }])
         }
         StepAction::Sync => timed(vec![Call::Sync(place()?)]),

@@ -119,7 +119,11 @@ pub(super) fn take_figures(
             From::Stderr => (Cow::Borrowed(&output.whole[1]), "standard error"),
             From::File(path) => match read_below(place, path) {
                 Ok(bytes) => (Cow::Owned(bytes), path.as_str()),
-                Err(error) => return (found, warnings, Some(format!("{:?}: {path}: {error}", figure.name))),
+                Err(error) => {
+                    let said = last_words(output);
+                    let said = if said.is_empty() { said } else { format!("; the command ended with: {said}") };
+                    return (found, warnings, Some(format!("{:?}: {path}: {error}{said}", figure.name)));
+                }
             },
         };
         let cut = bytes.len() > SEARCHED_BYTES;
@@ -130,7 +134,7 @@ pub(super) fn take_figures(
             return (found, warnings, Some(format!("{:?}: {too_long}", figure.name)));
         }
         match figure.read(searched) {
-            Ok(figure) => found.push(figure),
+            Ok(figures) => found.extend(figures),
             Err(error) => {
                 let said = last_words(&CommandOutput { stdout: end_of(searched), ..CommandOutput::default() });
                 let said = if said.is_empty() { "it is empty".to_owned() } else { format!("it ends with: {said}") };
@@ -147,8 +151,14 @@ pub(super) fn take_figures(
     (found, warnings, None)
 }
 
+fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_below(place, path)?.take(SEARCHED_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// A file that commands made in the filesystem, and nothing outside it, whatever links they made.
-pub(super) fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
+pub(super) fn open_below(place: &Path, path: &str) -> io::Result<fs::File> {
     let directory = fs::File::open(place)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -156,9 +166,7 @@ pub(super) fn read_below(place: &Path, path: &str) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(SEARCHED_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(file)
 }
 
 /// The end of an output, fit to be recorded.

@@ -74,14 +74,18 @@ impl Session {
         if step.background {
             return self.wait_beside(step);
         }
-        let ended = self.watched(step, progress, report);
+        self.check_services(&step.name)?;
         let has_company = matches!(step.action, StepAction::Load(_) | StepAction::Command { .. });
+        if has_company {
+            self.company.lock().unwrap_or_else(PoisonError::into_inner).prepare(&self.machine.stop);
+        }
+        let ended = self.watched(step, progress, report);
         if has_company {
             self.end_company(step, report);
         }
         // A service that died explains a failure better than what it made fail.
-        match (self.check_services(step), ended) {
-            (Err(halt), Ok(()) | Err(Halt::Outcome(_))) => Err(halt),
+        match (self.check_services(&step.name), ended) {
+            (Err(halt), Ok(()) | Err(Halt::Outcome(_) | Halt::Stopped(_))) => Err(halt),
             (_, ended) => ended,
         }
     }
