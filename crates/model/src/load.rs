@@ -57,7 +57,7 @@ pub struct LoadReport {
     pub ranks: Option<Box<Ranked>>,
     /// Of a recording that was replayed.
     #[serde(default)]
-    pub replay: Option<ReplayReport>,
+    pub replay: Option<Box<ReplayReport>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,8 +41,10 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
     ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
 ];
 
+type OfReplay = fn(&ReplayReport) -> f64;
+
 /// What only a replay has: its name, its unit and better direction, and how it is computed.
-const REPLAY: [(&str, Unit, Better, fn(&ReplayReport) -> f64); 4] = [
+const REPLAY: [(&str, Unit, Better, OfReplay); 4] = [
     ("differing calls", Unit::Count, Better::Lower, |replay| replay.differences as f64),
     ("think time", Unit::Seconds, Better::Neither, |replay| replay.think_ns as f64 / 1e9),
     ("recorded time", Unit::Seconds, Better::Neither, |replay| replay.recorded_ns as f64 / 1e9),

@@ -176,13 +176,13 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         threads: report.threads as u32,
         operations: report.kinds.iter().map(operation).collect(),
         warnings,
-        replay: Some(ReplayReport {
+        replay: Some(Box::new(ReplayReport {
             think_ns: report.think_ns,
             waited_ns: report.waited_ns,
             recorded_ns: report.expected_ns,
             differences: report.differences,
             late: report.late,
-        }),
+        })),
         ..LoadReport::default()
     }
 }

@@ -89,7 +89,7 @@ impl Call<'_> {
     fn typed(&self) -> String {
         match self {
             Self::Load(Workload { name, replay: Some(replay), .. }) => {
-                format!("replay {name}: {} calls of {}", replay.calls, typed(&[replay.file.clone()]))
+                format!("replay {name}: {} calls of {}", replay.calls, typed(std::slice::from_ref(&replay.file)))
             }
             Self::Load(workload) => {
                 let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();
