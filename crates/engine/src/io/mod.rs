@@ -1,7 +1,7 @@
 //! The I/O engines: how an operation's calls reach the kernel.
 //!
-//! [`Io`] has one method per call. The operation loop is compiled for the null engine, where a call costs nothing, and once for all others
-//! ([`Real`]): which of them a call goes to is a branch that is foreseen, too little to be measured beside a system call.
+//! [`Io`] has one method per call. The operation loop is compiled for the null engine, where a call costs nothing, for psync, where a cached
+//! read costs so little that anything more is seen, and once for all others ([`Real`]), where a branch chooses the engine of a call.
 //!
 //! | engine | data | everything else |
 //! |---|---|---|
@@ -27,6 +27,7 @@ mod witnessed;
 
 pub(crate) use kernel::{Fd, Part, Result};
 pub(crate) use null::Null;
+pub(crate) use psync::Psync;
 pub(crate) use real::Real;
 pub(crate) use witnessed::Witnessed;
 

@@ -1,19 +1,27 @@
 //! pread, pwrite and the other plain system calls.
 
-use super::{Fd, Result, Setup, TransferFlags, kernel};
+use super::plain::plain;
+use super::{Fd, Io, Result, Setup, SetupError, TransferFlags, kernel};
 
 #[derive(Debug)]
 pub(crate) struct Psync {
     flags: TransferFlags,
 }
 
-impl Psync {
-    pub(super) fn new(setup: &Setup) -> Self {
-        Self { flags: setup.flags }
+impl Io for Psync {
+    const REAL: bool = true;
+
+    plain! {
+        open close truncate fsync fdatasync advise syncfs fallocate stat unlink rename link symlink mkdir
+        rmdir chmod utimens setxattr getxattr copy_file_range reflink list
+    }
+
+    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+        Ok(Self { flags: setup.flags })
     }
 
     #[inline]
-    pub(super) fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
         match self.flags.read {
             0 => kernel::read(fd, buffer, offset),
             flags => kernel::read_with(fd, buffer, offset, flags),
@@ -21,7 +29,7 @@ impl Psync {
     }
 
     #[inline]
-    pub(super) fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
+    fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         match self.flags.write {
             0 => kernel::write(fd, data, offset),
             flags => kernel::write_with(fd, data, offset, flags),

@@ -3,7 +3,7 @@
 use crate::drive::{Ended, Gate};
 use crate::error::LoadError;
 use crate::fileset::{Hold, build::utilization};
-use crate::io::{self, Io, Null, Real, Setup, SetupError, TransferFlags, Witnessed};
+use crate::io::{self, Io, Null, Psync, Real, Setup, SetupError, TransferFlags, Witnessed};
 use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::peers::Wall;
@@ -149,6 +149,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
             let body: Body = match group.io.engine {
                 IoEngineKind::Null => thread::<Null>,
                 _ if load.witness.is_some() => thread::<Witnessed>,
+                IoEngineKind::Psync => thread::<Psync>,
                 _ => thread::<Real>,
             };
             for thread in 0..group.spec.threads {
