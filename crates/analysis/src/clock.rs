@@ -9,7 +9,7 @@ pub fn is_virtual(dataset: &Dataset) -> bool {
 }
 
 /// Whether no trial has another seed than the first ones. Perturbed guests are all that scatters then, and count as trials of the row.
-pub(crate) fn has_one_seed(dataset: &Dataset) -> bool {
+pub fn has_one_seed(dataset: &Dataset) -> bool {
     let of_block = |trial: &Trial| trial.id.perturbation().is_some() || trial.id.repetition == 0;
     is_virtual(dataset) && dataset.trials.iter().all(of_block)
 }

@@ -28,10 +28,7 @@ pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
     let least = |metric: &'static str| figures(metric).min_by(f64::total_cmp).filter(|share| *share < 100.0);
     let percent = |share: f64| format!("{} %", grouped((share * 10.0).floor() / 10.0, 1));
     if let Some(share) = least(catalog::STATES_MOUNTED.name) {
-        parts.push(format!(
-            "could be mounted in only {} of the states, and nothing is read in the others",
-            percent(share)
-        ));
+        parts.push(format!("could be mounted in only {} of the states", percent(share)));
     }
     if let Some(share) = least(catalog::STATES_CLEAN.name) {
         parts.push(format!("passed its check in only {} of the states", percent(share)));

@@ -44,10 +44,11 @@ fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
         .filter(|(_, share)| *share > MOSTLY)
         .collect();
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
+    let least = (100.0 * least).floor();
+    let part = if least < 100.0 { format!("at least {} %", grouped(least, 0)) } else { "all".to_owned() };
     let text = format!(
-        "{}: at least {} % of the bytes that it read came from memory, so its figures are the page cache's more than a device's",
-        text::line(step),
-        grouped((100.0 * least).floor(), 0)
+        "{}: {part} of the bytes that it read came from memory, so its figures are the page cache's more than a device's",
+        text::line(step)
     );
     Some(Warning { text, rows: shares.into_iter().map(|(row, _)| row).collect(), trials: 0 })
 }

@@ -59,7 +59,12 @@ pub(crate) fn executors(analysis: &Analysis<'_>) -> Option<String> {
         [] | ["host"] => None,
         ["exact"] => clock::heading(&analysis.dataset.run).map(|clock| {
             format!(
-                "Measured in {clock}. Each repeat has another seed, so variation is luck in layout, not noise. Rows are compared seed by seed, and never with figures of another clock."
+                "Measured in {clock}.{} Rows are compared seed by seed, and never with figures of another clock.",
+                if clock::has_one_seed(analysis.dataset) {
+                    ""
+                } else {
+                    " Each repeat has another seed, so variation is luck in layout, not noise."
+                }
             )
         }),
         [_] => {

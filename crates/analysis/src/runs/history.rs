@@ -6,7 +6,7 @@
 
 use super::settings::{Setting, mismatches};
 use crate::{
-    number::{Scale, grouped, p_value},
+    number::{Scale, grouped, p_value, ratio},
     run::Analysis,
     table::Entry,
     text::{counted, line, listing},
@@ -126,33 +126,32 @@ impl History {
         let runs = counted(self.points.len(), "run");
         let (label, header) = (&self.label, &self.header);
         let mut sentences = Vec::new();
-        if self.points.len() < FEWEST_RUNS {
-            sentences.push(format!(
+        match self.points.len() {
+            0 => sentences.push(format!("{label}, {header}: no run has this figure.")),
+            1 => sentences.push(format!(
+                "{label}, {header}: 1 run so far; finding a change point takes about {FEWEST_RUNS}."
+            )),
+            2..FEWEST_RUNS => sentences.push(format!(
                 "{label}, {header}, over {runs}. Finding a change point takes about {FEWEST_RUNS} runs; with fewer, compare two of them."
-            ));
-        } else if self.changes.is_empty() {
-            sentences.push(format!("{label}, {header}: no change point in {runs}."));
+            )),
+            _ if self.changes.is_empty() => {
+                sentences.push(format!("{label}, {header}: no change point in {runs}."));
+            }
+            _ => {}
         }
         // What got worse comes first.
-        let mut changes: Vec<&ChangePoint> = self.changes.iter().collect();
-        changes.sort_by_key(|change| !self.direction(change).ends_with("(worse)"));
-        for change in changes {
+        let mut changes: Vec<(&ChangePoint, Option<&str>)> =
+            self.changes.iter().map(|change| (change, self.direction(change))).collect();
+        changes.sort_by_key(|(_, direction)| !direction.is_some_and(|words| words.ends_with("(worse)")));
+        for (change, direction) in changes {
             let at = &self.points[change.index];
+            let what = match direction {
+                Some(direction) => format!("{direction} {} at", self.from_to(change)),
+                None => format!("the scatter of the runs changed, about {}, at", self.scale.with_unit(change.after)),
+            };
             let p = p_value(change.p);
-            let share = (change.before > 0.0 && change.after >= 0.0).then(|| {
-                let share = (change.after / change.before - 1.0) * 100.0;
-                format!(
-                    " ({}{} %)",
-                    if share > 0.0 { "+" } else { "" },
-                    grouped(share, usize::from(share.abs() < 10.0))
-                )
-            });
             sentences.push(format!(
-                "{label}, {header}: {} from {} to {}{} at run {} of {}, {} (p {}).",
-                self.direction(change),
-                self.scale.with_unit(change.before),
-                self.scale.with_unit(change.after),
-                share.unwrap_or_default(),
+                "{label}, {header}: {what} run {} of {}, {} (p {}).",
                 at.run,
                 when::minute(at.started_unix_ns),
                 at.kernel,
@@ -162,17 +161,52 @@ impl History {
         sentences
     }
 
-    /// "fell, which is worse,".
-    fn direction(&self, change: &ChangePoint) -> &'static str {
+    /// "from 9,012/s to 8,281/s (−8.1 %)", with as many decimals as it takes to see a difference.
+    fn from_to(&self, change: &ChangePoint) -> String {
+        let (before, after) = (change.before, change.after);
+        let mut scale = self.scale;
+        while scale.decimals < 12 && scale.number(before) == scale.number(after) {
+            scale.decimals += 1;
+        }
+        let share = (before > 0.0 && after >= 0.0).then(|| (after / before - 1.0) * 100.0);
+        let share = match share {
+            Some(share) if share >= 1000.0 => format!(" ({})", ratio(after / before)),
+            Some(share) => {
+                let number = grouped(share, if share.abs() < 0.1 { 2 } else { usize::from(share.abs() < 10.0) });
+                let none = number.chars().all(|digit| "−0.".contains(digit));
+                let sign = if share > 0.0 { "+" } else { "" };
+                if none { String::new() } else { format!(" ({sign}{number} %)") }
+            }
+            None => String::new(),
+        };
+        format!("from {} to {}{share}", scale.with_unit(before), scale.with_unit(after))
+    }
+
+    /// "fell (worse)"; `None` where the level is not what changed.
+    fn direction(&self, change: &ChangePoint) -> Option<&'static str> {
         let up = change.after > change.before;
-        match (self.better, up) {
+        self.level_changed(change).then_some(match (self.better, up) {
             (Better::Higher, true) => "rose (better)",
             (Better::Higher, false) => "fell (worse)",
             (Better::Lower, true) => "rose (worse)",
             (Better::Lower, false) => "fell (better)",
             (Better::Neither, true) => "rose",
             (Better::Neither, false) => "fell",
-        }
+        })
+    }
+
+    /// Change points are found by any difference of two distributions. Of level it is one if a run after it beats a run before it in the
+    /// direction of the medians at least seven times out of ten.
+    fn level_changed(&self, change: &ChangePoint) -> bool {
+        let place = self.changes.iter().position(|other| other.index == change.index).unwrap_or(0);
+        let begin = if place == 0 { 0 } else { self.changes[place - 1].index };
+        let end = self.changes.get(place + 1).map_or(self.points.len(), |next| next.index);
+        let values = |from: usize, to: usize| self.points[from..to].iter().filter_map(Point::median);
+        let pairs = || values(begin, change.index).flat_map(|a| values(change.index, end).map(move |b| (a, b)));
+        let up = change.after - change.before;
+        // Ties count by half.
+        let beats = |(a, b): (f64, f64)| if a == b { 1 } else { 2 * usize::from((b > a) == (up > 0.0)) };
+        up != 0.0 && pairs().map(beats).sum::<usize>() * 10 >= pairs().count() * 14
     }
 
     /// Why runs were left out, each reason with its runs: "another machine: runs 1, 2 and 5".

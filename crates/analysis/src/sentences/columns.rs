@@ -44,7 +44,7 @@ impl Teller<'_> {
                 .map(|(size, text)| Sentence(if size >= NOTABLE.ln() { Rank::Contrast } else { Rank::Detail }, text)),
         );
         if !alike.is_empty() {
-            sentences.push(Sentence(Rank::Contrast, format!("No rows are told apart in {}.", listing(&alike))));
+            sentences.push(Sentence(Rank::Contrast, format!("No rows differ clearly in {}.", listing(&alike))));
         }
         sentences
     }

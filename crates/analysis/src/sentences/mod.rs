@@ -82,10 +82,11 @@ impl Analysis<'_> {
         let told: Vec<String> = (0..self.rows.len())
             .filter_map(|row| Some(format!("{} {}", self.label_in_words(row), self.rows[row].harm.as_ref()?)))
             .collect();
-        let more = told.len().saturating_sub(MAX_HARMED);
-        let mut text = told.iter().take(MAX_HARMED).cloned().collect::<Vec<_>>().join("; ");
-        if more > 0 {
-            text.push_str(&format!("; {} as well (‡ in the table)", counted(more, "more row")));
+        let words = |rows: usize| told[..rows].iter().map(|text| text.split_whitespace().count()).sum::<usize>();
+        let shown = (1..=told.len()).rev().find(|rows| *rows == 1 || words(*rows) <= MOST_HARM_WORDS).unwrap_or(0);
+        let mut text = told[..shown].join("; ");
+        if told.len() > shown {
+            text.push_str(&format!("; {} as well (‡ in the table)", counted(told.len() - shown, "more row")));
         }
         (!told.is_empty()).then(|| format!("{text}."))
     }
@@ -100,5 +101,5 @@ impl Analysis<'_> {
     }
 }
 
-/// More rows with losses than this are counted.
-const MAX_HARMED: usize = 3;
+/// Rows with losses that take more words than this are counted: the answer is to name the best as well.
+const MOST_HARM_WORDS: usize = 36;

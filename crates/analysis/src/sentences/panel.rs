@@ -25,8 +25,14 @@ impl Teller<'_> {
         let (entry, scale) = (&self.analysis.rows[row].entries[self.column], &self.analysis.columns[self.column].scale);
         let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
+            Some(interval) if scale.number(interval.low) == scale.number(interval.high) => format!(
+                "In {}, {label} had {} in each of {}.",
+                self.header(),
+                self.value(row),
+                counted(entry.values.len(), "trial"),
+            ),
             Some(interval) => format!(
-                "In {}, {label} reached {} in the mean of {} ({CONFIDENCE_TEXT} interval {} to {}).",
+                "In {}, {label} averaged {} over {} ({CONFIDENCE_TEXT} interval {} to {}).",
                 self.header(),
                 self.value(row),
                 counted(entry.values.len(), "trial"),
@@ -123,8 +129,8 @@ impl Teller<'_> {
         }
         let verb = if same.len() == 1 { "is" } else { "are" };
         format!(
-            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed; how far perturbed guests would move that is not \
-             known (--perturbed 2).",
+            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed. How far a rebuilt kernel, say, \
+             moves such figures is not known; --perturbed 2 shows it.",
             self.names(&same),
             self.best_word(),
             self.value(best),
@@ -143,7 +149,11 @@ impl Teller<'_> {
             || format!("{} differs from {}", self.name(b), self.name(a)),
             |shift| format!("{} is {}", self.name(b), amount_against(shift, &self.name(a))),
         );
-        format!("In {}, no row is told apart from the best, {}; {told}.", self.header(), self.name(panel.together()[0]))
+        format!(
+            "In {}, no row can be told apart from the best, {}; {told}.",
+            self.header(),
+            self.name(panel.together()[0])
+        )
     }
 
     /// Figures without a comparison: more rows than are compared.
@@ -186,12 +196,12 @@ impl Teller<'_> {
         let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max));
         let second = reach.map(|reach| {
             if unknown > 0 {
-                return format!("; of {} hardly anything is known", counted(unknown, "pair"));
+                return format!("; about {} almost nothing is known", counted(unknown, "pair"));
             }
             // Rounded up: it is a bound.
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
             let percent = grouped(percent, usize::from(reach < 0.1));
-            format!("; no pair's {CONFIDENCE_TEXT} interval reaches beyond {percent} %")
+            format!("; with {CONFIDENCE_TEXT} confidence none exceeds {percent} %")
         });
         format!("{first}{}.", second.unwrap_or_default())
     }

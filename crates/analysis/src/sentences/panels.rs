@@ -64,7 +64,7 @@ impl Teller<'_> {
                 .push(Sentence(Rank::Contrast, format!("The same rows are among the best in {}.", listing(&agree))));
         }
         if !alike.is_empty() {
-            sentences.push(Sentence(Rank::Contrast, format!("No rows are told apart in {}.", listing(&alike))));
+            sentences.push(Sentence(Rank::Contrast, format!("No rows differ clearly in {}.", listing(&alike))));
         }
     }
 
@@ -84,14 +84,14 @@ impl Teller<'_> {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
             let leaders = self.leaders(compared, &|panel| Some(self.name(panel.together()[0])));
             if clock::is_one_seed(self.analysis.dataset) {
-                let leads = listing(&self.leads(&leaders, compared.len()));
-                return format!("In {}, {} is {leads}, exact for this seed.", self.header(), self.best_word());
+                let leads = listing(&self.leads(&leaders, compared.len(), true));
+                return format!("In {}, {leads}, exact for this seed.", self.header());
             }
             return format!(
                 "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
                 self.header(),
                 self.best_word(),
-                listing(&self.leads(&leaders, compared.len())),
+                listing(&self.leads(&leaders, compared.len(), false)),
                 counted(self.most_trials(), "trial"),
                 self.needed(),
             );
@@ -101,14 +101,13 @@ impl Teller<'_> {
             compared.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
         let mut parts = Vec::new();
         if !leaders.is_empty() {
-            let verb = if leaders.len() == 1 { "is" } else { "are" };
-            let leads = self.leads(&leaders, compared.len());
+            let leads = self.leads(&leaders, compared.len(), true);
             let more = leads.len().saturating_sub(MAX_NAMES);
             let mut leads: Vec<String> = leads.into_iter().take(MAX_NAMES).collect();
             if more > 0 {
                 leads.push(format!("{} elsewhere", counted(more, "other row")));
             }
-            parts.push(format!("{} {verb} {}", self.best_word(), listing(&leads)));
+            parts.push(listing(&leads));
         }
         if !alike.is_empty() {
             parts.push(self.lead(&self.none_found(), &alike, compared.len()));
@@ -158,7 +157,7 @@ impl Teller<'_> {
             let (first, tied) = best.split_first().expect("a panel has a best row");
             match tied {
                 [] => self.name(*first),
-                tied => format!("{} (not told apart from {})", self.name(*first), self.names(tied)),
+                tied => format!("{} (tied with {})", self.name(*first), self.names(tied)),
             }
         })
     }
@@ -174,8 +173,11 @@ impl Teller<'_> {
         format!("no difference{between} was found")
     }
 
-    fn leads(&self, leaders: &[(String, Vec<usize>)], of: usize) -> Vec<String> {
-        leaders.iter().map(|(name, panels)| self.lead(name, panels, of)).collect()
+    /// "xfs at 4 threads"; with the verb, the first is "xfs is highest at 4 threads".
+    fn leads(&self, leaders: &[(String, Vec<usize>)], of: usize, verb: bool) -> Vec<String> {
+        let said = |first: bool| if first && verb { format!(" is {}", self.best_word()) } else { String::new() };
+        let leaders = leaders.iter().enumerate();
+        leaders.map(|(at, (name, panels))| self.lead(&format!("{name}{}", said(at == 0)), panels, of)).collect()
     }
 
     /// "at 16 threads", but "on xfs".
@@ -232,13 +234,13 @@ impl Teller<'_> {
                 continue;
             }
             if alike > 0 {
-                told.push(format!("not told apart in {alike}"));
+                told.push(format!("not clearly different in {alike}"));
             }
             parts.push(format!("{} is {}", quoted(level), listing(&told)));
         }
         if !never.is_empty() {
-            let verb = if never.len() == 1 { "is" } else { "are" };
-            parts.push(format!("{} {verb} not told apart from it anywhere", listing(&never)));
+            let verb = if never.len() == 1 { "shows" } else { "show" };
+            parts.push(format!("{} {verb} no clear difference anywhere", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
         told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))

@@ -36,9 +36,8 @@ impl Teller<'_> {
             return None;
         }
         let told = match (open, pairs) {
-            (1, 1) => format!("The two rows are not told apart in {}", self.header()),
-            (1, _) => format!("1 of {pairs} pairs is not told apart in {}", self.header()),
-            _ => format!("{open} of {pairs} pairs are not told apart in {}", self.header()),
+            (1, 1) => format!("The two rows cannot be told apart in {}", self.header()),
+            _ => format!("{open} of {pairs} pairs of rows cannot be told apart in {}", self.header()),
         };
         let (ratio, is) = if open == 1 { ("ratio", "is") } else { ("ratios", "are") };
         if rows.is_empty() {

@@ -4,6 +4,7 @@ use crate::{
     figures,
     fixture::{self, Fs, Nature, Random},
     pages::check_html,
+    words::check_sentence,
 };
 use fstone_analysis::runs::{History, HistoryError};
 use fstone_model::Dataset;
@@ -71,9 +72,57 @@ fn few_runs_are_said_to_be_few_and_unknown_names_have_a_cure() {
     assert_eq!(history.label, "ext4");
     assert_eq!(history.changes, []);
     assert!(history.sentences()[0].contains("takes about 10 runs"), "{:?}", history.sentences());
+    let first = History::of(&runs[..1], None, None, &[]).expect("a history").sentences();
+    assert!(first[0].contains("1 run so far"), "{first:?}");
     assert_eq!(History::of(&[], None, None, &[]).expect_err("none"), HistoryError::NoRun);
     let error = History::of(&runs, Some("ext5"), None, &[]).expect_err("no such row").to_string();
     assert_eq!(error, "the last run has no row \"ext5\"; it has ext4, xfs");
     let error = History::of(&runs, None, Some("speed"), &[]).expect_err("no such column").to_string();
     assert!(error.contains("transactions per second, fsck time"), "{error}");
+}
+
+/// Levels that change, or only the scatter, with ties, zeros, and figures of any size.
+fn made_up(case: u32, random: &mut Random) -> Vec<Dataset> {
+    let count: u64 = [1, 2, 9, 10, 24, 40][case as usize % 6];
+    let (step, scatter) = ([0.0, 1e-4, 0.05, 1.0, 8.0][case as usize % 5], [0.0, 0.01, 0.5][case as usize % 3]);
+    let size = [1.0, 1e-6, 1e9][case as usize / 7 % 3];
+    let breaks: Vec<u64> = (0..case % 3).map(|_| random.next() % count).collect();
+    let levels: Vec<f64> = (1..=count)
+        .map(|run| {
+            let past = breaks.iter().filter(|at| **at < run).count();
+            let level = size * (step * past as f64 * if case.is_multiple_of(2) { 1.0 } else { -1.0 }).exp();
+            let wild = if past == 1 && case.is_multiple_of(4) { 10.0 } else { 1.0 };
+            let value = level * (scatter * wild * random.normal()).exp();
+            let value = if case.is_multiple_of(5) { 2.0_f64.powf(value.log2().round()) } else { value };
+            if case.is_multiple_of(9) && random.unit() < 0.4 { 0.0 } else { value }
+        })
+        .collect();
+    runs(count, &|run| levels[run as usize - 1])
+}
+
+#[test]
+fn no_history_makes_an_impossible_sentence() {
+    let (mut random, mut found) = (Random::new(79), 0);
+    for case in 0..30 {
+        let history = History::of(&made_up(case, &mut random), Some("ext4"), None, &[]).expect("a history");
+        let sentences = history.sentences();
+        assert!(!sentences.is_empty());
+        for sentence in sentences {
+            check_sentence(&sentence);
+            found += 1;
+            let Some((_, told)) = sentence.split_once(" from ") else { continue };
+            let told = told.split(" at run").next().expect("where it was");
+            let (before, rest) = told.split_once(" to ").expect("two levels");
+            let after = rest.split(" (").next().expect("a level");
+            assert_ne!(before, after, "{sentence}");
+            let rose = sentence.contains(": rose");
+            assert_eq!(sentence.contains("(worse)"), !rose, "more is better: {sentence}");
+            if let Some((_, share)) = rest.split_once(" (") {
+                let number = share.split(' ').next().expect("a number").replace(',', "").replace('−', "-");
+                let number: f64 = number.trim_end_matches("×)").parse().expect(share);
+                assert!(number >= -100.0 && (number > 0.0) == rose, "{sentence}");
+            }
+        }
+    }
+    assert!(found >= 30, "{found} sentences");
 }
