@@ -152,7 +152,10 @@ impl Session {
                             false
                         }
                         Err(error) => {
-                            lacks = format!(" ({error})");
+                            // The last one may be cut short by the limit, and what one before said tells more.
+                            if lacks.is_empty() {
+                                lacks = format!(" ({error})");
+                            }
                             false
                         }
                     }
