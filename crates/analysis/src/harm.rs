@@ -4,10 +4,8 @@ use crate::{
     number::grouped,
     text::{counted, listing},
 };
-use fstone_model::{Cell, Outcome, Trial, metric::catalog, study::StepAction};
+use fstone_model::{Cell, Outcome, Trial, metric::catalog, outcome::NOT_CONSISTENT, study::StepAction};
 
-/// How a check says that it found damage. What else fails its step, such as a service that does not stop, is none.
-const DAMAGED: &str = "the filesystem is not consistent";
 /// The name of the call with which a load checks what it reads against what was written.
 const VERIFY: &str = "verify";
 
@@ -39,7 +37,8 @@ pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
     }
     let is_check =
         |step: &str| cell.steps.iter().any(|of| of.name == step && matches!(of.action, StepAction::Fsck { .. }));
-    let unclean = |trial: &&&Trial| matches!(&trial.outcome, Outcome::Failed(reason) if is_check(&reason.step) && reason.words.starts_with(DAMAGED));
+    // What else fails its step, such as a service that does not stop, is no damage.
+    let unclean = |trial: &&&Trial| matches!(&trial.outcome, Outcome::Failed(reason) if is_check(&reason.step) && reason.words.starts_with(NOT_CONSISTENT));
     let unclean = trials.iter().filter(unclean).count();
     if unclean > 0 {
         parts.push(format!("failed its check in {}", of_trials(unclean, trials)));

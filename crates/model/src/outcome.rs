@@ -31,6 +31,9 @@ pub struct Reason {
 /// What precedes the filesystem's name where the running kernel lacks it.
 pub const KERNEL_LACKS: &str = "the running kernel has no ";
 
+/// How the words of a check begin that found damage.
+pub const NOT_CONSISTENT: &str = "the filesystem is not consistent";
+
 impl Reason {
     pub fn new(step: impl Into<String>, words: impl Into<String>) -> Self {
         Self { step: step.into(), words: words.into(), cure: None }

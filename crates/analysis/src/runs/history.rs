@@ -146,7 +146,7 @@ impl History {
         for (change, direction) in changes {
             let at = &self.points[change.index];
             let what = match direction {
-                Some(direction) => format!("{direction} {} at", self.from_to(change)),
+                Some(direction) => format!("{direction} {} at", self.sizes(change)),
                 None => format!("the scatter of the runs changed, about {}, at", self.scale.with_unit(change.after)),
             };
             let p = p_value(change.p);
@@ -162,7 +162,7 @@ impl History {
     }
 
     /// "from 9,012/s to 8,281/s (−8.1 %)", with as many decimals as it takes to see a difference.
-    fn from_to(&self, change: &ChangePoint) -> String {
+    fn sizes(&self, change: &ChangePoint) -> String {
         let (before, after) = (change.before, change.after);
         let mut scale = self.scale;
         while scale.decimals < 12 && scale.number(before) == scale.number(after) {

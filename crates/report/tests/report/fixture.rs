@@ -6,7 +6,7 @@ use fstone_model::{
     inventory::DeviceFacts,
     load::{Audit, CallReport, ClockReport, Expected, OperationReport, SeriesPoint},
     metric::catalog,
-    outcome::Reason,
+    outcome::{NOT_CONSISTENT, Reason},
     result::{CommandRecord, Effective, TrialId},
     study::{
         Column, DeviceSpec, Factor, FilesystemSpec, FsckMode, KernelSpec, Order, Published, PublishedFigure, Repeats,
@@ -496,7 +496,10 @@ pub(crate) fn small_file(repeats: u32) -> Dataset {
         1,
         repeats,
         99,
-        Outcome::Failed(Reason::new("fsck", "xfs_repair -n: exit status 1\nagi unlinked bucket 3 is 67 in ag 0")),
+        Outcome::Failed(Reason::new(
+            "fsck",
+            format!("{NOT_CONSISTENT}: xfs_repair -n: exit status 1\nagi unlinked bucket 3 is 67 in ag 0"),
+        )),
     );
     for (index, trial) in dataset.trials.iter_mut().enumerate().filter(|(_, trial)| trial.id.cell == 3) {
         trial.warnings.push(format!("achieved mix is {}.{index} percentage points off", 5 + trial.id.repetition));

@@ -11,7 +11,7 @@ use crate::{
 };
 use fstone_model::{
     Figure, Outcome, Step,
-    outcome::Reason,
+    outcome::{NOT_CONSISTENT, Reason},
     output::{From, OutputFigure, SEARCHED_BYTES, Several},
     own::OwnCommand,
     study::StepAction,
@@ -34,7 +34,7 @@ impl Session {
                     return Ok(());
                 }
                 let said = format!("`check`: exit status {}: {}", output.status, last_words(output));
-                return Err(failed(step, format!("the filesystem is not consistent: {said}")));
+                return Err(failed(step, format!("{NOT_CONSISTENT}: {said}")));
             }
             StepAction::Mkfs if self.own.is_some() => return self.judge_own(step, OwnCommand::Make, output),
             StepAction::Fsck { .. } => return self.judge_check(step, output, report),
@@ -81,7 +81,7 @@ impl Session {
                 self.warn(format!("{}: the check found something to correct: {}", step.name, said()));
                 Ok(())
             }
-            Verdict::Errors => Err(failed(step, format!("the filesystem is not consistent: {}", said()))),
+            Verdict::Errors => Err(failed(step, format!("{NOT_CONSISTENT}: {}", said()))),
             Verdict::Unusable => Err(failed(step, said())),
         }
     }
