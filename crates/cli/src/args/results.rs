@@ -295,7 +295,8 @@ pub(crate) struct BlocksArguments {
     /// Permit fstone to format this block device, which the plan names
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// Permit the loss of data on this block device that no filesystem accounts for; without a terminal it is refused otherwise
+    /// Permit the loss of data on this block device that no filesystem accounts for, and of a killed run's filesystem; without a terminal it
+    /// is refused otherwise
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy_data: Vec<PathBuf>,
     /// Refuse a work directory on a filesystem that machines share; jobs say it
@@ -353,7 +354,8 @@ pub(crate) struct RerunArguments {
     /// Permit fstone to format this block device; required in addition to --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// Permit the loss of data on this block device that no filesystem accounts for; without a terminal it is refused otherwise
+    /// Permit the loss of data on this block device that no filesystem accounts for, and of a killed run's filesystem; without a terminal it
+    /// is refused otherwise
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy_data: Vec<PathBuf>,
     /// The source tree for studies that unpack one: an archive that tar reads, or a directory

@@ -51,7 +51,8 @@ pub(crate) struct RunArguments {
     /// Permit fstone to format this block device; required in addition to --device PATH
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy: Vec<PathBuf>,
-    /// Permit the loss of data on this block device that no filesystem accounts for; without a terminal it is refused otherwise
+    /// Permit the loss of data on this block device that no filesystem accounts for, and of a killed run's filesystem; without a terminal it
+    /// is refused otherwise
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy_data: Vec<PathBuf>,
     /// Where trials run: on the running kernel, or in guests, which need no root

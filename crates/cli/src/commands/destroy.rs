@@ -45,8 +45,12 @@ pub(super) fn confirm<'p>(
         })
         .collect();
     if !disks.is_empty() {
-        // What a killed run left on a disk looks like a filesystem in use until it is undone.
-        clean_up(&machine, &context.work_directory, allowed_data, &RunProgress::new(Expected::default()));
+        // What a killed run left on a disk looks like a filesystem in use until it is undone. That erases the disk, so it is for those
+        // alone that this plan may format, and not before a question is answered.
+        let is_permitted =
+            |path: &&PathBuf| disks.contains(path.as_path()) && allowed.contains(path) && !terminal::is_interactive();
+        let permitted: Vec<PathBuf> = allowed_data.iter().filter(is_permitted).cloned().collect();
+        clean_up(&machine, &context.work_directory, &permitted, &RunProgress::new(Expected::default()));
     }
     let mut asked = BTreeSet::new();
     for disk in disks {

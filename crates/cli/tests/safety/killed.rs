@@ -258,7 +258,11 @@ fn what_is_put_on_a_killed_runs_disk_goes_only_if_that_is_permitted() {
     mounted(&|| fs::write(place.join("precious"), "data").expect("written"));
     let cure = format!("fstone clean --allow-destroy-data {}", disk.0);
     let others = ["--allow-destroy-data", "/dev/loop-control"];
-    let attempts: [&[&str]; 5] = [
+    let permits = ["--allow-destroy-data", &disk.0];
+    let unnamed = ["run", "./tiny.toml", "--repeats", "1", "--device", &disk.0, permits[0], permits[1]];
+    let attempts: [&[&str]; 7] = [
+        &unnamed,
+        &["run", "./tiny.toml", "--repeats", "1", permits[0], permits[1]],
         &["run", "./tiny.toml", "--repeats", "1"],
         &["run", "./tiny.toml", "--resume", "--allow-destroy", &disk.0],
         &on_disk,

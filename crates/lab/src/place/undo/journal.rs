@@ -134,6 +134,12 @@ impl<'m> Undo<'m> {
         if text.len() as u64 > LIMIT_BYTES {
             return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, "longer than any journal becomes")));
         }
+        // Half a line was never acted upon; a whole one without its end is what an editor leaves.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let lacks_end = serde_json::from_str::<Line>(&text[whole..]).is_ok();
+        if lacks_end {
+            text.push('\n');
+        }
         let Replayed { open, next, elsewhere } = replay(&text, &holder::this_process())
             .map_err(|line| JournalError::Foreign { path: path.clone(), line })?;
         if let Some(host) = elsewhere {
@@ -142,8 +148,9 @@ impl<'m> Undo<'m> {
         if let Some((_, entry)) = open.iter().find(|(_, entry)| !entry.is_plausible(work_directory)) {
             return Err(JournalError::Implausible { path, what: entry.describe() });
         }
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
+        if lacks_end {
+            (&file).write_all(b"\n").map_err(failed)?;
+        } else if !text.ends_with('\n') {
             // The next line would be a part of it.
             file.set_len(whole as u64).map_err(failed)?;
         }
@@ -418,8 +425,14 @@ mod tests {
         std::mem::forget(undo);
         let mut undo = Undo::open(work.path(), &machine).expect("opens");
         undo.record(b.clone()).expect("records");
+        // What an editor leaves that ends no last line.
+        undo.file.set_len(undo.file.metadata().expect("there").len() - 1).expect("shortened");
         std::mem::forget(undo);
-        assert!(Undo::open(work.path(), &machine).expect("opens").entries().eq([&a, &b]));
+        for _ in 0..2 {
+            let undo = Undo::open(work.path(), &machine).expect("opens");
+            assert!(undo.entries().eq([&a, &b]));
+            std::mem::forget(undo);
+        }
     }
 
     #[test]
