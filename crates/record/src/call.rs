@@ -46,6 +46,10 @@ impl Kind {
         matches!(self, Self::Write | Self::Pwrite | Self::Writev | Self::Pwritev)
     }
 
+    pub const fn is_copy(self) -> bool {
+        matches!(self, Self::Sendfile | Self::CopyRange | Self::Splice)
+    }
+
     /// About threads, not about files.
     pub const fn is_of_threads(self) -> bool {
         matches!(self, Self::Spawn | Self::Wait | Self::Exit)

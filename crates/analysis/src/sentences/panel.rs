@@ -25,7 +25,7 @@ impl Teller<'_> {
         let (entry, scale) = (&self.analysis.rows[row].entries[self.column], &self.analysis.columns[self.column].scale);
         let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
-            Some(interval) if scale.number(interval.low) == scale.number(interval.high) => format!(
+            Some(_) if entry.values.windows(2).all(|pair| pair[0].value == pair[1].value) => format!(
                 "In {}, {label} had {} in each of {}.",
                 self.header(),
                 self.value(row),

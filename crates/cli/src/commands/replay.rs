@@ -86,10 +86,7 @@ fn shown(report: &Report) -> String {
     }
     if report.extra > 0 {
         let took = duration(report.extra_ns);
-        line(
-            "extra",
-            format!("{} calls more, to stay in the directory: {took}, taken out of the think time", report.extra),
-        );
+        line("extra", format!("{} calls more, to stay in the directory: {took}, taken out of latencies", report.extra));
     }
     for (why, count) in &report.left_out {
         line("left out", format!("{count} calls {why}"));

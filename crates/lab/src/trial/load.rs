@@ -148,8 +148,8 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         invocations: one.calls,
         transactions: one.calls,
         calls: one.calls,
-        read_bytes: if kind.reads() { one.bytes } else { 0 },
-        written_bytes: if kind.writes() { one.bytes } else { 0 },
+        read_bytes: one.read_bytes,
+        written_bytes: one.written_bytes,
         latency: one.latency.clone(),
         ..OperationReport::default()
     };

@@ -77,6 +77,9 @@ pub struct Replayed {
     pub calls: u64,
     pub failed: u64,
     pub bytes: u64,
+    /// Of the files of the tree: a copy reads one and writes another.
+    pub read_bytes: u64,
+    pub written_bytes: u64,
     pub latency: Histogram,
     pub recorded: Histogram,
     /// Calls whose result is another one than the recorded.
@@ -204,12 +207,17 @@ fn replay_with(
     let most_read = program.most_read.min((4 << 30) / lanes as u64);
     let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
     let gate = Gate::default();
+    // Calls on one open file that the application made at the same time have an order here, and so take longer in sum.
+    let expected_ns = match program.elapsed_ns {
+        0 => program.expected_ns,
+        elapsed_ns => program.expected_ns.min(elapsed_ns),
+    };
     let mut report = Report {
         setup_ns,
         recorded_ns: program.elapsed_ns,
         expected_ns: match settings.pace {
-            Pace::Clock(speed) => (program.expected_ns as f64 / speed) as u64,
-            Pace::Think(_) | Pace::Full => program.expected_ns,
+            Pace::Clock(speed) => (expected_ns as f64 / speed) as u64,
+            Pace::Think(_) | Pace::Full => expected_ns,
         },
         is_cut: program.is_cut,
         threads: program.lanes.len(),
@@ -256,8 +264,8 @@ fn replay_with(
     let began = Instant::now();
     let _ = syncfs(root);
     report.sync_ns = nanoseconds(began);
-    (settings.watch)(Moment::Synced);
     let [before, after] = [cpu_ns, calls::cpu_ns()];
+    (settings.watch)(Moment::Synced);
     report.cpu_ns = [after[0] - before[0], after[1] - before[1]];
     lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
     for (kind, recorded) in &program.recorded {
@@ -381,6 +389,8 @@ struct Tally {
     latencies: Latencies,
     failed: u64,
     bytes: u64,
+    read_bytes: u64,
+    written_bytes: u64,
     different: u64,
 }
 
@@ -428,6 +438,10 @@ impl Run<'_> {
                 break;
             }
             if !action.kind.is_of_threads() {
+                if let Pace::Clock(speed) = self.settings.pace {
+                    let due = start + Duration::from_nanos((action.begin_ns as f64 / speed) as u64);
+                    done.late += u64::from(now.saturating_duration_since(due) > Duration::from_millis(1));
+                }
                 if caller.prepare(action) {
                     let opened = Instant::now();
                     let ns = (opened - now).as_nanos() as u64;
@@ -488,8 +502,6 @@ impl Run<'_> {
         }
         let until = from + Duration::from_nanos(ns);
         if until <= now {
-            let late = now - until > Duration::from_millis(1);
-            done.late += u64::from(late && matches!(self.settings.pace, Pace::Clock(_)));
             return now;
         }
         // The last of it is waited for awake: waking up takes about as long.
@@ -510,9 +522,7 @@ impl Run<'_> {
 /// Bytes count where the program asked for them; other results are of the filesystem's own (positions, lengths of lists).
 fn differs(action: &Action, got: i64) -> bool {
     let recorded = i64::from(action.result);
-    let moves = action.kind.reads()
-        || action.kind.writes()
-        || matches!(action.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+    let moves = action.kind.reads() || action.kind.writes() || action.kind.is_copy();
     (recorded < 0 || got < 0 || moves) && recorded != got
 }
 
@@ -521,10 +531,11 @@ impl Done {
         let tally = &mut self.kinds[action.kind as usize];
         tally.latencies.record(took_ns);
         tally.failed += u64::from(got < 0);
-        let moves = action.kind.reads()
-            || action.kind.writes()
-            || matches!(action.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
-        tally.bytes += if moves { got.max(0) as u64 } else { 0 };
+        let moved = got.max(0) as u64;
+        let is_copy = action.kind.is_copy();
+        tally.bytes += if action.kind.reads() || action.kind.writes() || is_copy { moved } else { 0 };
+        tally.read_bytes += if action.kind.reads() || is_copy && action.file != 0 { moved } else { 0 };
+        tally.written_bytes += if action.kind.writes() || is_copy && action.other != 0 { moved } else { 0 };
     }
 
     #[cold]
@@ -562,6 +573,8 @@ impl Done {
             into.calls += calls;
             into.failed += tally.failed;
             into.bytes += tally.bytes;
+            into.read_bytes += tally.read_bytes;
+            into.written_bytes += tally.written_bytes;
             into.different += tally.different;
             into.latency.merge(&tally.latencies.histogram());
         }
@@ -670,7 +683,7 @@ mod tests {
     fn compiled(make: impl FnOnce(&mut Recording)) -> Result<Program, CompileError> {
         let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
         make(&mut writer);
-        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let (bytes, _) = writer.finish(End { at_ns: 1_000_000_000, status: 0 }).expect("memory");
         Program::compile(&mut Reader::new(&bytes[..]).expect("sound"))
     }
 

@@ -178,9 +178,17 @@ fn real_roots(under: &[PathBuf]) -> Result<Vec<Root>, RecordError> {
 
 /// The overhead of a call and of the time after it, and what a call takes without.
 fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordError> {
-    let began = Instant::now();
-    ptrace::idle(CALIBRATION);
-    let bare_ns = began.elapsed().as_nanos() as u64 / u64::from(CALIBRATION);
+    // As robust as what it is taken from: on a busy machine the mean of all can be many times what a call takes.
+    const PART: u32 = CALIBRATION / 100;
+    let mut parts: Vec<u64> = (0..CALIBRATION / PART)
+        .map(|_| {
+            let began = Instant::now();
+            ptrace::idle(PART);
+            began.elapsed().as_nanos() as u64 / u64::from(PART)
+        })
+        .collect();
+    parts.sort_unstable();
+    let bare_ns = parts[parts.len() / 2];
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
     let mut tracer = Tracer::new(Roots::new(&[]), [0; 2], None, None);
     tracer.samples = Some(Vec::new());

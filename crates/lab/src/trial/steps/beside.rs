@@ -310,11 +310,13 @@ impl Session {
             }
             report.beside.push(one.result);
         }
-        if of_loads > 1 {
-            // All of them are threads of this process, which cannot tell whose its time was.
+        // What the device wrote was not for one of them alone. All loads are threads of this process, which cannot tell whose its time was.
+        let mut mixed = vec![catalog::WRITE_AMPLIFICATION.name];
+        mixed.extend((of_loads > 1).then_some(catalog::PROCESS_CPU.name));
+        if !report.beside.is_empty() {
             let beside = report.beside.iter_mut().filter(|one| one.load.is_some()).map(|one| &mut one.figures);
             let own = report.load.is_some().then_some(&mut report.figures);
-            beside.chain(own).for_each(|figures| figures.retain(|one| one.metric != catalog::PROCESS_CPU.name));
+            beside.chain(own).for_each(|figures| figures.retain(|one| !mixed.contains(&one.metric.as_str())));
         }
     }
 }
