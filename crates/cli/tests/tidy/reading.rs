@@ -26,6 +26,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("lab/src/place/mount/kernel.rs", KERNEL),
     ("lab/src/place/undo/journal.rs", BOUND),
     ("lab/src/place/work_directory.rs", BOUND),
+    ("lab/src/trial/steps/beside.rs", BOUND),
     ("lab/src/trial/steps/judge.rs", BOUND),
     ("lab/src/trial/steps/ranks.rs", BOUND),
     ("ranks/src/facts.rs", KERNEL),
