@@ -156,7 +156,7 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             }
             over_time[(call.begin_ns / part_ns) as usize] += 1;
             let moved = call.result.max(0) as u64;
-            let is_copy = matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+            let is_copy = call.kind.is_copy();
             let (reads, writes) = (call.kind.reads() || is_copy, call.kind.writes() || is_copy);
             if reads && (!is_copy || call.file != 0) {
                 summary.read_bytes = summary.read_bytes.saturating_add(moved);

@@ -33,7 +33,8 @@ use std::{
 const NO_LIMIT: Duration = Duration::from_secs(1 << 32);
 /// How long a command in the background may take to end after SIGTERM.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
+/// How often something that was started is looked at.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// What ended so much before the foreground, as a share of its time, ended early.
 const EARLY: f64 = 0.05;
 /// What is kept of what a service printed, to say why it failed.

@@ -251,7 +251,7 @@ impl<'a> Caller<'a> {
             0
         };
         // With one side only in the recorded directories, a copy moves as much as it did.
-        let is_copy = matches!(action.kind, K::Sendfile | K::CopyRange | K::Splice);
+        let is_copy = action.kind.is_copy();
         let moved = if is_copy { action.result.max(0) as u64 } else { action.length };
         // An `iovec` is the same: an address, and the length that belongs to it.
         let [input, room] = self.input.room(moved);

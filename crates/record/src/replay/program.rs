@@ -582,7 +582,7 @@ impl Compiler {
             Kind::Seek if succeeded => self.open.get_mut(&call.file).expect("it was used above").position = call.result,
             _ => {}
         }
-        let is_copy = matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice);
+        let is_copy = call.kind.is_copy();
         if succeeded
             && (call.kind.reads() || is_copy && call.file != 0)
             && let Some(node) = node
@@ -611,10 +611,9 @@ impl Compiler {
             self.program.most_written = self.program.most_written.max(call.length);
         }
         // One of the two may be no file of the recording's.
-        let copied =
-            matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice | Kind::Reflink) && call.other != 0;
+        let copied = (call.kind.is_copy() || call.kind == Kind::Reflink) && call.other != 0;
         let node = if copied { self.open.get(&call.other).map(|file| file.node) } else { node };
-        if matches!(call.kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice) {
+        if call.kind.is_copy() {
             let most = if call.file == 0 { &mut self.program.most_written } else { &mut self.program.most_read };
             *most = (*most).max(call.result.max(0) as u64);
         }

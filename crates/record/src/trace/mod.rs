@@ -772,7 +772,7 @@ impl Tracer {
                 _ => {}
             }
         }
-        if matches!(kind, Kind::Sendfile | Kind::CopyRange | Kind::Splice) && (call.file != 0 || call.other != 0) {
+        if kind.is_copy() && (call.file != 0 || call.other != 0) {
             // With a pipe or a file elsewhere on one side it is still a read or a write of the other.
             pending.outside = None;
         }

@@ -10,7 +10,7 @@ use crate::{
     meters::Meters,
     place::device::ScratchDevice,
     trial::{
-        beside::{Awaited, GRACE, LoadPlace, Serving, Waiting, closed_to, fill, service_command, user},
+        beside::{Awaited, GRACE, LOOK, LoadPlace, Serving, Waiting, closed_to, fill, service_command, user},
         measure::of_interval,
         record::{Halt, StepReport, failed, not_installed, skipped},
         session::Session,
@@ -39,7 +39,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-const LOOK: Duration = Duration::from_millis(20);
 /// How often a command that says whether a service is ready is run.
 const ASK: Duration = Duration::from_millis(100);
 /// How long an address may take to accept a connection.
