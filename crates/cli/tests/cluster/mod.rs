@@ -192,7 +192,7 @@ while sleep 0.02; do
   for made in \"$1\"/fstone-*; do
     [ -e \"$made\" ] && ! [ -L \"$made\" ] || continue
     mv \"$made\" \"$made.aside\" && ln -s \"$2\" \"$made\" && echo exchanged >>\"$3\"
-    rm -rf \"$made\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
+    rm -r \"$made\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
     for inside in \"$made\"/mnt \"$made\"/guest; do ln -s \"$2\" \"$inside\" && echo inside >>\"$3\"; done
     echo \"tried $made\" >>\"$3\"
   done
