@@ -340,7 +340,7 @@ impl Tracer {
                 Waited::NoneLeft if block => return status,
                 Waited::Nothing | Waited::NoneLeft => looked_ns = now,
             }
-            self.look_after(now, cancel);
+            self.look_after(now, &stopped, cancel);
             let Some(noticed) = stopped.pop_front() else { continue };
             let stop = noticed.stop;
             let stopped_ns = self.account(&noticed);
@@ -356,7 +356,7 @@ impl Tracer {
     }
 
     /// Writes what is old, and ends the program if that is wanted.
-    fn look_after(&mut self, now: u64, cancel: Option<&AtomicBool>) {
+    fn look_after(&mut self, now: u64, stopped: &VecDeque<Noticed>, cancel: Option<&AtomicBool>) {
         if now.saturating_sub(self.flushed_ns) > FLUSH_NS {
             self.flushed_ns = now;
             let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
@@ -369,7 +369,11 @@ impl Tracer {
                 Some(_) => return,
             };
             self.asked_ns = Some(now);
-            self.threads.keys().for_each(|thread| ptrace::send(*thread, signal));
+            // The number of one that has ended may be another's by now.
+            let ended = |thread: pid_t| {
+                stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
+            };
+            self.threads.keys().filter(|thread| !ended(**thread)).for_each(|thread| ptrace::send(*thread, signal));
         }
     }
 
