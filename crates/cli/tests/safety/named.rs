@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The same command on a terminal, with somebody who types this; what is on the screen, and the exit status.
-fn on_a_terminal(bench: &Bench, arguments: &[&str], typed: &str) -> (String, i32) {
+pub(super) fn on_a_terminal(bench: &Bench, arguments: &[&str], typed: &str) -> (String, i32) {
     let words: Vec<String> = bench.typed(arguments);
     let mut child = Command::new("script")
         .args(["-qec", &words.join(" "), "/dev/null"])

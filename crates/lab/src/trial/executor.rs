@@ -65,7 +65,7 @@ impl<'m> AgentExecutor<'m> {
         options: &'m LabOptions,
         cancel: &'m AtomicBool,
     ) -> Result<Self, JournalError> {
-        let undo = Undo::begin(work.path(), machine)?;
+        let undo = Undo::begin(work.path(), &options.allow_destroy, machine)?;
         Ok(Self { machine, work, undo, options, cancel, trials: 0 })
     }
 

@@ -128,7 +128,7 @@ mod tests {
         }
         // As a kill leaves it: the entry is in the journal and the directory is there.
         let tree = lane(2).join("fstone-load-1");
-        let mut killed = Undo::begin(&lane(2), &machine).expect("begins");
+        let mut killed = Undo::begin(&lane(2), &[], &machine).expect("begins");
         killed.record(Entry::Tree { path: tree.clone(), id: None, hung: None }).expect("records");
         std::mem::forget(killed);
         fs::create_dir(&tree).expect("made");

@@ -151,6 +151,10 @@ impl Entry {
         !matches!(self, Self::QueueSetting { .. })
     }
 
+    pub(super) fn is_on_a_disk_other_than(&self, disks: &[PathBuf]) -> bool {
+        matches!(self, Self::Scratch { path, .. } if !is_named(path, disks))
+    }
+
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {
@@ -304,6 +308,10 @@ fn holds_something(machine: &Machine, path: &Path) -> io::Result<bool> {
     Ok(found.is_some())
 }
 
+fn is_named(disk: &Path, names: &[PathBuf]) -> bool {
+    names.iter().any(|name| name == disk || name.canonicalize().is_ok_and(|name| name == disk))
+}
+
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By<'_>) -> io::Result<()> {
     if let By::Later(permitted) = by {
         let (found, shown) = (filesystem_uuid(path, &*machine.runner), path.display());
@@ -314,8 +322,7 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
             )));
         }
         // Somebody may have mounted it since the kill: most filesystems do not say so, and what was on it then is in no journal.
-        let is_named = |one: &PathBuf| one == path || one.canonicalize().is_ok_and(|one| one == path);
-        if !permitted.iter().any(is_named) {
+        if !is_named(path, permitted) {
             return Err(io::Error::other(format!(
                 "what was put on it since the run was killed would be lost. To permit that: fstone clean --allow-destroy-data {shown}. If it is to stay, delete its line from {JOURNAL_NAME}"
             )));

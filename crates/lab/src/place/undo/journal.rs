@@ -5,7 +5,7 @@ use super::{
     entry::{By, JOURNAL_NAME},
 };
 use crate::{machine::Machine, place::holder};
-use fstone_files::open_or_create;
+use fstone_files::{Temporary, open_or_create};
 use fstone_model::{dataset::Holder, text};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -15,8 +15,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A journal is truncated whenever nothing is open, so it never grows near this.
 const LIMIT_BYTES: u64 = 4 << 20;
+/// A journal is truncated whenever nothing is open, and else written anew when it is as long as this.
+const LONG_BYTES: u64 = LIMIT_BYTES / 16;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -97,18 +98,20 @@ pub struct Undo<'m> {
     path: PathBuf,
     open: Vec<(u64, Entry)>,
     next: u64,
-    /// Whether the entries are of this run. Those of an earlier one are undone only by [`super::clean`].
-    own: bool,
+    /// The first entry of this run. Those of earlier ones are undone only by [`super::clean`].
+    own: u64,
 }
 
 impl<'m> Undo<'m> {
-    /// Begins the journal of a run in a work directory, whose lock the caller holds.
+    /// Begins the journal of a run in a work directory, whose lock the caller holds. It may format these `disks`.
     ///
     /// # Errors
-    /// When it cannot be read, or an earlier run left something open. What a process hangs in is in nobody's way.
-    pub(crate) fn begin(work_directory: &Path, machine: &'m Machine) -> Result<Self, JournalError> {
+    /// When it cannot be read, or an earlier run left something open. What a process hangs in is in nobody's way, nor is what is on
+    /// another disk: it stays until a person says that it may go.
+    pub(crate) fn begin(work_directory: &Path, disks: &[PathBuf], machine: &'m Machine) -> Result<Self, JournalError> {
         let mut journal = Self::open(work_directory, machine)?;
-        let left: Vec<&Entry> = journal.entries().filter(|entry| entry.hangs().is_none()).collect();
+        let is_in_the_way = |entry: &&Entry| entry.hangs().is_none() && !entry.is_on_a_disk_other_than(disks);
+        let left: Vec<&Entry> = journal.entries().filter(is_in_the_way).collect();
         if let Some(first) = left.first() {
             return Err(JournalError::Leftovers {
                 count: left.len(),
@@ -116,7 +119,11 @@ impl<'m> Undo<'m> {
                 work_directory: work_directory.to_owned(),
             });
         }
-        journal.own = true;
+        journal.own = journal.next;
+        if !journal.open.is_empty() {
+            // What follows is of this boot, whenever that was made.
+            journal.rewrite().map_err(|cause| JournalError::File { path: journal.path.clone(), cause })?;
+        }
         Ok(journal)
     }
 
@@ -154,7 +161,7 @@ impl<'m> Undo<'m> {
             // The next line would be a part of it.
             file.set_len(whole as u64).map_err(failed)?;
         }
-        Ok(Self { machine, file, path, open, next, own: false })
+        Ok(Self { machine, file, path, open, next, own: u64::MAX })
     }
 
     /// What is not undone, in the order it was made.
@@ -188,7 +195,8 @@ impl<'m> Undo<'m> {
     }
 
     pub(crate) fn scratch_entry(&self) -> Option<u64> {
-        self.open.iter().rfind(|(_, entry)| matches!(entry, Entry::Scratch { .. })).map(|(id, _)| *id)
+        let is_own = |(id, entry): &&(u64, Entry)| *id >= self.own && matches!(entry, Entry::Scratch { .. });
+        self.open.iter().rfind(is_own).map(|(id, _)| *id)
     }
 
     pub(crate) fn undo(&mut self, id: u64) -> Result<(), UndoError> {
@@ -202,12 +210,12 @@ impl<'m> Undo<'m> {
         Ok(())
     }
 
-    /// Undoes everything, latest first. What cannot be undone stays in the journal, with all that it stands on. So does
+    /// Undoes everything of this run, latest first. What cannot be undone stays in the journal, with all that it stands on. So does
     /// what a process hangs in, which is no failure of its trial: see [`Undo::close`].
     pub(crate) fn undo_all(&mut self) -> Vec<UndoError> {
         let mut failed = Vec::new();
         for (id, entry) in self.in_undo_order() {
-            if entry.hangs().is_some() {
+            if id < self.own || entry.hangs().is_some() {
                 continue;
             }
             if let Err(error) = self.undo_by(id, By::Itself) {
@@ -246,7 +254,10 @@ impl<'m> Undo<'m> {
         let result = if self.open.is_empty() {
             self.file.set_len(0).and_then(|()| self.file.rewind())
         } else {
-            self.append(&Line::Undone { id }, Durable::Later)
+            self.append(&Line::Undone { id }, Durable::Later).and_then(|()| {
+                let is_long = self.file.metadata()?.len() > LONG_BYTES;
+                if is_long { self.rewrite() } else { Ok(()) }
+            })
         };
         drop(result);
     }
@@ -259,12 +270,9 @@ impl<'m> Undo<'m> {
         let before = self.file.metadata()?.len();
         let mut text = Vec::new();
         if before == 0 {
-            let Holder { machine, host, boot: id, pid_namespace, .. } = holder::this_process();
-            serde_json::to_writer(&mut text, &Line::Boot { id, machine, host, pid_namespace })?;
-            text.push(b'\n');
+            add_line(&mut text, &boot_line())?;
         }
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
+        add_line(&mut text, line)?;
         let written = self.file.write_all(&text).and_then(|()| match durable {
             Durable::Now => self.file.sync_data(),
             Durable::Later => Ok(()),
@@ -276,22 +284,35 @@ impl<'m> Undo<'m> {
         written
     }
 
+    /// Leaves out what was undone.
+    fn rewrite(&mut self) -> io::Result<()> {
+        let mut text = Vec::new();
+        add_line(&mut text, &boot_line())?;
+        for (id, entry) in self.open.iter().cloned() {
+            add_line(&mut text, &Line::Made { id, entry, replaces: None })?;
+        }
+        let new = Temporary::owned(&self.path, None)?;
+        let mut file = new.file().try_clone()?;
+        file.write_all(&text)?;
+        new.replace(&self.path)?;
+        self.file = file;
+        Ok(())
+    }
+
     /// Undoes what is left. What cannot be undone was told when that was tried first, and stays in the journal. The rest of
     /// what stays there, because a process hangs in it.
     pub(crate) fn close(mut self) -> Vec<UndoError> {
-        self.own = false;
         self.undo_all();
+        self.own = u64::MAX;
         self.entries().filter_map(Entry::hangs).collect()
     }
 }
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
-        if self.own {
-            for error in self.undo_all() {
-                // Nobody is left to return it to, and perhaps nobody to read it; it is also still in the journal.
-                let _ = writeln!(io::stderr(), "fstone: not undone: {}", text::line(&error.to_string()));
-            }
+        for error in self.undo_all() {
+            // Nobody is left to return it to, and perhaps nobody to read it; it is also still in the journal.
+            let _ = writeln!(io::stderr(), "fstone: not undone: {}", text::line(&error.to_string()));
         }
         if self.open.is_empty() {
             // Staying behind, empty, it would do no harm.
@@ -307,6 +328,17 @@ struct Replayed {
     /// The host of another machine, where the open entries were made there. Its boot is no reboot of this machine, and its
     /// numbers of files and devices mean others here.
     elsewhere: Option<String>,
+}
+
+fn add_line(text: &mut Vec<u8>, line: &Line) -> io::Result<()> {
+    serde_json::to_writer(&mut *text, line)?;
+    text.push(b'\n');
+    Ok(())
+}
+
+fn boot_line() -> Line {
+    let Holder { machine, host, boot: id, pid_namespace, .. } = holder::this_process();
+    Line::Boot { id, machine, host, pid_namespace }
 }
 
 /// Puts an entry right after the one that it replaces, or at the end.
@@ -419,7 +451,7 @@ mod tests {
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
         let (a, b) = (directory("/tmp/fstone-load-a"), directory("/tmp/fstone-load-b"));
-        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("begins");
         undo.record(a.clone()).expect("records");
         undo.file.write_all(b"{\"made\":{\"id\":1,\"ent").expect("written");
         std::mem::forget(undo);
@@ -443,7 +475,7 @@ mod tests {
         let disk =
             |uuid: Option<&str>| Entry::Scratch { path: path.clone(), device: (8, 1), uuid: uuid.map(Into::into) };
         let setting = Entry::QueueSetting { device: (8, 1), name: "x".into(), before: "1".into(), after: None };
-        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("begins");
         let first = undo.record(disk(None)).expect("records");
         undo.record(setting.clone()).expect("records");
         let second = undo.replace(first, disk(Some("one"))).expect("replaces");
@@ -496,7 +528,7 @@ mod tests {
         std::fs::write(&journal, written(&[boot("their boot", "there"), made])).expect("written");
         let before = std::fs::read(&journal).expect("read");
         for error in [
-            Undo::begin(work.path(), &machine).map(drop).expect_err("another machine's"),
+            Undo::begin(work.path(), &[], &machine).map(drop).expect_err("another machine's"),
             Undo::open(work.path(), &machine).map(drop).expect_err("another machine's"),
         ] {
             let words = error.to_string();
@@ -506,9 +538,41 @@ mod tests {
 
         // Where it left nothing, its journal is in nobody's way.
         std::fs::write(&journal, written(&[boot("their boot", "there")])).expect("written");
-        let mut undo = Undo::begin(work.path(), &machine).expect("nothing is left");
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("nothing is left");
         undo.record(directory(&tree.to_string_lossy())).expect("records");
         assert_eq!(Undo::open(work.path(), &machine).expect("this machine's").entries().count(), 1);
+    }
+
+    #[test]
+    fn what_is_on_another_disk_stays_and_is_in_nobodys_way() {
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let (machine, path) = (Machine::fake(), work.path().join(JOURNAL_NAME));
+        let disk = PathBuf::from("/dev/sdz");
+        let on_disk = Entry::Scratch { path: disk.clone(), device: (8, 1), uuid: None };
+        let lines =
+            [boot("an earlier boot", holder::machine()), Line::Made { id: 4, entry: on_disk.clone(), replaces: None }];
+        std::fs::write(&path, written(&lines)).expect("written");
+        for _ in 0..2 {
+            let mut undo = Undo::begin(work.path(), &[], &machine).expect("it is in nobody's way");
+            assert_eq!(undo.scratch_entry(), None);
+            let tree = work.path().join("fstone-load-1");
+            for _ in 0..4000 {
+                let id = undo.record(directory(&tree.to_string_lossy())).expect("records");
+                undo.forget(id);
+            }
+            undo.record(directory(&tree.to_string_lossy())).expect("records");
+            std::fs::create_dir(&tree).expect("made");
+            // As a kill leaves it, now.
+            let text = std::fs::read_to_string(&path).expect("read");
+            assert!(text.len() < 2 * usize::try_from(LONG_BYTES).expect("small"), "{}", text.len());
+            let left = replay(&text, &holder::this_process()).expect("ours").open;
+            assert!(left.iter().map(|(_, entry)| entry).eq([&on_disk, &directory(&tree.to_string_lossy())]));
+            drop(undo);
+            assert!(!tree.exists());
+        }
+        let refused = Undo::begin(work.path(), &[disk], &machine).map(drop);
+        assert!(matches!(refused, Err(JournalError::Leftovers { count: 1, .. })));
+        assert!(Undo::open(work.path(), &machine).expect("opens").entries().eq([&on_disk]));
     }
 
     #[test]
@@ -518,7 +582,7 @@ mod tests {
         let zram = || Entry::Zram { index: 3, size_bytes: 4096 };
         let lines = [boot("an earlier boot", holder::machine()), Line::Made { id: 0, entry: zram(), replaces: None }];
         std::fs::write(work.path().join(JOURNAL_NAME), written(&lines)).expect("written");
-        let mut undo = Undo::begin(work.path(), &machine).expect("the reboot undid it");
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("the reboot undid it");
         undo.record(zram()).expect("records");
         assert_eq!(Undo::open(work.path(), &machine).expect("opens").entries().count(), 1);
     }
@@ -528,11 +592,11 @@ mod tests {
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
         let machine = Machine::fake();
         let made = work.path().join("fstone-load-1");
-        let mut undo = Undo::begin(work.path(), &machine).expect("begins");
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("begins");
         undo.record(directory(&made.to_string_lossy())).expect("records");
         std::fs::create_dir(&made).expect("made");
         assert_eq!(Undo::open(work.path(), &machine).expect("opens").entries().count(), 1);
-        assert!(matches!(Undo::begin(work.path(), &machine), Err(JournalError::Leftovers { count: 1, .. })));
+        assert!(matches!(Undo::begin(work.path(), &[], &machine), Err(JournalError::Leftovers { count: 1, .. })));
         assert!(made.exists(), "another's entries are not undone by a drop");
         drop(undo);
         assert!(!made.exists());
