@@ -189,7 +189,13 @@ impl Check for LoadReport {
         fits("bytes written", &mut operations.iter().map(|one| one.written_bytes))?;
         fits("failed operations", &mut operations.iter().map(|one| one.errors))?;
         fits("latencies", &mut operations.iter().map(|one| one.latency.count()))?;
-        fits("fsyncs", &mut self.group_fsyncs.iter().flat_map(|one| [one.periodic, one.at_end, one.latency.count()]))?;
+        fits(
+            "fsyncs",
+            &mut self
+                .group_fsyncs
+                .iter()
+                .flat_map(|one| [one.periodic, one.at_end, one.latency.count(), one.commits.count()]),
+        )?;
         fits("calls", &mut self.calls.iter().map(|one| one.latency.count()))?;
         fits("errors", &mut self.errors.iter().map(|one| one.count))?;
         fits("times of phases", &mut self.phases.iter().map(|one| one.elapsed_ns))?;

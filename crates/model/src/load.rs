@@ -199,6 +199,9 @@ pub struct PhaseReport {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationReport {
+    /// Empty in reports from before this was recorded.
+    #[serde(default)]
+    pub phase: String,
     pub group: String,
     pub name: String,
     /// Times it was completed.
@@ -239,10 +242,16 @@ impl Span {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupFsyncs {
+    /// Empty in reports from before this was recorded.
+    #[serde(default)]
+    pub phase: String,
     pub group: String,
     pub periodic: u64,
     pub at_end: u64,
     pub latency: Histogram,
+    /// Of operations that wrote and that a periodic fsync followed at once: from the operation's begin to the fsync's end.
+    #[serde(default)]
+    pub commits: Histogram,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

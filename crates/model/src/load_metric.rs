@@ -111,10 +111,9 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
     actions.chain(calls).collect()
 }
 
-/// The fsyncs of a group's policy, as a part of the load.
-fn fsyncs_of(group: &str) -> String {
-    format!("{group} fsync")
-}
+/// Operations with the fsyncs that follow them, as a part of the load. An action of that name has its rate under it, but not its latency,
+/// which would be that of a commit without its fsync.
+const COMMIT: &str = "commit";
 
 /// The names of everything that a load will report about its parts: "create latency p99", "readers operations per second"; and the scores of one that has
 /// the phases of IO500.
@@ -124,13 +123,20 @@ pub fn names(workload: &Workload) -> Vec<String> {
         std::iter::once(format!("{} {RATE}", part.name)).chain(latencies)
     };
     let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
-    let mut syncing: Vec<String> =
-        groups.filter(|group| group.fsync != FsyncPolicy::default()).map(|group| fsyncs_of(&group.name)).collect();
-    syncing.dedup();
-    let fsyncs = syncing.into_iter().flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));
-    let parts = parts(&actions(workload)).into_iter().flat_map(of);
+    let syncing = groups.filter(|group| group.fsync != FsyncPolicy::default());
+    let fsyncs = syncing.flat_map(|group| {
+        let commits = group.fsync.commits().then(|| [format!("{} {COMMIT}", group.name), COMMIT.into()]);
+        std::iter::once(format!("{} fsync", group.name)).chain(commits.into_iter().flatten())
+    });
+    let fsyncs = fsyncs.flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));
     let of_replay = workload.replay.iter().flat_map(|_| REPLAY.map(|(name, ..)| name.to_owned()));
-    parts.chain(fsyncs).chain(io500::names(workload)).chain(of_replay).collect()
+    let mut names: Vec<String> = parts(&actions(workload)).into_iter().flat_map(of).collect();
+    for name in fsyncs.chain(io500::names(workload)).chain(of_replay) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
@@ -160,11 +166,14 @@ pub fn mixes_paced_and_free(workload: &Workload) -> bool {
     paced(true) && paced(false)
 }
 
+fn actions_of(report: &LoadReport) -> Vec<(&str, &str)> {
+    report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect()
+}
+
 pub fn figures(report: &LoadReport) -> Vec<Figure> {
-    let actions: Vec<(&str, &str)> =
-        report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
     let mut figures = Vec::new();
-    for part in parts(&actions) {
+    let policies = policies(report);
+    for part in parts(&actions_of(report)) {
         let of_part = report.operations.iter().filter(|operation| part.has(operation));
         let latency = Histogram::merged(of_part.clone().map(|operation| &operation.latency));
         figures.push(Figure {
@@ -173,17 +182,11 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
             unit: Unit::PerSecond,
             better: Better::Higher,
         });
-        figures.extend(LATENCIES.iter().filter_map(|(words, value)| {
-            let metric = format!("{} {words}", part.name);
-            Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
-        }));
+        if policies.iter().all(|(name, _)| *name != part.name) {
+            figures.extend(latency_figures(&part.name, &latency));
+        }
     }
-    for (name, latency) in policies(report) {
-        figures.extend(LATENCIES.iter().filter_map(|(words, value)| {
-            let metric = format!("{name} {words}");
-            Some(Figure { metric, value: value(&latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
-        }));
-    }
+    figures.extend(policies.iter().flat_map(|(name, latency)| latency_figures(name, latency)));
     figures.extend(io500::figures(report));
     figures.extend(report.replay.iter().flat_map(|replay| {
         REPLAY.map(|(name, unit, better, value)| Figure { metric: name.to_owned(), value: value(replay), unit, better })
@@ -191,16 +194,28 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     figures
 }
 
-/// The fsyncs of each group's policy with their latencies.
+fn latency_figures(part: &str, latency: &Histogram) -> impl Iterator<Item = Figure> {
+    LATENCIES.iter().filter_map(move |(words, value)| {
+        let metric = format!("{part} {words}");
+        Some(Figure { metric, value: value(latency)?, unit: Unit::Nanoseconds, better: Better::Lower })
+    })
+}
+
+/// The fsyncs of each group's policy, and the operations with the fsyncs that follow them, with their latencies.
 fn policies(report: &LoadReport) -> Vec<(String, Histogram)> {
-    let mut names: Vec<String> = report.group_fsyncs.iter().map(|policy| fsyncs_of(&policy.group)).collect();
-    names.dedup();
-    let merged = |name: String| {
-        let of_group = report.group_fsyncs.iter().filter(|policy| fsyncs_of(&policy.group) == name);
-        let latency = Histogram::merged(of_group.map(|policy| &policy.latency));
-        (name, latency)
+    let mut policies: Vec<(String, Histogram)> = Vec::new();
+    let mut add = |name: String, latency: &Histogram| match policies.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, sum)) => sum.merge(latency),
+        None => policies.push((name, latency.clone())),
     };
-    names.into_iter().map(merged).collect()
+    for policy in &report.group_fsyncs {
+        add(format!("{} fsync", policy.group), &policy.latency);
+    }
+    for policy in report.group_fsyncs.iter().filter(|policy| policy.commits.count() > 0) {
+        add(format!("{} {COMMIT}", policy.group), &policy.commits);
+        add(COMMIT.into(), &policy.commits);
+    }
+    policies
 }
 
 /// The latencies behind a figure "… latency p99" by the words before "latency": those of a part, or of all operations that read
@@ -211,10 +226,12 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
             report.operations.iter().filter(|operation| wanted(operation)).map(|operation| &operation.latency),
         )
     };
-    let actions: Vec<(&str, &str)> =
-        report.operations.iter().map(|operation| (operation.group.as_str(), operation.name.as_str())).collect();
+    let policy = |wanted: &str| policies(report).into_iter().find(|(part, _)| part == wanted);
+    if let Some((_, commits)) = policy(COMMIT).filter(|_| name == COMMIT) {
+        return commits;
+    }
     // Also if the part completed nothing: a figure must not mean something else in a single trial.
-    if let Some(part) = parts(&actions).iter().find(|part| part.name == name) {
+    if let Some(part) = parts(&actions_of(report)).iter().find(|part| part.name == name) {
         return operations(&|operation| part.has(operation));
     }
     match name {
@@ -224,9 +241,7 @@ pub fn latencies_of(report: &LoadReport, name: &str) -> Histogram {
             let calls = report.calls.iter().filter(|call| call.makes_durable()).map(|call| &call.latency);
             Histogram::merged(calls.chain(report.group_fsyncs.iter().map(|policy| &policy.latency)))
         }
-        _ => {
-            policies(report).into_iter().find(|(part, _)| part == name).map(|(_, latency)| latency).unwrap_or_default()
-        }
+        _ => policy(name).map(|(_, latency)| latency).unwrap_or_default(),
     }
 }
 
@@ -303,9 +318,22 @@ mod tests {
             periodic: 8,
             at_end: 0,
             latency: Histogram::from_values(&[3000; 8]),
+            commits: Histogram::from_values(&[5000; 7]),
+            ..GroupFsyncs::default()
         });
-        assert_eq!(latencies_of(&report, "writers fsync").count(), 8);
+        assert_eq!(
+            ["writers fsync", "writers commit", "commit"].map(|name| latencies_of(&report, name).count()),
+            [8, 7, 7]
+        );
         assert!(figures(&report).iter().any(|figure| figure.metric == "writers fsync latency p95"));
+        report.operations.push(operation("commit", 0, 7));
+        let commits: Vec<f64> = figures(&report)
+            .iter()
+            .filter(|figure| figure.metric == "commit latency max")
+            .map(|figure| figure.value)
+            .collect();
+        assert_eq!((commits, latencies_of(&report, "commit").min_ns()), (vec![5000.0], 5000), "with its fsync");
+        report.operations.pop();
         report.group_fsyncs.clear();
         let counts = |report: &LoadReport| {
             ["copy", "read", "write", "fsync", "none"].map(|name| latencies_of(report, name).count())

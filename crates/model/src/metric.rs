@@ -143,6 +143,9 @@ pub mod catalog {
         FSYNC_LATENCY_P50 = "fsync latency p50", Nanoseconds, Lower, LOAD, "median latency of fsync, fdatasync and msync calls, those inside operations and of the group's policy";
         FSYNC_LATENCY_P95 = "fsync latency p95", Nanoseconds, Lower, LOAD, "95th percentile latency of these calls";
         FSYNC_LATENCY_P99 = "fsync latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of these calls";
+        COMMIT_LATENCY_P50 = "commit latency p50", Nanoseconds, Lower, LOAD, "median time from the begin of an operation that writes to the end of the fsync that the group's policy makes right after it";
+        COMMIT_LATENCY_P95 = "commit latency p95", Nanoseconds, Lower, LOAD, "95th percentile of these times";
+        COMMIT_LATENCY_P99 = "commit latency p99", Nanoseconds, Lower, LOAD, "99th percentile of these times";
         READ_LATENCY_P50 = "read latency p50", Nanoseconds, Lower, LOAD, "median latency of read operations";
         READ_LATENCY_P95 = "read latency p95", Nanoseconds, Lower, LOAD, "95th percentile latency of read operations";
         READ_LATENCY_P99 = "read latency p99", Nanoseconds, Lower, LOAD, "99th percentile latency of read operations";

@@ -227,6 +227,7 @@ impl Merger {
         let mut latency = Histogram::default();
         load.operations.resize_with(report.operations.len().max(load.operations.len()), Default::default);
         for (index, (sum, one)) in load.operations.iter_mut().zip(&report.operations).enumerate() {
+            sum.phase.clone_from(&one.phase);
             sum.group.clone_from(&one.group);
             sum.name.clone_from(&one.name);
             sum.requested_share = one.requested_share;
@@ -256,12 +257,15 @@ impl Merger {
         }
         for one in &report.group_fsyncs {
             // A rank lists only what it performed, and those between operations apart from those at the end.
-            let kind = |fsyncs: &GroupFsyncs| (fsyncs.periodic > 0, fsyncs.at_end > 0);
-            match load.group_fsyncs.iter_mut().find(|sum| sum.group == one.group && kind(sum) == kind(one)) {
+            fn kind(of: &GroupFsyncs) -> (&str, &str, bool, bool) {
+                (&of.phase, &of.group, of.periodic > 0, of.at_end > 0)
+            }
+            match load.group_fsyncs.iter_mut().find(|sum| kind(sum) == kind(one)) {
                 Some(sum) => {
                     sum.periodic += one.periodic;
                     sum.at_end += one.at_end;
                     sum.latency.merge(&one.latency);
+                    sum.commits.merge(&one.commits);
                 }
                 None => load.group_fsyncs.push(one.clone()),
             }
@@ -320,9 +324,13 @@ impl Merger {
         self.put_series();
         self.put_words();
         // Whichever rank reported first.
-        let groups: Vec<&str> =
-            self.phases.iter().flat_map(|phase| &phase.groups).map(|group| group.name.as_str()).collect();
-        self.load.group_fsyncs.sort_by_key(|sum| (groups.iter().position(|name| *name == sum.group), sum.at_end > 0));
+        let groups: Vec<(&str, &str)> = self
+            .phases
+            .iter()
+            .flat_map(|phase| phase.groups.iter().map(|group| (phase.name.as_str(), group.name.as_str())))
+            .collect();
+        let place = |sum: &GroupFsyncs| groups.iter().position(|known| *known == (&*sum.phase, &*sum.group));
+        self.load.group_fsyncs.sort_by_key(|sum| (place(sum), sum.at_end > 0));
         for (rank, passed) in per_rank.iter_mut().zip(&self.passed) {
             rank.phases = passed.iter().map(|passed| self.rank_phase(passed)).collect();
             // Each warning is listed once, whatever ranks it is from.

@@ -26,20 +26,7 @@ pub fn load_summary(name: &str, report: &LoadReport) -> String {
         time(report.running_ns),
         time(report.sync_ns)
     );
-    let groups = || report.operations.iter().map(|operation| operation.group.as_str());
-    let several = groups().any(|group| Some(group) != groups().next());
-    let of_group = |group: &str, name: &str| if several { format!("{group} {name}") } else { name.to_owned() };
-    let _ = writeln!(
-        out,
-        "  {:<16} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "operation", "completed", "mean", "p50", "p99", "p99.99", "max"
-    );
-    for operation in report.operations.iter().filter(|operation| operation.invocations + operation.errors > 0) {
-        row(&mut out, &of_group(&operation.group, &operation.name), operation.invocations, &operation.latency);
-    }
-    for fsyncs in report.group_fsyncs.iter().filter(|fsyncs| fsyncs.periodic + fsyncs.at_end > 0) {
-        row(&mut out, &of_group(&fsyncs.group, "fsync (policy)"), fsyncs.periodic + fsyncs.at_end, &fsyncs.latency);
-    }
+    latencies(&mut out, report);
     let _ = writeln!(out, "\n  operations    {}", rate(report.invocations()));
     let _ = writeln!(out, "  transactions  {}", rate(report.transactions()));
     let _ = writeln!(out, "  read          {}", speed(report.read_bytes()));
@@ -118,15 +105,47 @@ fn told(latency: &Histogram, percent: f64) -> Option<f64> {
     latency.percentile_ns(percent).filter(|_| latency.has_percentile(percent))
 }
 
+/// The table of latencies. Groups are named where there are several, and phases where several have a group of the same name.
+fn latencies(out: &mut String, report: &LoadReport) {
+    let places = || report.operations.iter().map(|operation| (operation.phase.as_str(), operation.group.as_str()));
+    let several = places().any(|(_, group)| places().any(|(_, other)| group != other));
+    let label = |phase: &str, group: &str, name: &str| {
+        let again = places().any(|(other, same)| same == group && other != phase);
+        let words = [Some(phase).filter(|_| again), Some(group).filter(|_| several), Some(name)];
+        let words: Vec<&str> = words.into_iter().flatten().collect();
+        text::line(&words.join(" "))
+    };
+    let operations = report.operations.iter().filter(|operation| operation.invocations + operation.errors > 0);
+    let mut rows: Vec<(String, u64, &Histogram)> =
+        operations.map(|one| (label(&one.phase, &one.group, &one.name), one.invocations, &one.latency)).collect();
+    for one in &report.group_fsyncs {
+        let of = [
+            ("fsync (policy)", one.periodic + one.at_end, &one.latency),
+            ("until durable", one.commits.count(), &one.commits),
+        ];
+        let of = of.into_iter().filter(|(_, count, _)| *count > 0);
+        rows.extend(of.map(|(name, count, latency)| (label(&one.phase, &one.group, name), count, latency)));
+    }
+    let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(14);
+    let _ = writeln!(
+        out,
+        "  {:<width$} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
+        "operation", "completed", "mean", "p50", "p95", "p99", "p99.99", "max"
+    );
+    for (name, count, latency) in rows {
+        row(out, &format!("{name:<width$}"), count, latency);
+    }
+}
+
 fn row(out: &mut String, name: &str, count: u64, latency: &Histogram) {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), nanoseconds);
     let percentile = |percent: f64| cell(told(latency, percent));
     let _ = writeln!(
         out,
-        "  {:<16} {count:>11} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        text::line(name),
+        "  {name} {count:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
         cell(latency.mean_ns()),
         percentile(50.0),
+        percentile(95.0),
         percentile(99.0),
         percentile(99.99),
         cell((latency.count() > 0).then_some(latency.max_ns() as f64))
@@ -144,7 +163,7 @@ fn threads(count: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::{OperationReport, PhaseReport, ThreadReport};
+    use fstone_model::load::{GroupFsyncs, OperationReport, PhaseReport, ThreadReport};
 
     #[test]
     fn queue_depths_that_were_found_are_told() {
@@ -161,6 +180,36 @@ mod tests {
     }
 
     #[test]
+    fn rows_name_their_group_and_its_phase_where_they_must() {
+        let operation = |phase: &str, group: &str| OperationReport {
+            phase: phase.into(),
+            group: group.into(),
+            name: "write".into(),
+            invocations: 1,
+            latency: Histogram::from_values(&[2_000]),
+            ..OperationReport::default()
+        };
+        let rows = |places: &[(&str, &str)]| {
+            let operations = places.iter().map(|(phase, group)| operation(phase, group)).collect();
+            let commits = Histogram::from_values(&[9_000]);
+            let group_fsyncs = places.iter().map(|(phase, group)| {
+                let (phase, group) = (phase.to_string(), group.to_string());
+                GroupFsyncs { phase, group, periodic: 1, latency: commits.clone(), commits: commits.clone(), at_end: 0 }
+            });
+            let report = LoadReport { operations, group_fsyncs: group_fsyncs.collect(), ..LoadReport::default() };
+            let summary = load_summary("some", &report);
+            let rows =
+                summary.lines().skip_while(|line| !line.contains("p99.99")).skip(1).take_while(|line| !line.is_empty());
+            rows.filter_map(|line| Some(line.trim_start().split_once("  ")?.0.to_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&[("run", "main")]), ["write", "fsync (policy)", "until durable"]);
+        assert_eq!(rows(&[("run", "a"), ("run", "b")])[..2], ["a write", "b write"]);
+        let twice = rows(&[("fill", "main"), ("run", "main")]);
+        assert_eq!(twice[..2], ["fill write", "run write"]);
+        assert_eq!(twice[4..], ["run fsync (policy)", "run until durable"]);
+    }
+
+    #[test]
     fn a_percentile_that_few_operations_do_not_have_is_not_shown() {
         let summary = |count: u64| {
             let latency = Histogram::from_values(&vec![2_000_000; count as usize]);
@@ -173,7 +222,7 @@ mod tests {
             let row = text.lines().find(|line| line.starts_with("  read  ")).expect("its row").to_owned();
             row.split_whitespace().filter(|word| *word == "-").count()
         };
-        assert_eq!([1, 2, 100, 9_999, 10_000].map(dashes), [3, 2, 1, 1, 0]);
+        assert_eq!([1, 2, 20, 100, 9_999, 10_000].map(dashes), [4, 3, 2, 1, 1, 0]);
     }
 
     #[test]

@@ -118,7 +118,8 @@ impl<E: Io> Worker<'_, E> {
             }
             now = next;
             if pauses {
-                self.fsync_after(self.done.written_bytes > 0);
+                let wrote = (self.done.written_bytes > 0).then(|| (end, clock.between(begun, end)));
+                self.fsync_after(wrote);
                 if passes && self.pass_is_over(self.done.read_bytes + self.done.written_bytes) {
                     self.drop_kept();
                 }

@@ -16,23 +16,33 @@ pub(super) struct DueFsync {
     file: u32,
     /// Whether an fdatasync will do.
     data: bool,
+    /// When the operation before it ended, if it wrote, and how long that took.
+    pub(super) after: Option<(u64, u64)>,
 }
 
 impl<E: Io> Worker<'_, E> {
-    /// Fsyncs the file just worked on, when the group's count of operations says so and something was written.
-    pub(super) fn fsync_after(&mut self, wrote: bool) {
-        if let Some(DueFsync { fileset, file, data }) = self.fsync_due_after(wrote, self.previous)
-            && !self.fsync_one(fileset, file, false, None, data)
-        {
-            self.uncount_fsync();
+    /// Fsyncs the file just worked on, when the group's count of operations says so and something was written: `wrote`, if the operation did,
+    /// is its end and its latency.
+    pub(super) fn fsync_after(&mut self, wrote: Option<(u64, u64)>) {
+        let Some(due) = self.fsync_due_after(wrote, self.previous) else { return };
+        match self.fsync_one(due.fileset, due.file, false, None, due.data) {
+            Some(end) => self.committed(due.after, end),
+            None => self.uncount_fsync(),
+        }
+    }
+
+    fn committed(&mut self, after: Option<(u64, u64)>, end: u64) {
+        if let Some((operation_end, latency_ns)) = after {
+            let commit_ns = latency_ns + self.load.clock.between(operation_end, end);
+            self.tally.group_fsyncs.commits.record(commit_ns);
         }
     }
 
     /// The fsync that is due after an operation on this fileset and file.
-    pub(super) fn fsync_due_after(&mut self, wrote: bool, of: Option<(usize, u32)>) -> Option<DueFsync> {
+    pub(super) fn fsync_due_after(&mut self, wrote: Option<(u64, u64)>, of: Option<(usize, u32)>) -> Option<DueFsync> {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };
         let policy = self.group.spec.fsync;
-        if policy.counts_writes && !wrote {
+        if policy.counts_writes && wrote.is_none() {
             return None;
         }
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -43,7 +53,7 @@ impl<E: Io> Worker<'_, E> {
             return None;
         }
         let (fileset, file) = of?;
-        Some(DueFsync { fileset, file, data: !whole })
+        Some(DueFsync { fileset, file, data: !whole, after: wrote })
     }
 
     /// Claims an operation for an fsync, if it counts as one; whether there was one left.
@@ -92,9 +102,13 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    pub(super) fn fsynced(&mut self, flight: &Flight, outcome: Result<u64, Fault>) {
+    /// An fsync of the queue is done, in this time and at this moment.
+    pub(super) fn fsynced(&mut self, flight: &Flight, after: Option<(u64, u64)>, outcome: Result<(u64, u64), Fault>) {
         match outcome {
-            Ok(latency_ns) => self.tally.group_fsyncs.periodic.record(latency_ns),
+            Ok((latency_ns, end)) => {
+                self.tally.group_fsyncs.periodic.record(latency_ns);
+                self.committed(after, end);
+            }
             Err(fault) => {
                 self.fsync_failed(&flight.picked, fault);
                 self.uncount_fsync();
@@ -154,17 +168,17 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// One fsync of the group's policy; whether it was made. The file is held meanwhile: renamed by another thread it
+    /// One fsync of the group's policy; its end, if it was made. The file is held meanwhile: renamed by another thread it
     /// would not be found by its name.
-    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>, data: bool) -> bool {
+    fn fsync_one(&mut self, fileset: usize, file: u32, at_end: bool, intended: Option<u64>, data: bool) -> Option<u64> {
         // What another thread has removed needs no fsync.
-        let Ok(picked) = self.hold_shared(fileset, file) else { return false };
-        let made = self.fsync_held(&picked, at_end, intended, data);
+        let Ok(picked) = self.hold_shared(fileset, file) else { return None };
+        let end = self.fsync_held(&picked, at_end, intended, data);
         self.files(fileset).table.release(file, picked.hold);
-        made
+        end
     }
 
-    fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>, data: bool) -> bool {
+    fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>, data: bool) -> Option<u64> {
         let fileset = picked.fileset;
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
         let data_only = data || self.group.spec.fsync.data_only;
@@ -181,24 +195,24 @@ impl<E: Io> Worker<'_, E> {
         let outcome = fd.and_then(|fd| {
             let start = intended.unwrap_or_else(|| clock.now());
             let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
-            let latency = clock.between(start, clock.now());
+            let end = clock.now();
             let closed = if keep { Ok(()) } else { self.io.close(fd) };
             result.map_err(|errno| Incomplete::fault(call, errno))?;
             closed.map_err(|errno| Incomplete::fault(Call::Close, errno))?;
-            Ok(latency)
+            Ok((clock.between(start, end), end))
         });
         match outcome {
-            Ok(latency) => {
+            Ok((latency, end)) => {
                 let tally = &mut self.tally.group_fsyncs;
                 let kind = if at_end { &mut tally.at_end } else { &mut tally.periodic };
                 kind.record(latency);
-                true
+                Some(end)
             }
             Err(Incomplete::Fault(fault)) => {
                 self.fsync_failed(picked, fault);
-                false
+                None
             }
-            Err(Incomplete::Missed | Incomplete::Exhausted | Incomplete::Stopped) => false,
+            Err(Incomplete::Missed | Incomplete::Exhausted | Incomplete::Stopped) => None,
         }
     }
 }

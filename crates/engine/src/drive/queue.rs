@@ -38,6 +38,8 @@ struct Queue {
     pushed: u32,
     submit_at: u32,
     fsyncs: Vec<DueFsync>,
+    /// By slot, of an fsync: what it follows.
+    after: Vec<Option<(u64, u64)>>,
     /// Whether a pass is over: the page cache is dropped before another request begins.
     drop_cache: bool,
     last_end: u64,
@@ -72,6 +74,7 @@ impl Queue {
             pushed: 0,
             submit_at: batches.submit.unwrap_or(u32::MAX),
             fsyncs: Vec::new(),
+            after: vec![None; most as usize],
             drop_cache: false,
             last_end: 0,
             window: Window::NONE,
@@ -366,6 +369,7 @@ impl<E: Io> Worker<'_, E> {
             let Some(slot) = queue.free.pop() else { return };
             match self.push_fsync(due, slot) {
                 Some(flight) => {
+                    queue.after[slot as usize] = due.after;
                     queue.slots[slot as usize] = Some((0, self.load.clock.now(), flight));
                     queue.pushed += 1;
                 }
@@ -406,7 +410,7 @@ impl<E: Io> Worker<'_, E> {
             Err(fault) => self.failed(index, fault, of),
         }
         if matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }) {
-            let wrote = outcome.is_ok_and(|done| done.written_bytes > 0);
+            let wrote = outcome.is_ok_and(|done| done.written_bytes > 0).then_some((queue.last_end, latency_ns));
             queue.fsyncs.extend(self.fsync_due_after(wrote, of));
         }
     }
@@ -437,7 +441,8 @@ impl<E: Io> Worker<'_, E> {
             }
             if flight.is_fsync() {
                 queue.window.requests -= 1;
-                self.fsynced(&flight, outcome.map(|_| latency_ns));
+                let after = queue.after[completion.slot as usize];
+                self.fsynced(&flight, after, outcome.map(|_| (latency_ns, queue.last_end)));
                 continue;
             }
             let Picked { fileset, file, hold, .. } = flight.picked;

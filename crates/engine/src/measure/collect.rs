@@ -68,6 +68,7 @@ struct Group {
     calls: Vec<Dense>,
     periodic_fsyncs: (u64, Dense),
     end_fsyncs: (u64, Dense),
+    commits: Dense,
 }
 
 #[derive(Debug, Default)]
@@ -223,8 +224,9 @@ impl Inside {
         for (total, counted) in group.calls.iter_mut().zip(&mut tally.calls) {
             total.take(counted);
         }
-        let GroupFsyncTally { periodic, at_end } = &mut tally.group_fsyncs;
+        let GroupFsyncTally { periodic, at_end, commits } = &mut tally.group_fsyncs;
         totals.fsyncs += periodic.count;
+        group.commits.take(commits);
         for (total, counted) in [(&mut group.periodic_fsyncs, periodic), (&mut group.end_fsyncs, at_end)] {
             total.0 += std::mem::take(&mut counted.count);
             total.1.take(&mut counted.latency);
@@ -338,6 +340,7 @@ impl Collector {
                     collected.own_series.push(OwnSeries { group, name, series: series.finish(doublings) });
                 }
                 collected.operations.push(OperationReport {
+                    phase: names.phase.clone(),
                     group: names.group.clone(),
                     name: name.clone(),
                     invocations: action.invocations,
@@ -361,10 +364,17 @@ impl Collector {
             }
             let (periodic, at_end) = (group.periodic_fsyncs, group.end_fsyncs);
             collected.periodic_fsyncs.push(periodic.0);
-            for (periodic, at_end, latency) in [(periodic.0, 0, periodic.1), (0, at_end.0, at_end.1)] {
+            let both = [(periodic.0, 0, periodic.1, group.commits), (0, at_end.0, at_end.1, Dense::default())];
+            for (periodic, at_end, latency, commits) in both {
                 if periodic + at_end > 0 {
-                    let group = names.group.clone();
-                    collected.group_fsyncs.push(GroupFsyncs { group, periodic, at_end, latency: latency.histogram() });
+                    collected.group_fsyncs.push(GroupFsyncs {
+                        phase: names.phase.clone(),
+                        group: names.group.clone(),
+                        periodic,
+                        at_end,
+                        latency: latency.histogram(),
+                        commits: commits.histogram(),
+                    });
                 }
             }
         }
@@ -378,6 +388,7 @@ impl Collector {
 
 #[derive(Debug, Clone)]
 pub(crate) struct GroupNames {
+    pub(crate) phase: String,
     pub(crate) group: String,
     /// (name, requested share).
     pub(crate) actions: Vec<(String, f64)>,
@@ -405,7 +416,12 @@ mod tests {
     use crate::measure::Done;
 
     fn names() -> Vec<GroupNames> {
-        vec![GroupNames { group: "g".into(), actions: vec![("read".into(), 1.0)], at_work: [Span::default(); 2] }]
+        vec![GroupNames {
+            phase: "p".into(),
+            group: "g".into(),
+            actions: vec![("read".into(), 1.0)],
+            at_work: [Span::default(); 2],
+        }]
     }
 
     #[test]

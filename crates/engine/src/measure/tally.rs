@@ -299,6 +299,8 @@ pub(crate) struct ThreadTally {
 pub(crate) struct GroupFsyncTally {
     pub(crate) periodic: Fsyncs,
     pub(crate) at_end: Fsyncs,
+    /// From the begin of an operation that wrote to the end of the fsync after it.
+    pub(crate) commits: Latencies,
 }
 
 #[derive(Debug, Default)]

@@ -47,8 +47,8 @@ impl PeriodicFsyncs {
     fn new(policy: &FsyncPolicy) -> Self {
         match policy.every_operations.max(policy.data_every) {
             0 => Self::Never,
-            _ if policy.all_files || policy.between => Self::Series(Series::new(policy)),
-            _ => Self::After { done: CachePadded::default(), dirty: CachePadded::default() },
+            _ if policy.commits() => Self::After { done: CachePadded::default(), dirty: CachePadded::default() },
+            _ => Self::Series(Series::new(policy)),
         }
     }
 }

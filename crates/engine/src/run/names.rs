@@ -3,15 +3,15 @@
 use crate::measure::Collector;
 use crate::measure::collect::GroupNames;
 use fstone_model::load::Span;
-use fstone_model::workload::{Actions, ThreadGroup};
+use fstone_model::workload::{Actions, Phase, ThreadGroup};
 
-/// Names and requested shares of groups, and when each was at work. A group that no phase came to never was.
-pub(super) fn names(groups: &[&ThreadGroup], at_work: &[[Span; 2]]) -> Vec<GroupNames> {
+/// Names and requested shares of the phases' groups, and when each was at work. A group that no phase came to never was.
+pub(super) fn names<'a>(phases: impl Iterator<Item = &'a Phase>, at_work: &[[Span; 2]]) -> Vec<GroupNames> {
     let at_work = at_work.iter().copied().chain(std::iter::repeat([Span::default(); 2]));
-    groups
-        .iter()
+    phases
+        .flat_map(|phase| phase.groups.iter().map(move |group| (phase, group)))
         .zip(at_work)
-        .map(|(group, at_work)| {
+        .map(|((phase, group), at_work)| {
             let shares: Vec<f64> = match &group.actions {
                 Actions::Mix(mix) => {
                     let total: u64 = mix.iter().map(|weighted| u64::from(weighted.weight)).sum();
@@ -22,7 +22,7 @@ pub(super) fn names(groups: &[&ThreadGroup], at_work: &[[Span; 2]]) -> Vec<Group
                 Actions::Program(_) => vec![0.0; group.actions.all().len()],
             };
             let actions = group.actions.all().iter().map(|action| action.name.clone()).zip(shares).collect();
-            GroupNames { group: group.name.clone(), actions, at_work }
+            GroupNames { phase: phase.name.clone(), group: group.name.clone(), actions, at_work }
         })
         .collect()
 }

@@ -12,7 +12,8 @@ impl Running<'_> {
     pub(super) fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
         let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();
         let handed = self.hands_files();
-        let collected = self.collector.finish(&names(&groups, &self.measured.at_work), self.interval);
+        let collected =
+            self.collector.finish(&names(self.workload.measured_phases(), &self.measured.at_work), self.interval);
         let mut report = self.report;
         if report.phases.len() == 1 {
             // It is all of the interval.

@@ -482,7 +482,7 @@ impl<'a> Running<'a> {
         let collector = collector_of(&groups);
         let end = self.run_phase(number, phase, &collector, 0, &|| Ok(()), &|_| {})?;
         self.keep_found(phase, end.found);
-        let errors = collector.finish(&names(&groups, &[]), self.interval).errors;
+        let errors = collector.finish(&names(std::iter::once(phase), &[]), self.interval).errors;
         if self.has_parted() {
             return Err(LoadError::Parted);
         }

@@ -55,6 +55,22 @@ fn fsyncs_that_count_are_no_more_than_the_operations_that_are_left() {
 }
 
 #[test]
+fn a_commit_is_the_operation_with_the_fsync_after_it() {
+    for depth in [1, 4] {
+        let mut load = in_turn(depth);
+        let group = &mut load.phases[0].groups[0];
+        only_writes(group);
+        group.fsync.every_operations = 1;
+        let report = flawless(&load, in_memory().path());
+        let fsyncs = &report.group_fsyncs[0];
+        assert_eq!((fsyncs.periodic, fsyncs.commits.count()), (100, 100), "depth {depth}");
+        let writes_ns: u128 = report.operations.iter().map(|one| one.latency.sum_ns()).sum();
+        assert!(fsyncs.commits.sum_ns() >= writes_ns + fsyncs.latency.sum_ns(), "depth {depth}");
+        assert_eq!((fsyncs.phase.as_str(), &report.operations[0].phase), (load.phases[0].name.as_str(), &fsyncs.phase));
+    }
+}
+
+#[test]
 fn policies_count_the_same_at_any_depth() {
     type Change = fn(&mut ThreadGroup);
     let policies: [(&str, Change); 24] = [

@@ -15,7 +15,7 @@ use fstone_model::{
     study::{DeviceSpec, FsckMode, StepAction},
     workload::{
         Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, FileChoice, Fileset, FinalSync,
-        IoSettings, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
+        FsyncPolicy, IoSettings, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
     },
 };
 use std::{
@@ -90,7 +90,9 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     std::fs::write(&file, "copied").expect("written");
     let copy = StepAction::CopyIn { source: file.display().to_string(), target: "file".into() };
     let mut synced = small_files(50, Some(Duration::from_millis(200)));
-    synced.phases.iter_mut().flat_map(|phase| &mut phase.groups).for_each(|group| group.fsync.at_end = true);
+    synced.phases.iter_mut().flat_map(|phase| &mut phase.groups).for_each(|group| {
+        group.fsync = FsyncPolicy { at_end: true, every_operations: 1, ..FsyncPolicy::default() };
+    });
     let of_parts = load_metric::names(&synced);
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let service = Service {

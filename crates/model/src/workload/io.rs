@@ -38,6 +38,13 @@ pub struct FsyncPolicy {
     pub data_every: u64,
 }
 
+impl FsyncPolicy {
+    /// Whether operations are followed by an fsync of their own file, so that each of them has a time until it is durable.
+    pub fn commits(&self) -> bool {
+        self.every_operations.max(self.data_every) > 0 && !self.all_files && !self.between
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0

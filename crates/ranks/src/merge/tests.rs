@@ -222,6 +222,7 @@ fn a_phase_closes_as_long_as_ranks_did_when_its_groups_were_done() {
 #[test]
 fn fsyncs_are_added_to_those_of_their_group_and_kind() {
     let fsyncs = |group: &str, periodic: u64, at_end: u64| GroupFsyncs {
+        phase: group.replace("group", "phase"),
         group: group.into(),
         periodic,
         at_end,

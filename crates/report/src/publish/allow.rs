@@ -62,7 +62,7 @@ use Shown::{Host, LeftOut, Name, Part};
 
 /// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
 /// texts are left out.
-const PLACES: [(&str, Option<Kind>, Shown); 113] = [
+const PLACES: [(&str, Option<Kind>, Shown); 115] = [
     ("Plan.study", None, Name),
     ("Plan.compare", None, Name),
     ("Factor.name", None, Name),
@@ -93,8 +93,10 @@ const PLACES: [(&str, Option<Kind>, Shown); 113] = [
     ("ThreadReport.group", None, Name),
     ("PhaseReport.name", None, Name),
     ("PhaseReport.groups", None, Name),
+    ("OperationReport.phase", None, Name),
     ("OperationReport.group", None, Name),
     ("OperationReport.name", None, Name),
+    ("GroupFsyncs.phase", None, Name),
     ("GroupFsyncs.group", None, Name),
     ("CallReport.group", None, Name),
     ("CallReport.call", None, Name),
@@ -233,8 +235,8 @@ impl AllowList {
         format!("{}[path {}]", &part[..at], number + 1)
     }
 
-    /// A run without what is not shown, under this number.
-    pub(super) fn apply(&mut self, dataset: &Dataset, number: u64) -> Result<Dataset, AllowError> {
+    /// A run without what is not shown. It keeps the number that it has in its store.
+    pub(super) fn apply(&mut self, dataset: &Dataset) -> Result<Dataset, AllowError> {
         let is_ours = (self.show.is_ours)(&dataset.run.plan);
         // Ranks name their nodes; those that made blocks are described, too.
         let mut nodes: HashMap<String, String> = HashMap::new();
@@ -292,7 +294,7 @@ impl AllowList {
                 text.clear();
             }
         }
-        (run.id, run.identity) = (number, identity(&run)?);
+        run.identity = identity(&run)?;
         Ok(Dataset { run, trials })
     }
 }

@@ -32,19 +32,19 @@ pub type Page = (String, String);
 #[derive(Debug)]
 pub struct Gallery {
     allowed: AllowList,
-    /// What is shown of them, the oldest first, numbered from 1.
+    /// What is shown of them, the oldest first.
     runs: Vec<Dataset>,
     /// Their places in what was handed over.
     places: Vec<usize>,
     names: Vec<String>,
 }
 
-/// A run for others: only what the list allows, under the number 1.
+/// A run for others: only what the list allows.
 ///
 /// # Errors
 /// [`AllowError`].
 pub fn anonymous(dataset: &Dataset, show: Show) -> Result<Dataset, AllowError> {
-    AllowList::new(show).apply(dataset, 1)
+    AllowList::new(show).apply(dataset)
 }
 
 impl Gallery {
@@ -57,8 +57,7 @@ impl Gallery {
         places.sort_by_key(|place| (runs[*place].run.started_unix_ns, runs[*place].run.identified()));
         let ordered: Vec<&Dataset> = places.iter().map(|place| &runs[*place]).collect();
         let mut allowed = AllowList::new(show);
-        let runs: Vec<Dataset> =
-            ordered.iter().zip(1..).map(|(run, number)| allowed.apply(run, number)).collect::<Result<_, _>>()?;
+        let runs: Vec<Dataset> = ordered.iter().map(|run| allowed.apply(run)).collect::<Result<_, _>>()?;
         Ok(Self { names: names(&ordered), allowed, runs, places })
     }
 
@@ -72,7 +71,7 @@ impl Gallery {
     /// [`AllowError`].
     pub fn page(&self, place: usize, whole: &Dataset) -> Result<Page, AllowError> {
         let at = self.order(place);
-        let mut dataset = self.allowed.clone().apply(whole, at as u64 + 1)?;
+        let mut dataset = self.allowed.clone().apply(whole)?;
         allow::shorten(&mut dataset);
         let options = Options { published: dataset.run.plan.published.is_some(), ..Options::default() };
         Ok((self.names[at].clone(), html_with_way_back(&dataset, &options, Some(INDEX))))

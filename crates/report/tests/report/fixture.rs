@@ -337,6 +337,7 @@ pub(crate) fn load_report(random: &mut Random, rate: f64, seconds: u64) -> LoadR
     let operation = |name: &str, share: f64, factor: f64, random: &mut Random| {
         let invocations = (per_second * share * seconds as f64) as u64;
         OperationReport {
+            phase: "run".into(),
             group: "threadgroup0".into(),
             name: name.into(),
             invocations,

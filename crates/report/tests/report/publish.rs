@@ -346,8 +346,13 @@ fn full() -> Dataset {
     let report = step.load.as_mut().expect("a load");
     report.per_thread = vec![ThreadReport { group: text(), ..ThreadReport::default() }];
     report.phases = vec![PhaseReport { name: text(), groups: list(), ..PhaseReport::default() }];
-    report.operations.push(OperationReport { group: text(), name: text(), ..OperationReport::default() });
-    report.group_fsyncs = vec![GroupFsyncs { group: text(), ..GroupFsyncs::default() }];
+    report.operations.push(OperationReport {
+        phase: text(),
+        group: text(),
+        name: text(),
+        ..OperationReport::default()
+    });
+    report.group_fsyncs = vec![GroupFsyncs { phase: text(), group: text(), ..GroupFsyncs::default() }];
     report.calls.push(CallReport { group: text(), call: text(), ..CallReport::default() });
     report.own_series = vec![OwnSeries { group: text(), name: text(), ..OwnSeries::default() }];
     let error = ErrorReport { operation: text(), call: text(), path: text(), errno: 28, text: text(), count: 1 };

@@ -507,6 +507,7 @@ fn report() -> LoadReport {
             periodic: 1,
             at_end: 0,
             latency: Histogram::from_values(&[40_000_000]),
+            ..GroupFsyncs::default()
         }],
         per_thread: vec![ThreadReport { group: "a".into(), elapsed_ns: 1_500_000_000, ..ThreadReport::default() }],
         ..LoadReport::default()

@@ -167,12 +167,14 @@ fn report() -> LoadReport {
                 periodic: 1,
                 at_end: 0,
                 latency: Histogram::from_values(&[40_000_000]),
+                ..GroupFsyncs::default()
             },
             GroupFsyncs {
                 group: "fileio".into(),
                 periodic: 0,
                 at_end: 2,
                 latency: Histogram::from_values(&[5_000_000; 2]),
+                ..GroupFsyncs::default()
             },
         ],
         per_thread: [(4, 40_010_000), (2, 6_020_000)]
