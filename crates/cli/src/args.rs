@@ -310,6 +310,9 @@ pub(crate) struct CleanArguments {
     /// Permit the loss of all that is on this block device, if the killed run made its filesystem
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy_data: Vec<PathBuf>,
+    /// Also remove what was kept to be examined: logs of disks with a loss, logs and images of guests that crashed or hung
+    #[arg(long)]
+    pub(crate) kept: bool,
 }
 
 #[cfg(test)]

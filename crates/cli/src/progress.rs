@@ -112,7 +112,7 @@ impl RunProgress {
         });
         let Some(bar) = &self.bar else { return };
         let left = left.map(|left| format!("{left} · ")).unwrap_or_default();
-        bar.say(&format!("{} · {left}{} · {}{doing}", current.count, current.label, current.step));
+        bar.say(&format!("{left}{} · {} · {}{doing}", current.count, current.label, current.step));
     }
 }
 

@@ -15,6 +15,10 @@ pub struct Baseline {
     pub saved_unix_ns: u64,
 }
 
+pub(crate) fn is_baseline_name(name: &str) -> bool {
+    !name.trim().is_empty() && name.len() <= BASELINE_NAME_BYTES && !name.chars().any(char::is_control)
+}
+
 impl Store {
     /// Gives a run a name; a name that was another run's is this one's now. Deleting the run takes the name away.
     ///
@@ -22,7 +26,7 @@ impl Store {
     /// [`RecordError`]: among others for an empty name, one with control characters, and one of more than
     /// [`BASELINE_NAME_BYTES`].
     pub fn save_baseline(&mut self, name: &str, run: u64, now_unix_ns: u64) -> Result<(), RecordError> {
-        if name.trim().is_empty() || name.len() > BASELINE_NAME_BYTES || name.chars().any(char::is_control) {
+        if !is_baseline_name(name) {
             return Err(RecordError::BaselineName { name: name.to_owned() });
         }
         let (row, saved) = (integer("run", run)?, integer("the time", now_unix_ns)?);

@@ -29,13 +29,16 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
     let store = open(context)?;
     paths::require_directory_of(&arguments.file, "")?;
     let dataset = read_or_exit(store.dataset(arguments.run))?;
-    let holds = if arguments.anonymous { left_out(&arguments.show) } else { contents(&dataset) };
+    let baselines = store.baselines().or_exit(Exit::LabFailed)?.into_iter();
+    let named = baselines.filter(|baseline| baseline.run == arguments.run && !arguments.anonymous);
+    let baselines: Vec<String> = named.map(|baseline| baseline.name).collect();
+    let holds = if arguments.anonymous { left_out(&arguments.show) } else { contents(&dataset, &baselines) };
     let dataset = if arguments.anonymous {
         anonymous(&dataset, show(&arguments.show)).or_exit(Exit::LabFailed)?
     } else {
         dataset
     };
-    match bundle::write(dataset, &arguments.file) {
+    match bundle::write_named(dataset, &baselines, &arguments.file) {
         Err(error @ bundle::ExportError::Exists { .. }) => return Err(error).or_exit(Exit::BadInput),
         other => other.or_exit(Exit::LabFailed)?,
     }
@@ -54,13 +57,16 @@ pub(crate) fn export(context: &Context, arguments: &ExportArguments) -> CommandR
 }
 
 /// What of the user's a bundle contains.
-fn contents(dataset: &Dataset) -> String {
+fn contents(dataset: &Dataset, baselines: &[String]) -> String {
     let run = &dataset.run;
     let mut parts = vec![
         format!("the name of this machine ({}), its hardware, mounts and kernel command line", run.inventory.host),
         "the study file and the files it names".to_owned(),
         "the command lines with their output".to_owned(),
     ];
+    if !baselines.is_empty() {
+        parts.push(format!("its names as a baseline ({})", baselines.join(", ")));
+    }
     parts.extend(run.note.as_ref().map(|note| format!("the note ({})", note.as_str())));
     format!("It contains {}; --anonymous leaves out what may identify machine or user", text::line(&listing(&parts)))
 }
@@ -124,7 +130,7 @@ fn import_run(store: &mut Store, file: &str, staged: Staged) -> Result<(), Failu
         }
         other => other.or_exit(Exit::LabFailed)?,
     };
-    let text = match imported {
+    let mut text = match imported {
         Imported::New(run) => format!(
             "{file} is run {run} here: {}, {} of {}, digest {}.\n",
             text::line(&contents.title),
@@ -145,6 +151,20 @@ fn import_run(store: &mut Store, file: &str, staged: Staged) -> Result<(), Failu
             counted(trials as usize, "trial")
         ),
     };
+    let (Imported::New(run) | Imported::More { run, .. } | Imported::Known { run, .. }) = imported;
+    for name in &contents.baselines {
+        let shown = text::line(name);
+        match store.baseline(name).or_exit(Exit::LabFailed)? {
+            None => {
+                store.save_baseline(name, run, super::now_unix_ns()).or_exit(Exit::LabFailed)?;
+                text.push_str(&format!("It is the baseline {shown} here, too.\n"));
+            }
+            Some(other) if other != run => text.push_str(&format!(
+                "It is the baseline {shown} where it comes from; here that is run {other}, and stays it.\n"
+            )),
+            Some(_) => {}
+        }
+    }
     terminal::print(&text);
     Ok(())
 }

@@ -4,16 +4,25 @@ use super::Context;
 use crate::{
     args::CleanArguments,
     exit::Exit,
+    paths,
     terminal::{self, CommandResult, OrExit},
 };
 use anyhow::Context as _;
-use fstone_lab::{machine::Machine, place::undo::clean as undo};
+use fstone_lab::{
+    agent::{GuestOptions, kept, remove_kept},
+    machine::Machine,
+    place::undo::clean as undo,
+};
+use fstone_model::units::format_bytes;
 use fstone_sandbox::kernel::Store;
 use std::fmt::Write as _;
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
     let mut exit = clean_kernels(context, arguments.dry_run);
+    if clean_kept(arguments) != Exit::Success {
+        exit = Exit::LabFailed;
+    }
     let look = |dry_run| {
         let found = undo(&context.work_directory, dry_run, &arguments.allow_destroy_data, &machine);
         found.context("cannot clean").or_exit(Exit::LabFailed)
@@ -56,6 +65,35 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         }
     }
     Ok(exit)
+}
+
+/// What was kept of disks and guests to be examined. Stored runs name it, so it is removed on request only.
+fn clean_kept(arguments: &CleanArguments) -> Exit {
+    let directory = GuestOptions::kept_in(&paths::own_cache());
+    let kept = kept(&directory);
+    if kept.is_empty() {
+        return Exit::Success;
+    }
+    let bytes = format_bytes(kept.iter().map(|(_, bytes)| bytes).sum());
+    let mut text = format!("Kept in {}, to be examined ({bytes}):\n", directory.display());
+    for (path, bytes) in &kept {
+        let _ = writeln!(text, "  {}, {}", path.file_name().unwrap_or_default().display(), format_bytes(*bytes));
+    }
+    if !arguments.kept {
+        text.push_str("`fstone clean --kept` removes it.\n");
+    }
+    terminal::print(&text);
+    let mut exit = Exit::Success;
+    for (path, _) in kept.iter().filter(|_| arguments.kept && !arguments.dry_run) {
+        match remove_kept(path) {
+            Ok(()) => terminal::print(&format!("removed: {}\n", path.display())),
+            Err(error) => {
+                terminal::print(&format!("still there: {}: {error}\n", path.display()));
+                exit = Exit::LabFailed;
+            }
+        }
+    }
+    exit
 }
 
 /// What killed processes left of packages with kernels.

@@ -34,14 +34,14 @@ impl Bar {
         if !stderr().is_terminal() {
             return None;
         }
-        // One of no length would be drawn full.
         let bar = ProgressBar::new(1);
         bar.set_style(ProgressStyle::with_template(template).expect("the template is sound"));
         Some(Self(bar))
     }
 
     pub(crate) fn set(&self, done: u64, total: u64) {
-        self.0.set_length(total);
+        // One of no length would be drawn full.
+        self.0.set_length(total.max(1));
         self.0.set_position(done);
     }
 

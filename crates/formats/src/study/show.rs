@@ -26,6 +26,18 @@ fn metrics_of(action: &StepAction) -> Vec<String> {
     names
 }
 
+/// The names that have most words of this one, a few of them.
+fn near(written: &str, known: &[String]) -> Option<String> {
+    const SHOWN: usize = 6;
+    let folded = written.to_lowercase();
+    let words: Vec<&str> = folded.split([' ', '_', '-']).filter(|word| word.len() > 2).collect();
+    let common = |name: &String| words.iter().filter(|word| name.to_lowercase().contains(**word)).count();
+    let most = known.iter().map(common).max().filter(|most| *most > 0)?;
+    let near: Vec<&str> = known.iter().filter(|name| common(name) == most).map(String::as_str).collect();
+    let more = if near.len() > SHOWN { format!(" and {} more like these", near.len() - SHOWN) } else { String::new() };
+    Some(format!("{}{more}", near[..near.len().min(SHOWN)].join(", ")))
+}
+
 const SUMS: [&str; 2] = [catalog::OPERATIONS_PER_SECOND.name, catalog::TRANSACTIONS_PER_SECOND.name];
 
 #[derive(Debug, Clone)]
@@ -45,16 +57,17 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
             StepAction::Load(_) => "a load".to_owned(),
             action => format!("`{}`", action.kind().name()),
         };
-        let note = format!("{what} has {}", known.join(", "));
-        report.push(if catalog::find(value).is_some() {
+        report.push(if let Some(metric) = catalog::find(value) {
+            let kinds: Vec<&str> = metric.steps.iter().map(|kind| kind.name()).collect();
             Diagnostic::error(*span, format!("{what} has no metric `{value}`"))
                 .label("another kind of step has it")
-                .note(note)
+                .note(format!("steps that have it: {}", kinds.join(", ")))
         } else {
             let diagnostic = Diagnostic::error(*span, format!("unknown metric `{value}`")).label("no such metric");
-            match closest(value, known.iter().map(String::as_str)) {
-                Some(metric) => diagnostic.help(format!("did you mean `{metric}`?")),
-                None => diagnostic.note(note),
+            match (closest(value, known.iter().map(String::as_str)), near(value, &known)) {
+                (Some(metric), _) => diagnostic.help(format!("did you mean `{metric}`?")),
+                (None, Some(near)) => diagnostic.note(format!("{what} has {near}")),
+                (None, None) => diagnostic.note("docs/study-file.md has all, under \"Columns\""),
             }
         });
     }

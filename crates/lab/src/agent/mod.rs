@@ -30,7 +30,8 @@ pub use fstone_sandbox::kernel::Flavour;
 pub(crate) use guest::{GuestSeat, set_up as set_up_guest};
 #[cfg(any(test, feature = "fakes"))]
 pub(crate) use here::Here;
-pub(crate) use kept::file_name;
+pub(crate) use kept::{DISK_LOG, file_name};
+pub use kept::{kept, remove_kept};
 pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};
@@ -73,10 +74,15 @@ impl GuestOptions {
     /// Memory of a guest when nobody says otherwise: room for the caches of a small load and for some hundred threads.
     pub const MEMORY_BYTES: u64 = 512 << 20;
 
+    /// Where things are kept to be examined.
+    pub fn kept_in(cache: &Path) -> PathBuf {
+        cache.join("kept")
+    }
+
     pub fn new(kernels: PathBuf, cache: &Path) -> Self {
         Self {
             kernels,
-            kept: cache.join("kept"),
+            kept: Self::kept_in(cache),
             cache: cache.join("guests"),
             agent: std::env::current_exe().unwrap_or_else(|_| "/proc/self/exe".into()),
             memory_bytes: Self::MEMORY_BYTES,

@@ -144,15 +144,23 @@ impl CommandOutput {
     /// The tool's own words about why it failed: what it said first on standard error, before it went on to explain
     /// its usage; else what it said on standard output.
     pub fn words(&self) -> String {
-        const LINES: usize = 3;
+        self.said(|lines| lines.truncate(LINES))
+    }
+
+    /// The same of a script, which ends with the command that failed.
+    pub fn last_words(&self) -> String {
+        self.said(|lines| drop(lines.drain(..lines.len().saturating_sub(LINES))))
+    }
+
+    fn said(&self, cut: impl Fn(&mut Vec<&str>)) -> String {
         let said = |text: &str| {
-            let lines: Vec<&str> = text
+            let mut lines: Vec<&str> = text
                 .lines()
                 .map(str::trim)
                 .filter(|line| !line.is_empty())
                 .take_while(|line| !line.to_ascii_lowercase().starts_with("usage"))
-                .take(LINES)
                 .collect();
+            cut(&mut lines);
             lines.join("; ")
         };
         [said(&self.stderr), said(&self.stdout)]
@@ -161,6 +169,9 @@ impl CommandOutput {
             .unwrap_or_else(|| format!("exit status {}, without a word", self.status))
     }
 }
+
+/// Lines of a tool's output that a reason has.
+const LINES: usize = 3;
 
 /// The end of a text, at most this many bytes, from the start of a line where there is one.
 fn tail(text: &str, bytes: usize) -> &str {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     agent::{
-        GuestSeat, file_name,
+        DISK_LOG, GuestSeat, file_name,
         protocol::{STATE, STATE_UNCHECKED, StateCheck, StateReply, StepEnd, StepReply, decode, encode},
     },
     events::{Event, LoadProgress},
@@ -253,7 +253,7 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
     fs::create_dir_all(kept)?;
     let name = file_name(name);
     for number in 1..=LOGS {
-        let path = kept.join(format!("{name}-{number}.disk-log"));
+        let path = kept.join(format!("{name}-{number}.{DISK_LOG}"));
         match log.save(&path) {
             Ok(()) => return Ok(Some(path)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -200,7 +200,11 @@ fn failures_of_steps_are_outcomes() {
         let reason = trial.outcome.reason().map(|reason| format!("{}: {}", reason.step, reason.words));
         format!("{}: {}", trial.outcome.word(), reason.unwrap_or_default())
     };
-    assert!(told(0).starts_with("failed: false: false: exit status 1"), "{}", told(0));
+    assert!(
+        told(0).starts_with("failed: false: exit status 1, without") && told(0).ends_with("(in `false`)"),
+        "{}",
+        told(0)
+    );
     assert!(told(1).starts_with("hung: hang: not done within its limit of 300 ms"), "{}", told(1));
     assert!(told(2).starts_with("failed: fill: ") && told(2).contains("No space left on device"), "{}", told(2));
     assert!(told(3).starts_with("failed: damage: nothing is mounted"), "{}", told(3));

@@ -1,7 +1,9 @@
 //! Writing a bundle.
 
 use super::error::ExportError;
-use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile};
+use super::files::{
+    BASELINES_NAME, FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, MOST_BASELINES, Manifest, RUN_NAME, TrialFile,
+};
 use super::files::{study_files, trial_name, version_of};
 use fstone_files::Temporary;
 use fstone_model::Dataset;
@@ -19,11 +21,20 @@ const COMPRESSION_LEVEL: i32 = 9;
 /// # Errors
 /// [`ExportError`].
 pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
+    write_named(dataset, &[], path)
+}
+
+/// The same with the names that the run has as a baseline, of which a bundle holds some.
+///
+/// # Errors
+/// [`ExportError`].
+pub fn write_named(dataset: Dataset, baselines: &[String], path: &Path) -> Result<(), ExportError> {
     let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
+    let baselines = &baselines[..baselines.len().min(MOST_BASELINES)];
     if path.symlink_metadata().is_ok() {
         return Err(ExportError::Exists { path: path.to_owned() });
     }
-    complete(dataset, path)?.publish(path).map_err(|cause| match cause.kind() {
+    complete(dataset, baselines, path)?.publish(path).map_err(|cause| match cause.kind() {
         io::ErrorKind::AlreadyExists => ExportError::Exists { path: path.to_owned() },
         _ => failed(cause),
     })
@@ -34,20 +45,23 @@ pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
 /// # Errors
 /// [`ExportError::Io`].
 pub fn replace(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
-    complete(dataset, path)?.replace(path).map_err(|cause| ExportError::Io { path: path.to_owned(), cause })
+    complete(dataset, &[], path)?.replace(path).map_err(|cause| ExportError::Io { path: path.to_owned(), cause })
 }
 
 /// A whole bundle that has no name yet.
-fn complete(dataset: Dataset, path: &Path) -> Result<Temporary, ExportError> {
+fn complete(dataset: Dataset, baselines: &[String], path: &Path) -> Result<Temporary, ExportError> {
     let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
     let temporary = Temporary::beside(path).map_err(failed)?;
     let time = dataset.run.started_unix_ns / 1_000_000_000;
     let mut writer = Writer::new(temporary.file(), time).map_err(failed)?;
 
     writer
-        .json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: version_of(&dataset.run) })
+        .json(FORMAT_NAME, &Format { format: FORMAT.to_owned(), version: version_of(&dataset.run, baselines) })
         .map_err(failed)?;
     writer.json(RUN_NAME, &dataset.run).map_err(failed)?;
+    if !baselines.is_empty() {
+        writer.json(BASELINES_NAME, &baselines).map_err(failed)?;
+    }
     for (name, content) in study_files(&dataset.run.plan) {
         writer.entry(&name, content.as_bytes()).map_err(failed)?;
     }

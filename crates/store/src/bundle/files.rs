@@ -8,13 +8,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// The version of a run's bundle: the oldest that holds all of it. Version 2 has blocks of other machines, which a reader of
-/// version 1 would take for the run's own.
-pub(super) const fn version_of(run: &Run) -> u32 {
-    if run.blocks.is_empty() { 1 } else { VERSION }
+/// version 1 would take for the run's own, and version 3 the names that the run has as a baseline.
+pub(super) const fn version_of(run: &Run, baselines: &[String]) -> u32 {
+    match (run.blocks.is_empty(), baselines.is_empty()) {
+        (_, false) => VERSION,
+        (false, true) => 2,
+        (true, true) => 1,
+    }
 }
+
+/// The first version that has [`BASELINES_NAME`].
+pub(super) const WITH_BASELINES: u32 = 3;
+pub(super) const BASELINES_NAME: &str = "baselines.json";
+/// An import takes as many names as a bundle has, and prints each.
+pub(super) const MOST_BASELINES: usize = 64;
 
 pub(super) const FORMAT: &str = "fstone bundle";
 

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Trials that are held in memory at once.
 const BATCH: usize = 32;
 
-/// The tables of a run's plan, those that others refer to first. A baseline is its store's own.
+/// The tables of a run's plan, those that others refer to first. Names of baselines are the importer's to take: they may be in use.
 const PLAN_TABLES: [&str; 3] = ["cells", "levels", "blocks"];
 
 /// The tables of a run's trials, likewise; `excerpts` last, for a row of the others takes the excerpt of its trial away. `attempts` are
@@ -248,7 +248,7 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
 mod tests {
     use super::*;
     use crate::bundle::export::Writer;
-    use crate::bundle::files::{FORMAT, FORMAT_NAME, Format, RUN_NAME, VERSION, study_files, trial_name};
+    use crate::bundle::files::{FORMAT, FORMAT_NAME, Format, RUN_NAME, study_files, trial_name};
     use crate::bundle::{read, verify};
     use fstone_model::dataset::Run;
     use fstone_model::{LoadReport, load::OperationReport};
@@ -264,7 +264,7 @@ mod tests {
         let path = directory.join("run.fstone");
         let file = std::fs::File::create(&path).expect("made");
         let mut writer = Writer::new(&file, 0).expect("a writer");
-        writer.json(FORMAT_NAME, &Format { format: FORMAT.into(), version: VERSION }).expect("written");
+        writer.json(FORMAT_NAME, &Format { format: FORMAT.into(), version: 2 }).expect("written");
         writer.json(RUN_NAME, &run).expect("written");
         for (name, content) in study_files(&run.plan) {
             writer.entry(&name, content.as_bytes()).expect("written");

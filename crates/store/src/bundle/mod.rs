@@ -5,8 +5,9 @@
 //!
 //! | entry | |
 //! |---|---|
-//! | `fstone-bundle.json` | `{"format": "fstone bundle", "version": 1}`; 2 when other machines made blocks of the run |
+//! | `fstone-bundle.json` | `{"format": "fstone bundle", "version": 1}`; 2 when other machines made blocks of the run, 3 with baselines |
 //! | `run.json` | the run: plan (study, seed, cells), machine, command line |
+//! | `baselines.json` | the names that the run has as a baseline, if any |
 //! | `study/study.toml`, `study/…` | the study file and what it names, as they were read; the same as in `run.json` |
 //! | `trials/000000.json`, … | each finished trial, by position: steps, commands, figures, raw histograms |
 //! | `manifest.json` | path, length and SHA-256 of every entry before it |
@@ -25,7 +26,7 @@ mod merge;
 mod read;
 
 pub use error::{BundleError, ExportError, ImportError, MergeError};
-pub use export::{replace, write};
+pub use export::{replace, write, write_named};
 pub use files::digest_of_file;
 pub use import::{Imported, Passage, Staged, stage};
 pub use merge::{Merged, Part as MergePart, merge, plan_hash};

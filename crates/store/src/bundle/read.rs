@@ -1,8 +1,12 @@
 //! Reading a bundle, which may come from anyone.
 
 use super::error::BundleError;
-use super::files::{FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, Manifest, RUN_NAME, TrialFile, VERSION};
+use super::files::{
+    BASELINES_NAME, FORMAT, FORMAT_NAME, Format, MANIFEST_NAME, MOST_BASELINES, Manifest, RUN_NAME, TrialFile, VERSION,
+    WITH_BASELINES,
+};
 use super::files::{is_plain, sha256, study_files, trial_name};
+use crate::baselines::is_baseline_name;
 use fstone_model::check::Roll;
 use fstone_model::dataset::Run;
 use fstone_model::{Dataset, Trial, text};
@@ -34,6 +38,8 @@ pub struct Contents {
     pub title: String,
     pub host: String,
     pub started_unix_ns: u64,
+    /// Names that it has as a baseline where it comes from.
+    pub baselines: Vec<String>,
     pub trials: u64,
     pub bytes: u64,
     /// SHA-256 of the manifest, and so of all there is: two bundles with the same digest are the same.
@@ -144,6 +150,14 @@ pub(super) fn visit_archive<E: From<BundleError>>(
         return Err(BundleError::Newer { path: path.to_owned(), found: format.version, known: VERSION }.into());
     }
     let run = checked_run(path, entries.json(RUN_NAME)?)?;
+    let baselines: Vec<String> =
+        if format.version >= WITH_BASELINES { entries.json(BASELINES_NAME)? } else { Vec::new() };
+    if baselines.len() > MOST_BASELINES {
+        return Err(malformed(path, &format!("it has more than {MOST_BASELINES} names as a baseline")).into());
+    }
+    if let Some(name) = baselines.iter().find(|name| !is_baseline_name(name)) {
+        return Err(malformed(path, &format!("{name:?} is no name of a baseline")).into());
+    }
     for (name, content) in study_files(&run.plan) {
         if entries.named(&name)? != content.as_bytes() {
             return Err(malformed(path, &format!("{name} is not the one that {RUN_NAME} has")).into());
@@ -154,6 +168,7 @@ pub(super) fn visit_archive<E: From<BundleError>>(
         title: run.plan.title.clone(),
         host: run.inventory.host.clone(),
         started_unix_ns: run.started_unix_ns,
+        baselines,
         trials: 0,
         bytes: 0,
         digest: String::new(),

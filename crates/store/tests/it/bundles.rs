@@ -34,6 +34,21 @@ fn recorded() -> (tempfile::TempDir, Store, u64) {
 }
 
 #[test]
+fn names_of_baselines_go_with_the_run() {
+    let (directory, store, number) = recorded();
+    let dataset = || store.dataset(number).expect("read");
+    let [named, plain, hostile] = ["named", "plain", "hostile"].map(|name| directory.path().join(name));
+    bundle::write_named(dataset(), &["main".into(), "v1.2".into()], &named).expect("written");
+    bundle::write(dataset(), &plain).expect("written");
+    bundle::write_named(dataset(), &["\u{1b}[2J".into()], &hostile).expect("written");
+    assert_eq!(bundle::verify(&named).expect("whole").baselines, ["main", "v1.2"]);
+    assert_eq!(bundle::verify(&plain).expect("whole").baselines, [""; 0]);
+    assert_eq!(bundle::read(&named).expect("read"), dataset());
+    let refused = bundle::verify(&hostile).expect_err("no name").to_string();
+    assert!(refused.contains("is no name of a baseline") && !refused.contains('\u{1b}'), "{refused}");
+}
+
+#[test]
 fn a_run_goes_through_a_bundle_unchanged() {
     let (directory, mut store, number) = recorded();
     let path = directory.path().join("run.fstone");

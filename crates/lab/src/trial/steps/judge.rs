@@ -51,8 +51,10 @@ impl Session {
         Err(Halt::Outcome(match &step.action {
             StepAction::Mkfs if mkfs_refused(&self.spec.mkfs, output) => Outcome::Refused(reason),
             StepAction::Command { .. } => {
-                let words = format!("{}: exit status {}: {}", ran(report), output.status, reason.words);
-                Outcome::Failed(Reason { words, ..reason })
+                let status = format!("exit status {}", output.status);
+                let said = output.last_words();
+                let said = if said.starts_with(&status) { said } else { format!("{status}: {said}") };
+                Outcome::Failed(Reason { words: format!("{said} (in `{}`)", begins(&ran(report))), ..reason })
             }
             _ => Outcome::Failed(reason),
         }))
@@ -179,6 +181,14 @@ fn ran(report: &StepReport) -> String {
     report.commands.last().map(|command| typed(&command.argv)).unwrap_or_default()
 }
 
+/// The beginning of a command, which may be a script of many lines; all of it is in the record.
+fn begins(typed: &str) -> String {
+    const SHOWN: usize = 60;
+    let first = typed.lines().next().unwrap_or_default();
+    let short: String = first.chars().take(SHOWN).collect();
+    if short == typed { short } else { format!("{}…", short.trim_end()) }
+}
+
 pub(in crate::trial) struct Checked {
     pub(in crate::trial) clean: bool,
     pub(in crate::trial) words: Option<String>,
@@ -202,6 +212,17 @@ pub(super) fn last_words(output: &CommandOutput) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_script_is_named_by_its_beginning() {
+        assert_eq!(begins("false"), "false");
+        assert_eq!(begins("sh -c 'set -e\ngit clone x'"), "sh -c 'set -e…");
+        let output = CommandOutput {
+            stderr: "Cloning into 'x'...\na\nb\nfatal: no room\nusage: git\n".into(),
+            ..CommandOutput::default()
+        };
+        assert_eq!(output.last_words(), "a; b; fatal: no room");
+    }
 
     #[test]
     fn the_last_words_of_a_check() {
