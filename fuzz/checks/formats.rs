@@ -103,7 +103,7 @@ pub(crate) fn fio(text: &str) {
     assert!(plan.workload.measured_phases().flat_map(|phase| &phase.groups).all(ends), "every job ends");
     let (report, when) = (LoadReport::default(), When::default());
     assert!(serde_json::from_str::<serde_json::Value>(&fio::json(&plan, &report, &when, true)).is_ok());
-    assert!(!fio::normal(&plan, &report, &when).is_empty() && !fio::terse(&plan, &report).is_empty());
+    assert!(!fio::normal(&plan, &report, &when).is_empty() && !fio::terse(&plan, &report, 5).is_empty());
     if placement == fio::Placement::UnderDirectory {
         let converted = native::print(&plan.workload);
         // Many jobs with long names are more than a workload file may have.

@@ -39,6 +39,9 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// `fstone sysbench` could not do its work, after which sysbench ends with this status.
+    pub(crate) const FAILED_AS_SYSBENCH: Self = Self::Regression;
+
     const ALL: [Self; 12] = [
         Self::Success,
         Self::Regression,
@@ -58,7 +61,7 @@ impl Exit {
         match self {
             Self::Success => "done; refused, failed or skipped rows are results",
             Self::Regression => {
-                "fstone compare found a regression, fstone verify a difference, or fstone durability a loss"
+                "compare found a regression, verify a difference, or durability a loss; or sysbench failed"
             }
             Self::BadInput => "the command line, a study file or a profile is wrong",
             Self::CannotHere => "refused for safety, or a right or a tool is missing",

@@ -268,6 +268,7 @@ fn stop() -> BoxedStrategy<Stop> {
             utilization,
             first_done,
             wear_out: false,
+            full: operations.is_some_and(|number| number % 2 == 0),
         })
         .boxed()
 }
@@ -467,7 +468,8 @@ fn engine() -> impl Strategy<Value = IoEngineKind> {
         Just(IoEngineKind::Psync),
         Just(IoEngineKind::IoUring),
         Just(IoEngineKind::Libaio),
-        Just(IoEngineKind::Mmap)
+        Just(IoEngineKind::Mmap),
+        Just(IoEngineKind::Falloc)
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Context,
+    claimed_device::ClaimedDevice,
     load::{self, beside},
     now_unix_ns,
 };
@@ -20,8 +21,13 @@ use fstone_formats::{
     fio::{self, Asked, CommandLine, Options, OutputFormat, Placement, Plan, When},
 };
 use fstone_model::LoadReport;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::{
+    fs::File,
+    io::{Seek as _, SeekFrom},
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult {
     let line = fio::parse_command_line(&arguments.words).or_exit(Exit::BadInput)?;
@@ -36,15 +42,18 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         }
         None => {}
     }
-    let plan = plan(&line)?;
+    let files = files(&line)?;
+    if line.show_command {
+        let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);
+        terminal::print(&line.shown(&files, &mut beside(&first)));
+        return Ok(Exit::Success);
+    }
+    let plan = plan(&line, &files)?;
     if let Some(warnings) = &plan.warnings {
         terminal::tell(&format!("{warnings}\n"));
     }
-    let mut groups = plan.workload.phases.iter().flat_map(|phase| &phase.groups).filter(|_| line.read_only);
-    if let Some(group) =
-        groups.find(|group| group.actions.all().iter().any(|action| action.operation.nature().changes()))
-    {
-        let why = format!("job {} writes, and --readonly says that none may", group.name);
+    if let Some(group) = plan.writes().filter(|_| line.read_only) {
+        let why = format!("job {group} writes, and --readonly says that none may");
         return Err(Failure::new(Exit::BadInput, why));
     }
     if line.parse_only {
@@ -65,15 +74,21 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     for prefix in plan.jobs.iter().flat_map(|job| &job.logs).flatten() {
         paths::require_directory_of(Path::new(prefix), " for the log")?;
     }
+    let device = device(&plan, &line)?;
     let begun = Instant::now();
-    // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-    let ended = load::run(&plan.workload, Path::new("."), line.seed.or(plan.seed()), true, Ownership::ByName)?;
+    let seed = line.seed.or(plan.seed());
+    let ended = match &device {
+        Some(device) => load::run(&device.workload, &device.directory, seed, true, Ownership::Device)?,
+        // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
+        None => load::run(&plan.workload, Path::new("."), seed, true, Ownership::ByName)?,
+    };
     let report = &ended.report;
     let when = when(begun, report);
     for warning in &report.warnings {
         terminal::tell(&format!("warning: {warning}\n"));
     }
-    let text: String = line.output.formats.iter().map(|format| printed(*format, &plan, report, &when)).collect();
+    let text: String =
+        line.output.formats.iter().map(|format| printed(*format, &plan, report, &when, line.output.terse)).collect();
     match &line.output.file {
         None => terminal::print_document(&text),
         Some(file) => {
@@ -93,20 +108,46 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     Ok(ended.exit(Exit::InterruptedAsFio))
 }
 
-fn plan(line: &CommandLine) -> Result<Plan, Failure> {
-    let mut files = Vec::new();
-    for name in &line.files {
-        let text = read_text(Path::new(name)).with_context(|| format!("cannot read {name}"));
-        files.push(Source::new(name, text.or_exit(Exit::BadInput)?));
+/// The block device that the jobs work on, if they do. To be written it has to be named a second time.
+fn device(plan: &Plan, line: &CommandLine) -> Result<Option<ClaimedDevice>, Failure> {
+    let Some((path, writes)) = plan.device() else { return Ok(None) };
+    let (path, workload) = (Path::new(&path), plan.workload.clone());
+    let [allowed, allowed_data] = [&line.allow_destroy, &line.allow_destroy_data]
+        .map(|paths| paths.iter().map(PathBuf::from).collect::<Vec<PathBuf>>());
+    let device = if writes {
+        ClaimedDevice::claim(path, &allowed, &allowed_data, workload)
+    } else {
+        ClaimedDevice::read(path, workload)
+    };
+    device.map(Some)
+}
+
+/// The size of a regular file or a block device.
+fn size_of(path: &str) -> Option<u64> {
+    let of = std::fs::metadata(path).ok()?;
+    if of.file_type().is_block_device() {
+        return File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0))).ok();
     }
+    of.is_file().then_some(of.len())
+}
+
+fn files(line: &CommandLine) -> Result<Vec<Source>, Failure> {
+    let read = |name: &String| {
+        let text = read_text(Path::new(name)).with_context(|| format!("cannot read {name}"));
+        Ok(Source::new(name, text.or_exit(Exit::BadInput)?))
+    };
+    line.files.iter().map(read).collect()
+}
+
+fn plan(line: &CommandLine, files: &[Source]) -> Result<Plan, Failure> {
     let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);
     line.plan(
-        &files,
+        files,
         &mut Options {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &variable,
-            size_of: &|path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|of| of.len()),
+            size_of: &size_of,
             loader: &mut beside(&first),
             seconds: None,
         },
@@ -129,10 +170,10 @@ fn variable(name: &str) -> Option<String> {
     }
 }
 
-fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When) -> String {
+fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When, terse: u8) -> String {
     match format {
         OutputFormat::Normal => fio::normal(plan, report, when),
-        OutputFormat::Terse => fio::terse(plan, report),
+        OutputFormat::Terse => fio::terse(plan, report, terse),
         OutputFormat::Json => fio::json(plan, report, when, false),
         OutputFormat::JsonPlus => fio::json(plan, report, when, true),
     }

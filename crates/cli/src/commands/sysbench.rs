@@ -5,7 +5,7 @@ use crate::{
     args::SysbenchArguments,
     exit::Exit,
     paths,
-    terminal::{self, CommandResult, OrExit},
+    terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_engine::{Observer, Ownership, Progress, RunOptions};
@@ -13,6 +13,14 @@ use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval};
 use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
+    let exit = |exit| match exit {
+        Exit::BadInput | Exit::NothingCompleted | Exit::LabFailed => Exit::FAILED_AS_SYSBENCH,
+        other => other,
+    };
+    carry_out(arguments).map(exit).map_err(|failure| Failure { exit: exit(failure.exit), ..failure })
+}
+
+fn carry_out(arguments: &SysbenchArguments) -> CommandResult {
     match sysbench::asked(&arguments.words) {
         Some(Asked::Help) => {
             terminal::print(&sysbench::help());

@@ -112,6 +112,84 @@ fn files_grow_and_are_synced_as_with_fio() {
     }
 }
 
+/// What fio 3.33 left and counted.
+#[test]
+fn files_are_appended_to_allocated_and_made_anew_as_with_fio() {
+    let bench = Bench::new();
+    let run = |job: &str| {
+        bench.write("job.fio", &format!("[job]\nrw=write\nbs=4k\n{job}\n"));
+        counts(&results(&bench, "job.fio"))[0]
+    };
+    let of = |name: &str| fs::metadata(bench.path(name)).expect("it was written");
+    for length in [64 << 10, 128 << 10, 192 << 10] {
+        assert_eq!(run("size=64k\nfile_append=1"), [0, 16, 0, 64 << 10, 0]);
+        assert_eq!(of("job.0.0").len(), length);
+    }
+    assert_eq!(
+        run("size=1m\nioengine=falloc\nrw=randwrite\nfallocate=none\nfilename=a\niodepth=8"),
+        [0, 256, 0, 1 << 20, 0]
+    );
+    assert!(of("a").len() == 1 << 20 && of("a").blocks() >= 2048);
+    assert!(fs::read(bench.path("a")).expect("ours").iter().all(|byte| *byte == 0), "nothing was written");
+    // The first loop has the file that is there; it is removed before the second, and the third one's stays.
+    bench.write("b0", "");
+    fs::hard_link(bench.path("b0"), bench.path("first")).expect("a second name");
+    assert_eq!(run("size=64k\nfilename_format=b$filenum\nloops=3\nunlink_each_loop=1"), [0, 48, 0, 192 << 10, 0]);
+    assert_eq!((of("first").len(), of("first").nlink(), of("b0").len()), (64 << 10, 1, 64 << 10));
+    let made =
+        run("ioengine=filecreate\nnrfiles=10\nfilesize=4k\nloops=2\nunlink_each_loop=1\nfilename_format=c$filenum");
+    assert_eq!((made, of("c9").len()), ([0; 5], 0));
+}
+
+/// As many fields as fio 3.33 prints without its disks, and its command line of a job file.
+#[test]
+fn terse_versions_and_command_lines_are_those_of_fio() {
+    let bench = Bench::new();
+    for (version, fields) in [("2", 161), ("3", 121), ("4", 162), ("5", 180)] {
+        let line = ["fio", "--name=x", "--rw=write", "--size=64k", "--minimal", "--terse-version", version];
+        let printed = bench.succeed(&line);
+        assert_eq!((printed.trim_end().split(';').count(), &printed[..1]), (fields, version), "{printed}");
+    }
+    let both = bench.succeed(&["fio", "--name=x", "--rw=write", "--size=64k", "--append-terse"]);
+    assert!(both.lines().any(|line| line.starts_with("3;fio-3.33")) && both.contains("Run status group"), "{both}");
+    bench.write("j.fio", "[global]\nbs=4k\nsize=64k\n[a]\nrw=write\n[b]\nstonewall\nrw=randread\ndirect=1\n");
+    assert_eq!(
+        bench.succeed(&["fio", "--showcmd", "j.fio"]),
+        "fio --bs=4k --size=64k --name=a --rw=write --name=b --stonewall --rw=randread --direct=1 \n"
+    );
+}
+
+/// Reads that never reach the device are no figures of it.
+#[test]
+fn holes_and_blocks_that_were_never_written_are_told() {
+    let bench = Bench::new();
+    let sparse = |written: usize| {
+        let file = fs::File::create(bench.path("sparse")).expect("it can be made");
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![1; written], 0).expect("written");
+        file.set_len(1 << 20).expect("made longer");
+    };
+    let told = |line: &[&str]| {
+        let (code, _, err) = bench.run(&[&["fio", "--name=a", "--filename=sparse", "--bs=4k"], line].concat());
+        assert_eq!(code, 0, "{err}");
+        err.contains("has no data").then_some(err)
+    };
+    sparse(256 << 10);
+    let err = told(&["--rw=randread"]).expect("a warning");
+    assert!(err.contains("75.0 % of what is read"), "{err}");
+    assert_eq!(told(&["--rw=read", "--size=256k"]), None, "that part has data");
+    assert_eq!(told(&["--rw=write"]), None);
+    assert_eq!(told(&["--rw=randread"]), None, "all of it was written");
+    // sysbench's own: its files are as short as what was written, and no later test reads what is missing.
+    let run =
+        |words: &[&str]| bench.run(&[&["sysbench", "fileio", "--file-num=2", "--file-total-size=1M"], words].concat());
+    let (code, out, err) = run(&["--file-test-mode=seqwr", "--events=20", "--file-fsync-freq=0", "run"]);
+    assert_eq!(code, 0, "{out}{err}");
+    let (code, _, err) = run(&["--file-test-mode=seqrd", "--events=20", "run"]);
+    assert!(code == 1 && err.contains("bytes where"), "{err}");
+    assert!(run(&["prepare"]).1.contains("written"));
+    assert_eq!(run(&["--file-test-mode=seqrd", "--events=20", "run"]).0, 0);
+}
+
 #[test]
 fn what_is_only_read_needs_no_right_to_write() {
     if !is_root() {
@@ -147,6 +225,13 @@ fn a_full_disk_is_an_error_of_the_job_that_finds_it() {
     assert_ne!(code, 0, "{err}");
     assert_eq!((json["jobs"][0]["error"].as_u64(), json["jobs"][1]["error"].as_u64()), (Some(28), Some(0)), "{json}");
     assert_eq!(counts(&json)[1][0], 16, "{json}");
+    // Until it is full, if that is what was wanted.
+    fs::remove_file(mounted.path().join("full.0.0")).expect("ours");
+    bench.write("fill.fio", &format!("[fill]\ndirectory={directory}\nbs=64k\nrw=write\nfill_device=1\n"));
+    let json = results(&bench, "fill.fio");
+    assert_eq!(json["jobs"][0]["error"].as_u64(), Some(0), "{json}");
+    let written = counts(&json)[0][3];
+    assert!((3 << 20..=4 << 20).contains(&written), "{json}");
 }
 
 #[test]

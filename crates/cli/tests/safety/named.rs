@@ -5,6 +5,7 @@ use crate::support::{Bench, interrupt};
 use std::{
     fs,
     io::Write,
+    os::unix::fs::OpenOptionsExt as _,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -138,6 +139,108 @@ fn a_load_overwrites_a_device_only_when_it_was_named_twice_and_nobody_has_it() {
     let (code, _, err) = bench.run(&allowed);
     assert!(Command::new("umount").arg(&mounted).status().expect("starts").success());
     assert!(code == 3 && err.contains("mounted on"), "{code}: {err}");
+}
+
+#[test]
+fn fio_reads_a_disk_and_overwrites_only_one_that_was_named_twice() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let disk = Disk::new(&bench);
+    let image = || fs::read(bench.path("disk.img")).expect("readable");
+    let job = |file: &str, rw: &str, more: &[&str]| {
+        let (file, rw) = (format!("--filename={file}"), format!("--rw={rw}"));
+        let usual = ["fio", "--name=a", &file, &rw, "--bs=64k", "--number_ios=40", "--output-format=json"];
+        bench.run(&[&usual[..], more].concat())
+    };
+    let twice = ["--allow-destroy", &disk.0];
+    let permitted = [&twice[..], &["--allow-destroy-data", &disk.0]].concat();
+    let refused = |file: &str, rw: &str, more: &[&str], expected: i32, words: &str| {
+        let (code, out, err) = job(file, rw, more);
+        assert!(code == expected && err.contains(words), "{file} {rw} {more:?}: {code} {out}{err}");
+    };
+    let set = |how: &str| assert!(Command::new("blockdev").args([how, &disk.0]).status().expect("starts").success());
+
+    // Nothing that reads opens it for writing, which the kernel refuses for a read-only device.
+    set("--setro");
+    for more in
+        [&["--direct=1"][..], &["--ioengine=io_uring", "--readonly"], &["--ioengine=libaio"], &["--ioengine=mmap"]]
+    {
+        let (code, out, err) = job(&disk.0, "randread", &[more, &["--numjobs=2", "--invalidate=1"]].concat());
+        assert!(code == 0 && out.contains("\"total_ios\": 40"), "{out}{err}");
+    }
+    refused(&disk.0, "randwrite", &permitted, 3, "read-only");
+    set("--setrw");
+
+    let number = disk.0.trim_start_matches("/dev/");
+    let cure = format!("--allow-destroy {}", disk.0);
+    std::os::unix::fs::symlink(&disk.0, bench.path("link")).expect("a link");
+    std::os::unix::fs::symlink("/dev", bench.path("devices")).expect("a link");
+    let node = rustix::fs::stat(&disk.0).expect("a device").st_rdev;
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        bench.path("node"),
+        rustix::fs::FileType::BlockDevice,
+        rustix::fs::Mode::RUSR,
+        node,
+    )
+    .expect("a node");
+    for rw in ["write", "randwrite", "randrw"] {
+        refused(&disk.0, rw, &[], 3, &cure);
+        refused(&disk.0, rw, &["--allow-destroy", "/dev/loop-control"], 3, &cure);
+        refused(&disk.0, rw, &[&twice[..], &["--readonly"]].concat(), 2, "--readonly");
+        refused(&disk.0, rw, &[&twice[..], &["--size=65m"]].concat(), 3, "");
+        refused(&disk.0, rw, &[&twice[..], &["--offset=60m", "--size=8m"]].concat(), 3, "");
+        refused(&format!("/dev/./{number}"), rw, &[], 3, "--allow-destroy");
+        for elsewhere in ["link", "node", &format!("devices/{number}"), "/dev/../dev/loop0", "../../dev/loop0"] {
+            let (code, out, err) = job(elsewhere, rw, &[&permitted[..], &["--size=1m"]].concat());
+            assert!(code != 0, "{elsewhere}: {out}{err}");
+        }
+    }
+    for more in ["--ioengine=falloc", "--unlink_each_loop=1", "--verify=md5", "--fill_device=1", "--overwrite=1"] {
+        let (code, out, err) = job(&disk.0, "write", &[more]);
+        assert!(code == 3 && err.contains(&cure) || code == 2, "{more}: {out}{err}");
+    }
+    let second = [&twice[..], &["--size=1m", "--name=b", "--size=1m", "--rw=write"]].concat();
+    refused(&disk.0, "randwrite", &second, 2, "a device is one file");
+    refused(&format!("{}:other", disk.0), "randread", &["--size=1m"], 2, "a device is one file");
+    refused("/dev/null", "write", &["--size=1m", "--allow-destroy", "/dev/null"], 3, "not a block device");
+    refused("/dev/fstone-none", "write", &["--size=1m", "--allow-destroy", "/dev/fstone-none"], 3, "");
+    assert!(!std::path::Path::new("/dev/fstone-none").exists());
+    let whose = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::EXCL.bits() as i32)
+        .open(&disk.0)
+        .expect("it is free");
+    refused(&disk.0, "write", &permitted, 3, "in use");
+    drop(whose);
+    assert!(image().iter().all(|byte| *byte == 0), "nothing was written");
+    let words = ["fio", "--name=a", "--rw=write", "--size=1m", &format!("--filename={}", disk.0)];
+    let (screen, code) = on_a_terminal(&bench, &[&words[..], &twice].concat(), "yes\n");
+    assert!(code == 3 && screen.contains("will be overwritten") && screen.contains("was not touched"), "{screen}");
+    assert!(image().iter().all(|byte| *byte == 0), "nothing was written");
+
+    let (code, out, err) =
+        job(&disk.0, "randwrite", &[&twice[..], &["--direct=1", "--size=32m", "--unlink=1"]].concat());
+    assert!(code == 0 && out.contains("\"total_ios\": 40"), "{out}{err}");
+    let written = image();
+    assert!(written[..32 << 20].iter().any(|byte| *byte != 0) && written[32 << 20..].iter().all(|byte| *byte == 0));
+    assert!(std::path::Path::new(&disk.0).exists(), "the node stays");
+    refused(&disk.0, "randwrite", &twice, 3, "--allow-destroy-data");
+    let (code, out, err) = job(number, "write", &[&permitted[..], &["--directory=/dev", "--unlink=1"]].concat());
+    assert!(code == 0 && std::path::Path::new(&disk.0).exists(), "{out}{err}");
+
+    // What is somebody's and mounted can be read, and not written.
+    assert!(Command::new("mkfs.ext4").args(["-qF", &disk.0]).status().expect("starts").success());
+    refused(&disk.0, "write", &permitted, 3, "holds ext4");
+    let mounted = bench.path("mounted");
+    fs::create_dir(&mounted).expect("made");
+    assert!(Command::new("mount").arg(&disk.0).arg(&mounted).status().expect("starts").success());
+    let (written, read) = (job(&disk.0, "randwrite", &permitted), job(&disk.0, "randread", &[]));
+    assert!(Command::new("umount").arg(&mounted).status().expect("starts").success());
+    assert!(written.0 == 3 && written.2.contains("mounted on") && read.0 == 0, "{written:?} {read:?}");
+    refused(&disk.0, "write", &permitted, 3, "holds ext4");
 }
 
 #[test]

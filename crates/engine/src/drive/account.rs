@@ -72,6 +72,13 @@ impl<E: Io> Worker<'_, E> {
     /// Notes that an operation on this fileset and file failed, and ends the load if that is the policy.
     #[cold]
     pub(super) fn failed(&mut self, index: usize, fault: Fault, of: Option<(usize, u32)>) {
+        if fault.call == Call::Write && matches!(fault.errno(), Errno::NOSPC | Errno::DQUOT) {
+            let limits = [&self.group.limits, &self.load.phase.limits];
+            if let Some(limits) = limits.into_iter().find(|limits| limits.full) {
+                limits.ended.store(true, Ordering::Relaxed);
+                return;
+            }
+        }
         self.tally.actions[index].errors += 1;
         if let Some(schedule) = &self.group.schedule {
             schedule.settle(0);

@@ -44,6 +44,8 @@ pub(crate) fn root(directory: &Path, spec: &Fileset) -> PathBuf {
 pub(crate) struct Built {
     pub(crate) written_bytes: u64,
     pub(crate) warnings: Vec<String>,
+    /// Whether some file is used as it was found.
+    pub(crate) used: bool,
 }
 
 pub(super) struct Builder<'a> {
@@ -344,6 +346,7 @@ impl<'a> Builder<'a> {
                 .get(file as usize)
                 .copied()
                 .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), fate: None });
+            self.built.used |= matches!(fate, Some(ExistingFile::Used(_) | ExistingFile::Extended(_)));
             if !matches!(fate, Some(ExistingFile::Used(_))) {
                 files.layout.file(&mut path, file, false);
                 self.make(files, file, Planned { size, fate }, &path, &mut source)?;
@@ -590,7 +593,7 @@ impl<'a> Builder<'a> {
 /// by itself whether there is enough for what it writes.
 fn allocated(fd: kernel::Fd, size: u64, grows: bool) -> Result<bool, (&'static str, Errno)> {
     let mode = if grows { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
-    match kernel::fallocate(fd, size, mode) {
+    match kernel::fallocate(fd, 0, size, mode) {
         Ok(()) => Ok(true),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC) => Ok(false),
         Err(errno) => Err(("fallocate", errno)),

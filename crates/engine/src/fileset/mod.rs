@@ -2,12 +2,12 @@
 //!
 //! [`table`] knows which files live and who works on them, in 16 bytes a file; [`layout`] gives a file its [`path`];
 //! [`size`] draws sizes; `snapshot` tells another rank what there is; [`build`] makes and checks the real files, in a directory that `claim` allows;
-//! `fate` decides what becomes of files that are there.
+//! [`existing`] decides what becomes of files that are there, and finds parts of them without data.
 
 mod beneath;
 pub(crate) mod build;
 mod claim;
-mod existing;
+pub(crate) mod existing;
 mod growing;
 mod layout;
 mod named;

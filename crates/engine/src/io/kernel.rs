@@ -35,7 +35,7 @@ impl Fd {
     }
 
     #[inline]
-    pub(super) fn borrow(&self) -> BorrowedFd<'_> {
+    pub(crate) fn borrow(&self) -> BorrowedFd<'_> {
         // SAFETY: an `Fd` comes from `open` and is closed once, by the operation or table that owns it, after its
         // last use. The null engine's pretended ones never come here.
         unsafe { BorrowedFd::borrow_raw(self.number) }
@@ -137,8 +137,8 @@ pub(crate) fn truncate(fd: Fd, size_bytes: u64) -> Result<()> {
     retry_on_intr(|| fs::ftruncate(fd.borrow(), size_bytes))
 }
 
-pub(crate) fn fallocate(fd: Fd, size_bytes: u64, mode: FallocateFlags) -> Result<()> {
-    retry_on_intr(|| fs::fallocate(fd.borrow(), mode, 0, size_bytes))
+pub(crate) fn fallocate(fd: Fd, offset: u64, length: u64, mode: FallocateFlags) -> Result<()> {
+    retry_on_intr(|| fs::fallocate(fd.borrow(), mode, offset, length))
 }
 
 #[inline]

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | null | nothing | nothing |
 //! | psync | pread, pwrite | plain calls |
+//! | falloc | pread, fallocate | plain calls |
 //! | io_uring | a ring, many in flight | plain calls |
 //! | libaio | io_submit, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
@@ -47,6 +48,7 @@ pub(crate) fn name_of(engine: IoEngineKind) -> &'static str {
         IoEngineKind::IoUring => "io_uring",
         IoEngineKind::Libaio => "libaio",
         IoEngineKind::Mmap => "mmap",
+        IoEngineKind::Falloc => "falloc",
     }
 }
 

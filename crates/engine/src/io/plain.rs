@@ -52,7 +52,7 @@ macro_rules! plain {
             use rustix::fs::FallocateFlags;
             let mode =
                 if punch { FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
-            if Self::REAL { $crate::io::kernel::fallocate(fd, size_bytes, mode) } else { Ok(()) }
+            if Self::REAL { $crate::io::kernel::fallocate(fd, 0, size_bytes, mode) } else { Ok(()) }
         }
     };
     (@stat) => {

@@ -33,7 +33,7 @@ impl Io for Real {
             IoEngineKind::IoUring => Self::Uring(Box::new(Uring::new(&setup)?)),
             IoEngineKind::Libaio => Self::Aio(Box::new(Aio::new(&setup)?)),
             IoEngineKind::Mmap => Self::Mmap(Box::new(Mmap::new(&setup))),
-            IoEngineKind::Psync | IoEngineKind::Null => Self::Psync(Psync::new(setup)?),
+            IoEngineKind::Psync | IoEngineKind::Falloc | IoEngineKind::Null => Self::Psync(Psync::new(setup)?),
         })
     }
 

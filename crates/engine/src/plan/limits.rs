@@ -18,6 +18,8 @@ pub(crate) struct Limits {
     pub(crate) utilization: Option<f64>,
     /// Whether the first thread that is done ends all.
     pub(crate) first_done: bool,
+    /// Whether a full filesystem ends it.
+    pub(crate) full: bool,
     claimed: CachePadded<AtomicU64>,
     moved: CachePadded<AtomicU64>,
     pub(crate) ended: CachePadded<AtomicBool>,
@@ -35,6 +37,7 @@ impl Limits {
             time_ticks: stop.time.map(|time| clock.ticks(time)),
             utilization: stop.utilization,
             first_done: stop.first_done,
+            full: stop.full,
             claimed: CachePadded::default(),
             moved: CachePadded::default(),
             ended: CachePadded::default(),

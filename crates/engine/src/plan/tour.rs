@@ -7,6 +7,8 @@ use fstone_model::workload::{Actions, Distribution, Extent, Pattern, SizeDistrib
 #[derive(Debug)]
 pub(crate) struct TourPlan {
     pub(crate) order: Tour,
+    /// Operations on a file before the next.
+    pub(crate) operations: u64,
     pub(crate) filesets: Vec<FilesetOfTour>,
     pub(crate) actions: Vec<ActionOfTour>,
     pub(crate) grids: usize,
@@ -122,7 +124,7 @@ impl TourPlan {
             let sum = of.last().map_or(0, |(_, sum)| *sum) + u64::from(weighted.weight);
             of.push((index, sum));
         }
-        Some(Self { order, filesets, actions, grids })
+        Some(Self { order, operations: group.tour_operations.max(1), filesets, actions, grids })
     }
 }
 

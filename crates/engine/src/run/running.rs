@@ -10,6 +10,7 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build;
+use crate::fileset::existing::without_data;
 use crate::fileset::site::BuildContext;
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
@@ -19,7 +20,8 @@ use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::workload::{
-    ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Phase, ThreadGroup,
+    ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
+    Transfer,
 };
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
@@ -51,6 +53,8 @@ pub(super) struct Running<'a> {
     pub(super) files: Vec<Files>,
     uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
+    /// Whose files were looked at for holes, or have none since the load has filled them.
+    looked_at: Vec<bool>,
     pub(super) written_bytes: u64,
     /// Whether files are made for their own sake.
     pub(super) prepares: bool,
@@ -146,6 +150,7 @@ impl<'a> Running<'a> {
             written,
             uses: Uses::of(&workload),
             built: vec![false; files.len()],
+            looked_at: vec![false; files.len()],
             written_bytes: 0,
             prepares: false,
             touched: Touched::nothing(files.len()),
@@ -204,6 +209,8 @@ impl<'a> Running<'a> {
                 roots.push(root);
             }
             let built = built?;
+            let files = &self.files[index];
+            self.looked_at[index] = !(built.used || files.found || !files.spec.fill);
             self.report.warnings.extend(built.warnings);
             self.written_bytes += built.written_bytes;
             self.built[index] = true;
@@ -325,11 +332,13 @@ impl<'a> Running<'a> {
         let required = |index: usize| filesets[index].existing == Existing::Require;
         if (0..filesets.len()).any(required) {
             self.build(&required)?;
+            self.warn_of_holes(&phases[0]);
             self.say_found();
         }
         for (number, phase) in phases.iter().enumerate() {
             let actions = ByFileset::of_phases([phase]);
             let built = self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
+            self.warn_of_holes(phase);
             if number == 0 && built {
                 self.say_found();
             }
@@ -358,6 +367,35 @@ impl<'a> Running<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Warns if files of anybody's that a phase reads have parts without data.
+    fn warn_of_holes(&mut self, phase: &Phase) {
+        let actions = ByFileset::of_phases([phase]);
+        let reads = |operation: &Operation| {
+            let nature = operation.nature();
+            let written = |transfer: &&Transfer| matches!(transfer.pattern, Pattern::Written { .. });
+            !nature.writes() && nature.transfer.filter(|transfer| !written(transfer)).is_some()
+        };
+        let shared = self.options.ownership.is_shared_directory();
+        let real = self.real();
+        for (index, files) in self.files.iter().enumerate().filter(|_| real) {
+            let looks = shared && self.built[index] && files.device.is_none();
+            if self.looked_at[index] || !looks || !actions.on(index).any(|(_, action)| reads(&action.operation)) {
+                continue;
+            }
+            self.looked_at[index] = true;
+            let (missing, all) = without_data(files);
+            // Less than one in a thousand changes no figure.
+            if missing > all / 1000 {
+                self.report.warnings.push(format!(
+                    "{:.1} % of what is read of {:?} has no data: holes, or blocks that were allocated and never written, which the kernel \
+                     reads as zeros without asking the device. Remove the files to have them made anew, or write them whole first",
+                    missing as f64 * 100.0 / all as f64,
+                    files.spec.name
+                ));
+            }
+        }
     }
 
     /// Says that all files there are so far were found, if so.

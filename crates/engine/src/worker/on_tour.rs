@@ -24,7 +24,7 @@ impl<E: Io> Worker<'_, E> {
 
     fn go_on(&mut self, tour: &mut Tour, plan: &TourPlan) -> Option<usize> {
         loop {
-            if plan.order == workload::Tour::Drawn && tour.left.len() > 1 {
+            if plan.order == workload::Tour::Drawn && tour.stay == 0 && tour.left.len() > 1 {
                 let drawn = self.random.below(tour.left.len() as u64);
                 tour.left.swap(0, drawn as usize);
             }
@@ -43,10 +43,12 @@ impl<E: Io> Worker<'_, E> {
             let index = of.action(|bound| self.random.below(bound));
             let Some(block) = self.block_at(tour, plan, stop as usize, index) else {
                 tour.left.pop_front();
+                tour.stay = 0;
                 continue;
             };
             (tour.gave, tour.next) = (true, Some(block));
-            if plan.order == workload::Tour::InTurn && tour.left.len() > 1 {
+            tour.stay = if tour.stay == 0 { plan.operations } else { tour.stay } - 1;
+            if plan.order == workload::Tour::InTurn && tour.stay == 0 && tour.left.len() > 1 {
                 tour.left.rotate_left(1);
             }
             return Some(index);

@@ -11,6 +11,8 @@ pub(crate) struct Tour {
     pub(super) stops: Vec<Stop>,
     /// The stops that are not finished, the next one first.
     pub(super) left: VecDeque<u32>,
+    /// Operations that are still due on the first of them before another one comes.
+    pub(super) stay: u64,
     grids: Vec<Grid>,
     pub(super) drawers: Vec<Option<Drawer>>,
     seed: u64,
@@ -56,6 +58,7 @@ impl Tour {
         };
         let mut tour = Self {
             left: VecDeque::new(),
+            stay: 0,
             grids: std::iter::repeat_with(|| Grid::Untouched).take(stops.len() * plan.grids).collect(),
             drawers: plan.actions.iter().enumerate().map(drawer).collect(),
             stops,
@@ -71,6 +74,7 @@ impl Tour {
     pub(super) fn begin_anew(&mut self) {
         self.round += 1;
         self.gave = false;
+        self.stay = 0;
         self.grids.fill_with(|| Grid::Untouched);
         self.stops.iter_mut().for_each(|stop| stop.ends = [0; 2]);
         self.left.extend(0..self.stops.len() as u32);

@@ -67,6 +67,9 @@ pub struct Stop {
     /// the rank that performed most (a stonewall that wears out).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wear_out: bool,
+    /// When the filesystem is full: a write that finds no room (ENOSPC, EDQUOT) ends it and is no error.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
 }
 
 /// Threads that do the same.
@@ -126,6 +129,9 @@ pub struct ThreadGroup {
     /// In which order each thread goes through the files of all its filesets, if it does so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tour: Option<Tour>,
+    /// Operations on a file before the tour goes on to another one; at least 1. Of a tour [`Tour::OneByOne`] it has no effect.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub tour_operations: u64,
 }
 
 /// The order in which a thread goes through files, each until it is finished: then through those that are left, and when all are finished
@@ -140,11 +146,11 @@ pub struct ThreadGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tour {
-    /// A block of each file in turn.
+    /// Each file in turn.
     InTurn,
     /// Each file to its end before the next.
     OneByOne,
-    /// Any that is left, drawn for each block.
+    /// Any that is left, drawn.
     Drawn,
 }
 
@@ -213,6 +219,7 @@ impl ThreadGroup {
             latency_target: None,
             continues: false,
             tour: None,
+            tour_operations: 1,
         }
     }
 

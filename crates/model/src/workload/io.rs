@@ -140,6 +140,8 @@ pub enum IoEngineKind {
     /// The kernel's own AIO, io_submit and io_getevents: in flight with O_DIRECT only.
     Libaio,
     Mmap,
+    /// Writes allocate their blocks (fallocate) and write nothing; all else as with psync.
+    Falloc,
 }
 
 impl IoEngineKind {
@@ -147,7 +149,7 @@ impl IoEngineKind {
     pub fn queues(self) -> bool {
         match self {
             Self::IoUring | Self::Libaio | Self::Null => true,
-            Self::Psync | Self::Mmap => false,
+            Self::Psync | Self::Mmap | Self::Falloc => false,
         }
     }
 }
@@ -164,7 +166,7 @@ pub enum OpenSync {
 pub struct DataPattern {
     /// Share that a compressor can remove, 0 to 1.
     pub compressible: f64,
-    /// Share of blocks that equal another block, 0 to 1.
+    /// Share of blocks, each as it is written, that equal another block, 0 to 1.
     pub duplicate: f64,
     /// Whether every block carries file, offset, generation and checksum, and is verified when read.
     pub stamped: bool,

@@ -38,7 +38,7 @@ pub enum Support {
 }
 
 use DataPath::{Copied, MappedRead, MappedWrite, Read, Write};
-use IoEngineKind::{IoUring, Libaio, Mmap, Null, Psync};
+use IoEngineKind::{Falloc, IoUring, Libaio, Mmap, Null, Psync};
 use Support::{Done, Refused};
 
 const MAPPED: &str = "a memory mapping goes through the page cache";
@@ -101,6 +101,7 @@ impl Setting {
             (Self::Atomic, _, Read) => Done("only writes are concerned"),
             (Self::Direct, _, _) if mapped => Refused(MAPPED, ANOTHER),
             (Self::Direct, ..) => Done("O_DIRECT"),
+            (_, Falloc, _) => Refused("fallocate takes no such flag", ANOTHER),
             (_, _, Copied) => Refused(NO_FLAG, LEAVE),
             (_, _, _) if mapped => Refused("a memory mapping takes no such flag", ANOTHER),
             (Self::Polled, Libaio, _) => {

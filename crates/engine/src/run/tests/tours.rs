@@ -57,6 +57,10 @@ fn moved(sizes: &[u64], tour: Tour, actions: Vec<(u32, Action)>, stop: Stop) -> 
     let mix = actions.into_iter().map(|(weight, action)| Weighted { weight, action }).collect();
     let mut group = ThreadGroup { open: OpenPolicy::KeepOpen, ..ThreadGroup::new("group", 1, Actions::Mix(mix)) };
     (group.tour, group.stop) = (Some(tour), stop);
+    on_files(sizes, group)
+}
+
+fn on_files(sizes: &[u64], group: ThreadGroup) -> (Vec<(bool, u64, u64)>, Vec<u64>) {
     let mut load = workload(1, vec![group], Stop::default(), null(1));
     let fileset = |(place, size): (usize, &u64)| {
         let mut fileset = Fileset::new(format!("{place}"), Amount::Files(1), SizeDistribution::Fixed(*size));
@@ -129,6 +133,29 @@ fn a_cursor_goes_on_behind_the_last_random_block() {
     // Of 8,000 about 6,000 are by a cursor, and few come to the file's end.
     let by_cursor = counts[1] + counts[3];
     assert!(follow <= by_cursor + 40 && follow + 200 > by_cursor, "{follow} of {by_cursor}");
+}
+
+/// As fio's `roundrobin:N` and `random:N`.
+#[test]
+fn several_blocks_of_a_file_come_before_the_next_file() {
+    let sizes = [10 * BLOCK; 3];
+    let mix: Vec<Weighted> = (0..3)
+        .map(|fileset| Weighted { weight: 1, action: reading(Pattern::Cursor { shared: false }, fileset) })
+        .collect();
+    for tour in [Tour::InTurn, Tour::Drawn] {
+        let mut group =
+            ThreadGroup { open: OpenPolicy::KeepOpen, ..ThreadGroup::new("group", 1, Actions::Mix(mix.clone())) };
+        (group.tour, group.tour_operations, group.stop) = (Some(tour), 4, once());
+        let moved = on_files(&sizes, group).0;
+        // A file's offsets rise: a row of them ends where they fall, or are the next file's.
+        let (first, last) = (&moved[..4], &moved[28..]);
+        assert!(first.iter().zip(0..).all(|((_, offset, _), block)| *offset == block * BLOCK), "{tour:?} {moved:?}");
+        assert_eq!((moved.len(), last[1].1 - last[0].1), (30, BLOCK), "{tour:?} {moved:?}");
+        if tour == Tour::InTurn {
+            let starts: Vec<u64> = moved.chunks(4).take(6).map(|row| row[0].1 / BLOCK).collect();
+            assert_eq!(starts, [0, 0, 0, 4, 4, 4]);
+        }
+    }
 }
 
 #[test]

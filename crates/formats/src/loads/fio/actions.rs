@@ -99,12 +99,14 @@ pub(super) fn tour(job: &Job, place: &Place) -> Option<Tour> {
     }
     let fixed = kinds.iter().all(|(.., direction)| matches!(job.blocks[*direction], Blocks::Fixed(_)));
     let alike = !mixed && fixed && place.file_bytes.is_some();
-    let simple = match job.service {
-        Service::RoundRobin => alike,
-        Service::Sequential => alike && !job.direction.random && place.filesets.len() == 1,
-        // Where a block may come again no file is ever finished.
-        Service::Random => alike && job.direction.random && !has_map,
-    };
+    let one_each = job.service_operations == 1 || job.service == Service::Sequential;
+    let simple = one_each
+        && match job.service {
+            Service::RoundRobin => alike,
+            Service::Sequential => alike && !job.direction.random && place.filesets.len() == 1,
+            // Where a block may come again no file is ever finished.
+            Service::Random => alike && job.direction.random && !has_map,
+        };
     (!simple).then_some(order)
 }
 

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Diagnostics, Source, Span,
     diagnostic::{Diagnostic, Report},
+    loads::Loader,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub struct Output {
     pub formats: Vec<OutputFormat>,
     /// A file; standard output without one.
     pub file: Option<String>,
+    /// The version of the terse format, 2 to 5.
+    pub terse: u8,
 }
 
 #[derive(Debug, Clone)]
@@ -38,8 +41,12 @@ pub struct CommandLine {
     pub sections: Vec<String>,
     pub seed: Option<u64>,
     pub parse_only: bool,
+    pub show_command: bool,
     /// No job may change data.
     pub read_only: bool,
+    /// Devices that may be overwritten, and those whose data may be lost.
+    pub allow_destroy: Vec<String>,
+    pub allow_destroy_data: Vec<String>,
     /// Submit all requests that a queue has room for together, unless a job says how many.
     batches: bool,
     source: Source,
@@ -70,17 +77,21 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
         report: Report::new(source.clone()),
         line: CommandLine {
             asked: None,
-            output: Output { formats: vec![OutputFormat::Normal], file: None },
+            output: Output { formats: vec![OutputFormat::Normal], file: None, terse: 3 },
             files: Vec::new(),
             sections: Vec::new(),
             seed: None,
             parse_only: false,
+            show_command: false,
             read_only: false,
+            allow_destroy: Vec::new(),
+            allow_destroy_data: Vec::new(),
             batches: false,
             source,
             jobs: Vec::new(),
             warnings: Vec::new(),
         },
+        append_terse: false,
     };
     let mut start = 0;
     let mut rest = words.iter().map(|word| {
@@ -109,20 +120,27 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
         let value = value.or_else(|| if reader.takes_value(key.1) { rest.next() } else { None });
         reader.option(at, key, value);
     }
+    if reader.append_terse && !reader.line.output.formats.contains(&OutputFormat::Terse) {
+        reader.line.output.formats.insert(0, OutputFormat::Terse);
+    }
     reader.report.finish(reader.line).map(|(line, _)| line)
 }
 
 struct Reader {
     report: Report,
     line: CommandLine,
+    append_terse: bool,
 }
 
 impl Reader {
     fn takes_value(&self, key: &str) -> bool {
         let own = WITHOUT_EFFECT.iter().find(|(name, _)| *name == key);
         match key {
-            "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" => false,
-            "output" | "output-format" | "section" | "terse-version" | "seed" => true,
+            "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" | "showcmd" => {
+                false
+            }
+            "output" | "output-format" | "section" | "terse-version" | "seed" | "allow-destroy"
+            | "allow-destroy-data" => true,
             _ => match own {
                 Some((_, value)) => *value,
                 None => options::find(key).is_some_and(|option| !option.is_switch),
@@ -146,7 +164,10 @@ impl Reader {
             "parse-only" => self.line.parse_only = true,
             "batches" => self.line.batches = true,
             "readonly" => self.line.read_only = true,
-            "append-terse" => self.refuse(key_span, key),
+            "append-terse" => self.append_terse = true,
+            "allow-destroy" if !text.is_empty() => self.line.allow_destroy.push(text.to_owned()),
+            "allow-destroy-data" if !text.is_empty() => self.line.allow_destroy_data.push(text.to_owned()),
+            "allow-destroy" | "allow-destroy-data" => wrong("a device"),
             "output" if text.is_empty() => wrong("a file"),
             "output" => self.line.output.file = Some(text.to_owned()),
             "section" => self.line.sections.push(text.to_owned()),
@@ -154,8 +175,11 @@ impl Reader {
                 Ok(seed) => self.line.seed = Some(seed),
                 Err(_) => wrong("a whole number"),
             },
-            "terse-version" if text != "3" => wrong("3"),
-            "terse-version" => {}
+            "terse-version" => match text.parse() {
+                Ok(version @ 2..=5) => self.line.output.terse = version,
+                _ => wrong("2, 3, 4 or 5"),
+            },
+            "showcmd" => self.line.show_command = true,
             "output-format" => {
                 let formats: Option<Vec<OutputFormat>> = text
                     .split(',')
@@ -177,7 +201,11 @@ impl Reader {
             }
             _ if options::find(key).is_some() => self.of_job((at, key), value),
             _ => {
-                const OWN: [&str; 10] = [
+                const OWN: [&str; 14] = [
+                    "allow-destroy",
+                    "allow-destroy-data",
+                    "append-terse",
+                    "readonly",
                     "batches",
                     "output",
                     "output-format",
@@ -193,10 +221,6 @@ impl Reader {
                 self.report.push(options::meant(diagnostic, key, OWN));
             }
         }
-    }
-
-    fn refuse(&mut self, span: Span, key: &str) {
-        self.report.push(Diagnostic::error(span, format!("--{key} is not supported")).help("leave it out"));
     }
 
     /// An option of the job that `--name` began, or of all jobs.
@@ -229,6 +253,22 @@ impl CommandLine {
         let all = Setting { key: word("iodepth_batch"), value: Some(word("0")) };
         let section = Section { name: word("global"), settings: vec![all] };
         self.batches.then_some(section).into_iter().collect()
+    }
+
+    /// The jobs of files as fio's command line.
+    pub fn shown(&self, files: &[Source], loader: &mut Loader<'_>) -> String {
+        let mut out = "fio ".to_owned();
+        let mut findings = Findings::new(self.source.clone());
+        for section in files.iter().flat_map(|file| sections(file, loader, &mut findings)) {
+            if section.name.text != "global" {
+                out.push_str(&format!("--name={} ", section.name.text));
+            }
+            for Setting { key, value } in &section.settings {
+                let value = value.as_ref().map_or_else(String::new, |value| format!("={}", value.text));
+                out.push_str(&format!("--{}{value} ", key.text));
+            }
+        }
+        out + "\n"
     }
 
     /// The plan of its jobs and of those in job files, whose texts are handed in.

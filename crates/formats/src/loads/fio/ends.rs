@@ -144,11 +144,13 @@ pub(super) fn reads_back(job: &Job) -> bool {
     job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
 }
 
+/// Phases that the loops of a job are at most.
+pub(super) const MOST_PHASES: u64 = 100;
+
 /// How many passes of a job are phases of their own, and what it does in each: those that are read back or synced one by one, and loops over files whose
 /// sizes are drawn, since nobody knows before how much a loop is. One that stands for all where that would be too many phases, or where an
 /// end that is counted over all loops can come in any of them.
 pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
-    const MOST_PHASES: u64 = 100;
     let counted = job.time_based || job.runtime.is_some() || job.number_ios.is_some();
     let mut once = Job { loops: 1, ..job.clone() };
     let mut count = job.loops.max(1);
@@ -164,7 +166,9 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
         }
     } else if job.exit_all
         || job.latency_target.is_some()
-        || !(ends_with_files(&once, place) || (job.end_fsync && job.direction.writes && job.io_size.is_none()))
+        || !(ends_with_files(&once, place)
+            || job.removes_between()
+            || (job.end_fsync && job.direction.writes && job.io_size.is_none()))
     {
         count = 1;
         once = job.clone();
@@ -176,6 +180,10 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
 const MOST: u64 = i64::MAX as u64;
 
 pub(super) fn stop(job: &Job, place: &Place) -> Stop {
+    Stop { full: job.fills, ..until(job, place) }
+}
+
+fn until(job: &Job, place: &Place) -> Stop {
     let time = job.runtime;
     if job.time_based {
         return Stop { time, ..Stop::default() };

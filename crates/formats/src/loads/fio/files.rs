@@ -81,6 +81,10 @@ impl<'l> Filesets<'l> {
         let first = self.first;
         let mut all = self.all;
         for (fileset, made) in all.iter_mut().zip(first) {
+            if device_of(fileset).is_some() {
+                (fileset.fill, fileset.existing) = (false, Existing::Require);
+                continue;
+            }
             fileset.fill = made.fill;
             fileset.allocate = made.allocate && !made.fill;
             fileset.grows = made.grows && !made.fill;
@@ -93,6 +97,10 @@ impl<'l> Filesets<'l> {
             Amount::Files(files) => files,
             Amount::Bytes(_) | Amount::Utilization(_) => 0,
         }
+    }
+
+    pub(super) fn is_device(&self, fileset: u32) -> bool {
+        device_of(&self.all[fileset as usize]).is_some()
     }
 
     /// Two filesets whose files can have the same names, if there are any.
@@ -121,7 +129,7 @@ impl<'l> Filesets<'l> {
         let named = !job.filenames.is_empty() && !job.engine.of_files();
         let files = if named { job.filenames.len() as u64 } else { job.files };
         if named {
-            // A device's size is no concern of one who hears that it is refused.
+            // Of a name that is refused the size is no concern.
             for name in &job.filenames {
                 place_of(job, clone, name, placement, findings)?;
             }
@@ -133,12 +141,12 @@ impl<'l> Filesets<'l> {
         };
         let size_there = if let There::Alike(bytes) = there { Some(bytes) } else { None };
         let mut sizes = sizes(job, files, size_there, findings)?;
+        if (is_share_of_files(job) || job.append) && matches!(there, There::Different) {
+            let cure = "give the offset as bytes, such as offset=1g";
+            error(job, findings, "an offset that is a share or the end of files of several sizes".into(), cure);
+            return None;
+        }
         if is_share_of_files(job) && size_there.is_none() {
-            if matches!(there, There::Different) {
-                let cure = "give the offset as bytes, such as offset=1g";
-                error(job, findings, "an offset that is a share of files of several sizes".into(), cure);
-                return None;
-            }
             let why = "as in fio, an offset that is a share of a file that is not there when the job is read is 0";
             note(job, findings, format!("`{}` begins at the start of its files", job.name), why);
         }
@@ -187,7 +195,7 @@ impl<'l> Filesets<'l> {
         let one_by_one = !job.engine.of_files() && (offset > 0 || (file_bytes.is_some() && length != part));
         let names: Vec<(String, Option<u64>)> = if named {
             job.filenames.iter().map(|name| (name.clone(), None)).collect()
-        } else if files == 1 && !job.engine.of_files() {
+        } else if files == 1 && !job.engine.of_files() && !job.removes_between() {
             vec![(job.file_name(clone, 0), None)]
         } else if let Some(prefix) = numbered_prefix(job, clone).filter(|_| !one_by_one) {
             vec![(prefix, Some(files))]
@@ -199,6 +207,11 @@ impl<'l> Filesets<'l> {
             error(job, findings, format!("more than {MAXIMUM_NAMED} files that must be named one by one"), cure);
             return None;
         };
+        if job.removes_between() && names.iter().any(|(_, numbered)| numbered.is_none()) {
+            let cure = "leave filename and offset out, and let filename_format end with $filenum";
+            error(job, findings, "unlink_each_loop with files that are named one by one".into(), cure);
+            return None;
+        }
         let mut filesets = Vec::new();
         if self.all.len() + names.len() > MAXIMUM_FILESETS {
             let what = format!("more than {MAXIMUM_FILESETS} names of files, but for numbered ones");
@@ -214,7 +227,7 @@ impl<'l> Filesets<'l> {
 
     /// The files of a clone that are there when it begins; `None` after having reported a name that is none.
     fn those_there(&self, job: &Job, clone: u32, placement: Placement, findings: &mut Findings) -> Option<There> {
-        if has_size(job) && !is_share_of_files(job) {
+        if has_size(job) && !is_share_of_files(job) && !job.append {
             return Some(There::Missing);
         }
         let of_one = |name: &str, findings: &mut Findings| {
@@ -257,8 +270,8 @@ impl<'l> Filesets<'l> {
             level,
             // A mapping writes only where there is something.
             fill: data && (job.direction.reads || job.overwrite || job.pre_read || job.engine == Engine::Mmap),
-            allocate: data && job.allocate,
-            grows: data && job.grows,
+            allocate: data && job.allocate && !job.fills,
+            grows: data && (job.grows || job.fills),
         };
         let exact = numbered.is_none();
         let key = (directory.clone(), prefix.clone(), exact);
@@ -323,6 +336,8 @@ fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> 
         return Some(SizeDistribution::Fixed(0));
     }
     match job.size {
+        // More than there is on any filesystem: it is full before.
+        None if job.fills => Some(SizeDistribution::Fixed(1 << 47)),
         Some(super::job::Amount::Bytes(bytes)) if bytes > 0 => Some(SizeDistribution::Fixed(bytes / files.max(1))),
         _ if there.is_some() => there.map(SizeDistribution::Fixed),
         Some(super::job::Amount::Percent(_)) => {
@@ -340,7 +355,9 @@ fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> 
 
 /// Whether a job says how large its files are; otherwise it works on what is there.
 fn has_size(job: &Job) -> bool {
-    job.file_size.is_some() || matches!(job.size, Some(super::job::Amount::Bytes(bytes)) if bytes > 0)
+    job.file_size.is_some()
+        || (job.fills && job.size.is_none())
+        || matches!(job.size, Some(super::job::Amount::Bytes(bytes)) if bytes > 0)
 }
 
 fn is_share_of_files(job: &Job) -> bool {
@@ -348,6 +365,9 @@ fn is_share_of_files(job: &Job) -> bool {
 }
 
 fn offset(job: &Job, clone: u32, there: u64) -> u64 {
+    if job.append {
+        return there;
+    }
     let of = |amount: Option<super::job::Amount>| amount.map_or(0, |amount| amount.of(there));
     let offset = of(job.offset).saturating_add(of(job.offset_increment).saturating_mul(u64::from(clone)));
     // Shares fall where they fall, and fio takes the next block.
@@ -390,14 +410,9 @@ fn place_of(
     findings: &mut Findings,
 ) -> Option<(String, String)> {
     let whole = path_of(job, clone, name);
-    let mut normal = whole.split('/').filter(|part| !part.is_empty() && *part != ".");
-    if whole.starts_with('/') && normal.next() == Some("dev") {
-        error(
-            job,
-            findings,
-            format!("`{whole}` is a device, but a job works on files"),
-            "leave filename out and give size=; what `fstone convert` makes of that runs on a device by `fstone load --device`",
-        );
+    if placement == Placement::UnderDirectory && is_device(&whole) {
+        let cure = "leave filename out and give size=; `fstone fio` runs such a job on the device";
+        error(job, findings, format!("`{whole}` is a device, but a job works on files here"), cure);
         return None;
     }
     let below = match placement {
@@ -416,6 +431,18 @@ fn place_of(
     }
     let directory = format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"));
     Some((directory, file.to_owned()))
+}
+
+/// Whether a path is one of a device; what is in /dev/shm is a file.
+fn is_device(path: &str) -> bool {
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    path.starts_with('/') && parts.next() == Some("dev") && parts.next().is_some_and(|name| name != "shm")
+}
+
+/// The path of a fileset's one file, if it is a device.
+pub(super) fn device_of(fileset: &Fileset) -> Option<String> {
+    let path = format!("{}/{}", fileset.directory, fileset.naming.file_prefix);
+    is_device(&path).then_some(path)
 }
 
 pub(super) fn error(job: &Job, findings: &mut Findings, message: String, cure: &str) {

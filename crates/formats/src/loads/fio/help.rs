@@ -19,6 +19,10 @@ pub fn help() -> String {
          --parse-only            only read the job file\n  \
          --batches               submit all requests that a queue has room for together, unless a job has iodepth_batch\n  \
          --seed=N                the seed of all random streams; drawn unless given\n  \
+         --append-terse          the terse results as well\n  \
+         --readonly              refuse jobs that write\n  \
+         --allow-destroy=DEVICE  jobs whose filename is this block device may overwrite it; nothing may be on it\n  \
+         --allow-destroy-data=DEVICE  nor may this, but for data that nothing recognises\n  \
          --help, --version\n",
     );
     let taken = OPTIONS.iter().filter(|option| option.why_not().is_none()).map(|option| option.name);

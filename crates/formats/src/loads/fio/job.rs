@@ -31,6 +31,8 @@ pub struct Job {
     pub number_ios: Option<u64>,
     pub files: u64,
     pub service: Service,
+    /// Operations on a file before another one comes.
+    pub service_operations: u64,
     /// Files that may be open at once.
     pub(super) open_files: Option<u64>,
     /// Whether files are made one by one, when they are opened.
@@ -62,10 +64,13 @@ pub struct Job {
     /// Whether it runs that long whatever it has done.
     pub time_based: bool,
     pub ramp: Duration,
-    pub delay: Duration,
+    /// The least and the most; each clone's own is drawn.
+    pub delay: [Duration; 2],
     pub stonewall: bool,
     /// Whether the jobs that run beside it end when it does.
     pub exit_all: bool,
+    /// Which jobs these are.
+    pub exit_what: Ends,
     /// Whether an error of its ends all jobs.
     pub ends_all: bool,
     /// Whether its random numbers are the same in each run.
@@ -123,6 +128,11 @@ pub struct Job {
     pub grows: bool,
     pub create_only: bool,
     pub unlink: bool,
+    pub unlink_each_loop: bool,
+    /// Whether it begins where its files end.
+    pub append: bool,
+    /// Whether it writes until there is no room.
+    pub fills: bool,
     pub continues: bool,
     pub percentiles: Vec<f64>,
     pub percentiles_of_completion: bool,
@@ -142,6 +152,8 @@ pub enum Engine {
     Libaio,
     IoUring,
     Mmap,
+    /// Its writes allocate blocks.
+    Falloc,
     Null,
     FileCreate,
     FileStat,
@@ -171,6 +183,15 @@ pub struct Direction {
     pub gap: i64,
     /// Of random operations, how many follow each other from each place.
     pub burst: u32,
+}
+
+/// The jobs that end with one that has `exitall`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    Group,
+    /// All that run then.
+    Running,
+    All,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -300,6 +321,7 @@ impl Job {
             number_ios: None,
             files: 1,
             service: Service::RoundRobin,
+            service_operations: 1,
             open_files: None,
             create_on_open: false,
             filenames: Vec::new(),
@@ -320,9 +342,10 @@ impl Job {
             runtime: None,
             time_based: false,
             ramp: Duration::ZERO,
-            delay: Duration::ZERO,
+            delay: [Duration::ZERO; 2],
             stonewall: false,
             exit_all: false,
+            exit_what: Ends::Group,
             ends_all: false,
             repeats: true,
             seed: 0,
@@ -361,6 +384,9 @@ impl Job {
             grows: false,
             create_only: false,
             unlink: false,
+            unlink_each_loop: false,
+            append: false,
+            fills: false,
             continues: false,
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             percentiles_of_completion: true,
@@ -370,6 +396,11 @@ impl Job {
             log_interval: None,
             written: Vec::new(),
         }
+    }
+
+    /// Whether its files are removed between its loops; with time_based there are none.
+    pub(super) fn removes_between(&self) -> bool {
+        self.unlink_each_loop && self.loops > 1 && !self.time_based
     }
 
     pub(super) fn own_rates(&self) -> [bool; 2] {

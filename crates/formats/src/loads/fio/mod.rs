@@ -36,11 +36,11 @@ pub use print::{Log, When, json, logs, normal, terse};
 pub use workload::Part;
 
 use crate::{Diagnostics, Source, loads::Loader};
-use fstone_model::Workload;
+use fstone_model::{Workload, workload::ThreadGroup};
 use text::Findings;
 
-/// The largest job file that is read, bytes; real ones have a few hundred lines.
-pub const MAXIMUM_SIZE: usize = 256 << 10;
+/// The largest job file that is read, bytes: generated ones have a section for each of many files.
+pub const MAXIMUM_SIZE: usize = 4 << 20;
 
 const COMMAND_LINE: &str = "command line";
 
@@ -55,6 +55,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The block device that the jobs work on in place of files, and whether one of them writes to it.
+    pub fn device(&self) -> Option<(String, bool)> {
+        let path = self.workload.filesets.iter().find_map(files::device_of)?;
+        Some((path, self.writes().is_some()))
+    }
+
+    /// The first group that changes anything.
+    pub fn writes(&self) -> Option<&str> {
+        let mut groups = self.workload.phases.iter().flat_map(|phase| &phase.groups);
+        let changes = |group: &&ThreadGroup| group.actions.all().iter().any(|of| of.operation.nature().changes());
+        groups.find(changes).map(|group| group.name.as_str())
+    }
+
     /// What all random numbers follow from, if they are to be the same in each run, as the first job says.
     pub fn seed(&self) -> Option<u64> {
         self.jobs.first().filter(|job| job.repeats).map(|job| job.seed)
@@ -67,7 +80,7 @@ pub struct Options<'o, 'l> {
     pub sections: &'o [String],
     /// The value of an environment variable, or of `$ncpus`, `$pagesize` and `$mb_memory`.
     pub variable: &'o dyn Fn(&str) -> Option<String>,
-    /// The size of a regular file that is there: of a job that gives none. Asked only with [`Placement::AsWritten`].
+    /// The size of a regular file or a block device that is there: of a job that gives none. Asked only with [`Placement::AsWritten`].
     pub size_of: &'o Look<'o>,
     pub loader: &'o mut Loader<'l>,
     /// How long every job runs, whatever the file says.

@@ -4,7 +4,7 @@
 
 use super::{
     distribution::distribution,
-    job::{Blocks, Hint, Job, Service, Sync},
+    job::{Blocks, Ends, Hint, Job, Service, Sync},
     value::{self, Expected, MAXIMUM_BLOCK, Value, between, cpus, direction, is_block, separated, split, take_two},
 };
 use crate::diagnostic::{Diagnostic, closest};
@@ -178,10 +178,11 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("runtime", |job, v| job.runtime = Some(v.seconds()?).filter(|time| !time.is_zero())).or(&["timeout"]),
     flag("time_based", |job| &mut job.time_based).switch(),
     taken!("startdelay", |job, v| {
-        if v.text().contains(['-', ':']) {
-            return Err("one time: each clone's own is not drawn");
-        }
-        job.delay = v.seconds()?;
+        let unit = Duration::from_secs(1);
+        let (low, high) = v.text().split_once('-').unwrap_or((v.text(), v.text()));
+        let both = value::time(low, unit).zip(value::time(high, unit));
+        let (one, other) = both.ok_or("a time, such as 10, 10s or 5m, or two with `-` between them")?;
+        job.delay = [one.min(other), one.max(other)];
     }),
     taken!("ramp_time", |job, v| job.ramp = v.seconds()?),
     none(
@@ -207,14 +208,16 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     taken!("nrfiles", |job, v| job.files = v.up_to(MAXIMUM_FILES)?.max(1)).or(&["nr_files"]),
     taken!("openfiles", |job, v| job.open_files = Some(v.number()?).filter(|files| *files > 0)),
-    taken!("file_service_type", |job, v| job.service = match v.text() {
-        "roundrobin" | "roundrobin:1" => Service::RoundRobin,
-        "random" | "random:1" => Service::Random,
-        word if word.split(':').next() == Some("sequential") => Service::Sequential,
-        _ =>
-            return Err(
-                "roundrobin, sequential or random (one file for several operations in turn, and zipf, pareto and normal are not supported)"
-            ),
+    taken!("file_service_type", |job, v| {
+        const EXPECTED: Expected = "roundrobin, sequential or random, with a number of operations on each file behind `:` (zipf, pareto and normal are not supported)";
+        let (word, number) = v.text().split_once(':').unwrap_or((v.text(), "1"));
+        job.service = match word {
+            "roundrobin" => Service::RoundRobin,
+            "random" => Service::Random,
+            "sequential" => Service::Sequential,
+            _ => return Err(EXPECTED),
+        };
+        job.service_operations = v.number_of(number).ok_or(EXPECTED)?.max(1);
     }),
     refused_but(
         "ioscheduler",
@@ -230,10 +233,10 @@ pub(super) const OPTIONS: &[Opt] = &[
             return Err("1: files are made when they are missing");
         }
     }),
-    none("allow_mounted_write", Check::Flag, "block devices are not written"),
+    none("allow_mounted_write", Check::Flag, "a device that is in use is not written"),
     flag("pre_read", |job| &mut job.pre_read),
     flag("unlink", |job| &mut job.unlink),
-    refused("unlink_each_loop", "files stay until the load ends"),
+    flag("unlink_each_loop", |job| &mut job.unlink_each_loop),
     refused("zonemode", ZONED),
     refused("zonerange", ZONED),
     refused("zonesize", ZONED),
@@ -296,10 +299,10 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     flag("norandommap", |job| &mut job.repeats_blocks).switch(),
     none("softrandommap", Check::Flag, "the order of blocks needs no map"),
-    refused_but(
+    none(
         "random_generator",
-        &["tausworthe", "tausworthe64"],
-        "offsets are drawn by a generator of fstone's own (docs/method.md)",
+        Check::Word(&["tausworthe", "tausworthe64", "lfsr"]),
+        "a random order has each block once and needs no map, as with lfsr",
     ),
     taken!("blocksize", |job, v| {
         let read = |part: &str| v.number_of(part).filter(is_block).map(Blocks::Fixed);
@@ -366,12 +369,8 @@ pub(super) const OPTIONS: &[Opt] = &[
         let range = value::range(v.text(), v.base);
         job.file_size = Some(range.ok_or("a size such as 4k, or two such as 4k-64k")?);
     }),
-    refused("file_append", "a job starts at its offset"),
-    refused(
-        "fill_device",
-        "a load ends by size or time; a workload file's `utilization` fills a filesystem to a share",
-    )
-    .or(&["fill_fs"]),
+    flag("file_append", |job| &mut job.append),
+    flag("fill_device", |job| &mut job.fills).or(&["fill_fs"]),
     row("ioengine", Treatment::Engine),
     taken!("iodepth", |job, v| job.depth = v.up_to(MAXIMUM_DEPTH)?.max(1) as u32),
     taken!("iodepth_batch_submit", |job, v| job.submit =
@@ -474,10 +473,11 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused("flow_watermark", FLOW),
     flag("stonewall", |job| &mut job.stonewall).or(&["wait_for_previous"]).switch(),
     flag("exitall", |job| &mut job.exit_all).switch(),
-    taken!("exit_what", |_, v| {
-        if v.text() != "group" {
-            return Err("group: a job ends those that run at the same time");
-        }
+    taken!("exit_what", |job, v| job.exit_what = match v.text() {
+        "group" => Ends::Group,
+        "stonewall" => Ends::Running,
+        "all" => Ends::All,
+        _ => return Err("group, stonewall or all"),
     }),
     flag("exitall_on_error", |job| &mut job.ends_all).switch(),
     refused("exec_prerun", SHELL),

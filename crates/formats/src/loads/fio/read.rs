@@ -1,6 +1,7 @@
 //! Sections to jobs: each option's value, and what is refused.
 
 use super::{
+    ends::MOST_PHASES,
     job::{Blocks, Engine, Job},
     options::{self, Check, Treatment},
     text::{Findings, Section, Setting, Word},
@@ -24,6 +25,7 @@ const ENGINES: &[&str] = &[
     "posixaio",
     "io_uring",
     "mmap",
+    "falloc",
     "null",
     "filecreate",
     "filestat",
@@ -198,7 +200,6 @@ impl Reader<'_> {
             "exec",
             "e4defrag",
             "splice",
-            "falloc",
             "ftruncate",
             "windowsaio",
             "solarisaio",
@@ -226,6 +227,7 @@ impl Reader<'_> {
             }
             "io_uring" => Engine::IoUring,
             "mmap" | "page_fault" => Engine::Mmap,
+            "falloc" => Engine::Falloc,
             "null" | "cpp_null" => Engine::Null,
             "filecreate" => Engine::FileCreate,
             "filestat" => Engine::FileStat,
@@ -243,7 +245,7 @@ impl Reader<'_> {
             }
             _ => {
                 return Err(
-                    "psync, libaio, io_uring, mmap, null, filecreate, filestat, filedelete, filerename, dircreate, dirstat or dirdelete",
+                    "psync, libaio, io_uring, mmap, falloc, null, filecreate, filestat, filedelete, filerename, dircreate, dirstat or dirdelete",
                 );
             }
         };
@@ -267,6 +269,24 @@ impl Reader<'_> {
             self.findings.error(section, "latency_target without a latency_window", cure);
         }
         let files = job.files.max(job.filenames.len() as u64);
+        if job.engine == Engine::Falloc && (job.direction.reads || job.verify) {
+            let cure = "give rw=write or randwrite, without verify: what is allocated has no data to be read";
+            self.findings.error(section, "ioengine=falloc with reads", cure);
+        }
+        let fits = match job.engine {
+            Engine::FileCreate => true,
+            engine => !engine.of_files() && !job.direction.reads && job.file_size.is_none_or(|(low, high)| low == high),
+        };
+        let other_end = job.runtime.is_some() || job.number_ios.is_some() || job.io_size.is_some() || job.exit_all;
+        if job.removes_between() && (!fits || other_end || job.latency_target.is_some() || job.loops > MOST_PHASES) {
+            let cure = "give it at most 100 loops that only write files of one size, and that end with them";
+            self.findings.error(section, "unlink_each_loop with other than whole loops of writes", cure);
+        }
+        let alone = job.direction.writes && !job.direction.reads && !job.direction.random && !job.verify && files == 1;
+        if job.fills && job.size.is_none() && !alone {
+            let cure = "give it rw=write, one file and no verify, or a size";
+            self.findings.error(section, "fill_device without a size, of more than one file written in order", cure);
+        }
         if !job.engine.of_files() && (job.create_on_open || job.open_files.is_some_and(|open| open < files)) {
             let cure = "leave openfiles and create_on_open out, or let several jobs have some of the files each";
             self.findings.error(section, "files that are opened one after the other, where all stay open", cure);
@@ -288,7 +308,7 @@ impl Reader<'_> {
             let diagnostic = Diagnostic::error(*span, format!("`{name}` waits for itself")).help(cure);
             self.findings.at(source, diagnostic);
         }
-        if matches!(job.engine, Engine::Psync | Engine::Mmap) {
+        if matches!(job.engine, Engine::Psync | Engine::Mmap | Engine::Falloc) {
             job.depth = 1;
         }
         self.job

@@ -30,8 +30,9 @@ impl Removals {
     }
 
     pub(super) fn phase(&self, level: usize, filesets: &Filesets<'_>) -> Option<Phase> {
-        let due =
-            self.last.iter().filter(|(_, (last, removes))| *last == level && *removes).map(|(fileset, _)| *fileset);
+        let is_due =
+            |fileset: u32, (last, removes): (usize, bool)| last == level && removes && !filesets.is_device(fileset);
+        let due = self.last.iter().filter(|(fileset, of)| is_due(**fileset, **of)).map(|(fileset, _)| *fileset);
         // Files with names of their own by one thread, and those that are numbered by one for each name.
         let (single, numbered): (Vec<u32>, Vec<u32>) = due.partition(|fileset| filesets.files_of(*fileset) == 1);
         let of = |name: &str, of: &[u32]| {

@@ -5,7 +5,7 @@ use fstone_model::{
     load::{GroupFsyncs, OperationReport, ThreadReport},
     workload::{
         Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, FileChoice, IoEngineKind,
-        LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Zone, Zones,
+        LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -543,7 +543,64 @@ fn the_first_job_that_is_done_ends_the_others() {
     assert_eq!(stops("exitall=1\n[a]\nruntime=3\n[b]\nstartdelay=5\nruntime=2\n[c]"), [delayed]);
     assert_eq!(stops("[a]\n[b]"), [Stop::default()]);
     assert!(problems("[a]\nsize=1m\nexitall\n[b]\nsize=1m\n").contains("`b` runs beside"));
-    assert!(problems("[a]\nsize=1m\nexitall\nexit_what=all\n").contains("group"));
+    for what in ["all", "stonewall", "group"] {
+        assert_eq!(stops(&format!("exitall\nexit_what={what}\n[a]\n[b]")), [first], "{what}");
+    }
+    assert_eq!(stops("exitall\nexit_what=stonewall\n[a]\n[b]\nnew_group"), [first]);
+    let wrong = |text: &str| problems(&format!("[global]\nsize=1m\nexitall\n{text}\n"));
+    assert!(wrong("exit_what=all\n[a]\n[b]\nstonewall").contains("have not begun"));
+    assert!(wrong("[a]\n[b]\nnew_group").contains("of its group alone"));
+}
+
+#[test]
+fn values_that_people_write_are_read() {
+    let group = |job: &str| plan(&format!("[a]\nrw=randread\n{job}\n")).workload.phases[0].groups[0].clone();
+    for (word, tour) in [("roundrobin:4", Tour::InTurn), ("random:16", Tour::Drawn), ("sequential:3", Tour::OneByOne)] {
+        let read = group(&format!("size=1m\nnrfiles=4\nfile_service_type={word}"));
+        let operations = word
+            .split(':')
+            .nth(1)
+            .filter(|_| tour != Tour::OneByOne)
+            .map_or(1, |number| number.parse().expect("it is one"));
+        assert_eq!(read.tour.map(|tour| (tour, read.tour_operations)), Some((tour, operations)), "{word}");
+    }
+    assert!(problems("[a]\nsize=1m\nfile_service_type=zipf:1.2\n").contains("not supported"));
+    let delays: Vec<Duration> = plan("[a]\nsize=1m\nnumjobs=3\nstartdelay=1-3s\n").workload.phases[0]
+        .groups
+        .iter()
+        .map(|group| group.start_delay)
+        .collect();
+    assert!(delays.iter().all(|delay| (1.0..=3.0).contains(&delay.as_secs_f64())), "{delays:?}");
+    assert!(delays[0] != delays[1] && delays[1] != delays[2], "{delays:?}");
+    assert!(plan("[a]\nsize=1m\nrandom_generator=lfsr\n").warnings.is_some());
+    assert!(problems("[a]\nsize=1m\nrandom_generator=mt\n").contains("not a value"));
+    let logs = plan("[a]\nsize=1m\nwrite_lat_log=x\n").warnings.expect("it is averaged").to_string();
+    assert!(logs.contains("every 500 ms"), "{logs}");
+    let many: String = (0..9_000).map(|job| format!("[job{job}]\nfilename=one\nrw=read\nbs=4k\n")).collect();
+    assert!(many.len() > 256 << 10);
+    assert!(
+        problems(&format!("[global]\nsize=1m\n{many}")).contains("more than 4000 sections"),
+        "and not that it is too large"
+    );
+    // A share as in a script of Windows, of a file that is there.
+    let mut options = Options {
+        placement: Placement::AsWritten,
+        sections: &[],
+        variable: &|_| None,
+        size_of: &|_| Some(1 << 20),
+        loader: &mut |_| Err(String::new()),
+        seconds: None,
+    };
+    let mut size = |text: &str| {
+        let plan = parse(&Source::new("load.fio", text), &mut options).unwrap_or_else(|wrong| panic!("{wrong}"));
+        (plan.workload.filesets[0].size.typical_bytes(), plan.workload.phases[0].groups[0].region, plan.device())
+    };
+    assert_eq!(size("[a]\nsize=100%%\n").0, 1 << 20);
+    let appended = Region::At { offset_bytes: 1 << 20, length_bytes: Some(65536), step_bytes: 0 };
+    assert_eq!(size("[a]\nrw=write\nsize=64k\nfile_append=1\n").1, appended);
+    assert_eq!(size("[a]\nfilename=/dev/sdx\nrw=randwrite\n").2, Some(("/dev/sdx".into(), true)));
+    assert_eq!(size("[a]\nfilename=/dev/disk/by-id/x\n").2, Some(("/dev/disk/by-id/x".into(), false)));
+    assert_eq!(size("[a]\nfilename=/dev/shm/x\nrw=write\n").2, None);
 }
 
 #[test]
@@ -617,7 +674,7 @@ fn results_are_printed_as_fio_does() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let line = terse(&plan, &report());
+    let line = terse(&plan, &report(), 3);
     // As many fields as fio's own has, but for the devices' behind them.
     assert_eq!(line.trim_end().split(';').count(), 121, "{line}");
     let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &when, true)).expect("JSON");

@@ -8,8 +8,8 @@ use crate::{
 
 /// Files that include each other more deeply than this include themselves.
 const MAXIMUM_DEPTH: usize = 16;
-/// Settings read in all, included files and all; real job files have a few hundred.
-const MAXIMUM_SETTINGS: usize = 20_000;
+/// Settings read in all, included files and all.
+const MAXIMUM_SETTINGS: usize = 200_000;
 const MAXIMUM_SECTIONS: usize = 4_000;
 
 #[derive(Debug, Clone)]

@@ -48,7 +48,10 @@ impl Value<'_> {
 
     pub(super) fn amount(&self) -> Result<Amount, Expected> {
         let amount = match self.text().strip_suffix('%') {
-            Some(share) => self.number_of(share).filter(|share| *share <= 100).map(Amount::Percent),
+            // As in a script of Windows.
+            Some(share) => {
+                self.number_of(share.trim_end_matches('%')).filter(|share| *share <= 100).map(Amount::Percent)
+            }
             None => self.number_of(self.text()).map(Amount::Bytes),
         };
         amount.ok_or("a size such as 64m, or a share such as 50%")

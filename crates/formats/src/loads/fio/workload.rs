@@ -7,7 +7,7 @@ use super::{
     actions::{actions, tour},
     ends::{apart, pass, reads_back, stop},
     files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
-    job::{Engine, Hint, Job, Service, Sync},
+    job::{Ends, Engine, Hint, Job, Service, Sync},
     removals::Removals,
     text::Findings,
 };
@@ -18,7 +18,7 @@ use crate::{
 use fstone_model::workload::{
     Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
     FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy, OpenSync,
-    Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Workload,
+    Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Tour, Workload,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -75,6 +75,8 @@ struct Phases<'p> {
     names: HashMap<String, u32>,
     all: Vec<Phase>,
     parts: Vec<Part>,
+    /// The number of the last level.
+    last: usize,
 }
 
 pub(super) fn workload(
@@ -92,10 +94,11 @@ pub(super) fn workload(
         error(job, findings, what, "give one of the jobs another name or a directory");
     }
     let io = io(jobs, findings);
+    let last = levels.iter().copied().max().unwrap_or(0);
     let mut making =
-        Phases { jobs, filesets: &filesets, io, names: HashMap::new(), all: Vec::new(), parts: Vec::new() };
+        Phases { jobs, filesets: &filesets, io, names: HashMap::new(), all: Vec::new(), parts: Vec::new(), last };
     let to_remove = Removals::of(jobs, &clones, &levels);
-    for number in 0..=levels.iter().copied().max().unwrap_or(0) {
+    for number in 0..=last {
         let mut level = Level { number, ..Level::default() };
         for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == number) {
             making.clone_of(*index, *clone, place, &mut level, findings);
@@ -205,7 +208,7 @@ impl<'p> Phases<'p> {
         }
         let first = self.all.len();
         self.ahead(&name, &mut groups, ramp, searching);
-        let stop = if all_end(jobs.iter().copied(), findings) { first_end(&groups) } else { Stop::default() };
+        let stop = if all_end(jobs, number < self.last, findings) { first_end(&groups) } else { Stop::default() };
         self.all.push(Phase::new(name.clone(), groups, stop));
         self.read_back(&name, back, (self.all.len() - first) as u32);
         for number in 2..=loops.iter().map(|of| of.count).max().unwrap_or(1) {
@@ -263,6 +266,12 @@ impl<'p> Phases<'p> {
             }
             groups.push(written);
         }
+        let unlinking = |of: &&Loops<'p>| number <= of.count && self.jobs[of.job].removes_between();
+        let unlinked = loops.iter().filter(unlinking).flat_map(|of| unlinked(of, &self.jobs[of.job], self.filesets));
+        let unlinked: Vec<ThreadGroup> = unlinked.collect();
+        if !unlinked.is_empty() {
+            self.all.push(not_measured(format!("{name} unlink {number}"), unlinked, Stop::default()));
+        }
         let name = format!("{name} loop {number}");
         self.all.push(Phase::new(name.clone(), groups, Stop::default()));
         self.read_back(&name, back, 1);
@@ -289,9 +298,18 @@ fn searches<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) ->
     all_or_none(jobs, findings, |job| job.latency_target.is_some() && !job.latency_run, what, cure)
 }
 
-fn all_end<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
+fn all_end(jobs: &[&Job], others_follow: bool, findings: &mut Findings) -> bool {
+    let apart = jobs.iter().skip(1).any(|job| job.new_group);
+    for job in jobs.iter().filter(|job| job.exit_all) {
+        let (what, cure) = match job.exit_what {
+            Ends::Group if apart => ("of its group alone", "give exit_what=stonewall, or leave new_group out"),
+            Ends::All if others_follow => ("and those that have not begun", "give exit_what=stonewall"),
+            _ => continue,
+        };
+        error(job, findings, format!("`{}` ends the jobs that run beside it, {what}", job.name), cure);
+    }
     let cure = "give exitall to both, or put a stonewall between them";
-    all_or_none(jobs, findings, |job| job.exit_all, "a job with exitall", cure)
+    all_or_none(jobs.iter().copied(), findings, |job| job.exit_all, "a job with exitall", cure)
 }
 
 /// Whether this is so of jobs that run at once: of all, or of none. Of some it is an error.
@@ -361,12 +379,12 @@ fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
     const USUAL: Duration = Duration::from_millis(500);
     let logging = jobs.iter().filter(|job| job.logs.iter().any(Option::is_some));
     let shortest = logging.clone().map(|job| job.log_interval.unwrap_or(USUAL)).min().unwrap_or(USUAL);
-    for job in logging.filter(|job| job.log_interval.is_some_and(|interval| interval != shortest)) {
+    for job in logging.filter(|job| job.log_interval != Some(shortest)) {
         note(
             job,
             findings,
             format!("the logs of `{}` have a line every {} ms", job.name, shortest.as_millis()),
-            "all logs of a load have the shortest log_avg_msec of any job",
+            "fio's have one for each operation without log_avg_msec; all logs of a load have the shortest of any job",
         );
     }
     shortest
@@ -448,6 +466,7 @@ fn settings(job: &Job) -> IoSettings {
             Engine::Libaio => IoEngineKind::Libaio,
             Engine::IoUring => IoEngineKind::IoUring,
             Engine::Mmap => IoEngineKind::Mmap,
+            Engine::Falloc => IoEngineKind::Falloc,
             Engine::Null => IoEngineKind::Null,
             _ => IoEngineKind::Psync,
         },
@@ -491,11 +510,14 @@ fn overrides(own: IoSettings, io: IoSettings) -> IoOverrides {
 fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut group = ThreadGroup::new(name, 1, actions(job, place));
     group.tour = tour(job, place);
+    if group.tour.is_some_and(|tour| tour != Tour::OneByOne) {
+        group.tour_operations = job.service_operations;
+    }
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
     group.think_time = job.think;
     group.think_every = if job.think.is_zero() { 1 } else { job.think_every };
-    group.start_delay = job.delay;
+    group.start_delay = delay(job, clone);
     group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
     // A pass of fio's mappings gives up the mapped pages alone, and the page cache keeps them.
     let cold_again = group.invalidate && !job.direct && job.engine != Engine::Mmap;
@@ -534,6 +556,16 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     });
     group.own_series = job.logs.iter().any(Option::is_some);
     group
+}
+
+/// A clone's own between the least and the most, the same in each run.
+fn delay(job: &Job, clone: u32) -> Duration {
+    let [least, most] = job.delay;
+    // A step of splitmix64.
+    let mut bits = (job.seed ^ ((u64::from(clone) + 1) << 32)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    least + (most - least).mul_f64((bits >> 32) as f64 / f64::from(u32::MAX))
 }
 
 fn region(place: &Place, filesets: &Filesets<'_>) -> Region {
@@ -594,6 +626,28 @@ fn fsyncs(job: &Job) -> FsyncPolicy {
         counts_writes: job.direction.reads,
         ..FsyncPolicy::default()
     }
+}
+
+/// What removes the files of a job before another loop. Those that are written are made again, without blocks.
+fn unlinked(of: &Loops<'_>, job: &Job, filesets: &Filesets<'_>) -> Vec<ThreadGroup> {
+    let one = |fileset: &u32| {
+        let mut actions = vec![("unlink", Operation::Unlink, FileChoice::RoundRobin)];
+        if !job.engine.of_files() {
+            let size_bytes = filesets.size_of(*fileset).unwrap_or(0);
+            actions.push(("create", Operation::Create { block_bytes: 0, fsync: false }, FileChoice::Uniform));
+            actions.push(("truncate", Operation::Truncate { size_bytes }, FileChoice::Same));
+        }
+        let operations = filesets.files_of(*fileset) * actions.len() as u64;
+        let action = |(name, operation, choice): (&str, Operation, FileChoice)| Action {
+            choice,
+            ..Action::new(name, operation, Some(*fileset))
+        };
+        let name = format!("{} unlink {fileset}", of.group.name);
+        let actions = Actions::Sequence(actions.into_iter().map(action).collect());
+        let stop = Stop { operations: Some(operations), ..Stop::default() };
+        ThreadGroup { stop, ..ThreadGroup::new(name, 1, actions) }
+    };
+    of.place.filesets.iter().map(one).collect()
 }
 
 /// The group that reads back what a job wrote in so many phases, each block once.

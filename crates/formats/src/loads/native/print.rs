@@ -157,6 +157,7 @@ fn stop(stop: &Stop) -> Option<String> {
         ("once-through", flag(stop.once_through)),
         ("first-done", flag(stop.first_done)),
         ("wear-out", flag(stop.wear_out)),
+        ("full", flag(stop.full)),
         ("utilization", stop.utilization.map(share)),
     ]);
     unless(keys.is_empty(), || inline(&keys))
@@ -196,6 +197,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("latency-target", group.latency_target.map(latency_target)),
         ("continues", flag(group.continues)),
         ("tour", group.tour.as_ref().map(word)),
+        ("tour-operations", unless(group.tour_operations == 1, || group.tour_operations.to_string())),
         ("ratio", ratio),
     ])
 }

@@ -432,6 +432,7 @@ fn stop(surface: &StopSurface) -> Stop {
         once_through: flag(surface.once_through.as_ref(), false),
         first_done: flag(surface.first_done.as_ref(), false),
         wear_out: flag(surface.wear_out.as_ref(), false),
+        full: flag(surface.full.as_ref(), false),
         utilization: surface.utilization.as_ref().map(|field| field.value.0),
     }
 }
@@ -497,6 +498,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
         continues: flag(surface.continues.as_ref(), false),
         tour: tour(surface, &actions, report),
+        tour_operations: surface.tour_operations.as_ref().map_or(1, |field| field.value.0),
         actions,
     }
 }

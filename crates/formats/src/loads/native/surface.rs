@@ -185,6 +185,8 @@ table! {
         "first-done" => first_done: Flag;
         /// Phases with a `time` only: when the time is up, each group continues until it has done as many operations as the same group of the fastest rank. False unless given.
         "wear-out" => wear_out: Flag;
+        /// When the filesystem is full: a write without room (ENOSPC, EDQUOT) is the end and no error. False unless given.
+        "full" => full: Flag;
     }
 }
 
@@ -245,6 +247,8 @@ table! {
         "continues" => continues: Flag;
         /// Each thread finishes all files of its filesets before it starts any of them again: with a block of each file "in-turn", each file to its end ("one-by-one"), or a file "drawn" for each block. No tour unless given.
         "tour" => tour: Listed<Tour>;
+        /// Of a tour in turn or drawn: operations on a file before the next file. 1 unless given.
+        "tour-operations" => tour_operations: Number;
     }
     one of ["mix", "sequence", "ratio", "program"]
 }
@@ -357,7 +361,7 @@ table! {
 table! {
     /// How data gets to and from files.
     pub(crate) struct IoSurface {
-        /// The I/O engine: "psync" (the default), "io-uring", "libaio", "mmap", or "null", which does nothing.
+        /// The I/O engine: "psync" (the default), "io-uring", "libaio", "mmap", "falloc", whose writes only allocate blocks, or "null", which does nothing.
         "engine" => engine: Listed<IoEngineKind>;
         /// O_DIRECT. False unless given.
         "direct" => direct: Flag;
@@ -408,7 +412,7 @@ words! {
     CpuPolicy { "shared" => Shared, "split" => Split }
     OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
-    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "null" => Null }
+    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "falloc" => Falloc, "null" => Null }
     FileChoice {
         "uniform" => Uniform, "round-robin" => RoundRobin, "shuffled" => Shuffled, "concatenated" => Concatenated,
         "partitioned" => Partitioned, "same" => Same, "rotation" => Rotation,

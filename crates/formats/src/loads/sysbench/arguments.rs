@@ -197,10 +197,11 @@ fn read(kind: Kind, text: &str) -> Result<Value, Option<&str>> {
     }
 }
 
-/// Digits and one letter of K, M, G, T in either case.
+/// Digits and one letter of K, M, G, T in either case, as sysbench with or without a B behind it.
 fn size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+    let letters = text[digits.len()..].to_ascii_uppercase();
+    let shift = match if letters.len() == 2 { letters.strip_suffix('B').unwrap_or(&letters) } else { &letters } {
         "" => 0,
         "K" => 10,
         "M" => 20,

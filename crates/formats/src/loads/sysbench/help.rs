@@ -22,7 +22,7 @@ pub fn asked(args: &[String]) -> Option<Asked> {
 
 /// The program's name and version, as the first line of every output has it.
 pub fn version() -> String {
-    format!("sysbench 1.0 (fstone {})\n", env!("CARGO_PKG_VERSION"))
+    format!("sysbench 1.0.20 (fstone {})\n", env!("CARGO_PKG_VERSION"))
 }
 
 pub fn help() -> String {

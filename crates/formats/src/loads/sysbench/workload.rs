@@ -69,10 +69,10 @@ impl Fileio {
                 (Command::Run, false) => Existing::Require,
                 _ => Existing::Reuse,
             },
-            // The test writes them: sparse until then.
+            // The test writes them: they grow, unless they are mapped.
             fill: !creates,
             allocate: false,
-            grows: false,
+            grows: creates && self.io != IoMode::Mmap,
             ranks: Sharing::Private,
         }
     }

@@ -1,4 +1,4 @@
-//! Results as lines of fields, fio's terse version 3.
+//! Results as lines of fields, fio's terse versions 2 to 5.
 
 use super::figures::{DirectionFigures, JobFigures, jobs, mean_and_deviation, percentiles, shares, version};
 use crate::loads::fio::Plan;
@@ -6,21 +6,26 @@ use fstone_model::{Histogram, LoadReport};
 
 const PERCENTILES: usize = 20;
 
-pub fn terse(plan: &Plan, report: &LoadReport) -> String {
-    jobs(plan, report).iter().map(|figures| line(plan, figures) + "\n").collect()
+pub fn terse(plan: &Plan, report: &LoadReport, format: u8) -> String {
+    jobs(plan, report).iter().map(|figures| line(plan, figures, format) + "\n").collect()
 }
 
-fn line(plan: &Plan, figures: &JobFigures) -> String {
+fn line(plan: &Plan, figures: &JobFigures, format: u8) -> String {
     let job = &plan.jobs[figures.job];
     let mut fields: Vec<String> = vec![
-        "3".into(),
+        format.to_string(),
         version(),
         figures.name.replace(';', "_"),
         figures.group.to_string(),
         figures.error.to_string(),
     ];
-    for direction in &figures.directions {
-        fields.extend(of_direction(direction, &job.percentiles));
+    if format == 2 {
+        fields.remove(1);
+    }
+    // But for version 3 there are trims, too.
+    let trims = DirectionFigures::default();
+    for direction in figures.directions.iter().chain(Some(&trims).filter(|_| format != 3)) {
+        fields.extend(of_direction(direction, &job.percentiles, format));
     }
     let (user, system) = figures.cpu();
     fields.push(format!("{user:.6}%"));
@@ -38,7 +43,7 @@ fn line(plan: &Plan, figures: &JobFigures) -> String {
     fields.join(";")
 }
 
-fn of_direction(figures: &DirectionFigures, list: &[f64]) -> Vec<String> {
+fn of_direction(figures: &DirectionFigures, list: &[f64], format: u8) -> Vec<String> {
     let bandwidth = figures.bytes_per_second() / 1024.0;
     let mut fields = vec![
         (figures.bytes >> 10).to_string(),
@@ -64,6 +69,17 @@ fn of_direction(figures: &DirectionFigures, list: &[f64]) -> Vec<String> {
         format!("{:.6}", over_time.mean / 1024.0),
         format!("{:.6}", over_time.deviation() / 1024.0),
     ]);
+    if format == 5 {
+        let operations = &figures.over_time.operations;
+        fields.extend([
+            over_time.samples.to_string(),
+            (operations.minimum as u64).to_string(),
+            (operations.maximum as u64).to_string(),
+            format!("{:.6}", operations.mean),
+            format!("{:.6}", operations.deviation()),
+            operations.samples.to_string(),
+        ]);
+    }
     fields
 }
 

@@ -44,7 +44,7 @@ fn each_job_has_figures_of_its_own() {
         let plan = plan(&jobs);
         let when = When { elapsed_ns: 2_300_000_000, ..When::default() };
         let json: serde_json::Value = serde_json::from_str(&json(&plan, &report, &when, false)).expect("JSON");
-        (json, terse(&plan, &report), normal(&plan, &report, &when))
+        (json, terse(&plan, &report, 3), normal(&plan, &report, &when))
     };
     let (json, lines, text) = printed("continue_on_error=io\nlat_percentiles=1");
     let (a, b) = (&json["jobs"][0], &json["jobs"][1]);
