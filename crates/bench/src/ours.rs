@@ -35,14 +35,7 @@ pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: Ope
     Workload {
         name: "bench".into(),
         filesets: vec![fileset],
-        phases: vec![Phase {
-            name: "main".into(),
-            measured: true,
-            groups: vec![group],
-            stop,
-            rank_shift: 0,
-            node_shift: 0,
-        }],
+        phases: vec![Phase::new("main", vec![group], stop)],
         io: IoSettings::default(),
         data: DataPattern::default(),
         on_error: ErrorPolicy::Stop,

@@ -361,9 +361,16 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
         }),
     ];
     let fsync = (any::<u64>(), any::<[bool; 6]>()).prop_map(
-        |(every_operations, [all_files, between, counted, at_end, data_only, counts_writes])| {
-            let data_every = every_operations / 3;
-            FsyncPolicy { every_operations, all_files, between, counted, at_end, data_only, counts_writes, data_every }
+        |(every_operations, [all_files, between, counted, at_end, data_only, counts_writes])| FsyncPolicy {
+            every_operations,
+            all_files,
+            between,
+            counted,
+            at_end,
+            data_only,
+            counts_writes,
+            data_every: every_operations / 3,
+            range_flags: (every_operations % 8) as u32,
         },
     );
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
@@ -424,6 +431,9 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 open,
                 think_time,
                 think_every,
+                think_after: invalidate.then_some(start_delay),
+                think_spin: think_time,
+                process: invalidate.then(|| "p".into()),
                 rate_per_second: rate.0,
                 bytes_per_second: rate.1.filter(|_| moves),
                 arrivals: rate.2,
@@ -458,7 +468,9 @@ fn phase(index: usize, filesets: u32) -> BoxedStrategy<Phase> {
             stop.once_through |= Stop { first_done: false, ..stop } == Stop::default();
             stop.wear_out = wear_out && stop.time.is_some() && !stop.first_done;
             let (rank_shift, node_shift) = if by_node { (0, shift) } else { (shift, 0) };
-            Phase { name: format!("{name}{index}"), measured, groups, stop, rank_shift, node_shift }
+            let drops_caches = shift % 4;
+            let name = format!("{name}{index}");
+            Phase { name, measured, groups, stop, rank_shift, node_shift, syncs: by_node, drops_caches }
         })
         .boxed()
 }

@@ -135,7 +135,7 @@ mod tests {
 
     fn phase(groups: Vec<ThreadGroup>) -> Phase {
         let stop = Stop { time: Some(Duration::from_secs(10)), ..Stop::default() };
-        Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
+        Phase::new("main", groups, stop)
     }
 
     fn judged(phases: Vec<Phase>, completed: &[u64], ran: &[Ran]) -> (Option<Expected>, Vec<String>) {

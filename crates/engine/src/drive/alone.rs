@@ -2,6 +2,7 @@
 
 use super::account::Point;
 use super::choice::{Choice, Next};
+use super::pace::Pauses;
 use super::patience::Patience;
 use crate::io::Io;
 use crate::ops;
@@ -23,11 +24,13 @@ impl<E: Io> Worker<'_, E> {
         let mut granted = (0u64, 0u64);
         let mut last_end = 0;
         let paced = !READS && self.group.schedule.is_some();
-        let think = clock.ticks(self.group.spec.think_time);
-        let (think_every, mut since_pause) = (self.group.spec.think_every.max(1), 0);
+        let mut thinks = Pauses::of(&self.group.spec, &clock, now);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let passes = !READS && self.group.spec.invalidate_every.is_some();
-        let pauses = !READS && (think > 0 || passes || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
+        let pauses = !READS
+            && (!self.group.spec.think_time.is_zero()
+                || passes
+                || matches!(self.group.fsyncs, PeriodicFsyncs::After { .. }));
         let plain = READS || !self.asks();
         if READS {
             self.expect_aimed();
@@ -123,12 +126,9 @@ impl<E: Io> Worker<'_, E> {
                 if passes && self.pass_is_over(self.done.read_bytes + self.done.written_bytes) {
                     self.drop_kept();
                 }
-                since_pause += 1;
-                let due = since_pause >= think_every;
-                since_pause = if due { 0 } else { since_pause };
                 now = clock.now();
-                if due && think > 0 {
-                    now = self.rest(now, think, deadline);
+                if thinks.are_due(performed, now) {
+                    now = self.rest(&mut thinks, performed, now, deadline);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Fsyncs of a group's policy.
 
 use super::account::Point;
-use crate::io::Io;
+use crate::io::{Io, kernel};
 use crate::measure::Call;
 use crate::ops::Flight;
 use crate::plan::PeriodicFsyncs;
@@ -181,8 +181,12 @@ impl<E: Io> Worker<'_, E> {
     fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>, data: bool) -> Option<u64> {
         let fileset = picked.fileset;
         let keep = self.group.spec.open == OpenPolicy::KeepOpen;
-        let data_only = data || self.group.spec.fsync.data_only;
-        let call = if data_only { Call::Fdatasync } else { Call::Fsync };
+        let policy = self.group.spec.fsync;
+        let call = match data {
+            true if policy.range_flags != 0 => Call::SyncFileRange,
+            _ if data || policy.data_only => Call::Fdatasync,
+            _ => Call::Fsync,
+        };
         let clock = self.load.clock;
         self.name(picked);
         let fd = if keep {
@@ -194,7 +198,12 @@ impl<E: Io> Worker<'_, E> {
         };
         let outcome = fd.and_then(|fd| {
             let start = intended.unwrap_or_else(|| clock.now());
-            let result = if data_only { self.io.fdatasync(fd) } else { self.io.fsync(fd) };
+            let result = match call {
+                Call::SyncFileRange if E::REAL => kernel::sync_file_range(fd, policy.range_flags),
+                Call::SyncFileRange => Ok(()),
+                Call::Fdatasync => self.io.fdatasync(fd),
+                _ => self.io.fsync(fd),
+            };
             let end = clock.now();
             let closed = if keep { Ok(()) } else { self.io.close(fd) };
             result.map_err(|errno| Incomplete::fault(call, errno))?;

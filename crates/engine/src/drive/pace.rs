@@ -1,13 +1,44 @@
 //! Pauses: a target rate and think time.
 
 use crate::io::Io;
+use crate::measure::Clock;
 use crate::worker::Worker;
+use fstone_model::workload::ThreadGroup;
 use std::time::Duration;
 
 /// How much earlier than it has to a thread wakes: what waking takes on a machine that is not overloaded.
 pub(super) const EARLY: Duration = Duration::from_micros(60);
 /// Longest uninterrupted sleep: how long a sleeping thread may take to notice that it is to stop.
 const NAP: Duration = Duration::from_millis(50);
+
+/// When a thread pauses next, in ticks and operations.
+pub(super) struct Pauses {
+    think: u64,
+    spin: u64,
+    every: u64,
+    after: u64,
+    /// Operations before the last pause, and when it was over.
+    last: (u64, u64),
+}
+
+impl Pauses {
+    pub(super) fn of(group: &ThreadGroup, clock: &Clock, now: u64) -> Self {
+        Self {
+            think: clock.ticks(group.think_time),
+            spin: clock.ticks(group.think_spin.min(group.think_time)),
+            every: group.think_every.max(1),
+            after: group.think_after.map_or(u64::MAX, |after| clock.ticks(after)),
+            last: (0, now),
+        }
+    }
+
+    pub(super) fn are_due(&self, performed: u64, now: u64) -> bool {
+        let (count, over) = self.last;
+        let done = performed - count;
+        self.think > 0 && done > 0 && (done >= self.every || now.saturating_sub(over) >= self.after)
+    }
+}
+
 impl<E: Io> Worker<'_, E> {
     /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
     pub(super) fn paced(&mut self, now: u64, deadline: u64) -> Option<u64> {
@@ -22,10 +53,16 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// The pause after what ended at this time; gives the time when it is over.
-    pub(super) fn rest(&self, end: u64, think: u64, deadline: u64) -> u64 {
+    pub(super) fn rest(&self, pauses: &mut Pauses, performed: u64, end: u64, deadline: u64) -> u64 {
         let clock = self.load.clock;
-        self.sleep_until(end.saturating_add(think).min(deadline), clock.now());
-        clock.now()
+        let until = |ticks: u64| end.saturating_add(ticks).min(deadline);
+        while clock.now() < until(pauses.spin) && !self.told_to_stop() {
+            std::hint::spin_loop();
+        }
+        self.sleep_until(until(pauses.think), clock.now());
+        let now = clock.now();
+        pauses.last = (performed, now);
+        now
     }
 
     /// Waits until a moment exactly: a thread wakes later than it asked for, and that would count as the filesystem's

@@ -53,7 +53,9 @@ impl<E: Io> Worker<'_, E> {
                             let sum = progress.sum(Some(of));
                             (sum.operations, sum.bytes)
                         }
-                        None => (program.operations.load(Ordering::Relaxed), program.bytes.load(Ordering::Relaxed)),
+                        None => program.counter.as_ref().map_or((0, 0), |counter| {
+                            (counter.operations.load(Ordering::Relaxed), counter.bytes.load(Ordering::Relaxed))
+                        }),
                     };
                     let enough = match unit {
                         FinishUnit::Operations => operations >= *count,

@@ -39,16 +39,16 @@ impl ProgramProgress {
             at: 0,
             left: 0,
             rounds: vec![0; program.depth],
-            done: vec![Count::default(); if program.counts { actions } else { 0 }],
+            done: vec![Count::default(); if program.counter.is_some() { actions } else { 0 }],
             seen: vec![None; program.paces],
         }
     }
 
     #[inline]
     pub(super) fn completed(&mut self, program: &Program, index: usize, done: Done) {
-        if program.counts {
+        if let Some(counter) = &program.counter {
             self.done[index].add(done);
-            program.done(done.read_bytes + done.written_bytes);
+            counter.done(done.read_bytes + done.written_bytes);
         }
     }
 

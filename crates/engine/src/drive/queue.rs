@@ -13,7 +13,7 @@ use super::account::Point;
 use super::choice::{Choice, Next};
 use super::depth::{Search, Window};
 use super::fsyncs::DueFsync;
-use super::pace::EARLY;
+use super::pace::{EARLY, Pauses};
 use super::patience::Patience;
 use crate::io::{self, Completion, Io};
 use crate::measure::{Call, Done};
@@ -116,9 +116,8 @@ impl<E: Io> Worker<'_, E> {
         let (mut choice, mut claimed) = (Choice::counting(at_once).at(kept.place()), false);
         let mut patience = Patience::default();
         let (mut granted, mut performed) = ((0, 0), 0u64);
-        let think = clock.ticks(self.group.spec.think_time);
-        let (think_every, mut rested_at) = (self.group.spec.think_every.max(1), 0u64);
         let mut now = clock.now().max(start);
+        let mut pauses = Pauses::of(&self.group.spec, &clock, now);
         let mut begun = now;
         let given = self.group.found(self.number).map(|found| Found { depth: found.depth.min(most), ..found });
         let target = &self.group.spec.latency_target;
@@ -133,7 +132,7 @@ impl<E: Io> Worker<'_, E> {
             going = going && now < deadline && !self.told_to_stop();
             self.begin_fsyncs(&mut queue);
             while going && alone.is_none() && !queue.free.is_empty() && !queue.drop_cache {
-                if think > 0 && performed - rested_at >= think_every {
+                if pauses.are_due(performed, now) {
                     break;
                 }
                 if !claimed {
@@ -242,9 +241,8 @@ impl<E: Io> Worker<'_, E> {
                 None => {}
             }
             now = clock.now();
-            if think > 0 && queue.flying() == 0 && queue.fsyncs.is_empty() && performed - rested_at >= think_every {
-                rested_at = performed;
-                now = self.rest(queue.last_end, think, deadline);
+            if queue.flying() == 0 && queue.fsyncs.is_empty() && pauses.are_due(performed, now) {
+                now = self.rest(&mut pauses, performed, queue.last_end, deadline);
             }
             if let Some(search) = &mut search {
                 going &= self.search_on(search, now, &mut queue, point);

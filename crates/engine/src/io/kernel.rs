@@ -124,6 +124,15 @@ pub(crate) fn fdatasync(fd: Fd) -> Result<()> {
     retry_on_intr(|| fs::fdatasync(fd.borrow()))
 }
 
+/// Of the whole file.
+pub(crate) fn sync_file_range(fd: Fd, flags: u32) -> Result<()> {
+    // SAFETY: the call is given numbers alone.
+    retry_on_intr(|| match unsafe { libc::sync_file_range(fd.number, 0, 0, flags) } {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    })
+}
+
 /// Tells the kernel how a part of a file is used. [`fs::Advice::DontNeed`] drops what the page cache holds of it and need not write back.
 pub(crate) fn advise(fd: Fd, (offset, length): Part, advice: fs::Advice) -> Result<()> {
     fs::fadvise(fd.borrow(), offset, std::num::NonZeroU64::new(length), advice)

@@ -157,6 +157,7 @@ pub(crate) enum Call {
     Stat,
     Fsync,
     Fdatasync,
+    SyncFileRange,
     Syncfs,
     Rename,
     Link,
@@ -192,6 +193,7 @@ impl Call {
         Self::Stat,
         Self::Fsync,
         Self::Fdatasync,
+        Self::SyncFileRange,
         Self::Syncfs,
         Self::Rename,
         Self::Link,
@@ -220,6 +222,7 @@ impl Call {
             | Self::Write
             | Self::Fsync
             | Self::Fdatasync
+            | Self::SyncFileRange
             | Self::Setxattr
             | Self::Getxattr
             | Self::Truncate
@@ -263,6 +266,7 @@ impl Call {
             Self::Stat => "stat",
             Self::Fsync => "fsync",
             Self::Fdatasync => "fdatasync",
+            Self::SyncFileRange => "sync_file_range",
             Self::Syncfs => "syncfs",
             Self::Rename => "rename",
             Self::Link => "link",

@@ -97,6 +97,12 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
                     series::MOST_OPERATIONS
                 ));
             }
+            if group.fsync.range_flags != 0 && !group.fsync.between {
+                return refuse(format!(
+                    "has a group {:?} with sync_file_range other than `between` operations",
+                    group.name
+                ));
+            }
             if group.fsync.data_every > 0 && series::cycle_of(&group.fsync).is_none() {
                 return refuse(format!(
                     "has a group {:?} with fsyncs and fdatasyncs at intervals that fall together too seldom",

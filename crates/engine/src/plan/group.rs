@@ -2,7 +2,7 @@
 
 use super::action::{Manner, PlannedAction};
 use super::limits::Limits;
-use super::program::{Mail, Program};
+use super::program::{Counter, Mail, Program};
 use super::schedule::Schedule;
 use super::series::Series;
 use super::tour::TourPlan;
@@ -14,6 +14,7 @@ use fstone_model::workload::operation::Data;
 use fstone_model::workload::{Actions, FsyncPolicy, IoSettings, ThreadGroup};
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 #[derive(Debug)]
@@ -95,6 +96,7 @@ pub(super) struct Common<'a> {
     pub(super) once: bool,
     pub(super) clock: &'a Clock,
     pub(super) mails: &'a [Mail],
+    pub(super) counter: Option<&'a Arc<Counter>>,
     pub(super) phase: u64,
     pub(super) place: usize,
     pub(super) wears_out: bool,
@@ -139,7 +141,7 @@ impl GroupPlan {
         descriptors: usize,
         common: Common<'_>,
     ) -> Self {
-        let Common { files, rosters, once, clock, mails, place, wears_out, .. } = common;
+        let Common { files, rosters, once, clock, mails, counter, place, wears_out, .. } = common;
         let tour = TourPlan::of(spec);
         let actions: Vec<PlannedAction> = spec
             .actions
@@ -148,7 +150,9 @@ impl GroupPlan {
             .map(|action| PlannedAction::new(action, tour.is_some(), manner, files, rosters))
             .collect();
         let selector = match &spec.actions {
-            Actions::Program(steps) => Selector::Program(Box::new(Program::new(spec, steps, place, mails))),
+            Actions::Program(steps) => {
+                Selector::Program(Box::new(Program::new(spec, steps, place, mails, counter.cloned())))
+            }
             _ if tour.is_some() => Selector::Tour,
             _ if actions.len() == 1 => Selector::Single,
             Actions::Mix(mix) => Selector::Mix(

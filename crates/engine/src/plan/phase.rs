@@ -3,7 +3,7 @@
 use super::action::{Manner, hold_of};
 use super::group::{Common, GroupPlan, changes};
 use super::limits::Limits;
-use super::program::{Events, Mail};
+use super::program::{Counter, Events, Mail};
 use super::searches::Searches;
 use super::wear::WearOut;
 use crate::fileset::{Files, Hold};
@@ -93,7 +93,7 @@ impl PhasePlan {
             Opened { direct, sync, changes: changes(group), advice: group.advice, dropped }
         };
         let opened: Vec<Opened> = phase.groups.iter().map(opened).collect();
-        let mails = Mail::of(phase);
+        let (mails, counters) = (Mail::of(phase), Counter::of(phase));
         let wear = (phase.stop.wear_out && phase.stop.time.is_some()).then(WearOut::default);
         let groups = phase
             .groups
@@ -105,7 +105,8 @@ impl PhasePlan {
                 let number = first_group + index;
                 let wears_out = wear.is_some();
                 let (phase, mails, rosters) = (place_of_phase as u64, &mails, &rosters);
-                let common = Common { files, rosters, once, clock, mails, phase, place: index, wears_out };
+                let counter = counters[index].as_ref();
+                let common = Common { files, rosters, once, clock, mails, counter, phase, place: index, wears_out };
                 GroupPlan::new(group, number, manner(group), descriptors, common)
             })
             .collect();

@@ -1,9 +1,9 @@
 //! A program, made ready: its steps in a row, with jumps, and what the threads of a phase share to wait for each other.
 
 use crossbeam_utils::CachePadded;
-use fstone_model::workload::{FinishUnit, PaceUnit, Phase, Step, ThreadGroup};
+use fstone_model::workload::{Actions, FinishUnit, PaceUnit, Phase, Step, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -14,10 +14,46 @@ pub(crate) struct Program {
     /// How many of the steps hold the thread back.
     pub(crate) paces: usize,
     pub(crate) written: Vec<bool>,
-    /// Whether some step asks what has been done.
-    pub(crate) counts: bool,
+    /// Where some step asks what has been done.
+    pub(crate) counter: Option<Arc<Counter>>,
+}
+
+/// What all threads that count together have done.
+#[derive(Debug, Default)]
+pub(crate) struct Counter {
     pub(crate) operations: CachePadded<AtomicU64>,
     pub(crate) bytes: CachePadded<AtomicU64>,
+}
+
+impl Counter {
+    /// Each group's, which all groups of a process have in common.
+    pub(super) fn of(phase: &Phase) -> Vec<Option<Arc<Self>>> {
+        let asks = |group: &ThreadGroup| match &group.actions {
+            Actions::Program(steps) => {
+                Step::all(steps).into_iter().any(|step| matches!(step, Step::Finish { .. } | Step::Pace { .. }))
+            }
+            _ => false,
+        };
+        let mut all: Vec<Option<Arc<Self>>> = Vec::new();
+        for group in &phase.groups {
+            let is_with = |other: &ThreadGroup| other.process.is_some() && other.process == group.process;
+            all.push(match phase.groups[..all.len()].iter().position(is_with) {
+                Some(first) => all[first].clone(),
+                None => phase
+                    .groups
+                    .iter()
+                    .any(|other| (other == group || is_with(other)) && asks(other))
+                    .then(Arc::default),
+            });
+        }
+        all
+    }
+
+    #[inline]
+    pub(crate) fn done(&self, bytes: u64) {
+        self.operations.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -60,7 +96,13 @@ pub(crate) enum Instruction {
 }
 
 impl Program {
-    pub(super) fn new(spec: &ThreadGroup, steps: &[Step], group: usize, mails: &[Mail]) -> Self {
+    pub(super) fn new(
+        spec: &ThreadGroup,
+        steps: &[Step],
+        group: usize,
+        mails: &[Mail],
+        counter: Option<Arc<Counter>>,
+    ) -> Self {
         let actions = Step::actions(steps);
         let handles = actions.iter().filter_map(|action| action.handle).max().map_or(0, |most| most as usize + 1);
         let mut written = vec![false; handles];
@@ -73,24 +115,8 @@ impl Program {
         let mut compiler =
             Compiler { code: Vec::new(), actions: 0, depth: 0, deepest: 0, paces: 0, names, group, mails };
         compiler.steps(steps);
-        let counts =
-            compiler.code.iter().any(|one| matches!(one, Instruction::Finish { .. } | Instruction::Pace { .. }));
         debug_assert_eq!(compiler.actions, spec.actions.all().len());
-        Self {
-            depth: compiler.deepest,
-            paces: compiler.paces,
-            code: compiler.code,
-            written,
-            counts,
-            operations: CachePadded::default(),
-            bytes: CachePadded::default(),
-        }
-    }
-
-    #[inline]
-    pub(crate) fn done(&self, bytes: u64) {
-        self.operations.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { depth: compiler.deepest, paces: compiler.paces, code: compiler.code, written, counter }
     }
 }
 

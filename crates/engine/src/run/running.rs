@@ -352,6 +352,7 @@ impl<'a> Running<'a> {
                 }
                 self.pretended = Some(pretended(&self.workload, &self.files));
             }
+            self.settle(phase);
             self.phase_name = Some(phase.name.clone());
             self.generations.push(self.depot.generation());
             let own = self.take_others(number, phase)?;
@@ -367,6 +368,24 @@ impl<'a> Running<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Syncs and drops caches, of the whole machine, if a phase says so.
+    fn settle(&mut self, phase: &Phase) {
+        if !self.real() {
+            return;
+        }
+        if phase.syncs {
+            rustix::fs::sync();
+        }
+        let which = phase.drops_caches;
+        if which > 0
+            && let Err(error) = std::fs::write("/proc/sys/vm/drop_caches", which.to_string())
+        {
+            let what =
+                format!("the kernel's caches were not dropped before phase {:?}: {error}; run as root", phase.name);
+            self.report.warnings.push(what);
+        }
     }
 
     /// Warns if files of anybody's that a phase reads have parts without data.

@@ -36,7 +36,7 @@ fn workload(files: u64, groups: Vec<ThreadGroup>, stop: Stop, io: IoSettings) ->
     fstone_model::Workload {
         name: "test".into(),
         filesets: vec![crate::tests_support::fileset(files)],
-        phases: vec![Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }],
+        phases: vec![Phase::new("main", groups, stop)],
         io,
         data: DataPattern::default(),
         on_error: ErrorPolicy::Stop,

@@ -314,10 +314,7 @@ fn filling_and_ageing_to_a_utilization() {
     );
     ageing.think_time = Duration::from_millis(5);
     let stop = Stop { utilization: Some(0.6), ..Stop::default() };
-    load.phases.insert(
-        0,
-        Phase { name: "ageing".into(), measured: false, groups: vec![ageing], stop, rank_shift: 0, node_shift: 0 },
-    );
+    load.phases.insert(0, Phase::unmeasured("ageing", vec![ageing], stop));
     let report = flawless(&load, &place.point);
     assert!(used() >= 0.6, "{}", used());
     // Only the measured phase is in the figures.

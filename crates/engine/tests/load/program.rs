@@ -243,6 +243,26 @@ fn steps_within_steps_are_repeated() {
 }
 
 #[test]
+fn groups_of_a_process_count_together() {
+    let place = in_memory();
+    let of = |name: &str, process: Option<&str>, steps: Vec<Step>| ThreadGroup {
+        process: process.map(str::to_owned),
+        ..ThreadGroup { name: name.into(), ..group(1, Actions::Program(steps)) }
+    };
+    let named = |name: &str| once(Action { name: name.into(), ..action(Operation::Stat) });
+    let first = || vec![named("a"), finish(1000, FinishUnit::Operations)];
+    let second = || vec![named("b"), finish(1000, FinishUnit::Operations)];
+    let mut load = workload(fileset(3, 0), of("one", Some("p"), first()), milliseconds(20_000));
+    load.phases[0].groups.push(of("other", Some("p"), second()));
+    let done = run_in(&load, place.path()).invocations();
+    assert!((1000..=1001).contains(&done), "{done}");
+    for group in &mut load.phases[0].groups {
+        group.process = None;
+    }
+    assert_eq!(run_in(&load, place.path()).invocations(), 2000);
+}
+
+#[test]
 fn events_hold_all_threads_back_together() {
     let place = in_memory();
     let stat = Step::Perform { action: action(Operation::Stat), times: 5 };

@@ -60,7 +60,7 @@ pub(crate) fn once() -> Stop {
 }
 
 pub(crate) fn phase(groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
-    Phase { name: "main".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
+    Phase::new("main", groups, stop)
 }
 
 pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Workload {

@@ -242,6 +242,30 @@ fn a_pause_may_come_after_several_operations() {
     }
 }
 
+#[test]
+fn a_pause_may_come_after_a_time_and_be_spent_computing() {
+    let directory = in_memory();
+    let mut threads = group(1, reads());
+    (threads.think_time, threads.think_spin) = (Duration::from_millis(30), Duration::from_millis(20));
+    (threads.think_every, threads.think_after) = (u64::MAX, Some(Duration::from_millis(20)));
+    let used = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    };
+    for depth in [1, 8] {
+        threads.open = OpenPolicy::KeepOpen;
+        threads.io =
+            IoOverrides { engine: Some(IoEngineKind::Libaio), queue_depth: Some(depth), ..IoOverrides::default() };
+        let before = used();
+        let report = flawless(&workload(fileset(4, 4096), threads.clone(), milliseconds(500)), directory.path());
+        // Ten rounds of 20 ms of reads and 30 ms of pause; a busy machine makes fewer.
+        let reading = report.operations[0].latency.sum_ns();
+        let (most, least) = (report.running_ns * 3 / 5, Duration::from_millis(20));
+        assert!(reading > 0 && (depth > 1 || reading < u128::from(most)), "{depth}: {reading} of {most}");
+        assert!(used() - before > least, "{depth}");
+    }
+}
+
 /// What a filesystem does when a file is closed (NFS, CIFS and FUSE write back then) is not free, unless a sync has done it before. Of a
 /// single read of 10,000 open files nearly all of the interval is their closing, unless the machine had other things to do.
 #[test]

@@ -42,14 +42,11 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
             build_block_bytes: 4096,
             ..Fileset::new("files", Amount::Files(files), SizeDistribution::Uniform { minimum: 4096, maximum: 65536 })
         }],
-        phases: vec![Phase {
-            name: "run".into(),
-            measured: true,
-            groups: vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
-            stop: Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
-            rank_shift: 0,
-            node_shift: 0,
-        }],
+        phases: vec![Phase::new(
+            "run",
+            vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
+            Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
+        )],
         io: IoSettings::default(),
         data: DataPattern::default(),
         on_error: ErrorPolicy::Stop,
@@ -161,17 +158,10 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
 /// Between two measured phases that read, 200 files of 64 KiB are made durable in a phase that may be measured too.
 pub(crate) fn ages_between_reads(measured: bool) -> Workload {
     let mut workload = small_files(20, None);
-    let phase = |name: &str, measured, operation| Phase {
-        name: name.into(),
-        measured,
-        groups: vec![ThreadGroup::new(
-            name,
-            1,
-            Actions::Mix(vec![Weighted { weight: 1, action: Action::new(name, operation, None) }]),
-        )],
-        stop: Stop { operations: Some(200), ..Stop::default() },
-        rank_shift: 0,
-        node_shift: 0,
+    let phase = |name: &str, measured, operation| {
+        let mix = vec![Weighted { weight: 1, action: Action::new(name, operation, None) }];
+        let stop = Stop { operations: Some(200), ..Stop::default() };
+        Phase { measured, ..Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Mix(mix))], stop) }
     };
     let create = Operation::Create { block_bytes: 65536, fsync: true };
     workload.filesets[0].size = SizeDistribution::Fixed(65536);
@@ -220,14 +210,9 @@ fn write_back_belongs_to_the_phase_that_wrote() {
         let whole = Transfer { block_bytes: 65536, extent: Extent::Whole, pattern: Pattern::FromStart, fsync };
         // One file after the other, so that each is written.
         let write = Action { choice: FileChoice::RoundRobin, ..Action::new("write", Operation::Write(whole), None) };
-        Phase {
-            name: name.into(),
-            measured,
-            groups: vec![ThreadGroup::new(name, 1, Actions::Mix(vec![Weighted { weight: 1, action: write }]))],
-            stop: Stop { operations: Some(files), ..Stop::default() },
-            rank_shift: 0,
-            node_shift: 0,
-        }
+        let group = ThreadGroup::new(name, 1, Actions::Mix(vec![Weighted { weight: 1, action: write }]));
+        let stop = Stop { operations: Some(files), ..Stop::default() };
+        Phase { measured, ..Phase::new(name, vec![group], stop) }
     };
     let trial_of = |phases: Vec<Phase>| {
         let work = scratch_directory();

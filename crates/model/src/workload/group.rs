@@ -24,11 +24,24 @@ pub struct Phase {
     /// The same, on the files of a rank that is this many nodes further on, or this many ranks if all are on one node.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub node_shift: u32,
+    /// Whether everything that is dirty on the machine is written back before it begins (sync).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub syncs: bool,
+    /// Which caches of the machine's kernel are dropped then, by the numbers of vm.drop_caches: 1 for data, 2 for names and inodes, 3 for
+    /// both; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drops_caches: u32,
 }
 
 impl Phase {
     pub fn new(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
-        Self { name: name.into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 }
+        let name = name.into();
+        Self { name, measured: true, groups, stop, rank_shift: 0, node_shift: 0, syncs: false, drops_caches: 0 }
+    }
+
+    /// A phase whose operations are in no figures.
+    pub fn unmeasured(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
+        Self { measured: false, ..Self::new(name, groups, stop) }
     }
 }
 
@@ -86,6 +99,12 @@ pub struct ThreadGroup {
     /// Operations of a thread between two pauses, at least 1. Requests in flight complete before a pause begins.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub think_every: u64,
+    /// A pause also begins when the last one has been over for so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_after: Option<Duration>,
+    /// How long the thread computes, at the begin of each pause, before it sleeps.
+    #[serde(default, skip_serializing_if = "Duration::is_zero")]
+    pub think_spin: Duration,
     /// Target rate of the whole group in operations per second; latency then counts from the intended start.
     pub rate_per_second: Option<f64>,
     /// Bytes per second wanted of the whole group, in place of operations.
@@ -129,6 +148,9 @@ pub struct ThreadGroup {
     /// In which order each thread goes through the files of all its filesets, if it does so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tour: Option<Tour>,
+    /// Groups with the same one count together where a step asks what all have done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
     /// Operations on a file before the tour goes on to another one; at least 1. Of a tour [`Tour::OneByOne`] it has no effect.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tour_operations: u64,
@@ -202,6 +224,8 @@ impl ThreadGroup {
             open: OpenPolicy::PerOperation,
             think_time: Duration::ZERO,
             think_every: 1,
+            think_after: None,
+            think_spin: Duration::ZERO,
             rate_per_second: None,
             bytes_per_second: None,
             arrivals: Arrivals::Even,
@@ -219,6 +243,7 @@ impl ThreadGroup {
             latency_target: None,
             continues: false,
             tour: None,
+            process: None,
             tour_operations: 1,
         }
     }

@@ -36,6 +36,14 @@ pub struct FsyncPolicy {
     /// An fdatasync after every this many operations, where no fsync is due; 0 = never.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub data_every: u64,
+    /// In place of those fdatasyncs: sync_file_range of the whole file with these flags of the kernel's; 0 = fdatasync. Needs `between`.
+    #[serde(default, skip_serializing_if = "no_flags")]
+    pub range_flags: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn no_flags(flags: &u32) -> bool {
+    *flags == 0
 }
 
 impl FsyncPolicy {

@@ -27,7 +27,7 @@ pub enum Step {
     Finish {
         count: u64,
         unit: FinishUnit,
-        /// Counts what the thread itself has done in the actions of this name or, without a name, what all threads of the group have done in all actions.
+        /// Counts what the thread itself has done in the actions of this name or, without a name, what all threads of the group, or of its process, have done in all actions.
         of: Option<String>,
     },
     /// The thread waits until there have been as many events as it has used. All such steps of a phase share the events.

@@ -106,14 +106,7 @@ mod tests {
         Workload {
             name: "w".into(),
             filesets: Vec::new(),
-            phases: vec![Phase {
-                name: "p".into(),
-                measured: true,
-                groups,
-                stop: Stop::default(),
-                rank_shift: 0,
-                node_shift: 0,
-            }],
+            phases: vec![Phase::new("p", groups, Stop::default())],
             io: IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() },
             data: DataPattern::default(),
             on_error: ErrorPolicy::Stop,

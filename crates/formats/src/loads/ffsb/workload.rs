@@ -51,14 +51,7 @@ impl Profile {
         }
         let mut phases = Vec::new();
         if !ageing.is_empty() {
-            phases.push(Phase {
-                name: "ageing".into(),
-                measured: false,
-                groups: ageing,
-                stop: Stop::default(),
-                rank_shift: 0,
-                node_shift: 0,
-            });
+            phases.push(Phase::unmeasured("ageing", ageing, Stop::default()));
         }
         if !self.time.is_zero() {
             let targets = Targets::of(self, filesets.len());
@@ -67,7 +60,7 @@ impl Profile {
                 .map(|(index, group)| group.threads(self, &group_name(index), targets))
                 .collect();
             let stop = Stop { time: Some(self.time), ..Stop::default() };
-            phases.push(Phase { name: "benchmark".into(), measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
+            phases.push(Phase::new("benchmark", groups, stop));
         }
         Workload {
             name: self.name.clone(),

@@ -30,8 +30,8 @@ pub(super) struct World<'a> {
     /// Events per second.
     pub(super) rate: Option<f64>,
     pub(super) memory: u64,
-    /// Whether the process has other threads than these.
-    pub(super) shares_process: bool,
+    /// Instances of the process.
+    pub(super) processes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -428,15 +428,10 @@ impl Flow {
             "finishoncount" | "finishonbytes" => {
                 let unit = if one.kind.value == "finishoncount" { FinishUnit::Operations } else { FinishUnit::Bytes };
                 let of = target(report);
-                if of.is_none() && world.shares_process {
-                    report.push(
-                        Diagnostic::error(one.kind.span, "a count over all threads of a process")
-                            .label("this process has several kinds of threads, or several instances")
-                            .help("name a flowop of the thread: target=…"),
-                    );
-                }
+                // Without a target all threads of the process count, and here those of all its instances.
+                let processes = if of.is_none() { world.processes } else { 1 };
                 self.targets.extend(of.clone());
-                Some(Step::Finish { count: value(report), unit, of: of.map(|of| of.value) })
+                Some(Step::Finish { count: value(report).saturating_mul(processes), unit, of: of.map(|of| of.value) })
             }
             "delay" => Some(Step::Pause(Duration::from_secs(value(report)))),
             "hog" => Some(Step::Spin(value(report).max(1))),

@@ -123,11 +123,15 @@ impl<'t> Parser<'t, '_> {
                 Command::Nothing
             }
             "system" => {
+                let text = match self.peek() {
+                    Some(Token { kind: Kind::Quoted(text), .. }) => text.as_str(),
+                    _ => "",
+                };
                 self.texts();
-                Command::Refused {
+                settles(text).unwrap_or(Command::Refused {
                     why: "fstone runs no shell commands for a personality",
-                    cure: "put the command into a study, as a step of its own",
-                }
+                    cure: "`sync` and `echo 3 > /proc/sys/vm/drop_caches` are done; put others into a study, as steps of their own",
+                })
             }
             "enable" => match self.keyword(&["lathist", "multi"])? {
                 "multi" => {
@@ -440,6 +444,27 @@ impl<'t> Parser<'t, '_> {
         }
         Some(flowops)
     }
+}
+
+/// What a shell command does of what fstone does itself; `None` if it does anything else.
+fn settles(text: &str) -> Option<Command> {
+    let (mut syncs, mut drops_caches) = (false, 0);
+    for one in text.split([';', '&', '\n']).map(|one| one.replace('>', " ")) {
+        drops_caches = match one.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [] => continue,
+            ["sync"] => {
+                syncs = true;
+                continue;
+            }
+            ["echo", which, "/proc/sys/vm/drop_caches"] => which,
+            ["sysctl", "-w", set] | ["sysctl", set] => set.strip_prefix("vm.drop_caches=")?,
+            _ => return None,
+        }
+        .parse()
+        .ok()
+        .filter(|which| (1..=3).contains(which))?;
+    }
+    Some(Command::Settle { syncs, drops_caches })
 }
 
 fn listed(words: &[&str]) -> String {

@@ -25,6 +25,8 @@ struct Said<'a> {
     composites: HashMap<String, Composite>,
     rate: Option<&'a [Attribute]>,
     quit: Option<Quit>,
+    syncs: bool,
+    drops_caches: u32,
 }
 
 pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, report: &mut Report) -> Workload {
@@ -80,6 +82,11 @@ pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, r
                     None => USUAL_SECONDS,
                 };
                 said.run(&mut load, seconds, options, command.span, report);
+                (said.syncs, said.drops_caches) = (false, 0);
+            }
+            Command::Settle { syncs, drops_caches } => {
+                said.syncs |= syncs;
+                said.drops_caches |= drops_caches;
             }
             Command::Quit => break,
             Command::Nothing => {}
@@ -163,7 +170,8 @@ impl Said<'_> {
             ..Stop::default()
         };
         let name = if number == 1 { "run".to_owned() } else { format!("run {number}") };
-        load.phases.push(Phase { name, measured: true, groups, stop, rank_shift: 0, node_shift: 0 });
+        let (syncs, drops_caches) = (self.syncs, self.drops_caches);
+        load.phases.push(Phase { syncs, drops_caches, ..Phase::new(name, groups, stop) });
     }
 
     #[expect(clippy::too_many_arguments, reason = "what a process is made of, and where it goes")]
@@ -210,7 +218,7 @@ impl Said<'_> {
                 composites: &self.composites,
                 rate,
                 memory: of.number("memsize", 0, report),
-                shares_process: threads.len() > 1 || instances > 1,
+                processes: instances,
             };
             let mut flow = Flow::default();
             let steps = flow.steps(&thread.flowops, &self.scope, &world, report);
@@ -236,6 +244,9 @@ impl Said<'_> {
                     sync: opening.dsync.then_some(OpenSync::Sync),
                     ..IoOverrides::default()
                 };
+            }
+            if threads.len() > 1 {
+                group.process = Some(process.value.clone());
             }
             if flow.keeps_open {
                 group.open = OpenPolicy::KeepOpen;

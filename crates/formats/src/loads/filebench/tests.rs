@@ -173,6 +173,24 @@ fn what_is_no_operation_is_a_step() {
 }
 
 #[test]
+fn the_threads_of_a_process_count_together() {
+    let text = "define fileset name=set,path=/x,entries=9,dirwidth=9,prealloc\ndefine process name=p,instances=3 {\n\
+                thread name=a { flowop statfile name=s,filesetname=set }\n\
+                thread name=b { flowop statfile name=t,filesetname=set\n flowop finishoncount name=f,value=7 } }\n";
+    let load =
+        workload(&format!("{text}system \"sync; echo 3 >/proc/sys/vm/drop_caches\"\nrun 1\nsystem \"sync\"\nrun 1\n"));
+    let groups = &load.phases[0].groups;
+    assert!(groups.iter().all(|group| group.process.as_deref() == Some("p")), "{groups:?}");
+    let Actions::Program(steps) = &groups[1].actions else { panic!("a program") };
+    assert_eq!(steps[1], Step::Finish { count: 21, unit: FinishUnit::Operations, of: None });
+    let settles: Vec<_> = load.phases.iter().map(|phase| (phase.syncs, phase.drops_caches)).collect();
+    assert_eq!(settles, [(true, 3), (true, 0)]);
+    for other in ["sync /x", "rm x; sync", "echo 4 > /proc/sys/vm/drop_caches", "sync > x", "$(sync)", "sync | sync"] {
+        assert!(refused(&format!("system \"{other}\"\nrun 1\n")).contains("no shell commands"), "{other}");
+    }
+}
+
+#[test]
 fn flowops_are_put_together() {
     let text =
         "define flowop name=twice, $what, $times\n{\n flowop statfile name=in,filesetname=$what,iters=$times\n}\n";

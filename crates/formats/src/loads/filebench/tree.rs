@@ -88,6 +88,11 @@ pub(super) enum Command {
         seconds: Option<At<Value>>,
     },
     Quit,
+    /// `system`: whether it syncs, and which caches it drops.
+    Settle {
+        syncs: bool,
+        drops_caches: u32,
+    },
     /// Understood, and without any effect on the load.
     Nothing,
     Refused {

@@ -326,11 +326,7 @@ impl<'l> Filesets<'l> {
 
 fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> Option<SizeDistribution> {
     if let Some((low, high)) = job.file_size {
-        return Some(if low == high {
-            SizeDistribution::Fixed(low)
-        } else {
-            SizeDistribution::Uniform { minimum: low, maximum: high + 1 }
-        });
+        return Some(if low == high { SizeDistribution::Fixed(low) } else { whole_blocks(low, high, block(job)) });
     }
     if job.engine.of_files() && job.size.is_none() {
         return Some(SizeDistribution::Fixed(0));
@@ -350,6 +346,23 @@ fn sizes(job: &Job, files: u64, there: Option<u64>, findings: &mut Findings) -> 
             error(job, findings, format!("`{}` has no size", job.name), cure);
             None
         }
+    }
+}
+
+/// Sizes from a range as fio draws them: cut down to whole blocks.
+fn whole_blocks(low: u64, high: u64, block: u64) -> SizeDistribution {
+    // Sizes in a table, and weight of one that is drawn as often as any.
+    const MOST: u64 = 1000;
+    const WHOLE: u128 = 1 << 20;
+    let step = block.saturating_mul((high - low) / block / MOST + 1);
+    let of = |number: u64| {
+        let (begin, end) = ((number * step).max(low), (number + 1).saturating_mul(step).min(high));
+        (number * step, (u128::from(end - begin) * WHOLE / u128::from(step)).max(1) as u32)
+    };
+    let table: Vec<(u64, u32)> = (low / step..=(high - 1) / step).map(of).collect();
+    match table.as_slice() {
+        [(only, _)] => SizeDistribution::Fixed(*only),
+        _ => SizeDistribution::Weighted(table),
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Job {
     pub direction: Direction,
     /// Block sizes of reads and of writes.
     pub blocks: [Blocks; 2],
+    /// Where these are ranges, and whether the sizes in them are any, and not multiples of the smallest.
+    pub(super) block_ranges: [Option<(u64, u64)>; 2],
+    pub(super) odd_blocks: bool,
     /// Offsets of reads and of writes are multiples of this, if it is not the block size.
     pub align: [Option<u64>; 2],
     pub size: Option<Amount>,
@@ -85,6 +88,8 @@ pub struct Job {
     pub fsync_every: u64,
     /// An fdatasync after so many writes, where no fsync is due; 0 for none.
     pub fdatasync_every: u64,
+    /// sync_file_range with these flags after so many writes; 0 for none.
+    pub range: (u32, u64),
     pub end_fsync: bool,
     /// Percent of a mix that are reads.
     pub read_percent: u32,
@@ -96,9 +101,12 @@ pub struct Job {
     pub rate_bytes: [Option<u64>; 2],
     pub rate_operations: [Option<u64>; 2],
     pub poisson: bool,
-    /// A pause after each operation, or after so many.
+    /// A pause after each operation, or after so many, or that long after the last.
     pub think: Duration,
-    pub think_every: u64,
+    pub think_every: Option<u64>,
+    pub think_after: Option<Duration>,
+    /// How much of it is spent computing.
+    pub think_spin: Duration,
     /// The latency to keep with as many requests in flight as can be.
     pub latency_target: Option<Duration>,
     /// How long each queue depth is tried for that.
@@ -311,6 +319,8 @@ impl Job {
             engine: Engine::Psync,
             direction: Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 },
             blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
+            block_ranges: [None; 2],
+            odd_blocks: false,
             align: [None; 2],
             size: None,
             io_size: None,
@@ -355,6 +365,7 @@ impl Job {
             new_group: false,
             fsync_every: 0,
             fdatasync_every: 0,
+            range: (0, 0),
             end_fsync: false,
             read_percent: 50,
             random_percent: [100; 2],
@@ -364,7 +375,9 @@ impl Job {
             rate_operations: [None; 2],
             poisson: false,
             think: Duration::ZERO,
-            think_every: 1,
+            think_every: None,
+            think_after: None,
+            think_spin: Duration::ZERO,
             latency_target: None,
             latency_window: Duration::ZERO,
             latency_percent: 100.0,

@@ -285,7 +285,14 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("fsync", |job, v| job.fsync_every = v.up_to(MAXIMUM_FSYNC)?),
     taken!("fdatasync", |job, v| job.fdatasync_every = v.up_to(MAXIMUM_FSYNC)?),
     refused("write_barrier", "there is no such system call"),
-    refused("sync_file_range", "the engine does not call it"),
+    taken!("sync_file_range", |job, v| {
+        let (words, every) = v.text().split_once(':').unwrap_or((v.text(), "1"));
+        let flag = |word: &str| ["wait_before", "write", "wait_after"].iter().position(|known| *known == word.trim());
+        let flags = words.split(',').try_fold(0, |flags, word| Some(flags | 1 << flag(word)?));
+        let every = v.number_of(every).filter(|every| (1..=MAXIMUM_FSYNC).contains(every));
+        job.range =
+            flags.zip(every).ok_or("wait_before, write or wait_after, and a number behind `:`, such as write:8")?;
+    }),
     flag("overwrite", |job| &mut job.overwrite),
     flag("end_fsync", |job| &mut job.end_fsync),
     taken!("fsync_on_close", |job, v| job.end_fsync |= v.flag()?),
@@ -306,23 +313,28 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     taken!("blocksize", |job, v| {
         let read = |part: &str| v.number_of(part).filter(is_block).map(Blocks::Fixed);
-        take_two(&mut job.blocks, value::by_direction(v.text(), read).ok_or("a size from 1 to 1g, such as 4k")?);
+        let three = value::by_direction(v.text(), read).ok_or("a size from 1 to 1g, such as 4k")?;
+        take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
+        take_two(&mut job.blocks, three);
     })
     .or(&["bs"]),
     taken!("blocksize_range", |job, v| {
         let read = |part: &str| {
             let (low, high) = value::range(part, v.base)?;
-            (low > 0 && high <= MAXIMUM_BLOCK).then(|| between(low, high))
+            (low > 0 && high <= MAXIMUM_BLOCK).then_some((low, high))
         };
         let three = value::by_direction(&v.text().replace('/', ","), read).ok_or("sizes such as 1k-4k")?;
-        take_two(&mut job.blocks, three);
+        take_two(&mut job.block_ranges, three.map(|range| range.map(Some)));
+        take_two(&mut job.blocks, three.map(|range| range.map(|(low, high)| between(low, high))));
     })
     .or(&["bsrange"]),
     taken!("bssplit", |job, v| {
         let three = value::by_direction(v.text(), |part| split(part, v.base));
-        take_two(&mut job.blocks, three.ok_or("sizes and percents such as 4k/10:64k/90")?);
+        let three = three.ok_or("sizes and percents such as 4k/10:64k/90")?;
+        take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
+        take_two(&mut job.blocks, three);
     }),
-    refused("blocksize_unaligned", "blocks have exactly the given sizes").or(&["bs_unaligned"]).switch(),
+    flag("blocksize_unaligned", |job| &mut job.odd_blocks).or(&["bs_unaligned"]).switch(),
     refused("bs_is_seq_rand", "set the block sizes of reads and writes instead"),
     taken!("blockalign", |job, v| {
         let read = |part: &str| v.number_of(part).filter(is_block);
@@ -391,14 +403,14 @@ pub(super) const OPTIONS: &[Opt] = &[
         "requests are submitted by the thread that makes them, and latency counts from the intended start",
     ),
     taken!("thinktime", |job, v| job.think = v.microseconds()?),
-    refused("thinktime_spin", "threads sleep between operations"),
-    taken!("thinktime_blocks", |job, v| job.think_every = v.number()?.max(1)),
+    taken!("thinktime_spin", |job, v| job.think_spin = v.microseconds()?),
+    taken!("thinktime_blocks", |job, v| job.think_every = Some(v.number()?.max(1))),
     taken!("thinktime_blocks_type", |_, v| {
         if !matches!(v.text(), "complete" | "issue") {
             return Err("complete or issue");
         }
     }),
-    refused("thinktime_iotime", "pauses come after a number of operations"),
+    taken!("thinktime_iotime", |job, v| job.think_after = Some(v.microseconds()?).filter(|time| !time.is_zero())),
     taken!("rate", |job, v| job.rate_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?),
     refused_but("rate_min", &["0"], "a job that falls behind continues, and the achieved rate is reported")
         .or(&["ratemin"]),

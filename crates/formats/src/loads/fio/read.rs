@@ -259,6 +259,10 @@ impl Reader<'_> {
             self.findings.note(section, "time_based has no effect without a runtime", why);
             job.time_based = false;
         }
+        let ranges = job.block_ranges.iter().zip(&mut job.blocks).filter(|_| job.odd_blocks);
+        for (range, blocks) in ranges.filter_map(|(range, blocks)| Some(((*range)?, blocks))) {
+            *blocks = value::odd_between(range);
+        }
         let [reads, writes] = job.own_rates();
         if job.direction.reads && job.direction.writes && reads != writes {
             let cure = "give the other a rate, too, or give reads and writes a job each";
@@ -272,6 +276,9 @@ impl Reader<'_> {
         if job.engine == Engine::Falloc && (job.direction.reads || job.verify) {
             let cure = "give rw=write or randwrite, without verify: what is allocated has no data to be read";
             self.findings.error(section, "ioengine=falloc with reads", cure);
+        }
+        if job.fdatasync_every > 0 && job.range.1 > 0 {
+            self.findings.error(section, "fdatasync beside sync_file_range", "give one of the two to a job");
         }
         let fits = match job.engine {
             Engine::FileCreate => true,

@@ -52,13 +52,6 @@ impl Removals {
         }
         groups.extend(numbered.iter().map(|fileset| of(&format!("unlink {fileset}"), &[*fileset])));
         let name = format!("unlink {}", level + 1);
-        (!groups.is_empty()).then(|| Phase {
-            name,
-            measured: false,
-            groups,
-            stop: Stop::default(),
-            rank_shift: 0,
-            node_shift: 0,
-        })
+        (!groups.is_empty()).then(|| Phase::unmeasured(name, groups, Stop::default()))
     }
 }

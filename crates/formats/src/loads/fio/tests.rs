@@ -573,6 +573,26 @@ fn values_that_people_write_are_read() {
     assert!(delays.iter().all(|delay| (1.0..=3.0).contains(&delay.as_secs_f64())), "{delays:?}");
     assert!(delays[0] != delays[1] && delays[1] != delays[2], "{delays:?}");
     assert!(plan("[a]\nsize=1m\nrandom_generator=lfsr\n").warnings.is_some());
+    let group =
+        |options: &str| plan(&format!("[a]\nrw=write\nsize=1m\n{options}\n")).workload.phases[0].groups[0].clone();
+    let odd = |options: &str| {
+        let blocks = group(options).actions.all()[0].blocks.clone();
+        matches!(blocks, Some(SizeDistribution::Weighted(sizes)) if sizes.len() == 1000 && sizes[1].0 % 1024 != 0)
+    };
+    assert!(odd("bs_unaligned=1\nbsrange=1k-64k") && !odd("bsrange=1k-64k\nbs_unaligned\nbs=4k"));
+    let pauses = group("thinktime=100\nthinktime_iotime=3ms\nthinktime_spin=200");
+    let micros = Duration::from_micros;
+    assert_eq!((pauses.think_every, pauses.think_after), (u64::MAX, Some(micros(3000))));
+    assert_eq!((pauses.think_time, pauses.think_spin), (micros(100), micros(100)));
+    assert_eq!(group("thinktime=9\nthinktime_blocks=4\nthinktime_iotime=3ms").think_every, 4);
+    let range = group("sync_file_range=wait_before,write:8").fsync;
+    assert_eq!((range.range_flags, range.data_every, range.every_operations, range.between), (3, 8, 0, true));
+    assert!(problems("[a]\nrw=write\nsize=1m\nsync_file_range=all:8\n").contains("wait_before"));
+    assert!(problems("[a]\nrw=write\nsize=1m\nsync_file_range=write\nfdatasync=3\n").contains("beside"));
+    let sizes = plan("[a]\nrw=write\nbs=4k\nfilesize=6k-17k\n").workload.filesets[0].size.clone();
+    let SizeDistribution::Weighted(sizes) = sizes else { panic!("{sizes:?}") };
+    assert_eq!(sizes.iter().map(|(bytes, _)| *bytes).collect::<Vec<_>>(), [4096, 8192, 12288, 16384]);
+    assert_eq!((sizes[0].1 * 2, sizes[3].1 * 4), (sizes[1].1, sizes[1].1));
     assert!(problems("[a]\nsize=1m\nrandom_generator=mt\n").contains("not a value"));
     let logs = plan("[a]\nsize=1m\nwrite_lat_log=x\n").warnings.expect("it is averaged").to_string();
     assert!(logs.contains("every 500 ms"), "{logs}");

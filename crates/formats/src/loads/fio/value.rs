@@ -417,6 +417,18 @@ pub(super) fn between(low: u64, high: u64) -> Blocks {
     }
 }
 
+/// Any size of a range, as far as a table has room.
+pub(super) fn odd_between((low, high): (u64, u64)) -> Blocks {
+    const STEPS: u64 = 999;
+    if low == high {
+        return Blocks::Fixed(low);
+    }
+    let at = |step: u64| low + (u128::from(high - low) * u128::from(step) / u128::from(STEPS)) as u64;
+    let mut sizes: Vec<(u64, u32)> = (0..=STEPS).map(|step| (at(step), 1)).collect();
+    sizes.dedup();
+    Blocks::Split(sizes)
+}
+
 /// `4k/10:64k/50:32k`: shares that are left out share what is left.
 pub(super) fn split(text: &str, base: Base) -> Option<Blocks> {
     let mut sizes: Vec<(u64, Option<u32>)> = Vec::new();

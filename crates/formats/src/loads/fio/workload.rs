@@ -204,7 +204,7 @@ impl<'p> Phases<'p> {
         }
         let name = if self.all.is_empty() { "run".to_owned() } else { format!("run {}", number + 1) };
         if !first_read.is_empty() {
-            self.all.push(not_measured(format!("{name} pre-read"), first_read, Stop::default()));
+            self.all.push(Phase::unmeasured(format!("{name} pre-read"), first_read, Stop::default()));
         }
         let first = self.all.len();
         self.ahead(&name, &mut groups, ramp, searching);
@@ -227,14 +227,14 @@ impl<'p> Phases<'p> {
                 group.stop.time = None;
             }
             let stop = Stop { time: Some(ramp), ..Stop::default() };
-            self.all.push(not_measured(format!("{name} ramp"), groups, stop));
+            self.all.push(Phase::unmeasured(format!("{name} ramp"), groups, stop));
         }
         if searching {
             let mut groups_of_search = groups.to_vec();
             if !ramp.is_zero() {
                 groups_of_search.iter_mut().for_each(goes_on);
             }
-            self.all.push(not_measured(format!("{name} search"), groups_of_search, Stop::default()));
+            self.all.push(Phase::unmeasured(format!("{name} search"), groups_of_search, Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
         if searching || !ramp.is_zero() {
@@ -270,7 +270,7 @@ impl<'p> Phases<'p> {
         let unlinked = loops.iter().filter(unlinking).flat_map(|of| unlinked(of, &self.jobs[of.job], self.filesets));
         let unlinked: Vec<ThreadGroup> = unlinked.collect();
         if !unlinked.is_empty() {
-            self.all.push(not_measured(format!("{name} unlink {number}"), unlinked, Stop::default()));
+            self.all.push(Phase::unmeasured(format!("{name} unlink {number}"), unlinked, Stop::default()));
         }
         let name = format!("{name} loop {number}");
         self.all.push(Phase::new(name.clone(), groups, Stop::default()));
@@ -285,11 +285,6 @@ fn check_parts(job: &Job, group: &ThreadGroup, findings: &mut Findings) {
         let what = format!("`{}` works on a part of each of several files", job.name);
         error(job, findings, what, "give jobs of one name the same filesize, and files a whole number of blocks");
     }
-}
-
-/// A phase whose operations are in no figures.
-fn not_measured(name: String, groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
-    Phase { name, measured: false, groups, stop, rank_shift: 0, node_shift: 0 }
 }
 
 fn searches<'j>(jobs: impl Iterator<Item = &'j Job>, findings: &mut Findings) -> bool {
@@ -515,8 +510,12 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     }
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
-    group.think_time = job.think;
-    group.think_every = if job.think.is_zero() { 1 } else { job.think_every };
+    if !job.think.is_zero() {
+        // fio counts no blocks where only the time is given.
+        let usual = if job.think_after.is_some() { u64::MAX } else { 1 };
+        (group.think_time, group.think_every) = (job.think, job.think_every.unwrap_or(usual));
+        (group.think_after, group.think_spin) = (job.think_after, job.think_spin.min(job.think));
+    }
     group.start_delay = delay(job, clone);
     group.invalidate = job.invalidate && !job.pre_read && !job.engine.of_files() && job.engine != Engine::Null;
     // A pass of fio's mappings gives up the mapped pages alone, and the page cache keeps them.
@@ -620,7 +619,8 @@ fn fsyncs(job: &Job) -> FsyncPolicy {
     }
     FsyncPolicy {
         every_operations: job.fsync_every,
-        data_every: job.fdatasync_every,
+        data_every: job.fdatasync_every.max(job.range.1),
+        range_flags: job.range.0,
         between: true,
         at_end: job.end_fsync,
         counts_writes: job.direction.reads,

@@ -145,6 +145,8 @@ fn phase(phase: &Phase) -> KeyValues {
         ("measured", unless(phase.measured, || "false".into())),
         ("rank-shift", unless(phase.rank_shift == 0, || phase.rank_shift.to_string())),
         ("node-shift", unless(phase.node_shift == 0, || phase.node_shift.to_string())),
+        ("sync-first", flag(phase.syncs)),
+        ("drop-caches", unless(phase.drops_caches == 0, || phase.drops_caches.to_string())),
         ("stop", stop(&phase.stop)),
     ])
 }
@@ -173,13 +175,16 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         )),
         Actions::Mix(_) | Actions::Sequence(_) | Actions::Program(_) => None,
     };
+    let usual_pause = if group.think_after.is_some() { u64::MAX } else { 1 };
     wanted([
         ("name", Some(quoted(&group.name))),
         ("threads", unless(group.threads == 1, || group.threads.to_string())),
         ("io", unless(group.io.is_empty(), || inline(&io(&group.io)))),
         ("open", unless(group.open == OpenPolicy::PerOperation, || word(&group.open))),
         ("think-time", unless(group.think_time.is_zero(), || time(group.think_time))),
-        ("think-every", unless(group.think_every == 1, || group.think_every.to_string())),
+        ("think-every", unless(group.think_every == usual_pause, || group.think_every.to_string())),
+        ("think-after", group.think_after.map(time)),
+        ("think-spin", unless(group.think_spin.is_zero(), || time(group.think_spin))),
         ("rate", group.rate_per_second.map(real)),
         ("bandwidth", group.bytes_per_second.map(size)),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
@@ -197,6 +202,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("latency-target", group.latency_target.map(latency_target)),
         ("continues", flag(group.continues)),
         ("tour", group.tour.as_ref().map(word)),
+        ("process", group.process.as_deref().map(quoted)),
         ("tour-operations", unless(group.tour_operations == 1, || group.tour_operations.to_string())),
         ("ratio", ratio),
     ])
@@ -243,6 +249,7 @@ fn fsync(policy: &FsyncPolicy) -> Option<String> {
         ("data-only", flag(policy.data_only)),
         ("counts-writes", flag(policy.counts_writes)),
         ("data-every", unless(policy.data_every == 0, || policy.data_every.to_string())),
+        ("range-flags", unless(policy.range_flags == 0, || policy.range_flags.to_string())),
     ]);
     unless(keys.is_empty(), || inline(&keys))
 }

@@ -369,6 +369,8 @@ fn phase(surface: &PhaseSurface, filesets: &[&str], report: &mut Report) -> Phas
         stop,
         rank_shift,
         node_shift,
+        syncs: flag(surface.syncs.as_ref(), false),
+        drops_caches: or(surface.drops_caches.as_ref(), 0, |Count(which)| which as u32),
     }
 }
 
@@ -472,7 +474,13 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         io: surface.io.as_ref().map_or_else(IoOverrides::default, |field| io(&field.value)),
         open: word(surface.open.as_ref(), OpenPolicy::PerOperation),
         think_time: or(surface.think_time.as_ref(), Duration::ZERO, |Time(time)| time),
-        think_every: surface.think_every.as_ref().map_or(1, |field| field.value.0),
+        think_every: match (&surface.think_every, &surface.think_after) {
+            (Some(field), _) => field.value.0,
+            (None, Some(_)) => u64::MAX,
+            (None, None) => 1,
+        },
+        think_after: surface.think_after.as_ref().map(|field| field.value.0),
+        think_spin: or(surface.think_spin.as_ref(), Duration::ZERO, |Time(time)| time),
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
         bytes_per_second: bandwidth(surface, &actions, report),
         arrivals: arrivals(surface, report),
@@ -498,6 +506,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
         continues: flag(surface.continues.as_ref(), false),
         tour: tour(surface, &actions, report),
+        process: surface.process.as_ref().map(|field| field.value.0.clone()),
         tour_operations: surface.tour_operations.as_ref().map_or(1, |field| field.value.0),
         actions,
     }
@@ -621,5 +630,6 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
         data_only: flag(surface.data_only.as_ref(), false),
         counts_writes: flag(surface.counts_writes.as_ref(), false),
         data_every: or(surface.data_every.as_ref(), 0, |Count(every)| every),
+        range_flags: or(surface.range_flags.as_ref(), 0, |Count(flags)| flags as u32),
     }
 }

@@ -74,7 +74,7 @@ table! {
         "operations" => operations: Count<0, { u64::MAX }>;
         /// After more than this many bytes.
         "bytes" => bytes: Size;
-        /// Counts only the thread's own actions of this name. Unless given, everything that the group's threads did counts.
+        /// Counts only the thread's own actions of this name. Unless given, everything that the threads of the group, or of its `process`, did counts.
         "of" => of: Text;
     }
     one of ["operations", "bytes"]

@@ -165,6 +165,10 @@ table! {
         "rank-shift" => rank_shift: Count<0, { u32::MAX as u64 }>;
         /// The same, with the files of the rank in the same position on the node that is this many nodes further on. With a single node, as `rank-shift`.
         "node-shift" => node_shift: Count<0, { u32::MAX as u64 }>;
+        /// Whether all dirty data of the machine is written back (sync) before the phase. False unless given.
+        "sync-first" => syncs: Flag;
+        /// Caches of the machine that are dropped before the phase, as root: 1 for data, 2 for names and inodes, 3 for both. None unless given.
+        "drop-caches" => drops_caches: Count<0, 3>;
     }
 }
 
@@ -219,6 +223,10 @@ table! {
         "think-time" => think_time: Time;
         /// Operations of a thread between two pauses; requests in flight complete before a pause begins. 1 unless given.
         "think-every" => think_every: Number;
+        /// A pause also begins when this time has passed since the last one; without `think-every` only then.
+        "think-after" => think_after: Time;
+        /// How much of each pause the thread computes, at its begin, instead of sleeping. None unless given.
+        "think-spin" => think_spin: Time;
         /// Target rate of the whole group, in operations per second. Latency then counts from the intended start.
         "rate" => rate: Real;
         /// Target rate of the whole group in bytes per second, instead of a `rate` of operations.
@@ -247,6 +255,8 @@ table! {
         "continues" => continues: Flag;
         /// Each thread finishes all files of its filesets before it starts any of them again: with a block of each file "in-turn", each file to its end ("one-by-one"), or a file "drawn" for each block. No tour unless given.
         "tour" => tour: Listed<Tour>;
+        /// Groups with the same name here count together for a `finish` without `of`. Each group counts alone unless given.
+        "process" => process: Text;
         /// Of a tour in turn or drawn: operations on a file before the next file. 1 unless given.
         "tour-operations" => tour_operations: Number;
     }
@@ -355,6 +365,8 @@ table! {
         "counts-writes" => counts_writes: Flag;
         /// Alone or in addition to `every`: an fdatasync after every so many operations, if no fsync is due. Never unless given.
         "data-every" => data_every: Number;
+        /// With `between`: sync_file_range of the whole file instead of these fdatasyncs, with the sum of the kernel's flags: 1 to wait before, 2 to write, 4 to wait after. 0 unless given.
+        "range-flags" => range_flags: Count<0, 7>;
     }
 }
 

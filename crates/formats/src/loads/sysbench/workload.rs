@@ -113,7 +113,7 @@ impl Fileio {
             ..ThreadGroup::new(GROUP, self.threads, self.actions(mode))
         };
         let stop = Stop { time: self.time, operations, ..Stop::default() };
-        Phase { name: "run".into(), measured: true, groups: vec![group], stop, rank_shift: 0, node_shift: 0 }
+        Phase::new("run", vec![group], stop)
     }
 
     fn actions(&self, mode: TestMode) -> Actions {
