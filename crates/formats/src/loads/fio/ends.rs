@@ -96,8 +96,12 @@ fn ends_with_files(job: &Job, place: &Place) -> bool {
 
 /// What a job moves in each of its loops. An `io_size` may be more than its files hold; a `size` is not.
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
-    // Of a job with gaps the part of a block at the end counts, too: it never comes there.
-    let whole = if job.direction.gap == 0 { place.bytes() } else { bytes_of_file(place) };
+    // Of a job that may never come to the end of its file, without a map or with gaps, bursts or two positions, the part of a block there
+    // counts, too.
+    let one_order = !job.direction.random || job.random_percent == [100; 2];
+    let one_way = job.direction.gap == 0 && job.direction.burst <= 1 && one_order && !two_positions(job);
+    let in_blocks = (has_map(job) && one_way) || place.files > 1;
+    let whole = if in_blocks { place.bytes() } else { bytes_of_file(place) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
     let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
     let io_size = job.io_size.map(|amount| match amount {
@@ -113,11 +117,14 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
 /// know when it has met all, one with gaps goes on, and a mix of two positions comes to the end with either.
 fn goes_around(job: &Job, place: &Place) -> bool {
     let whole = place.bytes();
-    let two_positions = job.direction.reads && job.direction.writes && !job.direction.random;
     job.io_size.is_some_and(|amount| amount.of(whole) > whole)
         && has_map(job)
         && job.direction.gap == 0
-        && !two_positions
+        && !two_positions(job)
+}
+
+fn two_positions(job: &Job) -> bool {
+    job.direction.reads && job.direction.writes && !job.direction.random
 }
 
 /// How many passes of so many bytes each a job makes that goes around: one for each loop, and more until what is left of the bytes that it

@@ -585,6 +585,17 @@ fn values_that_people_write_are_read() {
     assert_eq!((pauses.think_every, pauses.think_after), (u64::MAX, Some(micros(3000))));
     assert_eq!((pauses.think_time, pauses.think_spin), (micros(100), micros(100)));
     assert_eq!(group("thinktime=9\nthinktime_blocks=4\nthinktime_iotime=3ms").think_every, 4);
+    for (options, operations) in [
+        ("rw=rw", 4),
+        ("rw=randrw", 3),
+        ("rw=read", 3),
+        ("rw=randread:4", 4),
+        ("rw=randrw\nnorandommap", 4),
+        ("rw=randread\npercentage_random=50", 4),
+    ] {
+        let plan = plan(&format!("[a]\nsize=12345\nfilesize=12345\n{options}\n"));
+        assert_eq!(plan.workload.phases[0].groups[0].stop.operations, Some(operations), "{options}");
+    }
     let range = group("sync_file_range=wait_before,write:8").fsync;
     assert_eq!((range.range_flags, range.data_every, range.every_operations, range.between), (3, 8, 0, true));
     assert!(problems("[a]\nrw=write\nsize=1m\nsync_file_range=all:8\n").contains("wait_before"));
