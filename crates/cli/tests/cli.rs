@@ -1,5 +1,6 @@
 //! The binary as a user meets it: what it prints, what it exits with, and what it leaves on the machine.
 
+mod answers;
 mod boundary;
 mod cluster;
 mod documents;
