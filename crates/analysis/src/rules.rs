@@ -284,11 +284,19 @@ fn normality(analysis: &Analysis<'_>) -> Finding {
         .map(|(column, panel)| (*column, residuals(*column, panel)))
         .filter(|(_, residuals)| *residuals < MIN_RESIDUALS)
         .collect();
-    let problems = few
+    let mut counts: Vec<(usize, Vec<&str>)> = Vec::new();
+    for (column, residuals) in few {
+        let header = analysis.columns[column].header.as_str();
+        match counts.iter_mut().find(|(count, _)| *count == residuals) {
+            Some((_, headers)) if headers.contains(&header) => {}
+            Some((_, headers)) => headers.push(header),
+            None => counts.push((residuals, vec![header])),
+        }
+    }
+    let problems = counts
         .iter()
-        .map(|(column, residuals)| {
-            let header = &analysis.columns[*column].header;
-            format!("{header}: {} are too few for a test of normality", counted(*residuals, "residual"))
+        .map(|(count, headers)| {
+            format!("{}: {} are too few for a test of normality", listing(headers), counted(*count, "residual"))
         })
         .collect();
     unless(problems, || {

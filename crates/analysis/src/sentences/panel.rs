@@ -67,11 +67,14 @@ impl Teller<'_> {
             return self.exact(&rows);
         }
         if panel.is_powerless() {
+            let what = match rows.len() {
+                2 => "whether the two rows differ".to_owned(),
+                count => format!("which of the {count} rows differ"),
+            };
             return format!(
-                "In {}, {} a row cannot show which of the {} rows differ ({}){}.",
+                "In {}, {} a row cannot show {what} ({}){}.",
                 self.header(),
                 counted(self.most_trials(), "trial"),
-                rows.len(),
                 self.values(&rows),
                 self.needed(),
             );

@@ -130,6 +130,7 @@ impl Teller<'_> {
         let (index, row, baseline, shift) = found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))?;
         let place = self.analysis.structure.places(&[index]);
         let text = format!("{} is up to {} ({place})", self.name(row), amount_against(shift, &self.name(baseline)));
+        let text = text.replacen("up to up to", "up to", 1);
         Some((size(&shift), text))
     }
 

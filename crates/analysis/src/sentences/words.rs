@@ -2,7 +2,7 @@
 
 use crate::{
     number::{Scale, grouped},
-    table::Entry,
+    table::{Entry, HARDLY},
     text::counted,
 };
 use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
@@ -33,6 +33,7 @@ pub(super) fn amount_against(shift: Shift, other: &str) -> String {
 /// What an option does to a figure: "raises fsck by 6–9 %", "makes fsck 2.1–2.4 times as high", "changes fsck by −2 to +3 %".
 pub(super) fn effect(shift: Shift, differs: bool, figure: &str) -> String {
     match shift.estimate {
+        _ if !differs && shift.interval.high > HARDLY => format!("has an unknown effect on {figure}"),
         _ if !differs => {
             let (low, high) = (shift.interval.low, shift.interval.high);
             let decimals = decimals(100.0 * (high - low));
@@ -55,7 +56,8 @@ fn multiple(shift: Shift) -> String {
     if low == high { low } else { format!("{low}–{high}") }
 }
 
-/// The ends of one or several shifts as positive percentages: "6–9 %". What cannot be negative falls by 100 % at most.
+/// The ends of one or several shifts of rows that differ, as positive percentages: "6–9 %", "up to 9 %" where the smaller end would look like
+/// none. What cannot be negative falls by 100 % at most.
 pub(super) fn span(shifts: &[Shift]) -> String {
     let falls = shifts[0].estimate < 0.0;
     let ends = shifts.iter().flat_map(|shift| [shift.interval.low, shift.interval.high]);
@@ -64,7 +66,13 @@ pub(super) fn span(shifts: &[Shift]) -> String {
     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let decimals = decimals(high - low);
     let (low, high) = (grouped(low, decimals), grouped(high, decimals));
-    if low == high { format!("{low} %") } else { format!("{low}–{high} %") }
+    let is_none = |text: &str| text.bytes().all(|digit| b"0.".contains(&digit));
+    match (is_none(&low), low == high) {
+        (true, true) => "less than 0.01 %".to_owned(),
+        (true, false) => format!("up to {high} %"),
+        (false, true) => format!("{low} %"),
+        (false, false) => format!("{low}–{high} %"),
+    }
 }
 
 /// Of percentages that are so far apart.

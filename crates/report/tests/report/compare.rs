@@ -283,7 +283,7 @@ fn what_would_compare_something_else_is_found() {
     assert_eq!(found(&|d| d.run.inventory.memory_bytes *= 2), [Setting::Machine]);
 }
 
-fn in_virtual_time(mut dataset: Dataset, charge: &str) -> Dataset {
+pub(crate) fn in_virtual_time(mut dataset: Dataset, charge: &str) -> Dataset {
     for cell in &mut dataset.run.plan.cells {
         cell.kernel = KernelSpec::Exact("6.1.192".into());
     }
@@ -389,7 +389,7 @@ fn in_virtual_time_one_seed_is_enough_and_several_are_paired() {
 }
 
 /// The blocks after the first become perturbed guests of its seed.
-fn in_guests(dataset: Dataset) -> Dataset {
+pub(crate) fn in_guests(dataset: Dataset) -> Dataset {
     let mut dataset = in_virtual_time(dataset, "2 us");
     let seed = dataset.trials[0].seed;
     for trial in dataset.trials.iter_mut().filter(|trial| trial.id.repetition > 0) {
