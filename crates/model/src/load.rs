@@ -62,7 +62,7 @@ pub struct LoadReport {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayReport {
-    /// Sums over all threads: between calls, and waiting for calls of others.
+    /// Sums over all threads: between calls, and waiting for calls of others on the same names and files.
     pub think_ns: u64,
     pub waited_ns: u64,
     /// How long the application took, without what recording it cost.

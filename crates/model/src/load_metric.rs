@@ -44,9 +44,10 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
 type OfReplay = fn(&ReplayReport) -> f64;
 
 /// What only a replay has: its name, its unit and better direction, and how it is computed.
-const REPLAY: [(&str, Unit, Better, OfReplay); 4] = [
+const REPLAY: [(&str, Unit, Better, OfReplay); 5] = [
     ("differing calls", Unit::Count, Better::Lower, |replay| replay.differences as f64),
     ("think time", Unit::Seconds, Better::Neither, |replay| replay.think_ns as f64 / 1e9),
+    ("waited time", Unit::Seconds, Better::Lower, |replay| replay.waited_ns as f64 / 1e9),
     ("recorded time", Unit::Seconds, Better::Neither, |replay| replay.recorded_ns as f64 / 1e9),
     ("late calls", Unit::Count, Better::Lower, |replay| replay.late as f64),
 ];

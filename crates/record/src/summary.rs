@@ -198,6 +198,13 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
                     files.opened(call.other, name);
                 }
             }
+            // A copy is recorded with the file that it reads.
+            if is_copy && let Some(target) = files.open.get(&call.other).filter(|name| name.len() <= MOST_NAME).cloned()
+            {
+                let one = files.touch(&target);
+                one.calls += 1;
+                one.written_bytes = one.written_bytes.saturating_add(moved);
+            }
             if call.kind == Kind::Close {
                 files.closed(call.file);
             }
@@ -242,6 +249,23 @@ mod tests {
     use super::*;
     use crate::call::{Call, End, Start};
     use crate::file::Writer;
+
+    #[test]
+    fn a_copy_reads_one_file_and_writes_another() {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        for (other, name) in [(1, "from"), (2, "to")] {
+            let at = Some(writer.place(0, name.as_bytes()));
+            writer.call(Call { kind: Kind::Open, thread: 1, at, other, ..Call::default() }).expect("memory");
+        }
+        let copy = Call { kind: Kind::CopyRange, thread: 1, file: 1, other: 2, result: 5000, ..Call::default() };
+        writer.call(copy).expect("memory");
+        writer.call(Call { kind: Kind::Exit, thread: 1, ..Call::default() }).expect("memory");
+        assert_eq!(writer.calls, 3, "the end of a thread is none");
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let touched = summarize(&mut Reader::new(&bytes[..]).expect("sound")).expect("memory").touched;
+        let one = |read_bytes, written_bytes| Touched { calls: 2, read_bytes, written_bytes };
+        assert_eq!(touched, [(b"from".to_vec(), one(5000, 0)), (b"to".to_vec(), one(0, 5000))]);
+    }
 
     #[test]
     fn of_very_many_files_those_with_most_are_shown() {

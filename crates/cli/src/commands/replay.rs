@@ -40,7 +40,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         let exit = match &error {
             ReplayError::Room { .. } => Exit::NoRoom,
             ReplayError::Kernel => Exit::CannotHere,
-            ReplayError::Interrupted => Exit::Interrupted,
+            ReplayError::Interrupted(_) => Exit::Interrupted,
             ReplayError::Tree { errno, .. } => Exit::of_kind(errno.kind()).unwrap_or(Exit::LabFailed),
             ReplayError::Thread(_) => Exit::LabFailed,
         };
@@ -79,7 +79,7 @@ fn shown(report: &Report) -> String {
     let [in_calls, think, waited] = [report.calls_ns, report.think_ns, report.waited_ns].map(duration);
     line(
         "threads",
-        format!("{}: {in_calls} in calls, {think} between them, {waited} waiting for others", report.threads),
+        format!("{}: {in_calls} in calls, {think} between them, {waited} waiting for others' calls", report.threads),
     );
     if report.late > 0 {
         line("late", format!("{} calls, by more than 1 ms", report.late));

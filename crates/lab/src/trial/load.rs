@@ -45,6 +45,9 @@ pub trait Loader: Send + Sync {
     fn load(&self, request: &LoadRequest<'_>) -> Result<LoadReport, LoadFailure>;
 }
 
+/// A replay whose threads wait for more than this part of their time is not as parallel as the application was.
+const MUCH: u64 = 10;
+
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineLoader;
 
@@ -136,7 +139,9 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
     fstone_engine::raise_descriptor_limit();
     match fstone_record::replay(&program, root.as_fd(), &settings) {
         Ok(report) => Ok(report_of_replay(request, &report)),
-        Err(ReplayError::Interrupted) => Err(LoadFailure::Interrupted(None)),
+        Err(ReplayError::Interrupted(report)) => {
+            Err(LoadFailure::Interrupted(report.map(|report| Box::new(report_of_replay(request, &report)))))
+        }
         Err(error) => Err(failed(&error)),
     }
 }
@@ -160,6 +165,14 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
     }
     if report.is_cut {
         warnings.push("the recording was cut: what it has was replayed".into());
+    }
+    let of_threads_ns = report.waited_ns + report.calls_ns + report.think_ns;
+    if report.waited_ns > of_threads_ns / MUCH {
+        let share = 100.0 * report.waited_ns as f64 / of_threads_ns as f64;
+        warnings.push(format!(
+            "threads waited for calls of others on the same files for {share:.0} % of their time; calls that the application made at \
+             once on one open file are made one after the other"
+        ));
     }
     let left_out = report.left_out.iter().filter(|(why, _)| **why != fstone_record::OUTSIDE);
     warnings.extend(left_out.map(|(why, count)| format!("left out: {count} calls {why}")));

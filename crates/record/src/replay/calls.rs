@@ -142,12 +142,15 @@ pub(super) struct Caller<'a> {
     directories: Vec<Option<(u32, i32)>>,
     input: Buffer,
     writes: usize,
+    /// A file that was opened to be cut, because there is no call that cuts one beneath a directory by its name.
+    to_cut: Option<i64>,
     /// Calls that a replay makes and the application did not: directories opened, files opened to be cut.
     pub(super) extra: u64,
 }
 
 impl Drop for Caller<'_> {
     fn drop(&mut self) {
+        self.cut();
         for (_, fd) in self.directories.iter().flatten() {
             close(*fd);
         }
@@ -157,7 +160,13 @@ impl Drop for Caller<'_> {
 impl<'a> Caller<'a> {
     pub(super) fn new(common: &'a Common<'a>, directories: usize, most_read: u64) -> Self {
         let input = Buffer::of(most_read.clamp(1 << 16, MOST_BYTES) as usize);
-        Self { common, directories: vec![None; directories.max(1) + 1], input, writes: 0, extra: 0 }
+        Self { common, directories: vec![None; directories.max(1) + 1], input, writes: 0, to_cut: None, extra: 0 }
+    }
+
+    fn cut(&mut self) {
+        if let Some(fd) = self.to_cut.take().filter(|fd| *fd >= 0) {
+            close(fd as i32);
+        }
     }
 
     /// The directory of a target, open; a negative errno.
@@ -214,9 +223,11 @@ impl<'a> Caller<'a> {
         CString::new(path).map_err(|_| -i64::from(libc::EINVAL))
     }
 
-    /// Opens the directories that an action needs, so that its call is timed alone. Returns whether one was not open yet.
+    /// Opens the directories that an action needs, and the file that it is to cut, so that its call is timed alone. Returns whether one
+    /// was not open yet.
     pub(super) fn prepare(&mut self, action: &Action) -> bool {
         let before = self.extra;
+        self.cut();
         let is_there = |index: u32| index != 0 && self.common.program.targets[index as usize].directory.is_some();
         // Of other kinds the second name is a text.
         let to = matches!(action.kind, Kind::Rename | Kind::Link) && is_there(action.to);
@@ -225,6 +236,14 @@ impl<'a> Caller<'a> {
             true => _ = self.place(action.at),
             false if to => _ = self.place(action.to),
             false => {}
+        }
+        if action.kind == Kind::Truncate
+            && is_there(action.at)
+            && let Ok((directory, name)) = self.place(action.at)
+        {
+            let flags = (libc::O_WRONLY | O_CLOEXEC | O_NOFOLLOW) as u32;
+            self.to_cut = Some(open_beneath(directory, name, flags, 0));
+            self.extra += 2;
         }
         self.extra != before
     }
@@ -292,15 +311,11 @@ impl<'a> Caller<'a> {
             // Of this filesystem alone.
             K::Sync => call(libc::SYS_syncfs, [i64::from(self.common.root), 0, 0, 0, 0, 0]),
             K::Truncate => {
-                let (directory, name) = self.place(action.at)?;
-                let opened = open_beneath(directory, name, (libc::O_WRONLY | O_CLOEXEC | O_NOFOLLOW) as u32, 0);
-                self.extra += 2;
-                if opened < 0 {
-                    return Err(opened);
+                self.place(action.at)?;
+                match self.to_cut {
+                    Some(fd) if fd >= 0 => call(libc::SYS_ftruncate, [fd, action.length as i64, 0, 0, 0, 0]),
+                    refused => refused.unwrap_or(-i64::from(libc::ENOENT)),
                 }
-                let result = call(libc::SYS_ftruncate, [opened, action.length as i64, 0, 0, 0, 0]);
-                close(opened as i32);
-                result
             }
             K::Ftruncate => on(libc::SYS_ftruncate, [action.length as i64, 0, 0, 0, 0]),
             K::Fallocate => on(libc::SYS_fallocate, [i64::from(action.flags), offset, action.length as i64, 0, 0]),

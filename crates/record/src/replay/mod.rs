@@ -67,8 +67,9 @@ pub enum ReplayError {
     Kernel,
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+    /// With what was done until then, if it had begun.
     #[error("interrupted")]
-    Interrupted,
+    Interrupted(Option<Box<Report>>),
 }
 
 /// What one kind of calls did.
@@ -126,7 +127,8 @@ pub struct Report {
     pub expected_ns: u64,
     pub threads: usize,
     pub kinds: BTreeMap<Kind, Replayed>,
-    /// Sums over all threads: between calls, in calls, and waiting for calls of others.
+    /// Sums over all threads: between calls, in calls, and waiting for calls of others on the same names and files. A thread that waits
+    /// for another one to begin or to end is not counted.
     pub think_ns: u64,
     pub calls_ns: u64,
     pub waited_ns: u64,
@@ -207,7 +209,7 @@ fn replay_with(
     let most_read = program.most_read.min((4 << 30) / lanes as u64);
     let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
     let gate = Gate::default();
-    // Calls on one open file that the application made at the same time have an order here, and so take longer in sum.
+    // An estimate, and no more than what passed.
     let expected_ns = match program.elapsed_ns {
         0 => program.expected_ns,
         elapsed_ns => program.expected_ns.min(elapsed_ns),
@@ -258,18 +260,24 @@ fn replay_with(
             close(fd);
         }
     }
-    if settings.cancel.load(Ordering::Relaxed) {
-        return Err(ReplayError::Interrupted);
-    }
+    let cancelled = settings.cancel.load(Ordering::Relaxed);
     let began = Instant::now();
-    let _ = syncfs(root);
-    report.sync_ns = nanoseconds(began);
+    if !cancelled {
+        let _ = syncfs(root);
+        report.sync_ns = nanoseconds(began);
+    }
     let [before, after] = [cpu_ns, calls::cpu_ns()];
-    (settings.watch)(Moment::Synced);
+    if !cancelled {
+        (settings.watch)(Moment::Synced);
+    }
     report.cpu_ns = [after[0] - before[0], after[1] - before[1]];
     lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
     for (kind, recorded) in &program.recorded {
         report.kinds.entry(*kind).or_default().recorded = recorded.clone();
+    }
+    if cancelled {
+        let began = report.calls() > 0;
+        return Err(ReplayError::Interrupted(began.then(|| Box::new(report))));
     }
     Ok(report)
 }
@@ -290,7 +298,7 @@ fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>)
     let mut files = Vec::new();
     for entry in &common.program.tree {
         if settings.cancel.load(Ordering::Relaxed) {
-            return Err(ReplayError::Interrupted);
+            return Err(ReplayError::Interrupted(None));
         }
         let failed = |errno| ReplayError::Tree { what: String::from_utf8_lossy(&entry.path).into_owned(), errno };
         let (above, name) = above(&entry.path);
@@ -428,13 +436,18 @@ impl Run<'_> {
             let waits = lane.waits_of(index);
             let begins = action.bits & BEGINS != 0;
             if begins && !waits.is_empty() {
-                now = self.wait(waits, now, &mut done);
+                now = self.wait(waits);
             }
             now = self.think(action, start, now, &mut debt_ns, &mut done);
             if !begins && !waits.is_empty() {
-                now = self.wait(waits, now, &mut done);
+                let waited = self.wait(waits);
+                if !action.kind.is_of_threads() {
+                    done.waited_ns += (waited - now).as_nanos() as u64;
+                }
+                now = waited;
             }
-            if index % 64 == 0 && self.settings.cancel.load(Ordering::Relaxed) {
+            // What ended because of it did not wait and did not think.
+            if self.settings.cancel.load(Ordering::Relaxed) {
                 break;
             }
             if !action.kind.is_of_threads() {
@@ -458,6 +471,9 @@ impl Run<'_> {
             own.store(index as u32 + 1, Ordering::Release);
             if action.bits & AWAITED != 0 {
                 let _ = futex::wake(own, futex::Flags::PRIVATE, u32::MAX >> 1);
+                // It is no part of the next call.
+                let woken = Instant::now();
+                (debt_ns, now) = (debt_ns + (woken - now).as_nanos() as u64, woken);
             }
         }
         // If it was cancelled, nobody waits for long.
@@ -465,7 +481,7 @@ impl Run<'_> {
         done
     }
 
-    fn wait(&self, waits: &[names::Mark], began: Instant, done: &mut Done) -> Instant {
+    fn wait(&self, waits: &[names::Mark]) -> Instant {
         for mark in waits {
             let progress = &self.progress[mark.lane as usize];
             let has_come = || progress.load(Ordering::Acquire) >= mark.count;
@@ -484,9 +500,7 @@ impl Run<'_> {
                 let _ = futex::wait(progress, futex::Flags::PRIVATE, now, Some(&most));
             }
         }
-        let now = Instant::now();
-        done.waited_ns += (now - began).as_nanos() as u64;
-        now
+        Instant::now()
     }
 
     fn think(&self, action: &Action, start: Instant, now: Instant, debt_ns: &mut u64, done: &mut Done) -> Instant {
@@ -761,6 +775,102 @@ mod tests {
         assert_eq!(waits_for(&program, (0, 2), 1), Some(2), "the write waits for the read at the end");
         assert_eq!(waits_for(&program, (1, 2), 0), Some(3), "the second read waits for the write");
         assert_eq!(waits_for(&program, (0, 3), 1), Some(3), "the truncation waits for it");
+    }
+
+    /// Two threads read an open file at once; a third reads when they are done.
+    #[test]
+    fn the_time_of_calls_that_overlapped_is_not_their_sum() {
+        let program = compiled(|writer| {
+            let read = |thread, begin_ns, think_ns| {
+                move |call: &mut Call| {
+                    (call.thread, call.file, call.length, call.result) = (thread, 1, 100, 0);
+                    (call.begin_ns, call.think_ns, call.took_ns) = (begin_ns, think_ns, 400_000_000);
+                }
+            };
+            call(writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (MAKE, 1));
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            call(writer, Kind::Spawn, "", "", |call| call.result = 3);
+            call(writer, Kind::Pread, "", "", read(1, 0, 0));
+            call(writer, Kind::Pread, "", "", read(2, 100_000_000, 100_000_000));
+            call(writer, Kind::Pread, "", "", read(3, 510_000_000, 10_000_000));
+        });
+        let program = program.expect("small");
+        let begins = |lane: usize| program.lanes[lane].actions.last().expect("it has some").begin_ns;
+        assert_eq!([0, 1].map(begins), [0, 100_000_000]);
+        // It began with the thread, and may have waited for them.
+        assert_eq!((begins(2), program.expected_ns), (510_000_000, 910_000_000));
+    }
+
+    fn replayed_until(
+        make: impl FnOnce(&mut Recording),
+        pace: Pace,
+        cancel_after: Option<Duration>,
+    ) -> Result<Report, ReplayError> {
+        let program = compiled(make).expect("small");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let cancel = AtomicBool::new(false);
+        let (begins, begun) = std::sync::mpsc::channel();
+        let watch = |moment| {
+            let _ = begins.send(moment);
+        };
+        let settings = Settings { pace, cold: false, cancel: &cancel, watch: &watch };
+        let root = File::open(place.path()).expect("it is there");
+        std::thread::scope(|scope| {
+            if let Some(time) = cancel_after {
+                let cancel = &cancel;
+                scope.spawn(move || {
+                    begun.iter().find(|moment| *moment == Moment::Begins);
+                    std::thread::sleep(time);
+                    cancel.store(true, Ordering::Relaxed);
+                });
+            }
+            replay(&program, root.as_fd(), &settings)
+        })
+    }
+
+    #[test]
+    fn an_interrupted_replay_has_the_figures_until_then() {
+        let make = |writer: &mut Recording| {
+            for _ in 0..1000 {
+                call(writer, Kind::Stat, "x", "", |call| (call.think_ns, call.result) = (10_000_000, -2));
+            }
+        };
+        let ended = replayed_until(make, Pace::Think(1.0), Some(Duration::from_millis(500)));
+        let Err(ReplayError::Interrupted(Some(report))) = ended else { panic!("{ended:?}") };
+        // Each call has its time before it, also the last.
+        assert!(report.calls() * 10_000_000 <= report.elapsed_ns, "{} in {} ns", report.calls(), report.elapsed_ns);
+        assert!(report.sync_ns == 0 && report.calls() < 1000);
+    }
+
+    /// What the application had to wait for anyway is no waiting of the replay.
+    #[test]
+    fn waiting_for_a_thread_to_end_is_not_waiting_for_its_calls() {
+        let make = |writer: &mut Recording| {
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            call(writer, Kind::Stat, "x", "", |call| {
+                (call.thread, call.think_ns, call.result) = (2, 100_000_000, -2);
+            });
+            call(writer, Kind::Exit, "", "", |call| call.thread = 2);
+            call(writer, Kind::Wait, "", "", |call| call.result = 2);
+        };
+        let report = replayed_until(make, Pace::Think(1.0), None).expect("it can be replayed");
+        assert!(report.elapsed_ns >= 100_000_000 && report.waited_ns < 50_000_000, "{report:?}");
+    }
+
+    /// The file that is cut is opened before, and that is no part of the call.
+    #[test]
+    fn opening_a_file_to_cut_it_is_taken_out() {
+        const TIMES: u64 = 2000;
+        let make = |writer: &mut Recording| {
+            call(writer, Kind::Mknod, "f", "", |_| {});
+            for _ in 0..TIMES {
+                call(writer, Kind::Truncate, "f", "", |call| call.length = 10);
+            }
+        };
+        let report = replayed_until(make, Pace::Full, None).expect("it can be replayed");
+        assert_eq!((report.differences, report.extra), (0, 1 + 2 * TIMES), "{:?}", report.first);
+        // openat2 takes a microsecond.
+        assert!(report.extra_ns > TIMES * 200, "{} ns", report.extra_ns);
     }
 
     #[test]

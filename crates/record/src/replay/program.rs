@@ -56,8 +56,8 @@ pub(super) struct Lane {
     pub(super) waits: Vec<Mark>,
     /// How far each other lane is known to have come.
     known: HashMap<u32, u32>,
-    /// When each action ended, as far as can be said without what recording cost.
-    ends_ns: Vec<u64>,
+    /// When each action ended, as far as can be said without what recording cost, and when it was seen to end.
+    ends_ns: Vec<[u64; 2]>,
 }
 
 impl Lane {
@@ -372,12 +372,16 @@ impl Compiler {
             self.counts.entry(action.kind).or_default().record(took_ns);
         }
         action.waits = self.program.lanes[lane as usize].waits.len() as u32;
-        let before_ns = self.program.lanes[lane as usize].ends_ns.last().copied().unwrap_or(0);
-        let waited = self.waits.iter().map(|wait| {
-            let ends = &self.program.lanes[wait.lane as usize].ends_ns;
-            if wait.lane == lane { 0 } else { ends[wait.count as usize - 1] }
+        let before_ns = self.program.lanes[lane as usize].ends_ns.last().map_or(0, |[end_ns, _]| *end_ns);
+        let waited = self.waits.iter().filter(|wait| wait.lane != lane).map(|wait| {
+            let (other, index) = (&self.program.lanes[wait.lane as usize], wait.count as usize - 1);
+            let [end_ns, seen_ns] = other.ends_ns[index];
+            // The application did not wait for a call that ended after its own began.
+            let overlapped = seen_ns > action.begin_ns && !other.actions[index].kind.is_of_threads();
+            if overlapped { 0 } else { end_ns }
         });
         let waited_ns = waited.max().unwrap_or(0);
+        let seen_ns = action.begin_ns.saturating_add(took_ns);
         let begin_ns = if action.bits & BEGINS == 0 {
             before_ns.saturating_add(action.think_ns).max(waited_ns)
         } else {
@@ -388,7 +392,7 @@ impl Compiler {
         let took_ns = if action.kind.is_of_threads() { 0 } else { took_ns };
         let end_ns = begin_ns.saturating_add(took_ns);
         self.program.expected_ns = self.program.expected_ns.max(end_ns);
-        self.program.lanes[lane as usize].ends_ns.push(end_ns);
+        self.program.lanes[lane as usize].ends_ns.push([end_ns, seen_ns]);
         for index in 0..self.waits.len() {
             let wait = self.waits[index];
             if wait.lane == lane {
