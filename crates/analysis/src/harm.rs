@@ -1,15 +1,20 @@
-//! What was lost or damaged: it is worth more than any figure.
+//! What was lost or damaged, or may have been: it is worth more than any figure.
 
 use crate::{
     number::grouped,
     text::{counted, listing},
 };
-use fstone_model::{Cell, Outcome, Trial, metric::catalog, outcome::NOT_CONSISTENT, study::StepAction};
+use fstone_model::{
+    Cell, Outcome, Trial,
+    metric::catalog,
+    outcome::{NOT_CHECKED, NOT_CONSISTENT},
+    study::StepAction,
+};
 
 /// The name of the call with which a load checks what it reads against what was written.
 const VERIFY: &str = "verify";
 
-/// What a row's trials lost or damaged, to follow the row's name: "lost 118 of 796 promises after a power cut". `None` if nothing.
+/// What a row's trials lost or damaged, or could not show to be whole, to follow the row's name: "lost 118 of 796 promises after a power cut". `None` if nothing.
 pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
     let figures = |metric: &'static str| {
         let steps = trials.iter().flat_map(|trial| &trial.steps).flat_map(|step| &step.figures);
@@ -37,11 +42,13 @@ pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
     }
     let is_check =
         |step: &str| cell.steps.iter().any(|of| of.name == step && matches!(of.action, StepAction::Fsck { .. }));
-    // What else fails its step, such as a service that does not stop, is no damage.
-    let unclean = |trial: &&&Trial| matches!(&trial.outcome, Outcome::Failed(reason) if is_check(&reason.step) && reason.words.starts_with(NOT_CONSISTENT));
-    let unclean = trials.iter().filter(unclean).count();
-    if unclean > 0 {
-        parts.push(format!("failed its check in {}", of_trials(unclean, trials)));
+    // What else fails its step, such as a service that does not stop, says nothing about the data.
+    for (words, begin) in [("failed its check", NOT_CONSISTENT), ("could not be checked", NOT_CHECKED)] {
+        let ended_so = |trial: &&&Trial| matches!(&trial.outcome, Outcome::Failed(reason) if is_check(&reason.step) && reason.words.starts_with(begin));
+        let trials_so = trials.iter().filter(ended_so).count();
+        if trials_so > 0 {
+            parts.push(format!("{words} in {}", of_trials(trials_so, trials)));
+        }
     }
     (!parts.is_empty()).then(|| listing(&parts))
 }

@@ -55,8 +55,8 @@ const fn steps(unit: Unit) -> Steps {
 
 impl Scale {
     /// The scale for values of this unit: its prefix from the median magnitude; its decimals so that the median
-    /// half-width has two digits, or, without intervals, the median value three.
-    pub fn choose(unit: Unit, figures: &[Measured]) -> Self {
+    /// half-width has two digits, or, without intervals, the median value three. `whole`: all values that these come from are whole numbers.
+    pub fn choose(unit: Unit, figures: &[Measured], whole: bool) -> Self {
         let magnitudes = sorted(figures.iter().map(|(value, _)| value.abs()).filter(|value| *value > 0.0));
         let typical = magnitudes.get(magnitudes.len() / 2).copied();
         let (_, divisor, symbol) = *steps(unit)
@@ -66,8 +66,8 @@ impl Scale {
         // Without any figure the base unit is as good as another.
         let (divisor, symbol) = if typical.is_some() { (divisor, symbol) } else { (1.0, unit.symbol()) };
         let least = magnitudes.first();
-        // Counts are whole; only a mean of less than one must not look like none.
-        let whole = unit == Unit::Count && divisor == 1.0;
+        // A count stays whole; only a mean of less than one must not look like none.
+        let whole = whole && unit == Unit::Count && divisor == 1.0;
         let decimals = match (typical, least) {
             (Some(_), Some(least)) if whole && *least >= 0.95 => 0,
             (Some(_), Some(least)) if whole && *least >= 0.095 => 1,
@@ -78,7 +78,7 @@ impl Scale {
     }
 
     pub fn of_one(unit: Unit, value: f64) -> Self {
-        Self::choose(unit, &[(value, None)])
+        Self::choose(unit, &[(value, None)], is_whole(value))
     }
 
     /// The number without its unit, thousands separated: "10,383", "1.72".
@@ -101,6 +101,10 @@ impl Scale {
             symbol => format!("{number} {symbol}"),
         }
     }
+}
+
+pub fn is_whole(value: f64) -> bool {
+    value.fract() == 0.0
 }
 
 fn decimals(figures: &[Measured], typical: f64, smallest: f64, divisor: f64) -> usize {
@@ -189,33 +193,39 @@ mod tests {
 
     #[test]
     fn the_interval_decides_the_decimals() {
-        let scale = Scale::choose(Unit::PerSecond, &[(10383.2, Some(121.7)), (7090.4, Some(98.0))]);
+        let scale = Scale::choose(Unit::PerSecond, &[(10383.2, Some(121.7)), (7090.4, Some(98.0))], false);
         assert_eq!((scale.number(10383.2).as_str(), scale.symbol), ("10,383", "/s"));
-        let scale = Scale::choose(Unit::Percent, &[(8.64, Some(0.31)), (7.2, Some(0.22))]);
+        let scale = Scale::choose(Unit::Percent, &[(8.64, Some(0.31)), (7.2, Some(0.22))], false);
         assert_eq!(scale.with_unit(8.64), "8.64 %");
-        let scale = Scale::choose(Unit::Seconds, &[(1.7162, Some(0.0004)), (1.802, Some(0.0001))]);
+        let scale = Scale::choose(Unit::Seconds, &[(1.7162, Some(0.0004)), (1.802, Some(0.0001))], false);
         assert_eq!(scale.with_unit(1.7162), "1.7162 s", "never more than five digits");
     }
 
     #[test]
     fn the_typical_value_decides_the_prefix() {
         let mib = 1024.0 * 1024.0;
-        let scale = Scale::choose(Unit::BytesPerSecond, &[(45.1 * mib, None), (32.7 * mib, None), (2000.0, None)]);
+        let scale =
+            Scale::choose(Unit::BytesPerSecond, &[(45.1 * mib, None), (32.7 * mib, None), (2000.0, None)], false);
         assert_eq!(scale.with_unit(45.1 * mib), "45.100 MiB/s", "two more decimals for the smallest");
         assert_eq!(Scale::of_one(Unit::Nanoseconds, 12_345.0).with_unit(12_345.0), "12.3 µs");
         assert_eq!(Scale::of_one(Unit::Seconds, 0.0042).with_unit(0.0042), "4.20 ms");
         assert_eq!(Scale::of_one(Unit::Bytes, 3.0 * 1024.0 * mib).with_unit(3.0 * 1024.0 * mib), "3.00 GiB");
-        assert_eq!(Scale::choose(Unit::Count, &[(8.0, None), (0.0, Some(0.0))]).number(8.0), "8");
-        let lost = Scale::choose(Unit::Count, &[(118.0, Some(1.477)), (0.0, Some(1.477)), (3.0, Some(1.477))]);
+        assert_eq!(Scale::choose(Unit::Count, &[(8.0, None), (0.0, Some(0.0))], true).number(8.0), "8");
+        let lost = Scale::choose(Unit::Count, &[(118.0, Some(1.477)), (0.0, Some(1.477)), (3.0, Some(1.477))], true);
         assert_eq!((lost.number(118.0).as_str(), lost.number(0.0).as_str()), ("118", "0"));
-        let few = Scale::choose(Unit::Count, &[(0.0, Some(0.4)), (0.333, Some(0.4))]);
+        let few = Scale::choose(Unit::Count, &[(0.0, Some(0.4)), (0.333, Some(0.4))], true);
         assert_eq!((few.number(0.0).as_str(), few.number(0.333).as_str()), ("0", "0.3"), "a third is not none");
-        assert_eq!(Scale::choose(Unit::Seconds, &[]).with_unit(0.0), "0 s");
+        // What a program prints without a unit need be no count.
+        let figures = [(1.52, Some(0.11)), (2.25, Some(0.2))];
+        let [score, counted] = [false, true].map(|whole| Scale::choose(Unit::Count, &figures, whole));
+        assert_eq!((score.number(1.52).as_str(), counted.number(1.52).as_str()), ("1.52", "2"));
+        assert_eq!(Scale::of_one(Unit::Count, 2.5).number(2.5), "2.50");
+        assert_eq!(Scale::choose(Unit::Seconds, &[], false).with_unit(0.0), "0 s");
     }
 
     #[test]
     fn small_values_do_not_look_like_zero() {
-        let scale = Scale::choose(Unit::Seconds, &[(57.0, Some(3.0)), (58.0, Some(3.0)), (0.04, Some(0.001))]);
+        let scale = Scale::choose(Unit::Seconds, &[(57.0, Some(3.0)), (58.0, Some(3.0)), (0.04, Some(0.001))], false);
         assert_eq!(scale.number(0.04), "0.04");
     }
 

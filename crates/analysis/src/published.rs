@@ -1,7 +1,7 @@
 //! Figures published elsewhere, beside today's.
 
 use crate::{
-    number::{self, Scale},
+    number::{self, Scale, is_whole},
     structure::Structure,
     table::{ColumnView, Row},
     text,
@@ -70,7 +70,7 @@ impl Published {
         }
         let scale = |index: usize| {
             let values: Vec<_> = entries.iter().filter_map(|row| Some((row[index].value?, None))).collect();
-            Scale::choose(views[index].unit, &values)
+            Scale::choose(views[index].unit, &values, values.iter().all(|(value, _)| is_whole(*value)))
         };
         let scales = (0..views.len()).map(scale).collect();
         Some(Self { source: text::block(&published.source), scales, entries, columns, missing })

@@ -2,7 +2,7 @@
 
 use crate::{
     ceiling::{self, Ceiling},
-    number::Scale,
+    number::{Scale, is_whole},
     text,
 };
 use fstone_model::{Better, Dataset, Trial, Unit, load_metric::kind_of, metric::catalog};
@@ -262,6 +262,12 @@ pub(crate) const fn basis(unit: Unit) -> Basis {
     }
 }
 
+pub(crate) fn scale_of<'a>(unit: Unit, entries: impl Iterator<Item = &'a Entry> + Clone) -> Scale {
+    let figures: Vec<_> = entries.clone().filter_map(|entry| Some((entry.mean()?, entry.half_width()))).collect();
+    let whole = entries.flat_map(|entry| &entry.values).all(|value| is_whole(value.value));
+    Scale::choose(unit, &figures, whole)
+}
+
 /// A column, when the entries have their means and intervals.
 pub(crate) fn column_view(
     dataset: &Dataset,
@@ -275,20 +281,13 @@ pub(crate) fn column_view(
     let kind = steps.find(|step| step.name == column.step).map(|step| step.action.kind());
     let known = catalog::find(&column.metric)
         .filter(|metric| metric.steps.is_empty() || kind.is_none_or(|kind| metric.steps.contains(&kind)));
-    let figures: Vec<_> = rows
-        .iter()
-        .filter_map(|row| {
-            let entry = &row.entries[index];
-            Some((entry.mean()?, entry.half_width()))
-        })
-        .collect();
     ColumnView {
         header: text::line(&column.header),
         step: text::line(&column.step),
         metric: text::line(&column.metric),
         unit,
         better,
-        scale: Scale::choose(unit, &figures),
+        scale: scale_of(unit, rows.iter().map(|row| &row.entries[index])),
         about: known.map_or("", |metric| metric.about),
         ceiling: ceiling::of_metric(dataset, &column.metric),
     }

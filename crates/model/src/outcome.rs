@@ -34,6 +34,9 @@ pub const KERNEL_LACKS: &str = "the running kernel has no ";
 /// How the words of a check begin that found damage.
 pub const NOT_CONSISTENT: &str = "the filesystem is not consistent";
 
+/// How the words of a check begin that could not be made: nothing is known of the data.
+pub const NOT_CHECKED: &str = "the filesystem could not be checked";
+
 impl Reason {
     pub fn new(step: impl Into<String>, words: impl Into<String>) -> Self {
         Self { step: step.into(), words: words.into(), cure: None }

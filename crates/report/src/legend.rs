@@ -171,7 +171,7 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
         lines.push(format!("{BEYOND} better than the device alone, so memory served it."));
     }
     if analysis.rows.iter().any(|row| row.harm.is_some()) {
-        lines.push(format!("{HARMED} lost or damaged data, as the answer says."));
+        lines.push(format!("{HARMED} lost or damaged data, or could not be checked, as the answer says."));
     }
     if analysis.has_letters() {
         let within =

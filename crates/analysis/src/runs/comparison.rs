@@ -17,7 +17,7 @@ use super::{
 use crate::{
     number::Scale,
     run::Analysis,
-    table::{ColumnView, Entry},
+    table::{ColumnView, Entry, scale_of},
     text::line,
 };
 use fstone_model::{Better, Unit};
@@ -274,18 +274,14 @@ fn column(
             }
         })
         .collect();
-    let measured: Vec<_> = figures
-        .iter()
-        .flat_map(|figure| [&figure.baseline, &figure.other])
-        .filter_map(|entry| Some((entry.mean()?, entry.half_width())))
-        .collect();
+    let entries = figures.iter().flat_map(|figure| [&figure.baseline, &figure.other]);
     ComparedColumn {
         header: view.header.clone(),
         step: view.step.clone(),
         metric: view.metric.clone(),
         unit: view.unit,
         better: view.better,
-        scale: Scale::choose(view.unit, &measured),
+        scale: scale_of(view.unit, entries),
         figures,
     }
 }

@@ -8,7 +8,7 @@ use super::settings::{Setting, mismatches};
 use crate::{
     number::{Scale, grouped, p_value, ratio},
     run::Analysis,
-    table::Entry,
+    table::{Entry, scale_of},
     text::{counted, line, listing},
     when,
 };
@@ -104,14 +104,12 @@ impl History {
                 Err(why) => left_out.push((dataset.run.id, why)),
             }
         }
-        let measured: Vec<_> =
-            points.iter().filter_map(|point| Some((point.entry.mean()?, point.entry.half_width()))).collect();
         let mut history = Self {
             study: line(&last.run.plan.study),
             label,
             header: view.header.clone(),
             better: view.better,
-            scale: Scale::choose(view.unit, &measured),
+            scale: scale_of(view.unit, points.iter().map(|point| &point.entry)),
             points,
             changes: Vec::new(),
             left_out,

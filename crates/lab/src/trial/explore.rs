@@ -146,7 +146,7 @@ impl Agents<'_> {
         let started = Instant::now();
         self.take_state(step, checks)?;
         let checked = checks.check(step)?;
-        reply.clean = Some(checked.clean);
+        reply.clean = checked.clean;
         reply.words = reply.words.take().or(checked.words);
         reply.checking = started.elapsed();
         Ok(())

@@ -273,7 +273,7 @@ impl Found {
         let mut ended = Ok(());
         match checked {
             Some(Ok(Checked { clean, words })) => {
-                reply.clean = Some(clean);
+                reply.clean = clean;
                 reply.words = reply.words.or(words);
             }
             // What the guest found there counts all the same.

@@ -1,7 +1,11 @@
 //! Everything that was measured beside the table's columns, step by step.
 
 use super::shared::name;
-use crate::{Analysis, number::Scale, text::line};
+use crate::{
+    Analysis,
+    number::{Scale, is_whole},
+    text::line,
+};
 use fstone_model::{Figure, output::series_of};
 use std::collections::HashMap;
 
@@ -73,7 +77,7 @@ fn step_table(analysis: &Analysis<'_>, step: &str, metrics: &[Sums<'_>]) -> Step
         .iter()
         .map(|sums| {
             let means: Vec<_> = sums.rows.values().map(|(sum, count)| (sum / *count as f64, None)).collect();
-            Scale::choose(sums.figure.unit, &means)
+            Scale::choose(sums.figure.unit, &means, sums.rows.values().all(|(sum, _)| is_whole(*sum)))
         })
         .collect();
     let rows = analysis

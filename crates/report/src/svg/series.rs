@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Analysis,
     analysis::LoadStep,
-    number::Scale,
+    number::{Scale, is_whole},
     text::{counted, line, title},
 };
 use fstone_model::{
@@ -111,8 +111,8 @@ fn of_trials<'a>(
         .iter()
         .map(|traces| {
             let low = traces.median.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
-            let high = traces.median.iter().map(|point| point.1).fold(0.0, f64::max);
-            let scale = Scale::of_one(unit, high);
+            let high = traces.median.iter().map(|point| point.1).fold(f64::NEG_INFINITY, f64::max);
+            let scale = Scale::choose(unit, &[low, high].map(|value| (value, None)), is_whole(low) && is_whole(high));
             let row = &analysis.rows[traces.row];
             format!(
                 "{}: {} to {} over {}",

@@ -71,10 +71,16 @@ fn table<'r>(
     let _ = writeln!(out, "   Operation                     Max            Min           Mean        Std Dev");
     let _ = writeln!(out, "   ---------                     ---            ---           ----        -------");
     for name in results.names() {
-        // As mdtest, a row of zeros for what was not done.
+        // As mdtest, a row of zeros for what was not to be done. What was, and no task ended, is marked.
         let nothing = || (Spread { largest: 0.0, smallest: 0.0, mean: 0.0, deviation: 0.0 }, String::new());
         let row = rows.iter().find(|row| row.name == name);
-        let (Spread { largest, smallest, mean, deviation }, mark) = row.map_or_else(nothing, |row| spread(row, &value));
+        let (Spread { largest, smallest, mean, deviation }, mut mark) =
+            row.map_or_else(nothing, |row| spread(row, &value));
+        let planned = results.plan.stages.iter().filter(|stage| stage.test.name() == name).count();
+        let ended = row.map_or(0, |row| row.figures.len());
+        if ended < planned && mark.is_empty() {
+            mark = format!("  ! {ended} of {planned} iterations ended");
+        }
         let _ = writeln!(out, "   {name:<18}     {largest:14.3} {smallest:14.3} {mean:14.3} {deviation:14.3}{mark}");
     }
 }

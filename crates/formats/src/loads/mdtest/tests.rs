@@ -245,6 +245,23 @@ fn the_table_is_mdtests() {
     assert_eq!(json["operations"][1]["iterations"][1]["items"], 6);
 }
 
+/// Zeros are for what was not to be done.
+#[test]
+fn what_no_task_ended_is_marked() {
+    let mdtest = read("-n 3 -F -C -r -i 2").expect("right");
+    let plan = mdtest.plan();
+    let mut report = report(&plan);
+    let (place, trees) = (Place::default(), Trees::default());
+    let removal = |phase: &str| phase.contains("removal") || phase.contains("Removal");
+    let first = report.ranked.phases.iter().position(|phase| removal(&phase.name)).expect("files are removed");
+    report.ranked.phases.remove(first);
+    let results = Results { mdtest: &mdtest, plan: &plan, report: &report, trees: &trees, place: &place };
+    let text = print(&results);
+    let line = |name: &str| text.lines().find(|line| line.trim().starts_with(name)).expect("a row").to_owned();
+    assert!(line("File removal").ends_with("  ! 1 of 2 iterations ended"), "{text}");
+    assert!(!line("File creation").contains('!') && !line("File stat").contains('!'), "{text}");
+}
+
 #[test]
 fn help_has_every_option() {
     let help = help();

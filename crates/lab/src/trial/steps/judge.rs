@@ -11,7 +11,7 @@ use crate::{
 };
 use fstone_model::{
     Figure, Outcome, Step,
-    outcome::{NOT_CONSISTENT, Reason},
+    outcome::{NOT_CHECKED, NOT_CONSISTENT, Reason},
     output::{From, OutputFigure, SEARCHED_BYTES, Several},
     own::OwnCommand,
     study::StepAction,
@@ -84,7 +84,7 @@ impl Session {
                 Ok(())
             }
             Verdict::Errors => Err(failed(step, format!("{NOT_CONSISTENT}: {}", said()))),
-            Verdict::Unusable => Err(failed(step, said())),
+            Verdict::Unusable => Err(failed(step, format!("{NOT_CHECKED}: {}", said()))),
         }
     }
 
@@ -190,15 +190,21 @@ fn begins(typed: &str) -> String {
 }
 
 pub(in crate::trial) struct Checked {
-    pub(in crate::trial) clean: bool,
+    /// `None` if the check could not be made.
+    pub(in crate::trial) clean: Option<bool>,
     pub(in crate::trial) words: Option<String>,
 }
 
 impl Checked {
     pub(in crate::trial) fn of(filesystem: &dyn Filesystem, command: &CommandLine, output: &CommandOutput) -> Self {
-        let clean = filesystem.is_clean_after_power_cut(output);
         let said = || format!("{}: exit status {}: {}", command.typed(), output.status, last_words(output));
-        Self { clean, words: (!clean).then(said) }
+        if filesystem.is_clean_after_power_cut(output) {
+            return Self { clean: Some(true), words: None };
+        }
+        match filesystem.verdict(output) {
+            Verdict::Unusable => Self { clean: None, words: Some(format!("{NOT_CHECKED}: {}", said())) },
+            _ => Self { clean: Some(false), words: Some(said()) },
+        }
     }
 }
 
@@ -212,6 +218,19 @@ pub(super) fn last_words(output: &CommandOutput) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One that could not be made is neither clean nor damage.
+    #[test]
+    fn checks_after_a_power_cut() {
+        let ext4 = crate::filesystem::find("ext4").expect("ext4");
+        let checked = |status| {
+            let output = CommandOutput { status, stderr: "Bad magic number\n".into(), ..CommandOutput::default() };
+            Checked::of(ext4, &CommandLine::new("e2fsck", ["-n".to_owned()]), &output)
+        };
+        assert_eq!([0, 4, 8, 137].map(|status| checked(status).clean), [Some(true), Some(false), None, None]);
+        let words = "the filesystem could not be checked: e2fsck -n: exit status 8: Bad magic number";
+        assert_eq!(checked(8).words.as_deref(), Some(words));
+    }
 
     #[test]
     fn a_script_is_named_by_its_beginning() {

@@ -95,7 +95,7 @@ impl Session {
             match self.check_left(step, filesystem, &argument) {
                 Ok(None) => {}
                 Ok(Some(checked)) => {
-                    reply.clean = Some(checked.clean);
+                    reply.clean = checked.clean;
                     reply.words = reply.words.or(checked.words);
                 }
                 Err(Halt::Outcome(outcome)) => return Ok(SequenceStateReply { end: Some(outcome), ..reply }),

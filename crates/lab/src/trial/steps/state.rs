@@ -42,7 +42,7 @@ impl Session {
         match self.check_left(step, filesystem, device) {
             Ok(None) => {}
             Ok(Some(checked)) => {
-                reply.clean = Some(checked.clean);
+                reply.clean = checked.clean;
                 reply.words = reply.words.or(checked.words);
             }
             // What was found before counts all the same.
