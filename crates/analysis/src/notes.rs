@@ -216,8 +216,11 @@ pub(super) fn warnings(
                 .iter()
                 .filter_map(|step| Some((step, step.load.as_ref()?)))
                 .flat_map(|(step, load)| load.warnings.iter().map(move |warning| (step, warning)))
-                // The trial passes on what its steps warned of, with the step's name in front.
-                .filter(|(step, warning)| !trial.warnings.contains(&format!("{}: {warning}", step.step)))
+                // The trial passes on what its steps warned of, with the step's name in front, and what it ran beside.
+                .filter(|(step, warning)| {
+                    let name = |told: &String| Some(told.strip_suffix(*warning)?.starts_with(&step.step));
+                    !trial.warnings.iter().any(|told| name(told) == Some(true))
+                })
                 .map(|(_, warning)| warning);
             let mut said = Vec::new();
             for warning in trial.warnings.iter().chain(of_loads) {

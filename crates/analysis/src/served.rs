@@ -5,7 +5,7 @@ use crate::{
     machines::{Machine, inventory_of, machines},
     notes::Warning,
     number::{Scale, grouped},
-    table::{Entry, Row, TrialValue, entry},
+    table::{Row, TrialValue, entry},
     text,
 };
 use fstone_model::{Dataset, Trial, metric::catalog, study::KernelSpec};
@@ -15,7 +15,7 @@ const MIN_READ_BYTES: f64 = (1 << 20) as f64;
 /// From this share on a load's reads are mostly the page cache's.
 const MOSTLY: f64 = 0.5;
 
-/// Of the machine's CPU time, what is neither the load's nor kernel threads' nor interrupts'. From here on it is other programs'; on
+/// Of the machine's CPU time, what is neither the trial's nor kernel threads' nor interrupts'. From here on it is other programs'; on
 /// a machine that the run had for itself it was a few per cent.
 const OTHERS: f64 = 0.25;
 
@@ -31,7 +31,13 @@ pub(super) fn warnings(dataset: &Dataset, rows: &[Row<'_>]) -> Vec<Warning> {
     }
     let of_step = |step| {
         let beyond = BOUNDED.iter().filter_map(|bounded| better_than_device(dataset, rows, step, bounded));
-        from_memory(rows, step).into_iter().chain(beyond).chain(shared(dataset, rows, step)).collect::<Vec<_>>()
+        let hidden = hidden(rows, step);
+        from_memory(rows, step)
+            .into_iter()
+            .chain(hidden)
+            .chain(beyond)
+            .chain(shared(dataset, rows, step))
+            .collect::<Vec<_>>()
     };
     steps.into_iter().flat_map(of_step).collect()
 }
@@ -40,7 +46,7 @@ fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
     let shares: Vec<(usize, f64)> = rows
         .iter()
         .enumerate()
-        .filter_map(|(index, row)| Some((index, share_from_memory(row, step)?)))
+        .filter_map(|(index, row)| Some((index, least_from_memory(row, step)?)))
         .filter(|(_, share)| *share > MOSTLY)
         .collect();
     let least = shares.iter().map(|(_, share)| *share).reduce(f64::min)?;
@@ -53,16 +59,45 @@ fn from_memory(rows: &[Row<'_>], step: &str) -> Option<Warning> {
     Some(Warning { text, rows: shares.into_iter().map(|(row, _)| row).collect(), trials: 0 })
 }
 
-/// The share of the bytes that a row's trials read in this step which the device did not read for it; `None` where one of the two is
-/// not known.
-pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
-    let sum = |entry: &Entry| entry.values.iter().map(|value| value.value).sum::<f64>();
+/// Rows whose reads may have come from memory, which the reads of what ran beside them hide.
+fn hidden(rows: &[Row<'_>], step: &str) -> Option<Warning> {
+    let is_hidden = |row: &Row<'_>| {
+        let seen = least_from_memory(row, step).is_some_and(|share| share > MOSTLY);
+        had_company(row, step) && read_bytes(row, step).is_some() && !seen
+    };
+    let rows: Vec<usize> = (0..rows.len()).filter(|row| is_hidden(&rows[*row])).collect();
+    let text = format!(
+        "{}: the device also read for what ran beside it, so how much of its own reads came from memory is not known",
+        text::line(step)
+    );
+    (!rows.is_empty()).then_some(Warning { text, rows, trials: 0 })
+}
+
+fn had_company(row: &Row<'_>, step: &str) -> bool {
+    row.trials.iter().any(|trial| trial.figure(step, catalog::BESIDE.name).is_some())
+}
+
+/// What a row's trials read in this step; `None` where that is not known, or next to nothing.
+fn read_bytes(row: &Row<'_>, step: &str) -> Option<f64> {
     let rate = entry(row, step, catalog::READ_THROUGHPUT.name);
     let time = entry(row, step, catalog::EXECUTION_TIME.name);
+    let all_there = [&rate, &time].iter().all(|entry| entry.values.len() == row.completed);
+    let read = rate.values.iter().zip(&time.values).map(|(rate, time)| rate.value * time.value).sum();
+    (all_there && row.completed > 0 && read >= MIN_READ_BYTES).then_some(read)
+}
+
+/// The share of the bytes that a row's trials read in this step which the device did not read for it; `None` where one of the two is
+/// not known. If something ran beside it, it is the least that this can have been.
+fn least_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
+    let read = read_bytes(row, step)?;
     let device = entry(row, step, catalog::DEVICE_READ_BYTES.name);
-    let all_there = [&rate, &time, &device].iter().all(|entry| entry.values.len() == row.completed);
-    let read: f64 = rate.values.iter().zip(&time.values).map(|(rate, time)| rate.value * time.value).sum();
-    (all_there && row.completed > 0 && read >= MIN_READ_BYTES).then(|| (1.0 - sum(&device) / read).max(0.0))
+    let sum: f64 = device.values.iter().map(|value| value.value).sum();
+    (device.values.len() == row.completed).then(|| (1.0 - sum / read).max(0.0))
+}
+
+/// That share, where nothing else made the device read.
+pub fn share_from_memory(row: &Row<'_>, step: &str) -> Option<f64> {
+    least_from_memory(row, step).filter(|_| !had_company(row, step))
 }
 
 fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: &Bounded) -> Option<Warning> {
@@ -104,8 +139,10 @@ fn is_shared(dataset: &Dataset, row: &Row<'_>, trial: &Trial, step: &str) -> Opt
     trial.figure(step, catalog::EXECUTION_TIME.name).filter(|_| cpus > 0.0)?;
     let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
     let busy = value(catalog::CPU.name)? - value(catalog::CPU_IRQ.name)?;
-    // A process' time is measured in CPUs, that of kernel threads as a share of the machine.
-    let known = value(catalog::PROCESS_CPU.name)? / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
+    // A process' time is measured in CPUs, that of kernel threads as a share of the machine. Runs of earlier versions have only that of
+    // the process that did the step.
+    let own = value(catalog::TRIAL_CPU.name).or_else(|| value(catalog::PROCESS_CPU.name))?;
+    let known = own / cpus + value(catalog::KERNEL_THREADS_CPU.name)?;
     Some(busy - known > OTHERS)
 }
 

@@ -121,6 +121,7 @@ pub mod catalog {
         CPU_IRQ = "CPU irq", Percent, Lower, EVERY, "time in hard and soft interrupts; 100 % = all CPUs";
         CPU_STEAL = "CPU steal", Percent, Neither, EVERY, "time the hypervisor ran something else; 100 % = all CPUs";
         PROCESS_CPU = "process CPU", Percent, Lower, EVERY, "user and system time of the process that does the step: the load's, a tool's or command's with its children, or fstone's own; 100 % = one CPU (what FFSB prints)";
+        TRIAL_CPU = "trial CPU", Percent, Lower, EVERY, "user and system time of all processes of the trial, services and what runs in the background included; 100 % = one CPU";
         KERNEL_THREADS_CPU = "kernel threads CPU", Percent, Lower, EVERY, "system time of kernel threads (write-back, journal, workqueues); 100 % = all CPUs";
         DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, EVERY, "bytes read from the device during the step";
         DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, EVERY, "bytes written to the device during the step";
@@ -130,6 +131,7 @@ pub mod catalog {
         DEVICE_DISCARDS = "device discards", Count, Neither, EVERY, "discard requests completed by the device";
         DEVICE_DISCARDED_BYTES = "device discarded bytes", Bytes, Neither, EVERY, "bytes discarded on the device";
         WRITE_AMPLIFICATION = "write amplification", Ratio, Lower, LOAD, "device written bytes per byte the load asked to write";
+        BESIDE = "steps beside", Count, Neither, EVERY, "services and steps in the background that ran beside the step: what the device and all CPUs did was for them, too";
         PEAK_DIRTY_BYTES = "peak dirty bytes", Bytes, Neither, EVERY, "largest amount of dirty page cache seen during the step, sampled";
         TRANSACTIONS_PER_SECOND = "transactions per second", PerSecond, Higher, LOAD, "transactions as the load's format counts them, divided by the interval that includes the final sync";
         OPERATIONS_PER_SECOND = "operations per second", PerSecond, Higher, LOAD, "operations completed, divided by the interval that includes the final sync";

@@ -65,7 +65,7 @@ pub struct Meters {
 
 #[derive(Debug)]
 struct Counters {
-    threads: Option<threads::KernelThreads>,
+    tasks: Option<threads::Tasks>,
     process: Option<ProcessTimes>,
     device: Option<DeviceCounters>,
     mark: Option<u64>,
@@ -82,6 +82,8 @@ pub struct Readings {
     pub kernel_threads: Option<Duration>,
     /// CPU time of this process and of those of its children that it has waited for.
     pub process: Option<ProcessTimes>,
+    /// CPU time of this process and all its descendants.
+    pub trial: Option<Duration>,
     pub device: Option<DeviceCounters>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
@@ -107,12 +109,12 @@ impl Meters {
             return;
         }
         // The slow ones first.
-        let threads = threads::KernelThreads::read();
+        let tasks = threads::Tasks::read();
         let process = ProcessTimes::now();
         let device = self.device.and_then(DeviceCounters::read);
         let mark = self.device.and_then(DeviceNumber::mark);
         let cpu = CpuTimes::read();
-        self.running = Some(Counters { threads, process, device, mark, cpu, at: Instant::now() });
+        self.running = Some(Counters { tasks, process, device, mark, cpu, at: Instant::now() });
     }
 
     pub fn pause(&mut self) {
@@ -122,11 +124,12 @@ impl Meters {
         let mark = self.device.and_then(DeviceNumber::mark);
         let device = self.device.and_then(DeviceCounters::read);
         let process = ProcessTimes::now();
-        let threads = threads::KernelThreads::read();
+        let tasks = begin.tasks.zip(threads::Tasks::read());
         self.sum.add(&Readings {
             elapsed,
             cpu: begin.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
-            kernel_threads: begin.threads.zip(threads).map(|(begin, end)| end.since(&begin)),
+            kernel_threads: tasks.as_ref().and_then(|(begin, end)| end.kernel_threads_since(begin)),
+            trial: tasks.map(|(begin, end)| end.own_since(&begin)),
             process: begin.process.zip(process).map(|(begin, end)| end.since(&begin)),
             device: begin.device.zip(device).and_then(|(begin, end)| end.since(&begin)),
             peak_dirty_bytes: None,
@@ -154,6 +157,7 @@ impl Readings {
         self.elapsed += later.elapsed;
         self.cpu = both(self.cpu, later.cpu, |one, other| one.plus(&other));
         self.kernel_threads = both(self.kernel_threads, later.kernel_threads, |one, other| one + other);
+        self.trial = both(self.trial, later.trial, |one, other| one + other);
         self.process = both(self.process, later.process, |one, other| one.plus(&other));
         self.device = both(self.device, later.device, |one, other| one.plus(&other));
         self.peak_dirty_bytes = both(self.peak_dirty_bytes, later.peak_dirty_bytes, u64::max);
@@ -182,6 +186,7 @@ impl Readings {
             if let Some(process) = self.process {
                 figures.push(catalog::PROCESS_CPU.figure(process.total().as_secs_f64() * 100.0 / elapsed));
             }
+            figures.extend(self.trial.map(|time| catalog::TRIAL_CPU.figure(time.as_secs_f64() * 100.0 / elapsed)));
             if let (Some(threads), Some(cpu)) = (self.kernel_threads, self.cpu.filter(|cpu| cpu.cpus > 0)) {
                 let share = threads.as_secs_f64() / (elapsed * f64::from(cpu.cpus));
                 figures.push(catalog::KERNEL_THREADS_CPU.figure(share * 100.0));
@@ -243,6 +248,7 @@ mod tests {
             }),
             kernel_threads: Some(Duration::from_secs(1)),
             process: Some(ProcessTimes { user: Duration::from_secs(1), system: Duration::from_secs(2) }),
+            trial: Some(Duration::from_secs(4)),
             device: Some(DeviceCounters {
                 written_bytes: 3 << 20,
                 flushes: Some(7),
@@ -261,6 +267,7 @@ mod tests {
             ("CPU irq", Some(5.0)),
             ("CPU steal", Some(5.0)),
             ("process CPU", Some(150.0)),
+            ("trial CPU", Some(200.0)),
             ("kernel threads CPU", Some(25.0)),
             ("device written bytes", Some(3145728.0)),
             ("device flushes", Some(7.0)),
@@ -280,6 +287,7 @@ mod tests {
             cpu: Some(CpuTimes { user: ticks, idle: 10, cpus: 2, ..CpuTimes::default() }),
             kernel_threads: Some(Duration::from_secs(seconds)),
             process: Some(ProcessTimes { user: Duration::from_secs(seconds), system: Duration::ZERO }),
+            trial: Some(Duration::from_secs(seconds)),
             device: Some(DeviceCounters { writes, flushes: Some(writes), ..DeviceCounters::default() }),
             peak_dirty_bytes: None,
             marks: vec![marks],

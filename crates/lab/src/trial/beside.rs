@@ -25,7 +25,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc::{RecvTimeoutError, Sender, channel, sync_channel},
     },
-    thread::{Builder, JoinHandle},
+    thread::{Builder, JoinHandle, sleep},
     time::{Duration, Instant},
 };
 
@@ -194,6 +194,9 @@ struct Going {
 pub(super) struct Company {
     pub(super) waiting: Vec<Waiting>,
     going: Vec<Going>,
+    /// Intervals of the foreground that are still to end, and when the last of them did.
+    intervals: usize,
+    over: Option<Instant>,
     warnings: Vec<String>,
 }
 
@@ -206,8 +209,10 @@ pub(super) struct Accompanied {
 }
 
 impl Company {
-    /// Makes the files of the loads that wait, and has them wait for [`Company::begin`]. Until `stop` says otherwise.
-    pub(super) fn prepare(&mut self, stop: &Stop) {
+    /// Makes the files of the loads that wait, and has them wait for [`Company::begin`]. Until `stop` says otherwise. The foreground has
+    /// so many intervals.
+    pub(super) fn prepare(&mut self, intervals: usize, stop: &Stop) {
+        self.intervals = intervals;
         let loads = self.waiting.extract_if(.., |waiting| matches!(waiting, Waiting::Load(..))).collect::<Vec<_>>();
         for waiting in loads {
             let Waiting::Load(step, workload, place) = waiting else { continue };
@@ -262,19 +267,41 @@ impl Company {
         }
     }
 
+    /// An interval of the foreground ended. With its last one all that go are asked to end, too.
+    pub(super) fn interval_ended(&mut self) {
+        self.intervals = self.intervals.saturating_sub(1);
+        if self.intervals == 0 {
+            self.stop();
+        }
+    }
+
+    fn stop(&mut self) -> Instant {
+        for going in &mut self.going {
+            going.stop.request(StopReason::Cancelled);
+            going.gate = None;
+        }
+        *self.over.get_or_insert_with(Instant::now)
+    }
+
+    /// If all were asked to end, waits until they have: what the foreground measures of itself afterwards is not to have their load.
+    pub(super) fn wait(&self) {
+        while self.over.is_some() && self.going.iter().any(|going| !going.thread.is_finished()) {
+            sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Ends all that go, the foreground being done; with what is to be said of them.
     pub(super) fn end(&mut self, foreground: &str) -> (Vec<Accompanied>, Vec<String>) {
-        let now = Instant::now();
+        let now = self.stop();
+        self.over = None;
         let mut warnings = std::mem::take(&mut self.warnings);
         let waiting = self.waiting.drain(..).map(|waiting| match waiting {
             Waiting::Command(step, _) | Waiting::Load(step, ..) => step.name,
         });
-        let unbegun = self.going.iter().filter(|going| going.gate.is_some()).map(|going| going.step.name.clone());
+        let unbegun = self.going.iter().filter(|going| going.started.is_none()).map(|going| going.step.name.clone());
         let unbegun = waiting.chain(unbegun).map(|name| format!("{name}: {foreground} ended before it could begin"));
         warnings.extend(unbegun);
-        self.going.iter().for_each(|going| going.stop.request(StopReason::Cancelled));
-        let done = self.going.drain(..).filter_map(|Going { step, started, gate, thread, .. }| {
-            drop(gate);
+        let done = self.going.drain(..).filter_map(|Going { step, started, thread, .. }| {
             let (ended_at, ended) = joined(thread);
             let started = started?;
             let whole = now.saturating_duration_since(started);
@@ -415,4 +442,35 @@ pub(crate) fn service_command(words: &[String], place: &Path, data: &Path, user:
     let words: Vec<String> = words.iter().map(|word| fill(word, place, data)).collect();
     let (program, args) = words.split_first()?;
     Some(CommandLine { user, ..CommandLine::new(program, args.iter().cloned()).in_directory(data) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn what_runs_beside_ends_with_the_last_interval_of_the_foreground() {
+        let argv = vec!["sleep".into(), "100".into()];
+        let action = StepAction::Command { argv, shell: false, success: Vec::new(), figures: Vec::new() };
+        let command = CommandLine { grace: GRACE, ..CommandLine::new("sleep", ["100".to_owned()]) };
+        let mut company = Company::default();
+        company.waiting.push(Waiting::Command(testing::step("noise", action), command));
+        company.prepare(2, &Stop::default());
+        company.begin();
+        company.interval_ended();
+        company.wait();
+        sleep(Duration::from_millis(300));
+        assert!(company.going.iter().all(|going| !going.thread.is_finished()), "another interval follows");
+        company.interval_ended();
+        company.wait();
+        let measured_afterwards = Duration::from_millis(700);
+        sleep(measured_afterwards);
+        let (done, warnings) = company.end("app");
+        let time = done[0].result.figure(catalog::TIME.name).expect("it ran").value;
+        assert!(
+            (0.3..0.3 + measured_afterwards.as_secs_f64()).contains(&time) && warnings.is_empty(),
+            "{time} {warnings:?}"
+        );
+    }
 }

@@ -2,7 +2,10 @@
 
 use crate::load::{load, small_files};
 use crate::support::{Memory, cell, may_use_devices, options, plan, scratch_directory, shell, step};
-use fstone_lab::{events::Silent, run::carry_out::carry_out};
+use fstone_lab::{
+    events::Silent,
+    run::carry_out::{LabOptions, carry_out},
+};
 use fstone_model::{
     Better, Outcome, Step, Trial, Unit,
     output::{Find, From, OutputFigure, Several},
@@ -263,7 +266,12 @@ fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
     let did_something = both.figure("beside", "operations").is_some_and(|figure| figure.value > 0.0);
     // On a busy machine it may have had no time for one, which is said then.
     assert!(did_something || told("it was stopped before it measured anything"), "{both:#?}");
-    // Both are threads of one process.
+    // The device wrote for both, and both are threads of one process, whose figures say that there were two.
+    assert!(["load", "beside"].iter().all(|step| {
+        both.figure(step, "write amplification").is_none()
+            && both.figure(step, "steps beside").map(|figure| figure.value) == Some(1.0)
+    }));
+    assert!(both.figure("load", "trial CPU").is_some_and(|figure| figure.value > 0.0), "{both:#?}");
     assert!(["load", "beside"].iter().all(|step| both.figure(step, "process CPU").is_none()), "{both:#?}");
 
     // One that waits for a step that never comes does not stay.
@@ -275,4 +283,31 @@ fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
         shell("work", "true"),
     ]);
     assert_eq!(none.outcome.reason().map(|reason| reason.step.as_str()), Some("copy"), "{none:#?}");
+}
+
+/// Everything that the foreground does after its interval has the machine for itself: its own cost is measured then.
+#[test]
+fn what_runs_beside_a_load_ends_with_its_interval() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let spin = background(shell("spin", "while :; do :; done"));
+    let stamps = background(shell("stamps", "while :; do date +%s.%N > {mount}/last; sleep 0.01; done"));
+    let fast = load(small_files(20, Some(Duration::from_millis(500))));
+    let late = r#"a="$(cat last)"; sleep 0.3; test "$a" = "$(cat last)""#;
+    let work = scratch_directory();
+    let mut memory = Memory::default();
+    let options = LabOptions { measure_null: true, ..options(work.path()) };
+    let plan = plan(vec![cell("ext4", "", "", vec![spin, stamps, fast, shell("late", late)])], 1);
+    carry_out(&plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
+    let done = memory.trials.remove(0);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    assert!(done.warnings.is_empty(), "{:#?}", done.warnings);
+    let value = |step: &str, metric: &str| done.figure(step, metric).expect(metric).value;
+    // The null engine comes after it, and runs for 200 ms.
+    let of_others = ["spin", "stamps"].map(|step| value(step, "time")).into_iter().fold(0.0, f64::max);
+    let until_then = value("load", "time") - value("load", "setup time") - 0.19;
+    assert!(value("load", "engine cost per operation") > 0.0);
+    assert!(of_others < until_then, "{of_others} s of {until_then} s");
+    assert!(value("load", "trial CPU") > value("load", "process CPU"), "{done:#?}");
 }

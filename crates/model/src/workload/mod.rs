@@ -110,6 +110,12 @@ impl Workload {
         self.phases.iter().filter(|phase| phase.measured)
     }
 
+    /// How many intervals it has: measured phases that follow one another are one, and so is a recording.
+    pub fn intervals(&self) -> usize {
+        let before = [false].into_iter().chain(self.phases.iter().map(|phase| phase.measured));
+        self.phases.iter().zip(before).filter(|(phase, before)| phase.measured && !before).count().max(1)
+    }
+
     /// Whether it reads files, or looks at names, in measured phases.
     pub fn looks_at_files(&self) -> bool {
         use Operation::{Getxattr, MmapRead, Open, OpenClose, Read, Readdir, Stat, StatDirectory, Walk};

@@ -234,10 +234,13 @@ fn a_warning_that_the_trial_passes_on_is_one() {
         trial.warnings.push("load: it ended early".into());
         for load in trial.steps.iter_mut().filter_map(|step| step.load.as_mut()) {
             load.warnings.push("it ended early".into());
+            // One that ran in the background.
+            trial.warnings.push("load, beside app: it ended early, too".into());
+            load.warnings.push("it ended early, too".into());
         }
     }
     let analysis = Analysis::of(&dataset);
-    assert_eq!(analysis.warnings.iter().filter(|warning| warning.text.contains("ended early")).count(), 1);
+    assert_eq!(analysis.warnings.iter().filter(|warning| warning.text.contains("ended early")).count(), 2);
 }
 
 #[test]
@@ -349,6 +352,17 @@ fn reads_from_memory_and_above_the_device_s_ceiling_are_marked() {
     let cached = "load: at least 98 % of the bytes that it read came from memory, so its figures are the page cache's more than a device's";
     assert_eq!(warned(100.0 * mebibytes, 0.015), [cached]);
     assert_eq!(warned(100.0 * mebibytes, 1.0), [""; 0], "the device read it all");
+    // What the device read for others hides what it did not read for this load.
+    let mut dataset = reading(100.0 * mebibytes, 1.0);
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell == 1) {
+        let step = trial.steps.iter_mut().find(|step| step.step == "load").expect("there is a load");
+        step.figures.push(catalog::BESIDE.figure(1.0));
+    }
+    let hidden =
+        "load: the device also read for what ran beside it, so how much of its own reads came from memory is not known";
+    let told: Vec<_> =
+        Analysis::of(&dataset).warnings.into_iter().map(|warning| (warning.text, warning.rows)).collect();
+    assert_eq!(told, [(hidden.to_owned(), vec![1])]);
     let fast = "load: reads went faster than the device can read, 412 MiB/s by itself";
     assert_eq!(warned(900.0 * mebibytes, 1.0), [fast]);
     assert_eq!(warned(900.0, 0.0), [""; 0], "too little to tell");
@@ -389,6 +403,12 @@ fn other_programs_on_the_machine_are_told_of() {
         step.figures.push(catalog::KERNEL_THREADS_CPU.figure(20.0));
     }
     let warnings = Analysis::of(&dataset).warnings;
+    // Services and what runs in the background are no other programs.
+    let mut whole = dataset.clone();
+    for step in whole.trials.iter_mut().flat_map(|trial| &mut trial.steps).filter(|step| step.step == "load") {
+        step.figures.push(catalog::TRIAL_CPU.figure(80.0 + 25.0 * cpus));
+    }
+    assert_eq!(Analysis::of(&whole).warnings, []);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
         warnings[0].text.starts_with("load: in 2 of 10 trials other programs took more than a quarter"),
@@ -531,7 +551,10 @@ fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     for output in
         [terminal(&dataset, &TerminalOptions::default()), markdown(&dataset, &options), html(&dataset, &options)]
     {
-        assert!(output.contains("‡ lost or damaged data") && output.contains("xfs ‡"), "{output}");
+        assert!(
+            output.contains("‡ lost or damaged data") && output.contains("xfs ‡"),
+            "{output}"
+        );
     }
     // So is a row whose check fails.
     let mut dataset = pair(1.1, 0.01, 5, RATE);
@@ -539,9 +562,14 @@ fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     let failed = |words: &str| Outcome::Failed(Reason::new("fsck", words));
     fixture::unsuccessful(&mut dataset, 0, 5, 3, failed("the filesystem is not consistent: e2fsck: exit status 4"));
     assert!(answer(&dataset).starts_with("ext4 failed its check in 1 of 6 trials."), "{}", answer(&dataset));
-    // One that could not be made says nothing about the data.
+    // One that could not be made is said, too, and the row marked wherever it leads.
+    let mut unusable = dataset.clone();
+    fixture::unsuccessful(&mut unusable, 1, 5, 3, failed("the filesystem could not be checked: e2fsck: exit status 8"));
+    let told = answer(&unusable);
+    assert!(told.contains("xfs could not be checked in 1 of 6 trials") && told.contains("xfs ‡ is highest"), "{told}");
+    // What else failed that step says nothing about the data.
     fixture::unsuccessful(&mut busy, 0, 5, 3, failed("/mnt: still in use by sleep"));
-    assert!(!answer(&busy).contains("failed its check"), "{}", answer(&busy));
+    assert!(!answer(&busy).contains("check"), "{}", answer(&busy));
 }
 
 #[test]

@@ -34,7 +34,7 @@ use std::{
         net::UnixStream,
     },
     path::Path,
-    sync::{Arc, PoisonError},
+    sync::Arc,
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -289,14 +289,13 @@ impl Session {
             }
             _ => return Err(failed(step, "only loads and commands can run in the background".to_owned())),
         };
-        self.company.lock().unwrap_or_else(PoisonError::into_inner).waiting.push(waiting);
+        self.company().waiting.push(waiting);
         Ok(())
     }
 
     /// Ends what ran beside a step. What went wrong there is a warning: the figures of the foreground stay.
     pub(super) fn end_company(&mut self, step: &Step, report: &mut StepReport) {
-        let company = Arc::clone(&self.company);
-        let (done, warnings) = company.lock().unwrap_or_else(PoisonError::into_inner).end(&step.name);
+        let (done, warnings) = self.company().end(&step.name);
         self.warnings.extend(warnings);
         let loads = done.iter().filter(|one| one.result.load.is_some()).count();
         let of_loads = usize::from(report.load.is_some()) + loads;
@@ -312,10 +311,11 @@ impl Session {
         // What the device wrote was not for one of them alone. All loads are threads of this process, which cannot tell whose its time was.
         let mut mixed = vec![catalog::WRITE_AMPLIFICATION.name];
         mixed.extend((of_loads > 1).then_some(catalog::PROCESS_CPU.name));
-        if !report.beside.is_empty() {
-            let beside = report.beside.iter_mut().filter(|one| one.load.is_some()).map(|one| &mut one.figures);
-            let own = report.load.is_some().then_some(&mut report.figures);
-            beside.chain(own).for_each(|figures| figures.retain(|one| !mixed.contains(&one.metric.as_str())));
+        let beside = report.beside.len() + self.services.len();
+        let all = report.beside.iter_mut().map(|one| (one.load.is_some(), &mut one.figures));
+        for (is_load, figures) in all.chain([(report.load.is_some(), &mut report.figures)]).filter(|_| beside > 0) {
+            figures.retain(|one| !(is_load && mixed.contains(&one.metric.as_str())));
+            figures.push(catalog::BESIDE.figure(beside as f64));
         }
     }
 }

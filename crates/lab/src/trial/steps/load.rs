@@ -52,6 +52,7 @@ impl Session {
         let started = Instant::now();
         let dropped = Mutex::new(None);
         let company = Arc::clone(&self.company);
+        let company = || company.lock().unwrap_or_else(PoisonError::into_inner);
         let request = LoadRequest {
             workload,
             directory: &directory,
@@ -67,7 +68,7 @@ impl Session {
                 }
             },
             begin: &|| {
-                company.lock().unwrap_or_else(PoisonError::into_inner).begin();
+                company().begin();
                 drop(slot(&running, Some(Meters::begin(device.as_deref()))));
             },
             end: &|| {
@@ -75,10 +76,12 @@ impl Session {
                 if let (Some(promises), Some(marker)) = (&promises, &marker) {
                     promises.mark(marker);
                 }
+                company().interval_ended();
                 if let Some(meters) = slot(&running, None) {
                     let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
                     readings.get_or_insert_default().add(&meters.end());
                 }
+                company().wait();
             },
             progress,
             witness: promises.as_ref().map(Promises::witness),

@@ -17,6 +17,7 @@ use judge::take_figures;
 pub(in crate::trial) use own::cure;
 
 use super::{
+    beside::Company,
     error::ExecutorError,
     measure::{of_command, of_interval},
     own::OwnGround,
@@ -35,7 +36,7 @@ use crate::{
 use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds};
 use std::{
     fs,
-    sync::PoisonError,
+    sync::{MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -75,9 +76,14 @@ impl Session {
             return self.wait_beside(step);
         }
         self.check_services(&step.name)?;
-        let has_company = matches!(step.action, StepAction::Load(_) | StepAction::Command { .. });
+        let intervals = match &step.action {
+            StepAction::Load(workload) => workload.intervals(),
+            StepAction::Command { .. } => 1,
+            _ => 0,
+        };
+        let has_company = intervals > 0;
         if has_company {
-            self.company.lock().unwrap_or_else(PoisonError::into_inner).prepare(&self.machine.stop);
+            self.company().prepare(intervals, &self.machine.stop);
         }
         let ended = self.watched(step, progress, report);
         if has_company {
@@ -121,9 +127,6 @@ impl Session {
             return Ok(());
         }
         if let [Call::Load(workload)] = calls.timed[..] {
-            if workload.launch.is_some() {
-                self.company.lock().unwrap_or_else(PoisonError::into_inner).begin();
-            }
             // Its interval is the engine's to begin and end.
             return self.load(step, workload, cold, progress, report);
         }
@@ -140,11 +143,15 @@ impl Session {
                 meters.pause();
             }
             let _held = self.prepare(call)?;
-            if matches!(step.action, StepAction::Command { .. }) {
-                self.company.lock().unwrap_or_else(PoisonError::into_inner).begin();
+            let has_company = matches!(step.action, StepAction::Command { .. });
+            if has_company {
+                self.company().begin();
             }
             meters.resume();
             made = self.make(step, call, report)?;
+            if has_company {
+                self.company().interval_ended();
+            }
         }
         let figures = of_interval(&meters.end());
         match made {
@@ -160,6 +167,10 @@ impl Session {
             Made::Not(words) => self.warn(format!("{}: {words}", step.name)),
         }
         Ok(())
+    }
+
+    fn company(&self) -> MutexGuard<'_, Company> {
+        self.company.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn scene(&self) -> Scene<'_> {

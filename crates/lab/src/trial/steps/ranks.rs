@@ -27,7 +27,7 @@ use std::{
     fs::{self, File},
     io::{self, BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -90,9 +90,15 @@ impl Session {
 
         let started = Instant::now();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
-        let (output, readings) = place
-            .told(|| Meters::begin(device.as_deref()), progress, || self.run(step, &command, report))
-            .map_err(work)?;
+        let company = Arc::clone(&self.company);
+        let company = || company.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = || {
+            company().begin();
+            Meters::begin(device.as_deref())
+        };
+        let end = || company().interval_ended();
+        let (output, readings) =
+            place.told((&begin, &end), progress, || self.run(step, &command, report)).map_err(work)?;
         report.figures.push(catalog::TIME.figure(started.elapsed().as_secs_f64()));
         let output = output?;
         let Some(ranks) = place.report().map_err(work)? else {
@@ -250,7 +256,7 @@ impl Meeting {
     /// Runs something while listening to rank 0; meters run while it measures.
     fn told<T>(
         &self,
-        begin: impl Fn() -> Meters + Sync,
+        (begin, end): (&(dyn Fn() -> Meters + Sync), &(dyn Fn() + Sync)),
         progress: OnProgress<'_>,
         run: impl FnOnce() -> T,
     ) -> io::Result<(T, Option<Readings>)> {
@@ -265,6 +271,7 @@ impl Meeting {
                 match serde_json::from_str(&line) {
                     Ok(RankNews::Begin) => running = Some(begin()),
                     Ok(RankNews::End) => {
+                        end();
                         if let Some(meters) = running.take() {
                             let mut readings = readings.lock().unwrap_or_else(PoisonError::into_inner);
                             readings.get_or_insert_default().add(&meters.end());
