@@ -551,10 +551,7 @@ fn losses_come_first_and_are_marked_wherever_the_row_leads() {
     for output in
         [terminal(&dataset, &TerminalOptions::default()), markdown(&dataset, &options), html(&dataset, &options)]
     {
-        assert!(
-            output.contains("‡ lost or damaged data") && output.contains("xfs ‡"),
-            "{output}"
-        );
+        assert!(output.contains("‡ lost or damaged data") && output.contains("xfs ‡"), "{output}");
     }
     // So is a row whose check fails.
     let mut dataset = pair(1.1, 0.01, 5, RATE);
