@@ -161,6 +161,7 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
         if count == 0 {
             continue;
         }
+        let mut walks = 0;
         let untouched = untouched(&actions, index, |group, action, report| {
             let indirect = action.handle.is_some() || action.numbers.is_some();
             if action.operation.nature().changes_names() || action.fileset.is_none() || indirect || group.tour.is_some()
@@ -171,7 +172,10 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
                 _ if action.operation.nature().target == Target::Fileset => Some(1.0),
                 FileChoice::Uniform => Some(missed_uniformly(count as f64, report.invocations as f64)),
                 FileChoice::Same if matches!(group.actions, Actions::Sequence(_)) => Some(1.0),
+                // Of what was begun before, nobody knows how far it had come.
+                FileChoice::RoundRobin | FileChoice::Shuffled if group.continues => None,
                 FileChoice::RoundRobin | FileChoice::Shuffled => {
+                    walks += 1;
                     Some(1.0 - (report.invocations as f64 / count as f64).min(1.0))
                 }
                 FileChoice::Concatenated
@@ -184,7 +188,8 @@ fn distinct_files(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<E
                 _ => None,
             }
         });
-        if let Some(untouched) = untouched {
+        // Two walks that begin at the same place are not independent of each other.
+        if let Some(untouched) = untouched.filter(|_| walks < 2) {
             sum.add(count as f64 * (1.0 - untouched), files.table.touched() as f64);
         }
     }
@@ -197,7 +202,7 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
     for (index, files) in summary.files.iter().enumerate() {
         let Some(count) = summary.touched.count(index).filter(|count| count.total > 0) else { continue };
         let total = count.total as f64;
-        let (mut skewed, mut tours) = (0, Tours::default());
+        let (mut skewed, mut walks, mut tours) = (0, 0, Tours::default());
         let untouched = untouched(&actions, index, |group, action, report| {
             let Some(transfer) = action.operation.nature().transfer else { return Some(1.0) };
             if group.region != Region::Whole {
@@ -206,7 +211,8 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
             let blocks = report.calls as f64;
             // Of what was begun before, nobody knows how much was left of the round.
             let permuted = distribution_of(transfer) == Some(Distribution::Permutation);
-            if group.continues && (permuted || group.tour.is_some()) {
+            let walks_on = matches!(transfer.pattern, Pattern::Cursor { .. });
+            if group.continues && (permuted || walks_on || group.tour.is_some()) {
                 return None;
             }
             if group.tour.is_some() {
@@ -240,6 +246,7 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                     }
                 }
                 (Pattern::Cursor { shared }, FileChoice::Concatenated) if shared || group.threads == 1 => {
+                    walks += 1;
                     Some(1.0 - (blocks / total).min(1.0))
                 }
                 (Pattern::FromStart, FileChoice::Uniform) if transfer.extent == Extent::Whole => {
@@ -248,8 +255,8 @@ fn distinct_blocks(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<
                 _ => None,
             }
         });
-        // Two skewed actions favour blocks that are not independent of each other.
-        if let Some(untouched) = untouched.filter(|_| skewed < 2) {
+        // Two skewed actions favour blocks that are not independent of each other, nor are two walks that begin at the same place.
+        if let Some(untouched) = untouched.filter(|_| skewed < 2 && walks < 2) {
             sum.add(total * (1.0 - untouched), count.touched as f64);
         }
     }

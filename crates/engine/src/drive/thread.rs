@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 pub(crate) struct Ended {
     /// When it had no operation to begin any more.
     pub(crate) worked_until: u64,
+    /// Until when operations were due: if it ended with its operations, a policy's fsync after the last one is no shortfall.
+    pub(crate) due_until: u64,
     /// When its last operation was done, or its last fsync at the end.
     pub(crate) at: u64,
     pub(crate) cpu_ns: u64,
@@ -47,6 +49,7 @@ impl<E: Io> Worker<'_, E> {
             last_end = ended.unwrap_or(last_end);
         }
         let worked_until = clock.now();
+        let due_until = if self.past(worked_until) { worked_until } else { last_end };
         if self.load.phase.limits.first_done && !self.past(clock.now()) {
             // Unless it was told to stop, in which case nothing changes.
             self.load.phase.limits.ended.store(true, Ordering::Relaxed);
@@ -64,7 +67,7 @@ impl<E: Io> Worker<'_, E> {
         report.elapsed_ns = clock.between(self.group_start().max(start), until);
         report.queue_depth = found.map_or(0, |found| found.depth);
         let checkpoint = self.checkpoint(choice.place());
-        Ended { worked_until, at: last_end, cpu_ns, report, found, checkpoint }
+        Ended { worked_until, due_until, at: last_end, cpu_ns, report, found, checkpoint }
     }
 
     /// The end of the last operation, if there was one, and the depth that was found.

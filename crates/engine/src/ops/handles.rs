@@ -154,17 +154,25 @@ pub(super) fn write<E: Io>(
     if !matches!(transfer.pattern, Pattern::Cursor { .. }) {
         worker.handles.move_to(handle, 0);
     }
+    let mut block = worker.drawn_block(index).unwrap_or(transfer.block_bytes).max(1);
     let mut left = match transfer.extent {
         Extent::Whole => worker.files(picked.fileset).table.size(picked.file),
-        Extent::Bytes(bytes) if bytes == transfer.block_bytes => worker.drawn_block(index).unwrap_or(bytes),
+        Extent::Bytes(bytes) if bytes == transfer.block_bytes => block,
         Extent::Bytes(bytes) => bytes,
     };
     while left > 0 {
-        let length = transfer.block_bytes.max(1).min(left);
+        let length = block.min(left);
         write_on(worker, index, handle, length)?;
         left -= length;
+        block = next_block(worker, index, transfer, left);
     }
     if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }
+}
+
+/// Sizes are drawn anew for each call of an operation.
+fn next_block<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer, left: u64) -> u64 {
+    let drawn = if left > 0 { worker.drawn_block(index) } else { None };
+    drawn.unwrap_or(transfer.block_bytes).max(1)
 }
 
 fn write_on<E: Io>(worker: &mut Worker<'_, E>, index: usize, handle: usize, length: u64) -> Attempt<()> {
@@ -249,19 +257,19 @@ pub(super) fn append<E: Io>(
     transfer: &Transfer,
 ) -> Attempt<()> {
     let (picked, fd) = worker.opened_in(index, handle)?;
-    let first = worker.drawn_block(index);
+    let mut block = worker.drawn_block(index).unwrap_or(transfer.block_bytes).max(1);
     let mut left = match transfer.extent {
-        Extent::Whole => first.unwrap_or(transfer.block_bytes),
-        Extent::Bytes(bytes) if bytes == transfer.block_bytes => first.unwrap_or(bytes),
-        Extent::Bytes(bytes) => bytes,
+        Extent::Bytes(bytes) if bytes != transfer.block_bytes => bytes,
+        Extent::Whole | Extent::Bytes(_) => block,
     };
     let mut offset = worker.files(picked.fileset).table.grow(picked.file, left);
     while left > 0 {
-        let length = first.unwrap_or(transfer.block_bytes).max(1).min(left);
+        let length = block.min(left);
         let destination = worker.destination(&picked, offset);
         write_all(worker, &picked, fd, length as usize, destination)?;
         offset += length;
         left -= length;
+        block = next_block(worker, index, transfer, left);
     }
     worker.handles.move_to(handle, offset);
     if transfer.fsync { sync(worker, index, handle) } else { Ok(()) }

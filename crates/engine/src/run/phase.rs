@@ -57,6 +57,8 @@ pub(crate) struct PhaseEnd {
 pub(crate) struct GroupEnd {
     /// When the last thread had no operation to begin any more.
     pub(crate) worked_ns: u64,
+    /// As [`Ended::due_until`].
+    pub(crate) due_ns: u64,
     pub(crate) done_ns: u64,
 }
 
@@ -213,6 +215,7 @@ fn ended(load: &Load<'_>, watch: &Watch<'_>, mut ends: Vec<(u32, Ended)>) -> Pha
         let threads = of_groups.by_ref().take(group.spec.threads as usize);
         threads.fold(GroupEnd::default(), |group, thread| GroupEnd {
             worked_ns: group.worked_ns.max(since(thread.worked_until)),
+            due_ns: group.due_ns.max(since(thread.due_until)),
             done_ns: group.done_ns.max(since(thread.at)),
         })
     };

@@ -35,7 +35,7 @@ impl Running<'_> {
             }
             _ => null_ns_per_operation,
         };
-        let ran = self.measured.worked_ns.iter().zip(&collected.periodic_fsyncs);
+        let ran = self.measured.due_ns.iter().zip(&collected.periodic_fsyncs);
         let ran: Vec<Ran> =
             ran.map(|(worked_ns, fsyncs)| Ran { worked_ns: *worked_ns, periodic_fsyncs: *fsyncs }).collect();
         let (audit, warnings) = audit::judge(&Summary {

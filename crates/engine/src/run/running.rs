@@ -105,7 +105,7 @@ pub(super) struct Measured {
     /// When each of their groups was at work, and its phase closed after all of them.
     pub(super) at_work: Vec<[Span; 2]>,
     /// How long each of their groups had operations to begin, since its phase's begin.
-    pub(super) worked_ns: Vec<u64>,
+    pub(super) due_ns: Vec<u64>,
 }
 
 impl<'a> Running<'a> {
@@ -504,7 +504,7 @@ impl<'a> Running<'a> {
             let none = Span { begin_ns: work.end_ns, end_ns: work.end_ns };
             [work, if none_changes || changes(group) { closing } else { none }]
         }));
-        self.measured.worked_ns.extend(end.groups.iter().map(|group| group.worked_ns));
+        self.measured.due_ns.extend(end.groups.iter().map(|group| group.due_ns));
         report.running_ns += end.running_ns;
         report.sync_ns += sync_ns;
         report.elapsed_ns = report.running_ns + report.sync_ns;

@@ -193,6 +193,28 @@ fn a_cursor_is_the_handles_own() {
     assert_eq!(data_files(place.path()), BTreeMap::from([("file0".into(), 10_000), ("file1".into(), 24_000)]));
 }
 
+/// Each call's, also where an operation makes several.
+#[test]
+fn what_a_handle_writes_is_in_blocks_that_are_drawn() {
+    let drawn = SizeDistribution::Weighted(vec![(4096, 1), (65536, 1)]);
+    for (extent, operations) in [(Extent::Bytes(65536), 400), (Extent::Bytes(262_144), 100)] {
+        for append in [false, true] {
+            let transfer = moved(extent, 65536, if append { Pattern::FromStart } else { ON });
+            let write = if append { Operation::Append(transfer) } else { Operation::Write(transfer) };
+            let action = Action { blocks: Some(drawn.clone()), ..by(1, write) };
+            let steps = vec![Step::Perform { action, times: 10 }, finish(operations, FinishUnit::Operations)];
+            let load = workload(half(1, 4096, 1.0), group(1, Actions::Program(steps)), milliseconds(20_000));
+            let report = run_in(&load, in_memory().path());
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
+            let one = &report.operations[0];
+            let mean = one.written_bytes as f64 / one.calls as f64;
+            // The last call of an operation of several is cut short by its end.
+            let expected = if extent == Extent::Bytes(65536) { 34_816.0 } else { 32_739.0 };
+            assert!((mean - expected).abs() < 0.15 * expected, "{extent:?} {append}: {mean}");
+        }
+    }
+}
+
 #[test]
 fn a_copy_is_as_large_as_what_it_was_copied_from() {
     let place = in_memory();

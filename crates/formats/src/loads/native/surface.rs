@@ -215,7 +215,7 @@ table! {
         "open" => open: Listed<OpenPolicy>;
         /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
-        /// The clean pages of all files that a thread keeps open are dropped again each time the thread has moved this much. With the size of one pass over the files, each pass starts cold. Never unless given.
+        /// The clean pages of all files that a thread keeps open are dropped again each time the thread has moved this much. With the size of one pass over the files, each pass but the first starts cold; the first does with `invalidate`. Never unless given.
         "invalidate-every" => invalidate_every: Size;
         /// Advice to the kernel about how a file will be read, given when it is opened: "sequential", "random" or "none" (the default).
         "advice" => advice: Listed<Advice>;
