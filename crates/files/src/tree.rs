@@ -91,9 +91,17 @@ fn taken() -> io::Error {
 /// # Errors
 /// Those of mkdir(2), and if another directory has taken its place.
 pub fn make_empty_directory(path: &Path) -> io::Result<FileIdentity> {
+    Ok(FileIdentity::of(&open_new_directory(path)?.metadata()?))
+}
+
+/// The same, opened.
+///
+/// # Errors
+/// As [`make_empty_directory`].
+pub fn open_new_directory(path: &Path) -> io::Result<File> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = openat(CWD, directory_of(path), DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;
-    Ok(FileIdentity::of(&make_in(parent.as_fd(), name)?.metadata()?))
+    make_in(parent.as_fd(), name)
 }
 
 fn make_in(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<File> {

@@ -1,6 +1,6 @@
 //! `fstone clean`: undo what a killed run left.
 
-use super::Context;
+use super::{Context, destroy};
 use crate::{
     args::CleanArguments,
     exit::Exit,
@@ -53,6 +53,9 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     if arguments.dry_run {
         let all_known = unseen.is_empty() && found.iter().all(|leftover| leftover.error.is_none());
         return Ok(if all_known { Exit::Success } else { Exit::LabFailed });
+    }
+    for disk in &arguments.allow_destroy_data {
+        destroy::agree_to_erase(disk, &*machine.devices)?;
     }
     for leftover in look(false)? {
         match &leftover.error {

@@ -44,16 +44,18 @@ pub(super) fn confirm<'p>(
             _ => None,
         })
         .collect();
-    if !disks.is_empty() {
-        // What a killed run left on a disk looks like a filesystem in use until it is undone. That erases the disk, so it is for those
-        // alone that this plan may format, and not before a question is answered.
-        let is_permitted =
-            |path: &&PathBuf| disks.contains(path.as_path()) && allowed.contains(path) && !terminal::is_interactive();
-        let permitted: Vec<PathBuf> = allowed_data.iter().filter(is_permitted).cloned().collect();
-        clean_up(&machine, &context.work_directory, &permitted, &RunProgress::new(Expected::default()));
-    }
+    // What a killed run left on a disk looks like a filesystem in use until it is undone. That erases the disk, so it is for those
+    // alone that this plan may format, and neither before a question is answered nor before all others were found fit.
+    let is_permitted =
+        |path: &&PathBuf| disks.contains(path.as_path()) && allowed.contains(path) && !terminal::is_interactive();
+    let permitted: Vec<PathBuf> = allowed_data.iter().filter(is_permitted).cloned().collect();
+    let (last, first): (Vec<&Path>, Vec<&Path>) =
+        disks.into_iter().partition(|disk| permitted.iter().any(|path| path == disk));
     let mut asked = BTreeSet::new();
-    for disk in disks {
+    for (number, disk) in first.iter().chain(&last).copied().enumerate() {
+        if number == first.len() {
+            clean_up(&machine, &context.work_directory, &permitted, &RunProgress::new(Expected::default()));
+        }
         let (devices, runner) = (&*machine.devices, &*machine.runner);
         // No other run begins with it until the question is answered.
         let (claimed, _lock) = ScratchDevice::claim_locked(disk, allowed, 0, devices, runner)
@@ -92,6 +94,14 @@ pub(super) fn agree(
             Err(Failure::new(Exit::CannotHere, words))
         }
     }
+}
+
+/// Has a person who sits at the terminal agree to what `clean` erases.
+pub(super) fn agree_to_erase(disk: &Path, devices: &dyn Devices) -> Result<(), Failure> {
+    if !terminal::is_interactive() {
+        return Ok(());
+    }
+    ask(disk, &devices.facts(disk).or_exit(Exit::CannotHere)?, None, "erased")
 }
 
 fn ask(path: &Path, facts: &BlockFacts, found: Option<&Sampled>, fate: &str) -> Result<(), Failure> {

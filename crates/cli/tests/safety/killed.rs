@@ -165,7 +165,9 @@ fn look(bench: &Bench, disk: Option<&Disk>) -> usize {
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("readable");
     assert!(!mounts.contains(&bench.work().display().to_string()), "{mounts}");
     let listed = bench.succeed(&["clean", "--dry-run"]);
-    let things: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    // Before it stands what other runs of this user have kept.
+    let left = listed.split_once("Left over from a run in").map_or("", |(_, left)| left);
+    let things: Vec<&str> = left.lines().filter_map(|line| line.strip_prefix("  ")).collect();
     let kinds = match disk {
         Some(_) => &["queue setting", "filesystem on"][..],
         None => &["guest in", "image"],

@@ -1,6 +1,7 @@
 //! Loads: the engine behind a border, and its report as figures.
 
 use crate::{events::LoadProgress, meters::Readings};
+use fstone_files::open_new_directory;
 use fstone_model::{
     LoadReport, Workload,
     load::{ErrorReport, OperationReport, ReplayReport},
@@ -10,7 +11,7 @@ use fstone_model::{
     workload::{Replay, ReplayPace},
 };
 use fstone_record::{Moment, Pace, Program, Reader, ReplayError, Settings};
-use std::{fs::File, io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool};
+use std::{io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool};
 
 pub struct LoadRequest<'a> {
     pub workload: &'a Workload,
@@ -112,10 +113,9 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
     }
     // Several steps of a trial may replay.
     let mut names = (1..).map(|number| request.directory.join(format!("replay-{number}")));
-    let directory = loop {
-        let path = names.next().expect("numbers do not end");
-        match std::fs::create_dir(&path) {
-            Ok(()) => break path,
+    let root = loop {
+        match open_new_directory(&names.next().expect("numbers do not end")) {
+            Ok(root) => break root,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&error)),
         }
@@ -134,7 +134,6 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
             Moment::Synced => (request.end)(),
         },
     };
-    let root = File::open(&directory).map_err(|error| failed(&error))?;
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
     match fstone_record::replay(&program, root.as_fd(), &settings) {

@@ -546,6 +546,13 @@ fn a_clean_erases_its_own_filesystem_and_no_other() {
         assert!(left[0].error.as_ref().is_some_and(|error| error.contains(&cure)), "{left:?}");
         assert!(matches!(claim(&disk.path), Err(Refusal::ForeignSignature { .. })), "it may hold other data by now");
     }
+    // What was made before it goes all the same.
+    let (tree, here) = (work_directory.join("fstone-load-1"), fs::read_to_string(&journal).expect("readable"));
+    fs::create_dir(&tree).expect("made");
+    let before = format!("{{\"made\":{{\"id\":7,\"entry\":{{\"tree\":{{\"path\":\"{}\"}}}}}}}}\n", tree.display());
+    fs::write(&journal, before + &here).expect("written");
+    let left = clean(&work_directory, false, &[], &machine).expect("cleans");
+    assert!(left.len() == 2 && left[0].error.is_some() && left[1].error.is_none() && !tree.exists(), "{left:?}");
     let left = clean(&work_directory, false, std::slice::from_ref(&disk.path), &machine).expect("cleans");
     assert!(left.len() == 1 && left[0].error.is_none(), "{left:?}");
     assert!(claim(&disk.path).is_ok(), "ours is gone");

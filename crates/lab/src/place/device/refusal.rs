@@ -46,7 +46,7 @@ pub enum Refusal {
     /// Another run uses it.
     #[error("{}: in use by {holder}", path.display())]
     Locked { path: PathBuf, holder: String },
-    #[error("{}: holds {signature}, which fstone did not make; if it may be lost: wipefs -a {}", path.display(), path.display())]
+    #[error("{}: holds {signature}, which no finished trial left; if it may be lost: wipefs -a {}", path.display(), path.display())]
     ForeignSignature { path: PathBuf, signature: String },
     #[error("{}: cannot tell what is on it: {words}", path.display())]
     Unprobed { path: PathBuf, words: String },

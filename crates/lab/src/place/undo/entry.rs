@@ -148,7 +148,7 @@ impl Entry {
 
     /// Whether entries before it cannot be undone while it is there.
     pub(super) const fn holds_others(&self) -> bool {
-        !matches!(self, Self::QueueSetting { .. })
+        !matches!(self, Self::QueueSetting { .. } | Self::Scratch { .. })
     }
 
     pub(super) fn is_on_a_disk_other_than(&self, disks: &[PathBuf]) -> bool {
@@ -328,5 +328,8 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
             )));
         }
     }
-    machine.devices.erase_signatures(path, device)
+    machine.devices.erase_signatures(path, device).map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => io::Error::other("it is in use; unmount it first"),
+        _ => error,
+    })
 }

@@ -5,12 +5,12 @@ use super::{
     entry::{By, JOURNAL_NAME},
 };
 use crate::{machine::Machine, place::holder};
-use fstone_files::{Temporary, open_or_create};
+use fstone_files::{Temporary, directory_of, open_or_create};
 use fstone_model::{dataset::Holder, text};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::File,
-    io::{self, Read, Seek, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
@@ -252,7 +252,7 @@ impl<'m> Undo<'m> {
     pub(crate) fn forget(&mut self, id: u64) {
         self.open.retain(|(open, _)| *open != id);
         let result = if self.open.is_empty() {
-            self.file.set_len(0).and_then(|()| self.file.rewind())
+            self.cut(0)
         } else {
             self.append(&Line::Undone { id }, Durable::Later).and_then(|()| {
                 let is_long = self.file.metadata()?.len() > LONG_BYTES;
@@ -265,7 +265,7 @@ impl<'m> Undo<'m> {
     fn append(&mut self, line: &Line, durable: Durable) -> io::Result<()> {
         if self.open.is_empty() {
             // Nothing in it counts any more, and it may be of another boot or machine than what follows.
-            self.file.set_len(0)?;
+            self.cut(0)?;
         }
         let before = self.file.metadata()?.len();
         let mut text = Vec::new();
@@ -279,9 +279,15 @@ impl<'m> Undo<'m> {
         });
         if written.is_err() {
             // Half a line would hide the next one.
-            self.file.set_len(before)?;
+            self.cut(before)?;
         }
         written
+    }
+
+    /// The next line begins there and leaves no hole.
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)?;
+        self.file.seek(SeekFrom::Start(length)).map(drop)
     }
 
     /// Leaves out what was undone.
@@ -296,7 +302,8 @@ impl<'m> Undo<'m> {
         file.write_all(&text)?;
         new.replace(&self.path)?;
         self.file = file;
-        Ok(())
+        // A power cut must not bring the old one back, which lacks what comes next.
+        File::open(directory_of(&self.path))?.sync_all()
     }
 
     /// Undoes what is left. What cannot be undone was told when that was tried first, and stays in the journal. The rest of
@@ -554,6 +561,10 @@ mod tests {
         std::fs::write(&path, written(&lines)).expect("written");
         for _ in 0..2 {
             let mut undo = Undo::begin(work.path(), &[], &machine).expect("it is in nobody's way");
+            // As a full filesystem leaves it.
+            let whole = undo.file.metadata().expect("there").len();
+            undo.file.write_all(b"half a li").expect("written");
+            undo.cut(whole).expect("shortened");
             assert_eq!(undo.scratch_entry(), None);
             let tree = work.path().join("fstone-load-1");
             for _ in 0..4000 {

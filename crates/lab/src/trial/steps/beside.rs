@@ -25,14 +25,12 @@ use fstone_model::{
     text,
     units::format_duration,
 };
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::{
     fs::{self, DirBuilder, Permissions},
     io::{self, Read as _, Seek as _, SeekFrom},
     net::{TcpStream, ToSocketAddrs as _},
-    os::unix::{
-        fs::{DirBuilderExt, PermissionsExt, lchown},
-        net::UnixStream,
-    },
+    os::unix::fs::{DirBuilderExt, PermissionsExt, lchown},
     path::Path,
     sync::Arc,
     thread::sleep,
@@ -323,7 +321,9 @@ impl Session {
 /// Whether something accepts a connection at a Unix socket, or at an address and port.
 fn answers(socket: &str, limit: Duration) -> io::Result<()> {
     if socket.contains('/') {
-        return UnixStream::connect(socket).map(drop);
+        // One that listens and accepts nothing would keep a caller waiting.
+        let asking = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None)?;
+        return Ok(connect(&asking, &SocketAddrUnix::new(socket)?)?);
     }
     let mut answered = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in socket.to_socket_addrs()? {
@@ -338,4 +338,19 @@ fn answers(socket: &str, limit: Duration) -> io::Result<()> {
 fn missing_program(step: &str, output: &CommandOutput, words: String) -> Halt {
     let reason = Reason::new(step, words);
     Halt::Outcome(if output.status == NOT_FOUND { Outcome::Skipped(reason) } else { Outcome::Failed(reason) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_that_accepts_nothing_keeps_nobody_waiting() {
+        let place = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let path = place.path().join("socket").display().to_string();
+        assert_eq!(answers(&path, ANSWER).expect_err("nobody is there").kind(), io::ErrorKind::NotFound);
+        let _listens = std::os::unix::net::UnixListener::bind(&path).expect("free");
+        let full = (0..100_000).find_map(|_| answers(&path, ANSWER).err());
+        assert_eq!(full.expect("a queue has an end").kind(), io::ErrorKind::WouldBlock);
+    }
 }
