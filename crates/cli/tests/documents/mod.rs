@@ -351,7 +351,7 @@ const APPLICATIONS: [Tried; 7] = [
         command: "report --by background",
         quickly: &[],
         status: &[0],
-        prints: &["alone", "beside scan", "changes copies per second by", "scans"],
+        prints: &["alone", "beside scan", "“beside scan” instead of alone", "scans"],
         makes: None,
     },
 ];
