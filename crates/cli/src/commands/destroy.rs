@@ -51,10 +51,14 @@ pub(super) fn confirm<'p>(
     let permitted: Vec<PathBuf> = allowed_data.iter().filter(is_permitted).cloned().collect();
     let (last, first): (Vec<&Path>, Vec<&Path>) =
         disks.into_iter().partition(|disk| permitted.iter().any(|path| path == disk));
+    let clean = || clean_up(&machine, &context.work_directory, &permitted, &RunProgress::new(Expected::default()));
+    if last.is_empty() && !first.is_empty() {
+        clean();
+    }
     let mut asked = BTreeSet::new();
     for (number, disk) in first.iter().chain(&last).copied().enumerate() {
         if number == first.len() {
-            clean_up(&machine, &context.work_directory, &permitted, &RunProgress::new(Expected::default()));
+            clean();
         }
         let (devices, runner) = (&*machine.devices, &*machine.runner);
         // No other run begins with it until the question is answered.
