@@ -147,9 +147,9 @@ impl CommandOutput {
         self.said(|lines| lines.truncate(LINES))
     }
 
-    /// The same of a script, which ends with the command that failed.
+    /// The same of a script, which ends with the command that failed; it may print a summary after its error, as dd(1) does.
     pub fn last_words(&self) -> String {
-        self.said(|lines| drop(lines.drain(..lines.len().saturating_sub(LINES))))
+        self.said(|lines| drop(lines.drain(..lines.len().saturating_sub(2 * LINES))))
     }
 
     fn said(&self, cut: impl Fn(&mut Vec<&str>)) -> String {
