@@ -186,13 +186,14 @@ fn what_is_interrupted_is_cancelled_undone_and_gone_on_with() {
     bench.assert_clean();
 }
 
-/// Tries to exchange whatever a task made in a directory for a link, and prepares the names that it has seen for the next task.
+/// Tries to exchange whatever a task made in a directory for a link, and prepares the names that it has seen for the next task. Where a task
+/// has removed its directory meanwhile, a link that was prepared is no directory that was taken (hence the slashes).
 const ATTACK: &str = "
 while sleep 0.02; do
   for made in \"$1\"/fstone-*; do
     [ -e \"$made\" ] && ! [ -L \"$made\" ] || continue
-    mv \"$made\" \"$made.aside\" && ln -s \"$2\" \"$made\" && echo exchanged >>\"$3\"
-    rm -r \"$made\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
+    mv \"$made/\" \"$made.aside\" && ln -s \"$2\" \"$made\" && echo exchanged >>\"$3\"
+    rm -r \"$made/\" && ln -s \"$2\" \"$made\" && echo removed >>\"$3\"
     for inside in \"$made\"/mnt \"$made\"/guest; do ln -s \"$2\" \"$inside\" && echo inside >>\"$3\"; done
     echo \"tried $made\" >>\"$3\"
   done

@@ -376,8 +376,8 @@ fn a_journal_of_what_was_never_made_holds_nobody_up() {
     };
     fs::DirBuilder::new().mode(0o1700).create(&work).expect("made");
     fs::write(&journal, line(0)).expect("written");
-    assert!(bench.succeed(&["clean", "--dry-run"]).starts_with("Nothing is left over") && journal.exists());
-    assert!(bench.succeed(&["clean"]).starts_with("Nothing is left over") && !journal.exists());
+    assert!(bench.succeed(&["clean", "--dry-run"]).contains("Nothing is left over") && journal.exists());
+    assert!(bench.succeed(&["clean"]).contains("Nothing is left over") && !journal.exists());
     bench.assert_clean();
 
     // As when it was killed between two lines on the same thing.

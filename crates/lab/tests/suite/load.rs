@@ -105,8 +105,8 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     let steps = vec![
         step("copy-in", copy),
         step("load", StepAction::Load(Arc::new(synced))),
-        shell("command", "head -c 1000000 /dev/urandom > data"),
         step("service", StepAction::Service(Arc::new(service))),
+        shell("command", "head -c 1000000 /dev/urandom > data"),
         step("sync", StepAction::Sync),
         step("drop-caches", StepAction::DropCaches),
         step("fragmentation", StepAction::Fragmentation),

@@ -398,7 +398,8 @@ fn load() -> workload::Workload {
         Step::Wait { name: text(), posts: 1, ahead: None, once: false },
         Step::Post { to: text(), posts: 1, bounded: false },
     ];
-    let groups = vec![ThreadGroup::new("text", 1, Actions::Program(program))];
+    let group = ThreadGroup::new("text", 1, Actions::Program(program));
+    let groups = vec![ThreadGroup { process: Some("text".into()), ..group }];
     workload::Workload {
         name: text(),
         filesets: vec![fileset],
