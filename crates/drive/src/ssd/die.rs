@@ -12,10 +12,12 @@ pub(super) enum Work {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Operation {
-    work: Work,
+pub(super) struct Operation {
+    pub(super) work: Work,
     begin_ns: u64,
-    end_ns: u64,
+    pub(super) end_ns: u64,
+    /// Of those that write at a time, the place that is free after it.
+    pub(super) place: Option<usize>,
 }
 
 /// Times are booked ahead. Reads are asked for in the order in which they are ready.
@@ -37,13 +39,20 @@ impl Die {
     pub(super) fn append(&mut self, work: Work, from_ns: u64, ns: u64) -> u64 {
         let begin_ns = self.free_ns.max(from_ns);
         self.free_ns = begin_ns + ns;
-        self.operations.push_back(Operation { work, begin_ns, end_ns: self.free_ns });
+        self.operations.push_back(Operation { work, begin_ns, end_ns: self.free_ns, place: None });
         self.free_ns
     }
 
-    /// Senses a page that it does not hold. Gives when it is there. What it had not begun by then is put off: `put_off` is told of each program when it was to
-    /// be over, and when it will be.
-    pub(super) fn sense(&mut self, page: u64, ready_ns: u64, ns: u64, mut put_off: impl FnMut(u64, u64)) -> u64 {
+    /// The last that was appended gives up a place among those that write at a time.
+    pub(super) fn gives_up(&mut self, place: usize) {
+        if let Some(last) = self.operations.back_mut() {
+            last.place = Some(place);
+        }
+    }
+
+    /// Senses a page that it does not hold. Gives when it is there. What it had not begun by then is put off: `put_off` gets it,
+    /// and when it was to be over.
+    pub(super) fn sense(&mut self, page: u64, ready_ns: u64, ns: u64, mut put_off: impl FnMut(u64, Operation)) -> u64 {
         self.pass(ready_ns);
         if let Some((_, since_ns)) = self.held.filter(|(held, _)| *held == page) {
             return since_ns.max(ready_ns);
@@ -52,7 +61,7 @@ impl Die {
         let index = self.operations.iter().take_while(|one| before(one)).count();
         let begin_ns = self.operations.range(..index).next_back().map_or(0, |one| one.end_ns).max(ready_ns);
         let sensed_ns = begin_ns + ns;
-        self.operations.insert(index, Operation { work: Work::Read, begin_ns, end_ns: sensed_ns });
+        self.operations.insert(index, Operation { work: Work::Read, begin_ns, end_ns: sensed_ns, place: None });
         let mut free_ns = sensed_ns;
         for one in self.operations.range_mut(index + 1..) {
             if one.begin_ns >= free_ns {
@@ -62,9 +71,7 @@ impl Die {
             one.end_ns = free_ns + (one.end_ns - one.begin_ns);
             one.begin_ns = free_ns;
             free_ns = one.end_ns;
-            if one.work == Work::Program {
-                put_off(was_ns, one.end_ns);
-            }
+            put_off(was_ns, *one);
         }
         self.free_ns = self.free_ns.max(free_ns);
         self.held = Some((page, sensed_ns));
@@ -99,7 +106,8 @@ mod tests {
         assert_eq!(die.append(Work::Collect, 0, 50), 750);
         assert_eq!(die.append(Work::Program, 2000, 600), 2600);
         let mut moved = Vec::new();
-        let mut sense = |die: &mut Die, page, ready_ns| die.sense(page, ready_ns, 50, |was, is| moved.push((was, is)));
+        let mut put_off = |was, one: Operation| moved.extend((one.work == Work::Program).then_some((was, one.end_ns)));
+        let mut sense = |die: &mut Die, page, ready_ns| die.sense(page, ready_ns, 50, &mut put_off);
         // Before the first, which is put off, by as much as it is in the way.
         assert_eq!(sense(&mut die, 1, 60), 110);
         // It holds the page until it begins with something.

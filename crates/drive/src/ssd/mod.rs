@@ -32,6 +32,29 @@ use std::ops::Range;
 
 const STREAMS: usize = 16;
 
+/// Which of some things is free first, without a look at all of them. Each has one entry, with a time that is no later than the true one:
+/// those times only grow.
+#[derive(Debug)]
+struct Soonest(BinaryHeap<Reverse<(u64, usize)>>);
+
+impl Soonest {
+    fn of(count: usize) -> Self {
+        Self((0..count).map(|index| Reverse((0, index))).collect())
+    }
+
+    fn first(&mut self, free_ns: impl Fn(usize) -> u64) -> usize {
+        while let Some(mut top) = self.0.peek_mut() {
+            let Reverse((was_ns, index)) = *top;
+            let is_ns = free_ns(index);
+            if is_ns == was_ns {
+                return index;
+            }
+            *top = Reverse((is_ns, index));
+        }
+        0
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Ssd {
     page_sectors: u64,
@@ -53,8 +76,10 @@ pub(crate) struct Ssd {
     /// When the controller takes the next command.
     controller_free_ns: u64,
     dies: Vec<Die>,
-    /// When another die may write.
-    writing: BinaryHeap<Reverse<u64>>,
+    soonest_die: Soonest,
+    /// Of the places of dies that write at a time, when each is free.
+    places: Vec<u64>,
+    soonest_place: Soonest,
     channels: Vec<Lane>,
     /// Of each die, pages that are to be moved and are not a whole one yet.
     to_move: Vec<f64>,
@@ -81,7 +106,7 @@ pub(crate) struct Ssd {
 impl Ssd {
     pub(crate) fn new(model: &Model) -> Self {
         let spare = model.number("over-provisioning");
-        let (dies, channels) = (model.ns("dies") as usize, model.ns("channels") as usize);
+        let [dies, channels, places] = ["dies", "channels", "writing-dies"].map(|name| model.ns(name) as usize);
         Self {
             page_sectors: (model.ns("page") / SECTOR_BYTES).max(1),
             pages_per_block: model.number("pages-per-block"),
@@ -100,7 +125,9 @@ impl Ssd {
             now_ns: 0,
             controller_free_ns: 0,
             dies: vec![Die::default(); dies],
-            writing: (0..model.ns("writing-dies")).map(|_| Reverse(0)).collect(),
+            soonest_die: Soonest::of(dies),
+            places: vec![0; places],
+            soonest_place: Soonest::of(places),
             channels: (0..channels).map(|_| Lane::default()).collect(),
             to_move: vec![0.0; dies],
             programmed: (0..dies).map(|die| model.number("pages-per-block") * die as f64 / dies as f64).collect(),
@@ -226,15 +253,20 @@ impl Ssd {
 
     fn sense(&mut self, die: usize, page: u64, ready_ns: u64) -> u64 {
         let mut put_off = Vec::new();
-        let sensed_ns =
-            self.dies[die].sense(page, ready_ns, self.read_ns, |was_ns, is_ns| put_off.push((was_ns, is_ns)));
+        let sensed_ns = self.dies[die].sense(page, ready_ns, self.read_ns, |was_ns, one| put_off.push((was_ns, one)));
         // Backwards: one may end when the next was to end.
-        for (was_ns, is_ns) in put_off.into_iter().rev() {
-            // The room of some is given away already.
-            if let Some(bytes) = self.programming.remove(&(was_ns, die)) {
-                self.programming.insert((is_ns, die), bytes);
+        for (was_ns, one) in put_off.into_iter().rev() {
+            // What is to write there next is booked already, but those after it begin later.
+            if let Some(place) = one.place {
+                self.places[place] += one.end_ns - was_ns;
             }
-            self.last_programmed_ns = self.last_programmed_ns.max(is_ns);
+            if one.work == Work::Program {
+                // The room of some is given away already.
+                if let Some(bytes) = self.programming.remove(&(was_ns, die)) {
+                    self.programming.insert((one.end_ns, die), bytes);
+                }
+                self.last_programmed_ns = self.last_programmed_ns.max(one.end_ns);
+            }
         }
         sensed_ns
     }
@@ -298,15 +330,20 @@ impl Ssd {
         let (bytes, random) = (self.open_bytes, self.open_random);
         (self.open_bytes, self.open_random) = (0, 0);
         // One after the other, but for those that are busy.
-        let dies = self.next_die..self.next_die + self.dies.len();
-        let free_ns = |die: &usize| self.dies[die % self.dies.len()].free_ns().max(now_ns);
-        let die = dies.min_by_key(free_ns).unwrap_or(0) % self.dies.len();
+        let (dies, count) = (&self.dies, self.dies.len());
+        let soonest = self.soonest_die.first(|die| dies[die].free_ns());
+        let mut in_turn = (self.next_die..self.next_die + count).map(|die| die % count);
+        let die = if dies[soonest].free_ns() > now_ns {
+            soonest
+        } else {
+            in_turn.find(|die| dies[*die].free_ns() <= now_ns).unwrap_or(soonest)
+        };
         self.next_die = die + 1;
         let there = self.over_channel(die, now_ns, self.page_sectors * SECTOR_BYTES);
         let one = &mut self.dies[die];
         one.pass(self.now_ns);
-        let free_ns = self.writing.pop().map_or(0, |Reverse(free_ns)| free_ns);
-        let end = one.append(Work::Program, there.max(free_ns), self.program_ns);
+        let place = self.soonest_place.first(|place| self.places[place]);
+        let end = one.append(Work::Program, there.max(self.places[place]), self.program_ns);
         let mut last_ns = end;
         // Pages are moved within the die, whole ones.
         let page_bytes = self.page_sectors * SECTOR_BYTES;
@@ -322,7 +359,8 @@ impl Ssd {
             self.programmed[die] -= self.pages_per_block;
             last_ns = one.append(Work::Collect, end, self.erase_ns);
         }
-        self.writing.push(Reverse(last_ns));
+        one.gives_up(place);
+        self.places[place] = last_ns;
         self.programming.insert((end, die), bytes);
         self.buffer.programmed(end);
         self.last_programmed_ns = self.last_programmed_ns.max(end);
