@@ -81,7 +81,8 @@ const DISK: &[Known] = &[
     known("queue-depth", Unit::Number, 1.0, 256.0, "commands that the drive takes at a time and orders by itself"),
     known("queued-flush", Unit::Number, 0.0, 1.0, "0: a flush waits for all before it and holds back all after it"),
     known("ageing", Unit::Number, 0.001, 1.0, "what counts of a wait against a positioning time"),
-    known("write-cache", Unit::Bytes, 0.0, 1e12, "0 for none"),
+    known("buffer", Unit::Bytes, 0.0, 1e12, "for what was read and for what is to be written"),
+    known("write-cache", Unit::Bytes, 0.0, 1e12, "of the buffer, at most; 0 for none"),
     known("write-choice", Unit::Number, 1.0, 4096.0, "parts of it among which the drive chooses what it writes next"),
     known("segments", Unit::Number, 1.0, 256.0, "parts of the read cache, each with one run of sectors"),
     known("segment-size", Unit::Bytes, 0.0, 1e9, "how much is read ahead at most, too"),
@@ -140,6 +141,8 @@ pub enum ModelError {
     Toml(String),
     #[error("it has no `{0}`")]
     Missing(String),
+    #[error("it has no `{name}`, {meaning}: add {name} = {{ is = …, from = \"…\" }} with {expected} and its source")]
+    NoParameter { name: &'static str, meaning: &'static str, expected: &'static str },
     #[error("`{found}` is not a parameter of a {kind}: those are {known}")]
     Unknown { found: String, kind: &'static str, known: String },
     #[error("`{name}` must be written as {expected}, with its source: {name} = {{ is = …, from = \"…\" }}")]
@@ -244,7 +247,8 @@ impl Model {
         }
         let mut parameters = Vec::new();
         for known in kind.parameters() {
-            let given = given.remove(known.name).ok_or_else(|| ModelError::Missing(known.name.to_owned()))?;
+            let (name, meaning, expected) = (known.name, known.meaning, known.unit.expected());
+            let given = given.remove(name).ok_or(ModelError::NoParameter { name, meaning, expected })?;
             parameters.push(known.read(&given)?);
         }
         if let Some(found) = given.keys().next() {
@@ -271,8 +275,11 @@ impl Model {
                  time: raise `full-seek` or lower `average-seek`",
             );
         }
-        (self.number("inner-rate") > self.number("outer-rate"))
-            .then_some("the inner zone cannot be faster than the outer")
+        if self.number("inner-rate") > self.number("outer-rate") {
+            return Some("the inner zone cannot be faster than the outer");
+        }
+        (self.number("write-cache") + self.number("segment-size") > self.number("buffer"))
+            .then_some("`buffer` must hold `write-cache` and one segment at least")
     }
 
     fn seek_root(&self) -> f64 {
@@ -377,7 +384,7 @@ mod tests {
             let error = constant(parameters).unwrap_err();
             assert!(error.contains(words), "{error}");
         };
-        said(latency, "no `bandwidth`");
+        said(latency, "no `bandwidth`, of all requests together: add bandwidth = { is = …, from = \"…\" } with a rate");
         said(
             &(latency.replace("1 ms", "1000 s") + bandwidth),
             "`latency` is 1000 s, and must be from 0 ms to 100000 ms",

@@ -9,7 +9,9 @@
 //!   platters.
 //! - The heads read on after a read, until they leave its track for something else or its segment is full of what the host has not read
 //!   yet. With `read-on-arrival` they also read what passes before the wanted sector does. What they read is in `segments` of the read cache,
-//!   of `segment-size` each: the last of it, and of the segments those that were used last.
+//!   of `segment-size` each: the last of it, and of the segments those that were used last. Writes have their room in the same `buffer`, and
+//!   take it from segments.
+//! - The host gets what it reads in order: sectors that pass before the first of them wait for that.
 //! - A flush is complete when all that was acknowledged before it is on the platters, and that is written before anything later.
 
 mod geometry;
@@ -42,19 +44,58 @@ enum Work {
     Destage(u64, Range<u64>),
 }
 
-/// What of the disk comes into the read cache with a request, what of that the host wants, and when the heads have read that.
+/// What the host wants, what of the disk comes into the read cache with it, and when the heads have read that.
 #[derive(Debug, Default)]
 struct Read {
     wanted: Range<u64>,
-    sectors: Vec<Range<u64>>,
+    /// What the heads read after the read before, until they left.
+    ahead: Range<u64>,
+    /// What is wanted, with what passed before it; and of the same track what passed first, which comes after it.
+    run: Range<u64>,
+    passed: Range<u64>,
     ended_ns: u64,
+    /// When the first sector that is wanted was there, how many are wanted, and how many of them had passed before the first.
+    first_ns: u64,
+    count: u64,
+    passed_count: u64,
 }
 
-/// A part of the read cache: what of the disk is in it, and when that was used last.
+/// A part of the read cache: sectors in the order in which they passed the heads, and when they were used last. Where that order has come
+/// round on a track, its beginning is in `passed`, further on than the rest.
 #[derive(Debug, Clone, Default)]
 struct Segment {
     sectors: Range<u64>,
+    passed: Range<u64>,
     used: u64,
+}
+
+impl Segment {
+    fn is_empty(&self) -> bool {
+        self.sectors.is_empty() && self.passed.is_empty()
+    }
+
+    /// What was read first goes where there is no room for all of it.
+    fn fit(&mut self, most: u64) {
+        let Self { sectors, passed, .. } = self;
+        sectors.start = sectors.start.max(sectors.end.saturating_sub(most));
+        let room = most - (sectors.end - sectors.start);
+        if overlap(sectors, passed) {
+            passed.start = sectors.end.min(passed.end);
+        }
+        passed.start = passed.start.max(passed.end.saturating_sub(room));
+        if touch(sectors, passed) {
+            sectors.end = passed.end;
+            *passed = 0..0;
+        }
+    }
+}
+
+fn touch(one: &Range<u64>, other: &Range<u64>) -> bool {
+    !one.is_empty() && !other.is_empty() && one.start <= other.end && other.start <= one.end
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Reading ahead: the segment, where the heads will read next, and from when on they may go there.
@@ -76,6 +117,7 @@ pub struct Disk {
     interface: f64,
     segment_sectors: u64,
     reads_on_arrival: bool,
+    buffer_sectors: u64,
     cache_sectors: u64,
     write_choice: usize,
     write_back: bool,
@@ -116,6 +158,7 @@ impl Disk {
             interface: model.number("interface-rate"),
             segment_sectors: model.ns("segment-size") / SECTOR_BYTES,
             reads_on_arrival: model.number("read-on-arrival") > 0.5,
+            buffer_sectors: model.ns("buffer") / SECTOR_BYTES,
             cache_sectors: model.ns("write-cache") / SECTOR_BYTES,
             write_choice: model.ns("write-choice") as usize,
             write_back: true,
@@ -226,11 +269,14 @@ impl Disk {
             }
             match self.current.take() {
                 Some((_, Work::Request(id, read))) => {
-                    self.end(at_ns, id);
-                    let kept = read.sectors.into_iter().map(|sectors| self.keep(sectors)).last();
+                    let sent_ns = self.send_rest(at_ns, &read);
+                    self.end(sent_ns, id);
+                    let Read { wanted, ahead, run, passed, ended_ns, .. } = read;
+                    self.keep(ahead, 0..0);
+                    let segment = self.keep(run, passed);
                     // After a write they stay where they are.
-                    if let Some(segment) = kept.filter(|_| !read.wanted.is_empty()) {
-                        self.follow(segment, &read.wanted, read.ended_ns);
+                    if let Some(segment) = segment.filter(|_| !wanted.is_empty()) {
+                        self.follow(segment, &wanted, ended_ns);
                     }
                 }
                 Some((_, Work::Destage(..))) => {
@@ -262,6 +308,18 @@ impl Disk {
         self.interface_free_ns
     }
 
+    /// When the host has all of what the heads have read by now. It gets that in order, so some of it may not have come over the interface.
+    fn send_rest(&mut self, now_ns: u64, read: &Read) -> u64 {
+        let [all, passed] =
+            [read.count, read.passed_count].map(|count| transfer_ns(count * SECTOR_BYTES, self.interface));
+        let left_ns = passed.max(all.saturating_sub(now_ns - read.first_ns));
+        if left_ns == 0 {
+            return now_ns;
+        }
+        self.interface_free_ns = self.interface_free_ns.max(now_ns) + left_ns;
+        self.interface_free_ns
+    }
+
     fn read(&mut self, now_ns: u64, id: u64, sectors: &Range<u64>) {
         self.read_on(now_ns);
         let there_ns = now_ns + self.command_ns;
@@ -277,8 +335,8 @@ impl Disk {
     }
 
     fn segment_with(&self, sectors: &Range<u64>) -> Option<usize> {
-        let holds = |one: &Segment| one.sectors.start <= sectors.start && sectors.end <= one.sectors.end;
-        self.segments.iter().position(holds)
+        let holds = |all: &Range<u64>| all.start <= sectors.start && sectors.end <= all.end;
+        self.segments.iter().position(|one| holds(&one.sectors) || holds(&one.passed))
     }
 
     fn serve_from_cache(&mut self, now_ns: u64, segment: usize, request: &Waiting) {
@@ -301,8 +359,9 @@ impl Disk {
         let Some((read, at_ns, place)) = self.read_by(now_ns) else { return };
         let Some(ahead) = &mut self.ahead else { return };
         ahead.next_ns = at_ns;
-        let sectors = &mut self.segments[ahead.segment].sectors;
-        *sectors = sectors.start.max(read.end.saturating_sub(self.segment_sectors))..read.end;
+        let segment = &mut self.segments[ahead.segment];
+        segment.sectors.end = read.end;
+        segment.fit(self.segment_sectors);
         (self.place, self.next_sector, self.have_written) = (place, read.end, false);
     }
 
@@ -364,36 +423,84 @@ impl Disk {
 
     /// Puts into the read cache what was read, together with what it touches, or else in place of what was not used for the longest time.
     /// Gives the segment.
-    fn keep(&mut self, read: Range<u64>) -> usize {
+    fn keep(&mut self, read: Range<u64>, mut passed: Range<u64>) -> Option<usize> {
+        if read.is_empty() {
+            return if passed.is_empty() { None } else { self.keep(passed, 0..0) };
+        }
+        let union = |one: &Range<u64>, other: &Range<u64>| one.start.min(other.start)..one.end.max(other.end);
         let mut all = read.clone();
         let mut segment = None;
         for (index, one) in self.segments.iter_mut().enumerate() {
-            if one.sectors.start <= all.end && all.start <= one.sectors.end && !one.sectors.is_empty() {
-                all = all.start.min(one.sectors.start)..all.end.max(one.sectors.end);
-                *one = Segment::default();
-                segment = Some(index);
+            if touch(&one.sectors, &all) {
+                all = union(&all, &one.sectors);
+                if passed.is_empty() {
+                    passed = one.passed.clone();
+                }
+            } else if touch(&one.sectors, &passed) {
+                passed = union(&passed, &one.sectors);
+            } else {
+                if touch(&one.passed, &all) {
+                    all = union(&all, &std::mem::take(&mut one.passed));
+                }
+                continue;
             }
+            *one = Segment::default();
+            segment = Some(index);
         }
-        let unused = || self.segments.iter().enumerate().min_by_key(|(_, one)| one.used).map_or(0, |(index, _)| index);
-        let segment = segment.unwrap_or_else(unused);
+        let segment = segment.unwrap_or_else(|| self.unused_segment());
         let start = all.start.max(read.end.saturating_sub(self.segment_sectors));
         self.uses += 1;
-        self.segments[segment] = Segment { sectors: start..all.end.min(start + self.segment_sectors), used: self.uses };
-        segment
+        let sectors = start..all.end.min(start + self.segment_sectors);
+        let mut kept = Segment { sectors, passed, used: self.uses };
+        kept.fit(self.segment_sectors);
+        self.segments[segment] = kept;
+        Some(segment)
+    }
+
+    /// The segment for something new: one that is empty if the buffer has room for it, or that which was not used for the longest time.
+    fn unused_segment(&self) -> usize {
+        let in_use = self.segments.iter().filter(|one| !one.is_empty()).count();
+        let may_be_empty = in_use < self.segments_with_room();
+        let all = self.segments.iter().enumerate().filter(|(_, one)| may_be_empty || !one.is_empty());
+        all.min_by_key(|(_, one)| (!one.is_empty(), one.used)).map_or(0, |(index, _)| index)
+    }
+
+    /// For how many segments the buffer has room beside what is to be written. The heads always have one.
+    fn segments_with_room(&self) -> usize {
+        let room = self.buffer_sectors.saturating_sub(self.held_sectors()).checked_div(self.segment_sectors);
+        (room.unwrap_or(u64::MAX) as usize).clamp(1, self.segments.len())
+    }
+
+    /// Writes take the room of segments that were not used for the longest time.
+    fn give_up_segments(&mut self) {
+        let ahead = self.ahead.map(|ahead| ahead.segment);
+        let mut in_use: Vec<usize> =
+            (0..self.segments.len()).filter(|index| !self.segments[*index].is_empty()).collect();
+        let too_many = in_use.len().saturating_sub(self.segments_with_room());
+        in_use.sort_by_key(|index| (ahead == Some(*index), self.segments[*index].used));
+        for index in in_use.into_iter().take(too_many) {
+            self.segments[index] = Segment::default();
+        }
     }
 
     /// What is written is not read from an older copy.
     fn forget(&mut self, sectors: &Range<u64>) {
         for segment in &mut self.segments {
-            if segment.sectors.start < sectors.end && sectors.start < segment.sectors.end {
+            if overlap(&segment.sectors, sectors) {
                 segment.sectors = segment.sectors.end..segment.sectors.end;
+            }
+            if overlap(&segment.passed, sectors) {
+                segment.passed = 0..0;
             }
         }
         if let Some((_, Work::Request(_, read))) = &mut self.current {
-            let is_other = |one: &Range<u64>| one.start >= sectors.end || sectors.start >= one.end;
-            read.sectors.retain(is_other);
-            if !is_other(&read.wanted) {
-                read.wanted = 0..0;
+            for one in [&mut read.wanted, &mut read.ahead, &mut read.passed] {
+                if overlap(one, sectors) {
+                    *one = 0..0;
+                }
+            }
+            if overlap(&read.run, sectors) {
+                read.run.start = sectors.end.min(read.run.end);
             }
         }
     }
@@ -407,23 +514,37 @@ impl Disk {
                 return;
             }
             let Some(first) = self.blocked.pop_front() else { return };
-            let at_ns = self.transfer(now_ns.max(first.since_ns + self.command_ns), &first.sectors);
+            let at_ns = self.receive(now_ns, &first);
             self.writes.add(first.sectors, at_ns);
+            self.give_up_segments();
             self.end(at_ns, first.id);
         }
+    }
+
+    /// When all of a write that has room from now on is in the cache. It came over the interface as fast as there was room for it: what is left is
+    /// its last sector, or as much as the cache does not hold.
+    fn receive(&mut self, now_ns: u64, write: &Waiting) -> u64 {
+        let left = (write.sectors.end - write.sectors.start).saturating_sub(self.cache_sectors).max(1);
+        let moved_ns = self.transfer(write.since_ns + self.command_ns, &write.sectors);
+        self.interface_free_ns = moved_ns.max(now_ns + transfer_ns(left * SECTOR_BYTES, self.interface));
+        self.interface_free_ns
     }
 
     /// When the cache has room for so many sectors more, if it has now or as soon as enough of the extent that the heads are at is written.
     fn room_for_ns(&self, count: u64) -> Option<u64> {
         let (begin_ns, extent) = self.destaging().unwrap_or((0, &(0..0)));
-        let held = self.writes.sectors() + (extent.end - extent.start);
         // What is larger than the cache has it for itself.
-        let too_many = held.saturating_sub(self.cache_sectors.saturating_sub(count));
+        let too_many = self.held_sectors().saturating_sub(self.cache_sectors.saturating_sub(count));
         if too_many == 0 {
             return Some(0);
         }
         let last = extent.start + too_many;
         (last <= extent.end).then(|| self.geometry.run(extent.start, last, begin_ns, u64::MAX).1)
+    }
+
+    /// What is to be written, or is being written.
+    fn held_sectors(&self) -> u64 {
+        self.writes.sectors() + self.destaging().map_or(0, |(_, extent)| extent.end - extent.start)
     }
 
     fn end_flushes(&mut self, now_ns: u64) {
@@ -522,28 +643,30 @@ impl Disk {
         let leave_ns = now_ns.max(request.there_ns);
         let on_arrival = self.reads_on_arrival && !request.writes;
         let mut from_ns = leave_ns + self.geometry.seek_to_ns(self.place, start);
-        let mut read = Read::default();
+        let mut read = Read { first_ns: begin_ns, ..Read::default() };
         if let Some((ahead, ..)) = self.read_by(leave_ns) {
-            read.sectors.push(ahead);
+            read.ahead = ahead;
         }
         // Heads that stay on the track read on.
         let ahead = self.ahead.take().filter(|ahead| self.segments[ahead.segment].sectors.end < ahead.limit);
         if let Some(ahead) = ahead.filter(|_| on_arrival && self.geometry.is_on_track(self.place, start)) {
-            read.sectors.clear();
+            read.ahead = 0..0;
             from_ns = ahead.next_ns;
+        }
+        if !request.writes {
+            read.wanted = request.sectors.clone();
+            read.run = request.sectors.clone();
+            read.count = end - start;
         }
         if on_arrival {
             let [after, before] = self.geometry.passed(from_ns, begin_ns, start);
             // The end of what is wanted may pass before its beginning.
             if after.start < end && end <= after.end {
                 end = after.start.max(start);
+                read.passed_count = request.sectors.end - end;
             }
-            read.sectors
-                .extend([after.start..after.end.min(self.sectors), before].into_iter().filter(|one| !one.is_empty()));
-        }
-        if !request.writes {
-            read.sectors.push(request.sectors.clone());
-            read.wanted = request.sectors.clone();
+            read.passed = after.start..after.end.min(self.sectors);
+            read.run.start = before.start;
         }
         let (end, end_ns, place) = self.geometry.run(start, end, begin_ns, u64::MAX);
         self.at(place, end, request.writes);
@@ -557,8 +680,12 @@ impl Disk {
         let begin_ns = self.geometry.arrival_ns(ahead.next_ns, self.place, from, 0);
         let (end, ended_ns, place) = self.geometry.run(from, request.sectors.end, begin_ns, u64::MAX);
         self.at(place, end, false);
-        let read = Read { wanted: request.sectors.clone(), sectors: std::iter::once(from..end).collect(), ended_ns };
-        self.current = Some((ended_ns.max(request.since_ns + self.command_ns), Work::Request(request.id, read)));
+        let wanted = request.sectors.clone();
+        let first_ns =
+            if wanted.start <= from { 0 } else { self.geometry.run(from, wanted.start, begin_ns, u64::MAX).1 };
+        let (first_ns, count) = (first_ns.max(request.there_ns), wanted.end - wanted.start);
+        let read = Read { wanted, run: from..end, ended_ns, first_ns, count, ..Read::default() };
+        self.current = Some((ended_ns.max(request.there_ns), Work::Request(request.id, read)));
     }
 }
 
