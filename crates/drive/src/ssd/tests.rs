@@ -453,7 +453,7 @@ fn figures_are_near_those_of_data_sheets() {
         curves::sequential(&today, size, 0.0, false, 8) / 1e6,
         &[270.0, 285.0],
     );
-    println!("hdd-today, random reads, 16 at a time: {:.0}", curves::random_reads(&today, size, 16, 20_000).0);
+    near("hdd-today, random reads, 16 at a time", curves::random_reads(&today, size, 16, 20_000).0, &[152.0]);
     let old = Model::find("hdd-7200-2008").expect("built in");
     let places: f64 =
         (0..16).map(|place| curves::sequential(&old, 1 << 40, f64::from(place) / 15.0, false, 1) / 16e6).sum();
