@@ -3,7 +3,7 @@
 # unlinks, fsyncs) and its check, with several seeds, made several times: every figure of every trial and the hash of its requests.
 # Each round has another directory, TMPDIR, home, environment and number of jobs. With BUSY=1, as many endless loops as there are cores run beside.
 # Ends with 1 where anything differs, and says what. Needs a kernel that `fstone kernel build` made, and the filesystems' tools; no root.
-# Usage: [FSTONE=target/release/fstone] [KERNEL=exact:6.1] [ROUNDS=5] [SEEDS="1 2"] [BUSY=1] [OPERATIONS=400] [FILESYSTEMS="ext4 xfs"] bench/bit-identity.sh
+# Usage: [FSTONE=target/release/fstone] [KERNEL=exact:6.1] [ROUNDS=5] [SEEDS="1 2"] [CPU=server-today] [BUSY=1] [OPERATIONS=400] [FILESYSTEMS="ext4 xfs"] bench/bit-identity.sh
 set -euo pipefail
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "$0")/compare-common.sh"
@@ -79,7 +79,7 @@ around() {
 
 differences=0 figures=0 traces=0
 for seed in "${seeds[@]}"; do
-    around "1$seed" run ./identity.toml --exact --kernel "$kernel" --seed "$seed" >said 2>&1 || { cat said >&2; exit 1; }
+    around "1$seed" run ./identity.toml --exact --kernel "$kernel" ${CPU:+--cpu "$CPU"} --seed "$seed" >said 2>&1 || { cat said >&2; exit 1; }
     around "1$seed" export 1 "$place/seed-$seed.fstone" >said 2>&1 || { cat said >&2; exit 1; }
     around "1$seed" report --format json | jq -r '.rows[] | .label as $row | .trials[] | select(.outcome != "completed") |
         "seed '"$seed"', \($row): \(.outcome)"' >&2
@@ -98,5 +98,5 @@ for seed in "${seeds[@]}"; do
     done
 done
 echo "${#filesystems[@]} filesystems, seeds ${seeds[*]}, $rounds rounds: $figures figures and $traces traces compared with the first round's, $differences rounds differ"
-circumstances "$kernel, load $(cut -d ' ' -f 1-3 /proc/loadavg)"
+circumstances "$kernel${CPU:+, work charged as on $CPU}, load $(cut -d ' ' -f 1-3 /proc/loadavg)"
 ((differences == 0))

@@ -1,7 +1,11 @@
 //! Whether a run's seconds are real, or virtual on a modelled drive.
 
 use crate::text::{line, listing};
-use fstone_model::{Cell, Dataset, Trial, dataset::Run, inventory::CHARGE_SETTING};
+use fstone_model::{
+    Cell, Dataset, Trial,
+    dataset::Run,
+    inventory::{CHARGE_SETTING, PROCESSOR_SETTING},
+};
 
 pub fn is_virtual(dataset: &Dataset) -> bool {
     let cells = &dataset.run.plan.cells;
@@ -24,15 +28,20 @@ pub fn is_one_seed(dataset: &Dataset) -> bool {
     is_virtual(dataset) && trials == rows.len()
 }
 
-/// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call"; `None` for real time.
+/// The clock, for a table's heading: "virtual time on hdd-7200-2008, 2 µs charged for each system call";
+/// `None` for real time.
 pub fn heading(run: &Run) -> Option<String> {
     let exact: Vec<&Cell> = run.plan.cells.iter().filter(|cell| cell.kernel.is_exact()).collect();
     let mut models: Vec<String> = exact.iter().filter_map(|cell| cell.device.model()).map(line).collect();
     models.dedup();
     let on = if models.is_empty() { String::new() } else { format!(" on {}", listing(&models)) };
-    (!exact.is_empty()).then(|| match charge(run) {
-        Some(charge) => format!("virtual time{on}, {charge} charged for each system call"),
-        None => format!("virtual time{on}"),
+    (!exact.is_empty()).then(|| {
+        let call = charge(run).map_or_else(String::new, |charge| format!(", {charge} charged for each system call"));
+        let work = processor(run).map_or_else(String::new, |processor| {
+            let name = processor.split(':').next().unwrap_or_default();
+            format!(" and the kernel's work charged as on {name}")
+        });
+        format!("virtual time{on}{call}{work}")
     })
 }
 
@@ -40,6 +49,7 @@ pub fn heading(run: &Run) -> Option<String> {
 pub(crate) fn told(dataset: &Dataset) -> String {
     let run = &dataset.run;
     let charge = charge(run).map_or_else(String::new, |charge| format!(", {charge} a system call"));
+    let charge = processor(run).map_or(charge.clone(), |processor| format!("{charge}, {processor}"));
     match (run.plan.cells.iter().any(|cell| cell.kernel.is_exact()), is_virtual(dataset)) {
         (_, true) => format!("virtual time{charge}"),
         (true, false) => format!("real time and virtual time{charge}"),
@@ -48,5 +58,13 @@ pub(crate) fn told(dataset: &Dataset) -> String {
 }
 
 fn charge(run: &Run) -> Option<String> {
-    run.inventory.settings.iter().find(|(name, _)| name == CHARGE_SETTING).map(|(_, charge)| line(charge))
+    setting(run, CHARGE_SETTING)
+}
+
+fn processor(run: &Run) -> Option<String> {
+    setting(run, PROCESSOR_SETTING)
+}
+
+fn setting(run: &Run, wanted: &str) -> Option<String> {
+    run.inventory.settings.iter().find(|(name, _)| name == wanted).map(|(_, value)| line(value))
 }

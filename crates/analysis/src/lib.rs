@@ -17,6 +17,7 @@ mod machines;
 mod notes;
 pub mod number;
 mod open;
+pub mod profile;
 mod published;
 mod rules;
 mod run;

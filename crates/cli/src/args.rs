@@ -33,7 +33,7 @@ const START: &str = "Start here:\n  fstone check                        what thi
 /// What there is to do, in the order of the help.
 const GROUPS: [(&str, &str); 5] = [
     ("Studies", "run list check rerun blocks"),
-    ("Results", "report compare history note serve publish export import verify delete"),
+    ("Results", "report compare profile history note serve publish export import verify delete"),
     ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert record replay figures"),
     ("Guests, drives and power cuts", "kernel device crash-state durability"),
     ("This machine, this program", "clean study workload schema completions manual help"),
@@ -151,6 +151,8 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Compare two runs, figure by figure; exit status 1 if something got worse
     Compare(CompareArguments),
+    /// What the kernels of a run in virtual time did, function by function
+    Profile(ProfileArguments),
     /// One row's figure over many runs, with the runs at which it changed
     History(HistoryArguments),
     /// Write a run to a file (a bundle): study, machine, every trial with its raw histograms, and hashes
@@ -242,6 +244,7 @@ impl Command {
             Self::Blocks(_) | Self::Durability(_) => true,
             Self::Report(_)
             | Self::Compare(_)
+            | Self::Profile(_)
             | Self::History(_)
             | Self::Export(_)
             | Self::Import(_)

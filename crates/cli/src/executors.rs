@@ -9,7 +9,7 @@ use crate::{
     studies::Study,
     terminal::{self, Failure},
 };
-use fstone_drive::{Drive, Model};
+use fstone_drive::{Drive, Model, Processor};
 use fstone_files::read_text;
 use fstone_lab::{
     agent::{DEFAULT_MODEL, Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
@@ -18,7 +18,7 @@ use fstone_lab::{
 };
 use fstone_model::{
     Cell, Dataset, Plan,
-    inventory::{CHARGE_SETTING, GUEST_MEMORY_SETTING, MODEL_SETTING},
+    inventory::{CHARGE_SETTING, GUEST_MEMORY_SETTING, MODEL_SETTING, PROCESSOR_SETTING},
     metric::catalog,
     study::{DeviceSpec, DiskTruth, KernelSpec, PowerCut, StepAction},
     units::{format_bytes, format_duration},
@@ -228,11 +228,14 @@ pub(crate) fn place_images(plan: &mut Plan) {
 
 pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<GuestOptions, Failure> {
     let options = GuestOptions::new(context.kernels.clone(), &paths::own_cache());
+    let processor = processor(context, arguments, plan)?;
+    let call = processor.as_ref().map(|one| Duration::from_nanos(one.system_call_ns()));
     let compares = arguments.published && plan.cells.iter().all(|cell| cell.kernel.is_exact());
     let of_the_day = plan.published.as_ref().filter(|_| compares).and_then(|published| published.memory_bytes);
     Ok(GuestOptions {
         models: models(plan)?,
-        charge: arguments.charge.unwrap_or(options.charge),
+        charge: arguments.charge.or(call).unwrap_or(options.charge),
+        processor,
         memory_bytes: arguments.guest_memory.or(of_the_day).unwrap_or(options.memory_bytes),
         speed: arguments.guest_disk.unwrap_or_default(),
         ..options
@@ -254,6 +257,7 @@ pub(crate) fn guest_settings(
         settings
             .extend(options.models.iter().map(|(name, model)| (format!("{MODEL_SETTING}{name}"), model.to_string())));
         settings.push((CHARGE_SETTING.to_owned(), format_duration(options.charge)));
+        settings.extend(options.processor.as_ref().map(|one| (PROCESSOR_SETTING.to_owned(), one.to_string())));
         settings.extend(exact_kernels(context, plan));
     }
     if plan.cells.iter().any(|cell| !matches!(cell.kernel, KernelSpec::Host | KernelSpec::Exact(_))) {
@@ -281,6 +285,7 @@ pub(crate) fn make_exact(
     if !plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
         let modelled = plan.cells.iter().find_map(|cell| cell.device.model());
         let option = arguments.model.as_ref().map(|_| "--model").or(arguments.perturbed.map(|_| "--perturbed"));
+        let option = option.or(arguments.cpu.as_ref().map(|_| "--cpu"));
         return match (option, modelled) {
             (Some(option), _) => {
                 Err(bad(format!("{option} is for trials in virtual time: add --exact, or --kernel exact:VERSION")))
@@ -298,18 +303,20 @@ pub(crate) fn make_exact(
     if plan.seed == drawn_seed && arguments.seed.is_none() && plan.cells.iter().all(|cell| cell.kernel.is_exact()) {
         plan.seed = EXACT_SEED;
     }
-    let named = match arguments.model.as_deref() {
+    let mut attached = |option: &str, named: Option<&str>| match named {
         Some(path) if path.ends_with(".toml") => {
-            let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = file_name(path);
             let text =
                 study.recorded_file(&name).map_or_else(|| read_text(Path::new(path)), |text| Ok(text.to_owned()));
-            let text = text.map_err(|error| bad(format!("--model {path}: {error}")))?;
+            let text = text.map_err(|error| bad(format!("{option} {path}: {error}")))?;
             plan.attachments.retain(|(known, _)| *known != name);
             plan.attachments.push((name.clone(), text));
-            Some(name)
+            Ok(Some(name))
         }
-        other => other.map(str::to_owned),
+        other => Ok(other.map(str::to_owned)),
     };
+    let named = attached("--model", arguments.model.as_deref())?;
+    attached("--cpu", arguments.cpu.as_deref())?;
     for cell in plan.cells.iter_mut().filter(|cell| cell.kernel.is_exact()) {
         if let DeviceSpec::Loop { model, .. } = &mut cell.device {
             let own = model.take().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
@@ -332,6 +339,25 @@ pub(crate) fn make_exact(
     Ok(())
 }
 
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What the kernel's work is charged as, if its kernels count it.
+fn processor(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<Option<Processor>, Failure> {
+    let Some(named) = arguments.cpu.as_deref().filter(|named| *named != "free") else { return Ok(None) };
+    let name = file_name(named);
+    let processor = match plan.attachments.iter().find(|(known, _)| *known == name) {
+        Some((_, text)) => Processor::parse(name.trim_end_matches(".toml"), text),
+        None => Processor::find(named),
+    };
+    let processor = processor.map_err(|error| Failure::new(Exit::BadInput, format!("--cpu {named}: {error}")))?;
+    match without_counts(context, plan) {
+        Some(words) => Err(Failure::new(Exit::CannotHere, format!("--cpu: {words}"))),
+        None => Ok(Some(processor)),
+    }
+}
+
 fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {
     let mut models: Vec<(String, Model)> = Vec::new();
     for name in plan.cells.iter().filter_map(|cell| cell.device.model()) {
@@ -349,19 +375,55 @@ fn models(plan: &Plan) -> Result<Vec<(String, Model)>, Failure> {
     Ok(models)
 }
 
-/// What each of the plan's kernels is, to the last bit: figures in virtual time belong to one build of a kernel.
-fn exact_kernels(context: &Context, plan: &Plan) -> Vec<(String, String)> {
+/// Refuses a --cpu that no kernel can be charged for, and says which column of the kernels' work would stay empty.
+pub(crate) fn check_work(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result<(), Failure> {
+    let is_charged = processor(context, arguments, plan)?.is_some();
+    let of_work = [
+        catalog::KERNEL_WORK,
+        catalog::KERNEL_WORK_PER_OPERATION,
+        catalog::KERNEL_BACKGROUND_WORK,
+        catalog::KERNEL_COPIES,
+        catalog::KERNEL_TIME,
+    ];
+    let asks = |metric: &str| of_work.iter().any(|known| known.name == metric);
+    if let Some(column) = plan.columns.iter().find(|column| asks(&column.metric)) {
+        let words = without_counts(context, plan);
+        let uncharged = || "the kernel's work takes no time; let it with --cpu MODEL (`fstone device`)".to_owned();
+        let words = words.or_else(|| (column.metric == catalog::KERNEL_TIME.name && !is_charged).then(uncharged));
+        words.iter().for_each(|words| terminal::tell(&format!("{}: {words}", column.header)));
+    }
+    Ok(())
+}
+
+fn without_counts(context: &Context, plan: &Plan) -> Option<String> {
+    let store = fstone_sandbox::kernel::Store::new(&context.kernels);
+    let kernels = exact_names(plan).into_iter().filter_map(|name| store.find(&name).ok());
+    let mut without = kernels.filter(|kernel| !kernel.counts).map(|kernel| kernel.name());
+    without.next().map(|name| {
+        format!(
+            "the kernel {name} does not count its work; build one that does with `fstone kernel build --counting`, and name it with --kernel \
+             (`fstone kernel list`)"
+        )
+    })
+}
+
+fn exact_names(plan: &Plan) -> Vec<String> {
     let mut names: Vec<String> =
         plan.cells.iter().filter(|cell| cell.kernel.is_exact()).map(|cell| cell.kernel.written()).collect();
     names.sort();
     names.dedup();
+    names
+}
+
+/// What each of the plan's kernels is, to the last bit: figures in virtual time belong to one build of a kernel.
+fn exact_kernels(context: &Context, plan: &Plan) -> Vec<(String, String)> {
     let store = fstone_sandbox::kernel::Store::new(&context.kernels);
     let known = |name: String| {
         let kernel = store.find(&name).ok()?;
         let digest = kernel.digest().ok()?;
         Some((format!("kernel {name}"), format!("{}, sha256 {digest}", kernel.source)))
     };
-    names.into_iter().filter_map(known).collect()
+    exact_names(plan).into_iter().filter_map(known).collect()
 }
 
 /// What trials took beside what was measured, in one line: the median time outside their steps, and after them until the

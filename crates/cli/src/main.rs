@@ -60,6 +60,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Run(arguments) => commands::run::run(context, &arguments),
         Command::Report(arguments) => commands::report::report(context, &arguments),
         Command::Compare(arguments) => commands::compare::compare(context, &arguments),
+        Command::Profile(arguments) => commands::profile::profile_runs(context, &arguments),
         Command::History(arguments) => commands::history::history(context, &arguments),
         Command::Note(arguments) => commands::note::note(context, &arguments),
         Command::Publish(arguments) => commands::publish::publish(context, &arguments),

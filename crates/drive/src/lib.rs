@@ -17,7 +17,7 @@ mod ssd;
 mod testing;
 
 pub use disk::Disk;
-pub use model::{Kind, Model, ModelError, Parameter};
+pub use model::{Kind, Model, ModelError, Parameter, Processor};
 pub use request::{Request, SECTOR_BYTES};
 
 use constant::Constant;

@@ -5,6 +5,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
+const PROCESSORS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/processors.rs"));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -116,6 +117,19 @@ const SSD: &[Known] = &[
     known("over-provisioning", Unit::Number, 0.01, 10.0, "spare flash as a share of the drive's size"),
 ];
 
+const PROCESSOR: &[Known] = &[
+    known("clock", Unit::Number, 0.1, 10.0, "in GHz"),
+    known("instructions-per-cycle", Unit::Number, 0.05, 8.0, "of the kernel's code, with the caches it finds"),
+    known("copy-rate", Unit::Rate, 10.0 * MB, 1e12, "of what the kernel copies and fills"),
+    known(
+        "system-call",
+        Unit::Time,
+        1.0,
+        SECOND,
+        "the program's own time between two calls, entry and exit of the kernel",
+    ),
+];
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
     pub name: &'static str,
@@ -224,36 +238,9 @@ impl Model {
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
-        let mut table: Table = text.parse().map_err(|error: toml::de::Error| ModelError::Toml(error.to_string()))?;
-        let mut word = |key: &str| match table.remove(key) {
-            Some(Value::String(text)) => Ok(text),
-            _ => Err(ModelError::Missing(key.to_owned())),
-        };
-        let (title, kind) = (word("title")?, word("kind")?);
-        let kind = Kind::ALL
-            .into_iter()
-            .find(|one| one.word() == kind)
-            .ok_or(ModelError::Form { name: "kind".into(), expected: "\"constant\", \"disk\" or \"ssd\"" })?;
-        let Some(Value::Table(mut given)) = table.remove("parameters") else {
-            return Err(ModelError::Missing("[parameters]".into()));
-        };
-        let unknown = |found: &str| ModelError::Unknown {
-            found: found.to_owned(),
-            kind: kind.word(),
-            known: kind.parameters().iter().map(|known| known.name).collect::<Vec<_>>().join(", "),
-        };
-        if let Some(found) = table.keys().next() {
-            return Err(unknown(found));
-        }
-        let mut parameters = Vec::new();
-        for known in kind.parameters() {
-            let (name, meaning, expected) = (known.name, known.meaning, known.unit.expected());
-            let given = given.remove(name).ok_or(ModelError::NoParameter { name, meaning, expected })?;
-            parameters.push(known.read(&given)?);
-        }
-        if let Some(found) = given.keys().next() {
-            return Err(unknown(found));
-        }
+        let kinds = Kind::ALL.map(|kind| (kind.word(), kind.parameters()));
+        let (title, kind, parameters) = read(text, &kinds, "\"constant\", \"disk\" or \"ssd\"")?;
+        let kind = Kind::ALL[kind];
         let model = Self { name: name.to_owned(), title, kind, parameters };
         model.contradiction().map_or(Ok(model), |words| Err(ModelError::Contradiction(words)))
     }
@@ -316,7 +303,7 @@ impl Model {
     /// # Panics
     /// When this kind of model has no such parameter.
     pub fn number(&self, name: &str) -> f64 {
-        self.parameters.iter().find(|one| one.name == name).map(|one| one.value).expect("a parameter of this kind")
+        number(&self.parameters, name)
     }
 
     /// The same as a whole number of nanoseconds, bytes or things.
@@ -328,8 +315,109 @@ impl Model {
 /// Its name and every parameter, so that two that differ in anything are not taken for one.
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:", self.name)?;
-        self.parameters.iter().try_for_each(|one| write!(f, " {}={}", one.name, one.written))
+        display(&self.name, &self.parameters, f)
+    }
+}
+
+fn display(name: &str, parameters: &[Parameter], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{name}:")?;
+    parameters.iter().try_for_each(|one| write!(f, " {}={}", one.name, one.written))
+}
+
+fn number(parameters: &[Parameter], name: &str) -> f64 {
+    parameters.iter().find(|one| one.name == name).map(|one| one.value).expect("a parameter of this kind")
+}
+
+/// Title, which of the kinds, and its parameters in their order.
+fn read(
+    text: &str,
+    kinds: &[(&'static str, &'static [Known])],
+    expected: &'static str,
+) -> Result<(String, usize, Vec<Parameter>), ModelError> {
+    let mut table: Table = text.parse().map_err(|error: toml::de::Error| ModelError::Toml(error.to_string()))?;
+    let mut word = |key: &str| match table.remove(key) {
+        Some(Value::String(text)) => Ok(text),
+        _ => Err(ModelError::Missing(key.to_owned())),
+    };
+    let (title, kind) = (word("title")?, word("kind")?);
+    let number =
+        kinds.iter().position(|(word, _)| *word == kind).ok_or(ModelError::Form { name: "kind".into(), expected })?;
+    let (kind, wanted) = kinds[number];
+    let Some(Value::Table(mut given)) = table.remove("parameters") else {
+        return Err(ModelError::Missing("[parameters]".into()));
+    };
+    let unknown = |found: &str| ModelError::Unknown {
+        found: found.to_owned(),
+        kind,
+        known: wanted.iter().map(|known| known.name).collect::<Vec<_>>().join(", "),
+    };
+    if let Some(found) = table.keys().next() {
+        return Err(unknown(found));
+    }
+    let mut parameters = Vec::new();
+    for known in wanted {
+        let (name, meaning, expected) = (known.name, known.meaning, known.unit.expected());
+        let given = given.remove(name).ok_or(ModelError::NoParameter { name, meaning, expected })?;
+        parameters.push(known.read(&given)?);
+    }
+    match given.keys().next() {
+        Some(found) => Err(unknown(found)),
+        None => Ok((title, number, parameters)),
+    }
+}
+
+/// What the kernel's work takes of a processor: a file like a drive's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Processor {
+    name: String,
+    title: String,
+    parameters: Vec<Parameter>,
+}
+
+impl Processor {
+    pub fn built_in() -> impl Iterator<Item = &'static str> {
+        PROCESSORS.iter().map(|(name, _)| *name)
+    }
+
+    pub fn find(name: &str) -> Result<Self, ModelError> {
+        let found = PROCESSORS.iter().find(|(known, _)| *known == name);
+        let names = || ModelError::NoSuchModel(Self::built_in().collect::<Vec<_>>().join(", "));
+        let (name, text) = found.ok_or_else(names)?;
+        Self::parse(name, text)
+    }
+
+    pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
+        let (title, _, parameters) = read(text, &[("processor", PROCESSOR)], "\"processor\"")?;
+        Ok(Self { name: name.to_owned(), title, parameters })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.parameters
+    }
+
+    /// Picoseconds of an instruction, and of a byte that is copied or filled.
+    pub fn rates_ps(&self) -> [u64; 2] {
+        let number = |name| number(&self.parameters, name);
+        let instruction = 1e3 / (number("clock") * number("instructions-per-cycle"));
+        [instruction, 1e12 / number("copy-rate")].map(|ps| ps.round() as u64)
+    }
+
+    pub fn system_call_ns(&self) -> u64 {
+        number(&self.parameters, "system-call").round() as u64
+    }
+}
+
+impl fmt::Display for Processor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        display(&self.name, &self.parameters, f)
     }
 }
 
@@ -369,6 +457,26 @@ mod tests {
         }
         let error = Model::find("hdd").unwrap_err().to_string();
         assert!(error.contains("hdd-7200-2008"), "{error}");
+    }
+
+    #[test]
+    fn a_processor_is_a_file_too_and_no_drive() {
+        assert_eq!(Processor::built_in().collect::<Vec<_>>(), ["server-2008", "server-today"]);
+        for name in Processor::built_in() {
+            let processor = Processor::find(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(processor.parameters().iter().all(|one| one.source.len() > 5), "{name}");
+            assert!(processor.rates_ps().iter().all(|ps| *ps > 0), "{name}");
+        }
+        let of = |text: &str| Processor::parse("mine", text).map_err(|error| error.to_string());
+        let text = "title = \"t\"\nkind = \"processor\"\n[parameters]\nclock = { is = 2, from = \"t\" }\n\
+                    instructions-per-cycle = { is = 0.5, from = \"t\" }\ncopy-rate = { is = \"4 GB/s\", from = \"t\" }\n\
+                    system-call = { is = \"0.2 us\", from = \"t\" }\n";
+        let mine = of(text).unwrap();
+        assert_eq!((mine.rates_ps(), mine.system_call_ns()), ([1000, 250], 200));
+        assert!(of(&text.replace("clock =", "clack =")).unwrap_err().contains("no `clock`"));
+        assert!(of(&text.replace("\"processor\"", "\"disk\"")).unwrap_err().contains("\"processor\""));
+        assert!(Model::parse("mine", text).unwrap_err().to_string().contains("ssd"));
+        assert!(Model::find("server-2008").is_err());
     }
 
     #[test]

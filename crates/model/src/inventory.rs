@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// The name of the setting that records how long a system call takes in virtual time.
 pub const CHARGE_SETTING: &str = "charge of a system call";
 
+/// The name of the setting that records what the kernel's work takes in virtual time: a processor's model, with its parameters.
+pub const PROCESSOR_SETTING: &str = "modelled processor";
+
 pub const GUEST_MEMORY_SETTING: &str = "guest memory";
 
 /// What the names of the settings begin with that are the models of drives, each with its parameters.

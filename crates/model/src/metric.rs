@@ -123,6 +123,11 @@ pub mod catalog {
         PROCESS_CPU = "process CPU", Percent, Lower, EVERY, "user and system time of the process that does the step: the load's, a tool's or command's with its children, or fstone's own; 100 % = one CPU (what FFSB prints)";
         TRIAL_CPU = "trial CPU", Percent, Lower, EVERY, "user and system time of all processes of the trial, services and what runs in the background included; 100 % = one CPU";
         KERNEL_THREADS_CPU = "kernel threads CPU", Percent, Lower, EVERY, "system time of kernel threads (write-back, journal, workqueues); 100 % = all CPUs";
+        KERNEL_WORK = "kernel work", Count, Lower, EVERY, "instructions that the kernel executed, counted exactly: in virtual time, on kernels that count (`fstone kernel build --counting`)";
+        KERNEL_WORK_PER_OPERATION = "kernel work per operation", Count, Lower, LOAD, "instructions that the kernel executed, divided by the operations completed";
+        KERNEL_BACKGROUND_WORK = "kernel background work", Count, Lower, EVERY, "the part of the kernel's work that kernel threads did (write-back, journal), and interrupts while no program ran";
+        KERNEL_COPIES = "kernel copied bytes", Bytes, Lower, EVERY, "bytes that the kernel copied or filled, counted with its work";
+        KERNEL_TIME = "kernel time", Percent, Lower, EVERY, "share of the step's time that the kernel's work was charged, as on the processor of --cpu";
         DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, EVERY, "bytes read from the device during the step";
         DEVICE_WRITTEN_BYTES = "device written bytes", Bytes, Lower, EVERY, "bytes written to the device during the step";
         DEVICE_READS = "device reads", Count, Lower, EVERY, "read requests completed by the device";

@@ -121,6 +121,9 @@ impl StepResult {
     }
 }
 
+/// Where a kernel that counts its work tells of it, and the name under which a step's record has its functions: "COUNT NAME" in each line.
+pub const KERNEL_WORK: &str = "/proc/kernel_work";
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRecord {
     pub argv: Vec<String>,

@@ -32,6 +32,9 @@ pub(crate) enum KernelAction {
         /// Its name in studies, after `exact:`. Default: its release, or the directory's name
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
+        /// Have it count the instructions that it executes, for `kernel work`, --cpu and `fstone profile`
+        #[arg(long)]
+        counting: bool,
     },
     /// List the kernels that a study can name
     List,

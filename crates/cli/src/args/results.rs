@@ -115,6 +115,31 @@ pub(crate) struct CompareArguments {
     pub(crate) output: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  fstone profile 3\n  fstone profile 3 --row ext4 --step create\n  fstone profile 3 --row ext4 --row xfs\n  fstone profile 3 4 --lines 5\n  fstone profile 3 --folded > work.folded"
+)]
+pub(crate) struct ProfileArguments {
+    /// The run: its number (`fstone list runs`) or a bundle
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Another run: what its kernels did more or less
+    #[arg(value_name = "OTHER")]
+    pub(crate) other: Option<String>,
+    /// Only this row. Given twice, the second is compared with the first
+    #[arg(long, value_name = "ROW")]
+    pub(crate) row: Vec<String>,
+    /// Only this step
+    #[arg(long, value_name = "STEP")]
+    pub(crate) step: Option<String>,
+    /// Functions to print
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) lines: usize,
+    /// Every function in a line, as viewers of flame graphs read them
+    #[arg(long)]
+    pub(crate) folded: bool,
+}
+
 /// What may differ when the user says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Across {

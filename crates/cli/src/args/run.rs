@@ -75,6 +75,9 @@ pub(crate) struct RunArguments {
     /// The time that each system call is charged in virtual time; 0 s charges nothing. Default: 2 us
     #[arg(long, value_name = "TIME", value_parser = parse_charge)]
     pub(crate) charge: Option<Duration>,
+    /// The processor that the kernel's work is charged as in virtual time: a model (see `fstone device`), a .toml file, or free (the default)
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) cpu: Option<String>,
     /// Trials of each row in virtual time whose guests differ in what should not matter (memory, start): how far that moves a figure is
     /// what a difference must exceed. Default: 2, or 0 with --quick or from 5 repeats on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(Perturbation::MOST)), conflicts_with_all = ["budget", "slurm", "blocks"])]

@@ -80,6 +80,7 @@ impl RunArguments {
             exact,
             model,
             charge,
+            cpu,
             perturbed,
             jobs,
             guest_memory,
@@ -128,6 +129,7 @@ impl RunArguments {
         words.flag("exact", *exact);
         words.option("model", model.clone());
         words.option("charge", charge.map(time));
+        words.option("cpu", cpu.clone());
         words.option("perturbed", perturbed.map(|number| number.to_string()));
         words.option("jobs", jobs.map(|jobs| jobs.to_string()));
         words.option("guest-memory", guest_memory.map(size));
@@ -226,7 +228,7 @@ mod tests {
             "./run --budget 1.5s --resolution 0.03 --missing uml --jobs 3 --source a/b.tar --output pages",
             "x.toml --kernel uml:6.1 --kernel qemu:/a/b --guest-memory 300001KiB --guest-disk iops=5,bandwidth=7B,latency=1ms",
             "x.toml --exact --model m.toml --charge 1.25us --set threads=2 --set a=-b --note=-before --dry-run",
-            "x.toml --charge 0s --exact --only filesystem=ext4* --only threads=4 --device directory:/a",
+            "x.toml --charge 0s --cpu server-today --exact --only filesystem=ext4* --only threads=4 --device directory:/a",
             "x.toml --executor uml --device /dev/sdx --allow-destroy /dev/sdx --device-size 4100KiB --blocks 1,3-4",
             "x.toml --resume --changed-machine",
             "x.toml --repeats 4 --slurm --slurm-directory /a -- --partition=fast -n1",

@@ -14,7 +14,7 @@ use crate::{
     studies::Study,
     terminal::{self, CommandResult, Failure, OrExit},
 };
-use fstone_analysis::text::counted;
+use fstone_analysis::{profile, text::counted};
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
@@ -177,6 +177,13 @@ impl Recorder for Against<'_> {
     }
 }
 
+/// The function of the kernel that did the most more or less, if its work was counted.
+fn function_at_fault(before: &StepResult, now: &StepResult) -> String {
+    let [before, now] = [before, now].map(|step| profile::of_step("", step));
+    let change = before.zip(now).and_then(|(before, now)| profile::changes(&before, &now).into_iter().next());
+    change.map_or_else(String::new, |change| format!(" (most of it in {})", text::line(&change.function)))
+}
+
 /// How many figures are the same; `Err` is the first difference.
 fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
     if before.seed != now.seed {
@@ -192,27 +199,31 @@ fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
         return Err(format!("its steps were {:?}, and are {:?} now", names(before), names(now)));
     }
     let mut same = 0;
-    for (before, now) in before.steps.iter().zip(&now.steps) {
+    for (before, now_step) in before.steps.iter().zip(&now.steps) {
         // Older runs have one that follows from the host.
         fn exact(step: &StepResult) -> impl Iterator<Item = &Figure> {
             step.figures.iter().filter(|figure| figure.metric != catalog::MAXIMUM_RESIDENT_BYTES.name)
         }
-        if !exact(before).map(|figure| &figure.metric).eq(exact(now).map(|figure| &figure.metric)) {
+        if !exact(before).map(|figure| &figure.metric).eq(exact(now_step).map(|figure| &figure.metric)) {
             return Err(format!("step {} has other figures", before.step));
         }
-        for (before_figure, now) in exact(before).zip(exact(now)) {
+        for (before_figure, now) in exact(before).zip(exact(now_step)) {
             if before_figure.value.to_bits() != now.value.to_bits() {
                 return Err(format!(
-                    "step {}, {}: {} then, {} now",
-                    before.step, before_figure.metric, before_figure.value, now.value
+                    "step {}, {}: {} then, {} now{}",
+                    before.step,
+                    before_figure.metric,
+                    before_figure.value,
+                    now.value,
+                    function_at_fault(before, now_step)
                 ));
             }
             same += 1;
         }
         // Last, for a figure says more than a hash.
         let told = |step: &StepResult| step.commands.first().map(|command| command.output_tail.clone());
-        if before.step == GUEST && told(before) != told(now) {
-            let [before, now] = [told(before), told(now)].map(Option::unwrap_or_default);
+        if before.step == GUEST && told(before) != told(now_step) {
+            let [before, now] = [told(before), told(now_step)].map(Option::unwrap_or_default);
             return Err(format!("the guest took {before} then, {now} now"));
         }
     }

@@ -218,6 +218,7 @@ fn started(run: &Run, arguments: &BlocksArguments) -> Result<RunArguments, Failu
     };
     Ok(RunArguments {
         charge: started.charge,
+        cpu: started.cpu,
         model: started.model,
         guest_memory: started.guest_memory,
         published: started.published,

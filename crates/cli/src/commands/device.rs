@@ -7,7 +7,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_drive::{Kind, Model, curves};
+use fstone_drive::{Kind, Model, Parameter, Processor, curves};
 use fstone_files::read_text;
 use fstone_model::units::format_bytes;
 use std::{fmt::Write, path::Path};
@@ -24,9 +24,18 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
             let model = Model::find(name).or_exit(Exit::LabFailed)?;
             writeln!(text, "{name:<16} {}", model.title()).or_exit(Exit::LabFailed)?;
         }
+        text += "\nProcessors, for --cpu:\n";
+        for name in Processor::built_in() {
+            let processor = Processor::find(name).or_exit(Exit::LabFailed)?;
+            writeln!(text, "{name:<16} {}", processor.title()).or_exit(Exit::LabFailed)?;
+        }
         terminal::print(&text);
         return Ok(Exit::Success);
     };
+    if let Ok(processor) = Processor::find(name) {
+        terminal::print(&described(processor.name(), processor.title(), processor.parameters()));
+        return Ok(Exit::Success);
+    }
     let model = find(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
     if arguments.size < SMALLEST {
         let words = format!(
@@ -36,20 +45,24 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         );
         return Err(Failure::new(Exit::BadInput, words));
     }
-    let mut text = format!("{}: {}\n", model.name(), model.title());
-    let [name, value] = ["name", "value"].map(|what| {
-        let lengths =
-            model.parameters().iter().map(|one| if what == "name" { one.name.len() } else { one.written.len() });
-        lengths.max().unwrap_or(0)
-    });
-    for one in model.parameters() {
-        let _ = writeln!(text, "  {:<name$}  {:>value$}  {}", one.name, one.written, one.meaning);
-        let _ = writeln!(text, "  {:<name$}  {:>value$}  from: {}", "", "", one.source);
-    }
+    let mut text = described(model.name(), model.title(), model.parameters());
     let _ = write!(text, "\n{}", plots(&model, arguments.size));
     terminal::print(&text);
     terminal::print("\n");
     Ok(Exit::Success)
+}
+
+fn described(name: &str, title: &str, parameters: &[Parameter]) -> String {
+    let mut text = format!("{name}: {title}\n");
+    let [name, value] = ["name", "value"].map(|what| {
+        let lengths = parameters.iter().map(|one| if what == "name" { one.name.len() } else { one.written.len() });
+        lengths.max().unwrap_or(0)
+    });
+    for one in parameters {
+        let _ = writeln!(text, "  {:<name$}  {:>value$}  {}", one.name, one.written, one.meaning);
+        let _ = writeln!(text, "  {:<name$}  {:>value$}  from: {}", "", "", one.source);
+    }
+    text
 }
 
 /// A model that is built in, or the one in a file.

@@ -25,8 +25,8 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
                 terminal::print(&line(&added.or_exit(Exit::CannotHere)?));
             }
         }
-        KernelAction::Build { source, name } => {
-            terminal::print(&line(&build(context, source, name.as_deref())?));
+        KernelAction::Build { source, name, counting } => {
+            terminal::print(&line(&build(context, source, name.as_deref(), *counting)?));
         }
         KernelAction::List => {
             let kernels = store.all().context("failed to list the kernels").or_exit(Exit::LabFailed)?;
@@ -45,10 +45,10 @@ pub(crate) fn kernel(context: &Context, action: &KernelAction) -> CommandResult 
 }
 
 /// Builds a kernel whose time can be simulated, unless that was done before. Reports progress.
-pub(super) fn build(context: &Context, source: &str, name: Option<&str>) -> Result<Kernel, Failure> {
+pub(super) fn build(context: &Context, source: &str, name: Option<&str>, counting: bool) -> Result<Kernel, Failure> {
     own_directory(context)?;
     let mut told = BuildLine::new();
-    let built = Store::new(&context.kernels).build(source, name, &mut |progress| told.tell(&progress));
+    let built = Store::new(&context.kernels).build(source, name, counting, &mut |progress| told.tell(&progress));
     told.finish();
     built.with_context(|| format!("failed to build a kernel from {source}")).or_exit(Exit::CannotHere)
 }
@@ -75,10 +75,9 @@ impl BuildLine {
     fn tell(&mut self, progress: &BuildProgress) {
         let (done, total, elapsed) = match *progress {
             BuildProgress::Preparing(what) => return self.say(what),
-            BuildProgress::Uncharged => {
-                return self.say(
-                    "the patch that charges system calls does not fit these sources: under this kernel system calls will take no time",
-                );
+            BuildProgress::Unpatched(what, follows) => {
+                return self
+                    .say(&format!("the patch that {what} does not fit these sources: under this kernel {follows}"));
             }
             BuildProgress::Compiling { done, total, elapsed } => (done, total, elapsed),
         };

@@ -30,6 +30,7 @@ pub(crate) mod load;
 pub(crate) mod mdtest;
 mod merge;
 pub(crate) mod note;
+pub(crate) mod profile;
 pub(crate) mod publish;
 mod ranks;
 pub(crate) mod reaches;

@@ -135,6 +135,7 @@ pub(super) fn options(recorded: &Dataset, arguments: &RerunArguments, name: &str
         kernel,
         model: started.model.map(|model| model.rsplit('/').next().unwrap_or_default().to_owned()),
         charge: started.charge,
+        cpu: started.cpu.map(|cpu| cpu.rsplit('/').next().unwrap_or_default().to_owned()),
         perturbed: started.perturbed,
         guest_memory: started.guest_memory,
         published: started.published,

@@ -118,9 +118,10 @@ fn with_kernels(context: &Context, arguments: &RunArguments) -> Result<(RunArgum
         return Ok((arguments.clone(), own_command()));
     }
     let mut built = arguments.clone();
+    let counting = arguments.cpu.as_deref().is_some_and(|cpu| cpu != "free");
     for at in 0..built.kernel.len() {
         if let NamedKernel::Tree(tree) = &built.kernel[at] {
-            let made = NamedKernel::There(KernelSpec::Exact(kernel::build(context, tree, None)?.release));
+            let made = NamedKernel::There(KernelSpec::Exact(kernel::build(context, tree, None, counting)?.release));
             // The second build takes the name from the first, and both rows would run the second.
             if built.kernel.contains(&made) {
                 let words = format!(
@@ -142,7 +143,7 @@ fn offer_a_kernel(context: &Context) -> Result<(), Failure> {
                             and installs nothing.";
     let lacks = default_kernel(&context.kernels, Flavour::Exact).is_none();
     if lacks && terminal::is_interactive() && terminal::agrees(QUESTION) {
-        kernel::build(context, USUAL_SOURCE, None)?;
+        kernel::build(context, USUAL_SOURCE, None, false)?;
     }
     Ok(())
 }
@@ -284,6 +285,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
             executors::leave_out_warm_up(&mut plan);
             executors::tell_of_fua(&plan);
             executors::make_exact(&mut plan, study, arguments, drawn_seed)?;
+            executors::check_work(context, arguments, &plan)?;
             Ok(*plan)
         }
         Chosen::Directory => on_directory(context, &plan, None),

@@ -319,6 +319,62 @@ fn a_run_in_virtual_time_is_made_again_elsewhere() {
     bench.run(&["run", "./tiny.toml", "--executor", "directory", "--duration", "0.1s"]);
     let (code, _, err) = bench.run(&["verify", "--again", "2"]);
     assert!(code == 2 && err.contains("only trials in virtual time come out the same again"), "{code}: {err}");
+    for run in ["1", "2"] {
+        let (code, _, err) = bench.run(&["profile", run]);
+        assert!(code == 2 && err.contains("kernel build --counting"), "{code}: {err}");
+    }
+}
+
+/// To build a kernel that counts takes longer than all tests, so this one is made where the store has it.
+#[test]
+fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
+    let Some(kernels) = exact_kernels() else { return };
+    let there = [("FSTONE_KERNELS", kernels.as_str())];
+    let bench = Bench::new();
+    let list = bench.run_with(&["kernel", "list"], &there).1;
+    let is_counting = |word: &&str| word.starts_with("exact:6.1") && word.ends_with("-counting");
+    let Some(kernel) = list.split_whitespace().find(is_counting) else {
+        return eprintln!("skipped: {kernels} has no kernel that counts its work (fstone kernel build --counting)");
+    };
+    study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
+    for cpu in ["server-today", "free"] {
+        let run = ["run", "./tiny.toml", "--kernel", kernel, "--model", "nvme-ssd", "--perturbed", "0", "--cpu", cpu];
+        let (code, out, err) = bench.run_with(&run, &there);
+        assert_eq!(code, 0, "{out}{err}");
+        assert_eq!(out.contains("charged as on server-today"), cpu == "server-today", "{out}");
+        let json = bench.json();
+        for trial in support::trials(&json) {
+            let told = trial.to_string();
+            for (metric, is_there) in [
+                ("kernel work per operation", true),
+                ("kernel background work", true),
+                ("kernel copied bytes", true),
+                ("kernel time", cpu == "server-today"),
+            ] {
+                assert_eq!(told.contains(metric), is_there, "{cpu}: {metric}: {told}");
+            }
+        }
+    }
+    let (code, out, err) = bench.run_with(&["verify", "--again", "1"], &there);
+    assert!(code == 0 && out.contains("the same to the last bit"), "{code}: {out}{err}");
+    let (code, _, err) = bench.run(&["compare", "1", "2"]);
+    assert!(code == 3 && err.contains("server-today"), "{code}: {err}");
+
+    let of_ext4 = bench.succeed(&["profile", "1", "--row", "ext4", "--lines", "400"]);
+    assert!(of_ext4.contains("  ext4_") && !of_ext4.contains("  xfs_"), "{of_ext4}");
+    let difference = bench.succeed(&["profile", "1", "--row", "ext4", "--row", "xfs", "--lines", "400"]);
+    assert!(difference.contains("all of the kernel") && difference.contains("  xfs_"), "{difference}");
+    assert!(bench.succeed(&["profile", "1", "2", "--row", "xfs"]).starts_with("before: xfs, "));
+    let folded = bench.succeed(&["profile", "1", "--folded", "--row", "xfs"]);
+    assert!(folded.lines().all(|line| line.split(';').count() == 3 && line.starts_with("xfs;")), "{folded}");
+    for (arguments, words) in [
+        (&["profile", "1", "--row", "ntfs"][..], "\"ext4\", "),
+        (&["profile", "1", "2", "--folded"], "--folded"),
+        (&["profile", "1", "--row", "xfs", "--row", "ext4", "--row", "xfs"], "two rows"),
+    ] {
+        let (code, _, err) = bench.run(arguments);
+        assert!(code == 2 && err.contains(words), "{arguments:?}: {code}: {err}");
+    }
 }
 
 /// Which trials a budget pays for is decided while it is spent: those that were made are made again.
@@ -352,9 +408,15 @@ fn what_cannot_be_in_virtual_time_is_refused_before_anything_is_made() {
     refused("device = { model = \"nvme-ssd\" }", &[], 2, "the drive has no size");
     refused("device = { model = \"../mine.toml\", size = \"1 GiB\" }", &[], 2, "not beside the study");
     refused("device = { loop = { size = \"320 MiB\" } }", &["--model", "nvme-ssd"], 2, "add --exact");
+    refused("device = { loop = { size = \"320 MiB\" } }", &["--cpu", "server-today"], 2, "add --exact");
     let Some(kernels) = exact_kernels() else { return };
     let exact = ["--kernels", kernels.as_str(), "--exact"];
     refused("device = { model = \"tape\", size = \"1 GiB\" }", &exact, 2, "hdd-7200-2008");
+    let with_cpu = |cpu| [&exact[..], &["--cpu", cpu]].concat();
+    refused(modelled, &with_cpu("z80"), 2, "server-2008, server-today");
+    refused(modelled, &with_cpu("hdd-7200-2008"), 2, "server-2008, server-today");
+    refused(modelled, &with_cpu("server-today"), 3, "does not count its work");
+    refused(modelled, &with_cpu("free"), 0, "");
     bench.write(
         "mine.toml",
         "title = \"t\"\nkind = \"constant\"\n[parameters]\nlatency = { is = \"900 s\", from = \"me\" }\n",

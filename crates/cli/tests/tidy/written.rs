@@ -17,6 +17,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/agent/kept.rs", "in a directory that it has just made"),
     ("lab/src/inventory/check.rs", "asks whether /dev/kvm may be used"),
     ("lab/src/inventory/raw_read.rs", "reads, without the cache"),
+    ("lab/src/meters/work.rs", "/proc/kernel_work, in a guest"),
     (
         "lab/src/place/device/",
         "devices that a ScratchDevice gives the right to, loop devices, settings in /sys; an image with O_EXCL",

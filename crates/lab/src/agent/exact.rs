@@ -22,7 +22,7 @@ use fstone_drive::Model;
 use fstone_model::{
     Outcome, StepResult,
     outcome::Reason,
-    result::{CommandRecord, Perturbation},
+    result::{CommandRecord, KERNEL_WORK, Perturbation},
     study::DeviceSpec,
     units::{format_bytes, format_duration, nanoseconds},
 };
@@ -57,13 +57,14 @@ pub(crate) fn simulate(
         sector_bytes: *sector_bytes,
         seed,
         charge: options.charge,
+        processor: options.processor.clone(),
         log: seat.log(cell),
         readable: named_paths(cell),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
     let delay_ns = perturbed.map_or(0, Perturbation::delay_ns);
-    let trial = WholeTrial { opening, steps: cell.steps.clone(), delay_ns };
+    let trial = WholeTrial { opening, steps: cell.steps.clone(), delay_ns, counts_work: seat.kernel.counts };
     let ran = watch.over(|| {
         // Without a log there is nothing that only the lab can do.
         let attendant = spec.log.is_some().then_some(attendant);
@@ -95,6 +96,10 @@ pub(crate) fn simulate(
     for step in &mut steps {
         count_exactly(&mut step.reply, &|number| report.mark(number));
         without_the_hosts(&mut step.reply);
+        // Once for each row: some ten thousand bytes a step.
+        if perturbed.is_some() || id.repetition > 0 {
+            step.reply.commands.retain(|command| command.argv != [KERNEL_WORK]);
+        }
     }
     Ok(steps)
 }
@@ -127,6 +132,7 @@ fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, report: &Exact
         format!("seed={}", spec.seed),
         format!("system call={charge}"),
     ];
+    argv.extend(spec.processor.as_ref().map(|processor| format!("processor={}", processor.name())));
     if let Some(perturbed) = perturbed {
         let later = format_duration(Duration::from_nanos(perturbed.delay_ns()));
         argv.push(format!("perturbed: {} of memory, begun {later} later", format_bytes(spec.memory_bytes)));

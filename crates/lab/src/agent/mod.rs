@@ -36,7 +36,7 @@ pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};
 
-use fstone_drive::Model;
+use fstone_drive::{Model, Processor};
 use fstone_sandbox::{
     guest::Watch,
     vhost::{Fault, Speed},
@@ -68,6 +68,8 @@ pub struct GuestOptions {
     pub models: Vec<(String, Model)>,
     /// What a system call takes in exact guests.
     pub charge: Duration,
+    /// What their kernels' work takes; nothing if it is absent.
+    pub processor: Option<Processor>,
 }
 
 impl GuestOptions {
@@ -91,6 +93,7 @@ impl GuestOptions {
             faults: Vec::new(),
             models: Vec::new(),
             charge: fstone_sandbox::exact::CHARGE,
+            processor: None,
         }
     }
 }

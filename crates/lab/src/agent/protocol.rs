@@ -99,6 +99,9 @@ pub(crate) struct WholeTrial {
     pub(crate) steps: Vec<Step>,
     /// Before the first step, in the guest's time.
     pub(crate) delay_ns: u64,
+    /// Whether its kernel counts its work. Without it nothing is added: the job of other kernels stays the same to the last byte.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) counts_work: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     events::LoadProgress,
     machine::Machine,
+    meters,
     trial::{record::Halt, session::Session},
 };
 use fstone_model::{Outcome, outcome::Reason};
@@ -103,6 +104,7 @@ impl Served {
             Answer::Lab(words) => return Err(words),
         }
         let session = self.session.as_mut().ok_or("it was not opened")?;
+        meters::read_work(trial.counts_work);
         std::thread::sleep(std::time::Duration::from_nanos(trial.delay_ns));
         Ok(TrialReply::Done(carry_out(session, &trial.steps, host)))
     }

@@ -11,11 +11,14 @@ mod device;
 mod dirty;
 mod process;
 mod threads;
+mod work;
 
 pub use cpu::CpuTimes;
 pub(crate) use device::Marker;
 pub use device::{DeviceCounters, DeviceNumber};
 pub use process::ProcessTimes;
+pub use work::KernelWork;
+pub(crate) use work::read_work;
 
 use fstone_model::{
     Better, Unit,
@@ -60,6 +63,7 @@ pub struct Meters {
     dirty: dirty::Sampler,
     /// Where the counters were when they last began to run; `None` while they pause.
     running: Option<Counters>,
+    work: Option<work::Counter>,
     sum: Readings,
 }
 
@@ -85,6 +89,8 @@ pub struct Readings {
     /// CPU time of this process and all its descendants.
     pub trial: Option<Duration>,
     pub device: Option<DeviceCounters>,
+    /// In a guest whose kernel counts.
+    pub work: Option<KernelWork>,
     /// Largest amount of dirty page cache of the whole machine seen, in bytes.
     pub peak_dirty_bytes: Option<u64>,
     /// In a guest: the marks that were set on the host's side of the disk when each part began and ended.
@@ -95,7 +101,13 @@ impl Meters {
     /// Meters that do not run yet. `device` is the block device whose requests are counted, such as /dev/loop0.
     pub fn new(device: Option<&Path>) -> Self {
         let device = device.and_then(DeviceNumber::of);
-        Self { device, dirty: dirty::Sampler::start(), running: None, sum: Readings::default() }
+        Self {
+            device,
+            dirty: dirty::Sampler::start(),
+            running: None,
+            work: work::Counter::take(),
+            sum: Readings::default(),
+        }
     }
 
     pub fn begin(device: Option<&Path>) -> Self {
@@ -114,12 +126,18 @@ impl Meters {
         let device = self.device.and_then(DeviceCounters::read);
         let mark = self.device.and_then(DeviceNumber::mark);
         let cpu = CpuTimes::read();
+        if let Some(work) = &mut self.work {
+            work.resume();
+        }
         self.running = Some(Counters { tasks, process, device, mark, cpu, at: Instant::now() });
     }
 
     pub fn pause(&mut self) {
         let Some(begin) = self.running.take() else { return };
         let elapsed = begin.at.elapsed();
+        if let Some(work) = &self.work {
+            work.pause();
+        }
         let cpu = CpuTimes::read();
         let mark = self.device.and_then(DeviceNumber::mark);
         let device = self.device.and_then(DeviceCounters::read);
@@ -132,6 +150,7 @@ impl Meters {
             trial: tasks.map(|(begin, end)| end.own_since(&begin)),
             process: begin.process.zip(process).map(|(begin, end)| end.since(&begin)),
             device: begin.device.zip(device).and_then(|(begin, end)| end.since(&begin)),
+            work: None,
             peak_dirty_bytes: None,
             marks: begin.mark.zip(mark).into_iter().collect(),
         });
@@ -140,7 +159,7 @@ impl Meters {
     #[must_use]
     pub fn end(mut self) -> Readings {
         self.pause();
-        Readings { peak_dirty_bytes: self.dirty.stop(), ..self.sum }
+        Readings { work: self.work.and_then(|work| work.read()), peak_dirty_bytes: self.dirty.stop(), ..self.sum }
     }
 }
 
@@ -160,6 +179,7 @@ impl Readings {
         self.trial = both(self.trial, later.trial, |one, other| one + other);
         self.process = both(self.process, later.process, |one, other| one.plus(&other));
         self.device = both(self.device, later.device, |one, other| one.plus(&other));
+        self.work = both(self.work.take(), later.work.clone(), |one, other| one.plus(&other));
         self.peak_dirty_bytes = both(self.peak_dirty_bytes, later.peak_dirty_bytes, u64::max);
         self.marks.extend(&later.marks);
     }
@@ -202,6 +222,14 @@ impl Readings {
             figures.extend(device.flushes.map(|flushes| catalog::DEVICE_FLUSHES.figure(flushes as f64)));
             figures.extend(device.discards.map(|discards| catalog::DEVICE_DISCARDS.figure(discards as f64)));
             figures.extend(device.discarded_bytes.map(|bytes| catalog::DEVICE_DISCARDED_BYTES.figure(bytes as f64)));
+        }
+        if let Some(work) = &self.work {
+            figures.push(catalog::KERNEL_WORK.figure(work.instructions as f64));
+            figures.push(catalog::KERNEL_BACKGROUND_WORK.figure(work.background as f64));
+            figures.push(catalog::KERNEL_COPIES.figure(work.bytes as f64));
+            if work.charged_ns > 0 && elapsed > 0.0 {
+                figures.push(catalog::KERNEL_TIME.figure(work.charged_ns as f64 / 1e7 / elapsed));
+            }
         }
         figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));
         let mark = |prefix: &str, part: usize, number: u64| Figure {
@@ -255,6 +283,13 @@ mod tests {
                 discarded_bytes: None,
                 ..DeviceCounters::default()
             }),
+            work: Some(KernelWork {
+                instructions: 7,
+                bytes: 9,
+                charged_ns: 500_000_000,
+                background: 3,
+                functions: Vec::new(),
+            }),
             peak_dirty_bytes: Some(4096),
             marks: Vec::new(),
         };
@@ -272,6 +307,10 @@ mod tests {
             ("device written bytes", Some(3145728.0)),
             ("device flushes", Some(7.0)),
             ("device discarded bytes", None),
+            ("kernel work", Some(7.0)),
+            ("kernel background work", Some(3.0)),
+            ("kernel copied bytes", Some(9.0)),
+            ("kernel time", Some(25.0)),
             ("peak dirty bytes", Some(4096.0)),
         ] {
             assert_eq!(value(&figures, metric), expected, "{metric}");
@@ -289,6 +328,7 @@ mod tests {
             process: Some(ProcessTimes { user: Duration::from_secs(seconds), system: Duration::ZERO }),
             trial: Some(Duration::from_secs(seconds)),
             device: Some(DeviceCounters { writes, flushes: Some(writes), ..DeviceCounters::default() }),
+            work: None,
             peak_dirty_bytes: None,
             marks: vec![marks],
         };

@@ -227,6 +227,10 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
         // The process' own time comes from the engine, which knows it without our watching threads.
         figures.extend(readings.figures().into_iter().filter(|figure| figure.metric != catalog::PROCESS_CPU.name));
         figures.extend(readings.write_amplification(written));
+        let operations = report.invocations();
+        if let Some(work) = readings.work.as_ref().filter(|_| operations > 0) {
+            figures.push(catalog::KERNEL_WORK_PER_OPERATION.figure(work.instructions as f64 / operations as f64));
+        }
     }
     if report.elapsed_ns > 0 {
         let busy = report.process_user_ns + report.process_system_ns;

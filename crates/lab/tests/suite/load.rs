@@ -130,10 +130,20 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
     };
     // Power cuts are for guests; their figures are looked at where there is one (fstone's own tests).
     let on_the_host = |kind: &&StepKind| **kind != StepKind::PowerCut;
-    // So are those of loads of several ranks, which need MPI (scripts/try-mpi).
-    let of_ranks =
-        [catalog::START_SKEW, catalog::STOP_SKEW, catalog::SLOWEST_RANK, catalog::MEDIAN_RANK, catalog::FASTEST_RANK];
-    for metric in catalog::ALL.iter().filter(|metric| of_ranks.iter().all(|other| other.name != metric.name)) {
+    // So are those of loads of several ranks, which need MPI (scripts/try-mpi), and of kernels that count their work.
+    let elsewhere = [
+        catalog::START_SKEW,
+        catalog::STOP_SKEW,
+        catalog::SLOWEST_RANK,
+        catalog::MEDIAN_RANK,
+        catalog::FASTEST_RANK,
+        catalog::KERNEL_WORK,
+        catalog::KERNEL_WORK_PER_OPERATION,
+        catalog::KERNEL_BACKGROUND_WORK,
+        catalog::KERNEL_COPIES,
+        catalog::KERNEL_TIME,
+    ];
+    for metric in catalog::ALL.iter().filter(|metric| elsewhere.iter().all(|other| other.name != metric.name)) {
         let mut producers =
             metric.steps.iter().filter(on_the_host).map(|kind| (kind, names(*kind).contains(&metric.name)));
         if metric.steps.len() == StepKind::ALL.len() {

@@ -4,7 +4,7 @@ use crate::{
     Analysis,
     text::{block, line, listing, xml},
 };
-use fstone_model::{StepKind, Trial, study::Cell};
+use fstone_model::{StepKind, Trial, result::KERNEL_WORK, study::Cell};
 use std::collections::BTreeMap;
 
 /// Of a list of words longer than this, only what rows do not share is shown.
@@ -155,7 +155,7 @@ pub(super) fn commands(analysis: &Analysis<'_>) -> Vec<(String, String)> {
                 .steps
                 .iter()
                 .flat_map(|step| &step.commands)
-                .filter(|command| !command.argv.is_empty())
+                .filter(|command| !command.argv.is_empty() && command.argv != [KERNEL_WORK])
                 .map(|command| {
                     let ended = match command.status {
                         None | Some(0) => String::new(),

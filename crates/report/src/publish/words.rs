@@ -5,41 +5,42 @@ use super::texts::PART_LEFT_OUT;
 /// Parts of names and values of mkfs options, mount options, features, settings of queues and kernels, tools and drive models.
 const KNOWN: &str = "
     64bit 9p acdirmax acdirmin acl acpi acregmax acregmin active adaptive add affinity agcount ageing aggregate aging agnum agsize
-    ahead aio algorithm align alignment all alloc allocation allocator allocsize allow allowed always amd anticipatory append as ascii
-    aspm async at atime atomic attr attr2 auto autoclear autodefrag average aware back background backing backref balancing bandwidth
-    barrier barriers bash batch bcachefs bfq bg big bigalloc bigtime biosize bit bitmap bits blake2 blake2b blks block blocks
-    blocksize boost boundary btrfs buffer bypass byte bytes bzip2 cache call casefold cat centisecs ceph cfq channel channels charge
-    check checkpoint checksum chunk chunksize cifs clean clock cluster clusters cmake codepage command commit comp compat compress
-    compression concurrency conservative continue control conv core count cowextsize cp cpio cppc cpu cpufreq cpus crc crc32c crtime
-    cstate csum da data datacow datasum dax daxinherit db dd deadline debug debugreiserfs default defer delalloc delay dentry depth
-    device devices dies dio dir directory dirsync dirty dirtytime disabled discard disk dma dmask dosfstools drive driver du dummy
-    dump dumpe2fs dup duplex duplicates durable e2fsck e2fsprogs ea elevator encrypt encryption entries erase erofs err error errors
-    exclude exfat exfatprogs expire exports ext ext2 ext3 ext4 extended extension extent extents extra extsize extszinherit f2fs fast
-    fat fatal fault fc features fifo file filestreams filesystem filetype find finobt fio flags flex flexible flush fmask force format
-    found fragment fragments frequency front fs fsck fsoffset fsync ftype fua full function fuse fuseblk gc gcc gid git gluster
-    governor granularity grep group grpjquota grpquota guest gzip hard has hash head heads holes host hpet ht huge hugepage hugepages
-    hugepagesz hw id idle ignore incompat index info init injection inline inner inobtcount inode inode32 inode64 inodes installed
-    integrity intel interface internal invariant io iocharset ioprio iosched iostats iref is isize iso8859 isolcpus itable jfs
-    jfsutils journal journalled jqfmt kb keep kernel khz kvm kyber laptop large largeio lat latency lazy lazysbcount lazytime leafsize
-    level lfs limit load local lock log logbsize logbufs logical logs lookup lost low ls lz4 lz4hc lzma lzo madvise make managed mask
-    max maxcpus maximum mb mbr mds meltdown mem memory merge merges meta metadata min minimum mitigations mixed mkdir mke2fs mkfs
-    mksquashfs mmaptags mmp mod mode modelled mount mq multithreading names namlen nconnect never nfs nilfs nilfs2 nlink no noac noacl
-    noalign noappend noatime noauto noautodefrag nobarrier nobh nocbs nocompress nodatacow nodatasum node nodelalloc nodesize nodev
-    nodiratime nodiscard noexec nogc nohz nolargeio nolock nomballoc nomerges none noop nopad noquota normal nosmt nossd nosuid not nr
-    nrext64 num numa number nvme of off offset on ondemand one open optimal optimize options order ordered orphan other outer over
-    overcommit overlay pack pag page pages panic parent partscan passive passthrough pcie per performance physical pm poll pool posix
-    powersave preempt preserve pressure prio prjjquota prjquota processor processors program progs project projid32bit projinherit
-    proto provisioning pstate pti python3 queue queued quiet quota raid raid0 raid1 raid10 raid1c3 raid5 raid6 ramfs random rate ratio
-    rcu rdma read readahead recovery reflink reiser4 reiserfs reiserfsck relatime remount repair replay requests rescue reserve
-    reserved resgid resize resuid retbleed retrans rgcount rgsize rm rmapbt ro root rotational rpm rq rsize rsync rtinherit runtime rw
-    same sb scan scheduler schedutil scsi sec seconds section sections sector sectors sectorsize sectsize seed seek segment segments
-    settle sha256 shortname shrink simultaneous single size sizelimit skinny slice smt soft sort space sparse spec spectre spinodes
-    squashfs squota srbds ssd stable start starved store strategy stream streams strict strictatime stride stripe su sunit super
-    super2 superblock svn sw swalloc swap swappiness swidth switch sync sys system tailends tainted tar tcp thread threadirqs threads
-    throttle through time timeo timeouts tmpfs to tools total touch track transaction transparent tree tsc tsx tune tune2fs turbo type
-    ubifs udp uid umask umount uninit unit unmap unsquashfs unzip uring usec user userspace usrjquota usrquota utf utf8 utime v1 v2
-    valid variant verity vers version vfat vfs virt virtiofs vm voluntary want wbt whint width within workers write writeback writes
-    wsize wsync xattr xattrs xfs xfsprogs xxhash xxhash64 xz zeroes zfs zip zlib zone zoned zones zstd
+    ahead aio algorithm align alignment all alloc allocation allocator allocsize allow allowed always amd anticipatory append as
+    ascii aspm async at atime atomic attr attr2 auto autoclear autodefrag average aware back background backing backref balancing
+    bandwidth barrier barriers bash batch bcachefs bfq bg big bigalloc bigtime biosize bit bitmap bits blake2 blake2b blks block
+    blocks blocksize boost boundary btrfs buffer bypass byte bytes bzip2 cache call casefold cat centisecs ceph cfq channel channels
+    charge check checkpoint checksum chunk chunksize cifs clean clock cluster clusters cmake codepage command commit comp compat
+    compress compression concurrency conservative continue control conv copy core count cowextsize cp cpio cppc cpu cpufreq cpus crc
+    crc32c crtime cstate csum cycle da data datacow datasum dax daxinherit db dd deadline debug debugreiserfs default defer delalloc
+    delay dentry depth device devices dies dio dir directory dirsync dirty dirtytime disabled discard disk dma dmask dosfstools
+    drive driver du dummy dump dumpe2fs dup duplex duplicates durable e2fsck e2fsprogs ea elevator encrypt encryption entries erase
+    erofs err error errors exclude exfat exfatprogs expire exports ext ext2 ext3 ext4 extended extension extent extents extra
+    extsize extszinherit f2fs fast fat fatal fault fc features fifo file filestreams filesystem filetype find finobt fio flags flex
+    flexible flush fmask force format found fragment fragments frequency front fs fsck fsoffset fsync ftype fua full function fuse
+    fuseblk gc gcc gid git gluster governor granularity grep group grpjquota grpquota guest gzip hard has hash head heads holes host
+    hpet ht huge hugepage hugepages hugepagesz hw id idle ignore incompat index info init injection inline inner inobtcount inode
+    inode32 inode64 inodes installed instructions integrity intel interface internal invariant io iocharset ioprio iosched iostats
+    iref is isize iso8859 isolcpus itable jfs jfsutils journal journalled jqfmt kb keep kernel khz kvm kyber laptop large largeio
+    lat latency lazy lazysbcount lazytime leafsize level lfs limit load local lock log logbsize logbufs logical logs lookup lost low
+    ls lz4 lz4hc lzma lzo madvise make managed mask max maxcpus maximum mb mbr mds meltdown mem memory merge merges meta metadata
+    min minimum mitigations mixed mkdir mke2fs mkfs mksquashfs mmaptags mmp mod mode modelled mount mq multithreading names namlen
+    nconnect never nfs nilfs nilfs2 nlink no noac noacl noalign noappend noatime noauto noautodefrag nobarrier nobh nocbs nocompress
+    nodatacow nodatasum node nodelalloc nodesize nodev nodiratime nodiscard noexec nogc nohz nolargeio nolock nomballoc nomerges
+    none noop nopad noquota normal nosmt nossd nosuid not nr nrext64 num numa number nvme of off offset on ondemand one open optimal
+    optimize options order ordered orphan other outer over overcommit overlay pack pag page pages panic parent partscan passive
+    passthrough pcie per performance physical pm poll pool posix powersave preempt preserve pressure prio prjjquota prjquota
+    processor processors program progs project projid32bit projinherit proto provisioning pstate pti python3 queue queued quiet
+    quota raid raid0 raid1 raid10 raid1c3 raid5 raid6 ramfs random rate ratio rcu rdma read readahead recovery reflink reiser4
+    reiserfs reiserfsck relatime remount repair replay requests rescue reserve reserved resgid resize resuid retbleed retrans
+    rgcount rgsize rm rmapbt ro root rotational rpm rq rsize rsync rtinherit runtime rw same sb scan scheduler schedutil scsi sec
+    seconds section sections sector sectors sectorsize sectsize seed seek segment segments server settle sha256 shortname shrink
+    simultaneous single size sizelimit skinny slice smt soft sort space sparse spec spectre spinodes squashfs squota srbds ssd
+    stable start starved store strategy stream streams strict strictatime stride stripe su sunit super super2 superblock svn sw
+    swalloc swap swappiness swidth switch sync sys system tailends tainted tar tcp thread threadirqs threads throttle through time
+    timeo timeouts tmpfs to today tools total touch track transaction transparent tree tsc tsx tune tune2fs turbo type ubifs udp uid
+    umask umount uninit unit unmap unsquashfs unzip uring usec user userspace usrjquota usrquota utf utf8 utime v1 v2 valid variant
+    verity vers version vfat vfs virt virtiofs vm voluntary want wbt whint width within workers write writeback writes wsize wsync
+    xattr xattrs xfs xfsprogs xxhash xxhash64 xz zeroes zfs zip zlib zone zoned zones zstd
 ";
 
 const UNITS: [&str; 30] = [

@@ -22,7 +22,7 @@ use crate::process::{Addresses, Confined, Launch, ProcessEnd};
 use crate::uml::{CONTROL, HOST_AS_ROOT};
 use crate::vhost::{DiskCounters, DiskError, DiskSpec, Engine, Marks, Shared, bind, open_image};
 use attend::{Desk, Outputs, Place};
-use fstone_drive::Model;
+use fstone_drive::{Model, Processor};
 use processor::OneProcessor;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use simulate::{Limits, Simulation, Stop};
@@ -74,6 +74,8 @@ pub struct ExactSpec {
     pub seed: u64,
     /// What each system call takes; zero for nothing. Only kernels that fstone has patched know of it.
     pub charge: Duration,
+    /// What the kernel's own work takes; nothing if it is absent. Only kernels that count it know of it.
+    pub processor: Option<Processor>,
     /// Files and directories of the host to have in the guest, read-only, besides the host's programs and settings.
     pub readable: Vec<PathBuf>,
     /// An existing directory of this guest's own.
@@ -132,6 +134,7 @@ impl ExactSpec {
             model,
             seed: 0,
             charge: CHARGE,
+            processor: None,
             readable: Vec::new(),
             directory: directory.into(),
             silence_limit: Duration::from_secs(300),
@@ -289,6 +292,9 @@ impl ExactSpec {
         ]);
         if !self.charge.is_zero() {
             words.push(format!("syscall_charge={}", self.charge.as_nanos()));
+        }
+        if let Some([instruction, byte]) = self.processor.as_ref().map(Processor::rates_ps) {
+            words.push(format!("work_charge={instruction},{byte}"));
         }
         words.into_iter().map(OsString::from).collect()
     }

@@ -6,6 +6,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// What names of kernels that count their work end with, unless the user names them.
+pub(super) const COUNTING: &str = "-counting";
+
+/// The parameters by which kernels are known that have time travel, and those of them that `kernel/work.patch` lets count.
+pub(super) const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
+pub(super) const COUNTS: &[u8] = b"work_charge=";
+
+pub(super) fn knows(image: &[u8], parameter: &[u8]) -> bool {
+    image.windows(parameter.len()).any(|window| window == parameter)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
@@ -39,6 +50,9 @@ pub struct Kernel {
     pub modules: Option<PathBuf>,
     /// A C library for it, newer than the host's.
     pub libraries: Option<PathBuf>,
+    /// Whether it counts its work, and can be charged for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub counts: bool,
 }
 
 impl Kernel {
@@ -73,9 +87,10 @@ impl Kernel {
         self
     }
 
-    /// Whether "uml:6.1" means it: the version may be shortened at its dots. "6.1" is not 6.12.
+    /// Whether "uml:6.1" means it: the version may be shortened at its dots. "6.1" is not 6.12, and not a kernel that counts.
     pub(super) fn answers_to(&self, name: &str) -> bool {
         let whole = self.name();
-        whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+        let is_meant = |rest: &str| rest.is_empty() || (rest.starts_with(['.', '-', '+']) && !self.counts);
+        whole.strip_prefix(name).is_some_and(is_meant)
     }
 }

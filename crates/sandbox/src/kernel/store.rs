@@ -133,15 +133,17 @@ impl Store {
     }
 
     /// Builds a kernel whose time can be simulated from a package of sources ("linux-source-6.1"), a tar or a tree,
-    /// unless that very one was built before, and adds it: as "exact:RELEASE", or by the tree's or the given name.
+    /// unless that very one was built before, and adds it: as "exact:RELEASE", or by the tree's or the given name. If `counting`, it counts its
+    /// work, and "-counting" ends its name.
     pub fn build(
         &self,
         source: &str,
         name: Option<&str>,
+        counting: bool,
         tell: &mut dyn FnMut(BuildProgress),
     ) -> Result<Kernel, BuildError> {
         let directory = self.own_directory()?;
-        let kernel = build::build(&directory, source, name, tell)?;
+        let kernel = build::build(&directory, source, name, counting, tell)?;
         self.register(kernel.clone())?;
         Ok(kernel)
     }
@@ -222,7 +224,11 @@ impl Store {
     /// The kernel to use when none is named: the installed user-mode Linux, else the newest that there is.
     pub fn default(&self, flavour: Flavour) -> Option<Kernel> {
         let number = |part: &str| part.parse::<u64>().unwrap_or(0);
-        let age = |kernel: &Kernel| kernel.release.split(['.', '-', '+']).map(number).collect::<Vec<_>>();
+        // One that counts has to be named.
+        let age = |kernel: &Kernel| {
+            let parts: Vec<u64> = kernel.release.split(['.', '-', '+']).map(number).collect();
+            (!kernel.counts, parts)
+        };
         let added =
             || self.list().unwrap_or_default().into_iter().filter(|kernel| kernel.flavour == flavour).max_by_key(age);
         unpacked::installed().filter(|kernel| kernel.flavour == flavour).or_else(added)
@@ -276,6 +282,7 @@ mod tests {
             binary: "/k".into(),
             modules: None,
             libraries: None,
+            counts: false,
         }
     }
 
@@ -286,6 +293,8 @@ mod tests {
         assert!(!old.answers_to("uml:6.1.17") && !old.answers_to("qemu:6.1"));
         assert!(!kernel(Flavour::Uml, "6.12.101").answers_to("uml:6.1"));
         assert!(kernel(Flavour::Qemu, "6.12.107+deb13-cloud-amd64").answers_to("qemu:6.12.107"));
+        let counting = Kernel { counts: true, ..kernel(Flavour::Exact, "6.1.192-counting") };
+        assert!(counting.answers_to("exact:6.1.192-counting") && !counting.answers_to("exact:6.1.192"));
     }
 
     #[test]
@@ -317,6 +326,10 @@ mod tests {
         store.register(built.clone()).unwrap();
         assert_eq!(store.find("exact:skips-flush").unwrap(), built);
         assert_eq!(store.find("uml:skips-flush").unwrap(), Kernel { flavour: Flavour::Uml, ..built });
+        store.register(kernel(Flavour::Exact, "6.1.192")).unwrap();
+        store.register(Kernel { counts: true, ..kernel(Flavour::Exact, "6.1.200-counting") }).unwrap();
+        assert_eq!(store.default(Flavour::Exact).unwrap().release, "6.1.192", "one that counts has to be named");
+        assert_eq!(store.find("exact:6.1").unwrap().release, "6.1.192");
         let error = store.find("qemu:2.6").unwrap_err().to_string();
         assert!(error.contains("no kernel qemu:2.6") && error.contains("uml:5.10.46"), "{error}");
         assert!(error.ends_with("There is no package for 2.6; there are 6.1, 6.12"), "{error}");
@@ -385,7 +398,7 @@ mod tests {
             let store = Store::new(place.path());
             let said = store.add("uml:6.1").expect_err("another user could have made links there").to_string();
             assert!(said.contains("may write to"), "{said}");
-            store.build("linux-source-6.1", None, &mut |_| ()).expect_err("nor built");
+            store.build("linux-source-6.1", None, false, &mut |_| ()).expect_err("nor built");
             assert_eq!(fs::read_dir(place.path()).expect("listed").count(), 0, "{mode:o}");
         }
     }

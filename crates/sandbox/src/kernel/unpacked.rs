@@ -1,10 +1,9 @@
 //! What kernel a file or an unpacked package holds. None is started for that: it could be anybody's.
 
-use super::build::has_time_travel;
 use super::elf::{self, LOADER, LOADER_LINK};
 use super::error::{StoreError, file_error};
 use super::fetch::Archive;
-use super::identity::{Flavour, Kernel};
+use super::identity::{COUNTS, Flavour, Kernel, TIME_TRAVEL, knows};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,7 @@ pub(super) fn installed() -> Option<Kernel> {
         binary: kernel.binary,
         modules: kernel.modules,
         libraries: None,
+        counts: false,
     })
 }
 
@@ -53,8 +53,10 @@ fn uml_kernel(
     }
     let image = fs::read(&binary).map_err(file_error(&binary))?;
     let Some(release) = elf::release(&image) else { return Err(StoreError::NoKernel(binary)) };
-    let flavour = if has_time_travel(&image) { Flavour::Exact } else { Flavour::Uml };
-    let mut kernel = Kernel { flavour, release, source: source.to_owned(), binary, modules: None, libraries: None };
+    let flavour = if knows(&image, TIME_TRAVEL) { Flavour::Exact } else { Flavour::Uml };
+    let counts = flavour == Flavour::Exact && knows(&image, COUNTS);
+    let source = source.to_owned();
+    let mut kernel = Kernel { flavour, release, source, binary, modules: None, libraries: None, counts };
     if let Some(problem) = lacks(&image) {
         match (root, archive) {
             (Some(root), Some(archive)) => with_libraries(&mut kernel, root, archive, image)?,
@@ -121,7 +123,8 @@ fn qemu_kernel(binary: PathBuf, name: &str, root: Option<&Path>, source: &str) -
         .map(|place| root.join(place).join(&release))
         .into_iter()
         .find(|path| path.is_dir());
-    Ok(Kernel { flavour: Flavour::Qemu, release, source: source.to_owned(), binary, modules, libraries: None })
+    let source = source.to_owned();
+    Ok(Kernel { flavour: Flavour::Qemu, release, source, binary, modules, libraries: None, counts: false })
 }
 
 #[cfg(test)]

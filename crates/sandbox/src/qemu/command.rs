@@ -84,6 +84,7 @@ mod tests {
             binary: "/k/vmlinuz".into(),
             modules: None,
             libraries: None,
+            counts: false,
         };
         let mut spec = QemuSpec::new(kernel, "/usr/bin/fstone", "/g", "/c");
         spec.disks = vec!["/g/disk.sock".into()];

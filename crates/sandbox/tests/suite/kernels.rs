@@ -74,3 +74,36 @@ fn a_distributions_kernel_in_qemu() {
         assert_eq!(turn.processes(), [] as [i32; 0]);
     }
 }
+
+/// What `kernel/count.pl` adds to a program counts what a debugger sees it execute, however the compiler arranged it.
+#[test]
+fn what_is_counted_was_executed() {
+    let place = tempfile::tempdir().unwrap();
+    let room = |name: &str| place.path().join(name);
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let assembler = room("as");
+    std::fs::copy(sources.join("kernel/count.pl"), &assembler).unwrap();
+    std::fs::set_permissions(&assembler, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for options in
+        [["-O2", "-mcmodel=small"], ["-O1", "-mcmodel=small"], ["-Os", "-mcmodel=small"], ["-O2", "-mcmodel=large"]]
+    {
+        let mut compile = std::process::Command::new("gcc");
+        // Nothing of the kernel is compiled position-independent either.
+        compile.args(options).args(["-fno-PIE", "-fcf-protection=none", "-c", "-o"]).arg(room("count.o"));
+        compile.arg(format!("-B{}/", place.path().display())).arg(sources.join("tests/suite/count.c"));
+        let Ok(status) = compile.status() else { return crate::support::skip("gcc is not installed") };
+        assert!(status.success(), "{options:?}");
+        let link =
+            std::process::Command::new("gcc").arg("-no-pie").arg("-o").args([room("count"), room("count.o")]).status();
+        assert!(link.unwrap().success());
+        let said = std::process::Command::new(room("count")).output().unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        let number = |word: &str| {
+            let (_, after) = said.split_once(&format!("{word} ")).unwrap_or_else(|| panic!("{word}: {said}"));
+            after.split(|digit: char| !digit.is_ascii_digit()).next().unwrap().parse::<f64>().unwrap()
+        };
+        let (counted, executed) = (number("counted"), number("executed"));
+        assert!(executed > 100_000.0 && (counted / executed - 1.0).abs() < 0.001, "{options:?}: {said}");
+        assert!(said.contains(", 512 bytes"), "{options:?}: {said}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::Call;
 use crate::{
-    meters::{self, Meters, Readings},
+    meters::{self, KernelWork, Meters, Readings},
     trial::{
         load::{LoadFailure, LoadRequest, error_words, load_figures},
         promises::Promises,
@@ -110,6 +110,7 @@ impl Session {
             Err(LoadFailure::Failed(words)) => return Err(failed(step, words)),
         };
         let readings = readings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.commands.extend(readings.iter().filter_map(|readings| readings.work.as_ref()).map(KernelWork::record));
         let figures = load_figures(&loaded, readings.as_ref());
         let reads = figures.iter().find(|figure| figure.metric == catalog::DEVICE_READ_BYTES.name);
         if cold && workload.looks_at_files() && reads.is_some_and(|reads| reads.value == 0.0) {

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     command::{CommandOutput, NOT_FOUND},
     fragmentation::Fragmentation,
-    meters::Meters,
+    meters::{KernelWork, Meters},
     place::{
         device::{DeviceLock, ScratchDevice, filesystem_uuid},
         mount::{MountEntry, MountError, MountRequest},
@@ -153,7 +153,8 @@ impl Session {
                 self.company().interval_ended();
             }
         }
-        let figures = of_interval(&meters.end());
+        let readings = meters.end();
+        let figures = of_interval(&readings);
         match made {
             Made::Done => report.figures = figures,
             Made::Ended(output) => {
@@ -166,6 +167,7 @@ impl Session {
             }
             Made::Not(words) => self.warn(format!("{}: {words}", step.name)),
         }
+        report.commands.extend(readings.work.as_ref().map(KernelWork::record));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ mod source;
 pub use report::{BuildError, BuildProgress};
 
 use super::error::file_error;
-use super::identity::{Flavour, Kernel};
+use super::identity::{COUNTING, COUNTS, Flavour, Kernel, TIME_TRAVEL, knows};
 use fstone_files::{Temporary, remove_own_tree};
 use make::{missing_tools, run_make};
 use sha2::{Digest, Sha256};
@@ -35,12 +35,11 @@ const CONFIGURATION: &str = include_str!("../../../kernel/exact.config");
 /// Lets system calls take virtual time. Under the kernel's licence, GPL-2.0; a source it does not fit goes without.
 const CHARGE: &str = include_str!("../../../kernel/charge.patch");
 
-/// The words by which a kernel with time travel is known.
-const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
+/// Lets the kernel's own work take it. It needs the assembler that counts it.
+const WORK: &str = include_str!("../../../kernel/work.patch");
 
-pub(super) fn has_time_travel(image: &[u8]) -> bool {
-    image.windows(TIME_TRAVEL.len()).any(|window| window == TIME_TRAVEL)
-}
+/// The assembler that the compiler runs then.
+const COUNT: &str = include_str!("../../../kernel/count.pl");
 
 fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -51,6 +50,7 @@ pub(super) fn build(
     store: &Path,
     source: &str,
     name: Option<&str>,
+    counting: bool,
     tell: &mut dyn FnMut(BuildProgress),
 ) -> Result<Kernel, BuildError> {
     let missing = missing_tools();
@@ -67,7 +67,10 @@ pub(super) fn build(
     let mut key = Sha256::new();
     let stamps = source.stamps()?;
     let digest = source.digest()?;
-    for part in [&digest, CONFIGURATION.as_bytes(), CHARGE.as_bytes(), &compiler] {
+    let patches: &[&str] = if counting { &[CHARGE, WORK, COUNT] } else { &[CHARGE] };
+    let patches = patches.iter().map(|patch| patch.as_bytes());
+    let parts = [&digest[..], CONFIGURATION.as_bytes()].into_iter().chain(patches).chain([&compiler[..]]);
+    for part in parts {
         key.update((part.len() as u64).to_le_bytes());
         key.update(part);
     }
@@ -78,7 +81,7 @@ pub(super) fn build(
     if !binary.is_file() {
         let place = store.join(BUILDS).join(source.place(key));
         fs::create_dir_all(&place).map_err(file_error(&place))?;
-        let release = make_in(&place, &source, tell).inspect_err(|error| {
+        let release = make_in(&place, &source, counting, tell).inspect_err(|error| {
             // Nothing can be made of what was unpacked, and its log says no more than the error.
             if matches!(error, BuildError::NoArchive { .. } | BuildError::NoTree(_) | BuildError::LeadsOut { .. }) {
                 let _ = remove_own_tree(&place);
@@ -86,7 +89,7 @@ pub(super) fn build(
         })?;
         let built = place.join("source").join(source::BUILT).join("linux");
         let log = place.join("build.log");
-        if !has_time_travel(&fs::read(&built).map_err(file_error(&built))?) {
+        if !knows(&fs::read(&built).map_err(file_error(&built))?, TIME_TRAVEL) {
             return Err(BuildError::NoTimeTravel { log });
         }
         // The kernel is stored under what the tree was before.
@@ -115,14 +118,19 @@ pub(super) fn build(
     }
     source.discard();
     let release = fs::read_to_string(&noted).map_err(file_error(&noted))?;
-    let named = name.map(str::to_owned).or_else(|| source.is_tree().then(|| source.name().to_owned()));
+    let counts = knows(&fs::read(&binary).map_err(file_error(&binary))?, COUNTS);
+    let own = || {
+        let own = if source.is_tree() { source.name() } else { &release };
+        own.to_owned() + if counts { COUNTING } else { "" }
+    };
     Ok(Kernel {
         flavour: Flavour::Exact,
-        release: named.unwrap_or_else(|| release.clone()),
+        release: name.map_or_else(own, str::to_owned),
         source: format!("Linux {release}, built from {} ({key})", source.told()),
         binary,
         modules: None,
         libraries: None,
+        counts,
     })
 }
 
@@ -130,28 +138,54 @@ pub(super) fn build(
 fn make_in(
     place: &Path,
     source: &source::KernelSource,
+    counting: bool,
     tell: &mut dyn FnMut(BuildProgress),
 ) -> Result<String, BuildError> {
     let tree = place.join("source");
     source.lay_out(&tree, tell)?;
     let log = place.join("build.log");
     fs::write(&log, "").map_err(file_error(&log))?;
-    if !source::patch(&tree, CHARGE, &log)? {
-        tell(BuildProgress::Uncharged);
+    let charges = source::patch(&tree, CHARGE, &log)?;
+    let counts = counting && source::patch(&tree, WORK, &log)?;
+    if !charges {
+        tell(BuildProgress::Unpatched("charges system calls", "system calls will take no time"));
     }
+    if counting && !counts {
+        tell(BuildProgress::Unpatched(
+            "counts the kernel's work",
+            "there will be no figures of it, and --cpu will be refused",
+        ));
+    }
+    let assembler = counts.then(|| counting_assembler(place)).transpose()?;
+    let assembler = assembler.as_deref();
     tell(BuildProgress::Preparing("configuring"));
     let out = tree.join(source::BUILT);
     fs::create_dir_all(&out).map_err(file_error(&out))?;
     let wanted = out.join("exact.config");
     fs::write(&wanted, CONFIGURATION).map_err(file_error(&wanted))?;
-    run_make(&tree, &["tinyconfig"], &log, tell)?;
+    run_make(&tree, &["tinyconfig"], assembler, &log, tell)?;
     let configuration = out.join(".config");
     let tiny = fs::read_to_string(&configuration).map_err(file_error(&configuration))?;
     fs::write(&configuration, merged(&tiny, CONFIGURATION)).map_err(file_error(&configuration))?;
-    run_make(&tree, &["olddefconfig"], &log, tell)?;
-    run_make(&tree, &["linux"], &log, tell)?;
+    run_make(&tree, &["olddefconfig"], assembler, &log, tell)?;
+    run_make(&tree, &["linux"], assembler, &log, tell)?;
     let release = out.join("include/config/kernel.release");
     Ok(fs::read_to_string(&release).map_err(file_error(&release))?.trim().to_owned())
+}
+
+/// Where the assembler is that counts, as make sees it from where it builds. The name changes with its text and the patch's: what was
+/// built with others is built anew.
+fn counting_assembler(place: &Path) -> Result<String, BuildError> {
+    let name = format!("as-{}", &hex(&Sha256::digest([COUNT, WORK].concat()))[..12]);
+    let directory = place.join(&name);
+    let program = directory.join("as");
+    let make = || -> io::Result<()> {
+        fs::create_dir_all(&directory)?;
+        fs::write(&program, COUNT)?;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+    };
+    make().map_err(file_error(&program))?;
+    Ok(format!("../../{name}/"))
 }
 
 fn merged(base: &str, wanted: &str) -> String {
@@ -226,17 +260,30 @@ mod tests {
             pack(&archive, options, directory, &[what]);
             let before = fs::read(&archive).unwrap();
             let path = archive.display().to_string();
-            let kernel = build(store.path(), &path, None, &mut |_| ()).unwrap();
+            let kernel = build(store.path(), &path, None, false, &mut |_| ()).unwrap();
             assert_eq!((kernel.release.as_str(), kernel.flavour), ("9.8.7", Flavour::Exact), "{name}");
             assert_eq!(fs::read_to_string(&kernel.binary).unwrap(), "time-travel=ext:\n", "{name}");
             assert_eq!(made(), times + 1, "{name}");
-            let again = build(store.path(), &path, Some("mine"), &mut |_| ()).unwrap();
+            let again = build(store.path(), &path, Some("mine"), false, &mut |_| ()).unwrap();
             assert_eq!((again.release.as_str(), &again.binary), ("mine", &kernel.binary), "{name}");
             assert_eq!(made(), times + 1, "{name}: it is cached");
             assert_eq!(fs::read(&archive).unwrap(), before, "{name}");
             assert_eq!(fs::read_dir(downloads.path()).unwrap().count(), 1, "{name}");
             assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 0, "{name}: sources are gone");
         }
+
+        // Nothing of fstone's fits these sources, so this one counts nothing, whatever was asked for.
+        let (store, mut lacks) = (tempfile::tempdir().unwrap(), Vec::new());
+        let mut tell = |progress| {
+            if let BuildProgress::Unpatched(what, _) = progress {
+                lacks.push(what);
+            }
+        };
+        let archive = user.path().join("linux.tar");
+        pack(&archive, &[], user.path(), &["linux-9.8.7"]);
+        let kernel = build(store.path(), &archive.display().to_string(), None, true, &mut tell).unwrap();
+        assert_eq!((kernel.release.as_str(), kernel.counts), ("9.8.7", false));
+        assert_eq!(lacks, ["charges system calls", "counts the kernel's work"]);
     }
 
     #[test]
@@ -256,7 +303,7 @@ mod tests {
                 once = once.display()
             );
             fs::write(tree.join("Makefile"), makefile.replace("\t@echo $@", &edit)).unwrap();
-            let build = || build(store.path(), &tree.display().to_string(), None, &mut |_| ());
+            let build = || build(store.path(), &tree.display().to_string(), None, false, &mut |_| ());
             let error = build().unwrap_err();
             assert!(matches!(error, BuildError::Changed(_)), "{change}: {error}");
             assert!(error.to_string().ends_with("changed while it was being built; build it again"), "{error}");
@@ -276,7 +323,7 @@ mod tests {
         }
         let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let archive = user.path().join("linux.tar");
-        let build = || build(store.path(), &archive.display().to_string(), None, &mut |_| ());
+        let build = || build(store.path(), &archive.display().to_string(), None, false, &mut |_| ());
         let half = sources(user.path(), "1.0");
         let makefile = fs::read_to_string(half.join("Makefile")).unwrap();
         fs::write(half.join("Makefile"), makefile.replace("\t@echo $@", "\t@false && echo $@")).unwrap();
@@ -303,7 +350,7 @@ mod tests {
         let archive = user.path().join("linux.tar");
         let refused = |words: &[&str]| {
             let path = archive.display().to_string();
-            let error = build(store.path(), &path, None, &mut |_| ()).unwrap_err().to_string();
+            let error = build(store.path(), &path, None, false, &mut |_| ()).unwrap_err().to_string();
             assert!(error.contains(&path) && words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
             assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 0, "{error}");
         };
@@ -347,7 +394,8 @@ mod tests {
             return eprintln!("skipped: the tools to build a kernel are not here");
         }
         for path in [empty.path(), Path::new("/nowhere/linux.tar.xz")] {
-            let error = build(store.path(), &path.display().to_string(), None, &mut |_| ()).unwrap_err().to_string();
+            let error =
+                build(store.path(), &path.display().to_string(), None, false, &mut |_| ()).unwrap_err().to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");
         }
     }
@@ -364,7 +412,7 @@ mod tests {
         fs::write(tree.path().join("Makefile"), "tinyconfig:\n\t@echo half.c:1: error: no such thing; false\n")
             .unwrap();
         let path = tree.path().display().to_string();
-        let error = build(store.path(), &path, Some("mine"), &mut |_| ()).unwrap_err();
+        let error = build(store.path(), &path, Some("mine"), false, &mut |_| ()).unwrap_err();
         let BuildError::Failed { lines, log, .. } = error else { panic!("{error}") };
         assert!(lines.contains("half.c:1: error: no such thing"), "{lines}");
         assert!(fs::read_to_string(log).unwrap().contains("half.c"));

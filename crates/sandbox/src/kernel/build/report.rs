@@ -8,8 +8,8 @@ use std::time::Duration;
 pub enum BuildProgress {
     /// It is fetching, unpacking, reading or configuring.
     Preparing(&'static str),
-    /// The patch that charges system calls does not fit these sources.
-    Uncharged,
+    /// A patch does not fit these sources: what it does, and what follows.
+    Unpatched(&'static str, &'static str),
     Compiling {
         /// Files made so far.
         done: u32,

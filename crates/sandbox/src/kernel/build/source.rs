@@ -354,7 +354,7 @@ pub(super) fn patch(tree: &Path, patch: &str, log: &Path) -> Result<bool, BuildE
         let content = fs::read(file).map_err(file_error(file))?;
         fs::remove_file(file).and_then(|()| fs::write(file, content)).map_err(file_error(file))?;
     }
-    let input = tree.with_file_name("charge.patch");
+    let input = tree.with_file_name("fstone.patch");
     fs::write(&input, patch).map_err(file_error(&input))?;
     let attempt = |mode: &[&str]| {
         let mut command = Command::new("patch");

@@ -1,0 +1,66 @@
+//! `fstone profile`: what a run's kernels did, function by function, and what differs between two.
+
+use super::{Context, compare::find};
+use crate::{
+    args::ProfileArguments,
+    exit::Exit,
+    terminal::{self, CommandResult, Failure},
+};
+use fstone_analysis::profile::{Profile, profiles};
+use fstone_report::{profile, profile_difference, profile_folded};
+
+pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> CommandResult {
+    let ProfileArguments { run, other, row, lines, folded, .. } = arguments;
+    let before = chosen(context, run, row.first(), arguments)?;
+    let differ = match row.len() {
+        2 => true,
+        0 | 1 => other.is_some(),
+        _ => return Err(bad("two rows can be compared, not more")),
+    };
+    if differ && *folded {
+        return Err(bad("--folded writes the profile of one run, of one row or of all"));
+    }
+    let texts: Vec<String> = if differ {
+        let after = chosen(context, other.as_ref().unwrap_or(run), row.last(), arguments)?;
+        let is_mate =
+            |one: &Profile, other: &Profile| other.step == one.step && (row.len() == 2 || other.row == one.row);
+        let mates = |one| after.iter().filter(move |other| is_mate(one, other)).map(move |other| (one, other));
+        before.iter().flat_map(mates).map(|(one, other)| profile_difference(one, other, *lines)).collect()
+    } else {
+        before.iter().map(|one| if *folded { profile_folded(one) } else { profile(one, *lines) }).collect()
+    };
+    if texts.is_empty() {
+        return Err(bad("there is no row and step of the same name in both; name two rows: --row BEFORE --row AFTER"));
+    }
+    terminal::print(&texts.join(if *folded { "" } else { "\n" }));
+    Ok(Exit::Success)
+}
+
+fn bad(words: &str) -> Failure {
+    Failure::new(Exit::BadInput, words.to_owned())
+}
+
+/// The profiles of a run, or those of one row or step of it.
+fn chosen(
+    context: &Context,
+    run: &str,
+    row: Option<&String>,
+    arguments: &ProfileArguments,
+) -> Result<Vec<Profile>, Failure> {
+    let found = find(context, run)?;
+    let mut profiles = profiles(&found.dataset);
+    if profiles.is_empty() {
+        return Err(bad(&format!(
+            "{} has no profile: no kernel counted its work. Run it with --exact on a kernel of `fstone kernel build --counting`",
+            found.name
+        )));
+    }
+    let known: Vec<String> = profiles.iter().map(|one| format!("{:?}, {:?}", one.row, one.step)).collect();
+    let is = |wanted: Option<&String>, name: &str| wanted.is_none_or(|wanted| wanted == name);
+    profiles.retain(|one| is(row, &one.row) && is(arguments.step.as_ref(), &one.step));
+    if profiles.is_empty() {
+        let words = format!("{} has no such profile; it has (row, step): {}", found.name, known.join("; "));
+        return Err(bad(&words));
+    }
+    Ok(profiles)
+}

@@ -1,0 +1,182 @@
+#!/usr/bin/perl
+# An assembler that makes a kernel count its instructions: the compiler runs it in the place of "as", which it runs on the text it was
+# given, with additions to the counters of work.patch.
+#
+# A straight piece of a function (from a label, or from behind a jump, to the next label or jump) is counted by one addition of the number of its
+# instructions. An addition changes the processor's flags, so it goes where nothing reads them before they are written anew; a
+# piece without such a place (a jump behind another, of one comparison) is counted with the piece that falls through to it.
+# What a string instruction or one of the assembler's mem* functions copies or fills is counted in bytes.
+use strict;
+use warnings;
+
+my @arguments = @ARGV;
+my ($input, $output) = (-1, "");
+for (my $i = 0; $i < @arguments; $i++) {
+    if ($arguments[$i] eq "-o") { $output = $arguments[++$i] }
+    elsif ($arguments[$i] eq "-I") { $i++ }
+    elsif ($arguments[$i] !~ /^-/) { $input = $i }
+}
+my $copies = $output =~ m{arch/x86/um/\.\./lib/mem\w+\.o$|arch/x86/lib/mem\w+\.o$};
+# User-mode Linux's own glue, what runs in its processes, and its view of the host's files are of no other kernel.
+my $counts = !$copies && $output =~ /\.o$/ && $output !~ m{^(\./)?(arch|scripts|usr|fs/hostfs)/|(^|/)\.[^/]*$};
+if ($input < 0 || $arguments[$input] !~ /\.s$/ || !($copies || $counts)) {
+    exec "as", @arguments or die "as: $!";
+}
+# It pads with zeros to the end of a page, and only user-mode Linux uses it for every name that a process passes.
+my %uncounted = (strncpy => 1);
+
+open my $file, "<", $arguments[$input] or die "$arguments[$input]: $!";
+my @lines = <$file>;
+close $file;
+my @table;
+if ($copies) {
+    s/\b(__mem(?:cpy|move|set)):/$1: addq %rdx, work_bytes(%rip);/ for @lines;
+} else {
+    count();
+}
+my $counted = "$arguments[$input].counted.s";
+open my $out, ">", $counted or die "$counted: $!";
+print $out @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1]\n" } @table;
+close $out or die "$counted: $!";
+$arguments[$input] = $counted;
+my $status = system "as", @arguments;
+unlink $counted;
+exit($status ? 1 : 0);
+
+# Finds the functions, as lists of [kind, line, word, operands].
+sub count {
+    my ($text, @stack) = (1);
+    my (%is_function, %is_text, $function, @items);
+    my $assembler;
+    for my $i (0 .. $#lines) {
+        my $line = $lines[$i];
+        if ($line =~ /^#APP/) { $assembler = $i; next }
+        if ($line =~ /^#NO_APP/) {
+            my ($instructions, $jumps) = opaque($assembler + 1, $i - 1);
+            push @items, ["opaque", $assembler, $instructions, $jumps] if defined $function && $text;
+            undef $assembler;
+            next;
+        }
+        next if defined $assembler;
+        if ($line =~ /^\s*\.type\s+([^\s,]+),\s*\@function/) { $is_function{$1} = 1; next }
+        if ($line =~ /^\s*\.(text|data|bss|section|pushsection|popsection|previous)\b\s*(.*)/) {
+            my ($directive, $name) = ($1, $2);
+            if ($directive eq "popsection" || $directive eq "previous") { $text = pop @stack // 1 }
+            else {
+                push @stack, $text;
+                my ($section, $flags) = $directive eq "section" || $directive eq "pushsection" ? split(/,\s*/, $name) : ("", undef);
+                $is_text{$section} = $flags =~ /x/ if defined $flags;
+                $text = $directive eq "text" || $name =~ /^"?\.\w*\.?text\b/ || $is_text{$section} ? 1 : 0;
+            }
+            next;
+        }
+        next unless $text;
+        if ($line =~ /^([^\s:#"]+):/) {
+            if ($is_function{$1}) {
+                finish($function, \@items);
+                ($function, @items) = ($1);
+            }
+            push @items, ["label", $i, $1] if defined $function;
+            # Its argument is the only register that matters before its first instruction.
+            $lines[$i] .= "\tpushq\t%rdi\n\tcall\twork_charge\n\tpopq\t%rdi\n" if $1 =~ /^__schedule(\.\w+)*$/ && $is_function{$1};
+        } elsif (defined $function && $line =~ /^\s+([a-z]\w*)\s*(.*)/) {
+            my ($word, $operands) = ($1, $2);
+            ($word, $operands) = ($1, $2) if $word =~ /^(?:lock|notrack)$/ && $operands =~ /^(\w+)\s*(.*)/;
+            push @items, ["instruction", $i, $word, $operands];
+        }
+    }
+    finish($function, \@items);
+}
+
+# What a piece of the source's own assembler has: how many instructions that are in the function's text, and whether it may jump.
+sub opaque {
+    my ($from, $to) = @_;
+    my ($instructions, $jumps, $apart) = (0, 0, 0);
+    for my $line (map { split /;/ } @lines[$from .. $to]) {
+        $jumps = 1 if $line =~ /\.L/;
+        if ($line =~ /^\s*\.(pushsection|section)\b/) { $apart = 1 }
+        elsif ($line =~ /^\s*\.(popsection|previous)\b/) { $apart = 0 }
+        elsif (!$apart && $line =~ /^\s*(?:\d+:)?\s*[a-z]/) { $instructions++ }
+    }
+    return ($instructions, $jumps);
+}
+
+my ($WRITES, $READS, $NEITHER);
+BEGIN {
+    $WRITES = qr/^(?:add|sub|cmp|test|and|andn|or|xor|neg|cmpxchg|xadd)[bwlq]?$/;
+    $READS = qr/^(?:j(?!mp)\w+|set\w+|cmov\w+|adc\w?|sbb\w?|rc[lr]\w?|pushf\w?|lahf|cmc)$/;
+    $NEITHER = qr/^(?:mov\w*|lea\w?|push[wq]?|pop[wq]?|nop\w?|inc\w?|dec\w?|sh[lr]d?[bwlq]?|sa[lr][bwlq]?|ro[lr][bwlq]?|s?h?i?mul[bwlq]?|i?div[bwlq]?|not[bwlq]?|bt[scr]?[bwlq]?|bs[fr][wlq]?|bswap\w?|xchg\w?|c[bwlq]t[bwlqd]|cqto|cltd|cwtl|cltq|endbr64|leave|popcnt\w?|[lt]zcnt\w?|rep|prefetch\w*|[lms]fence)$/;
+}
+
+sub finish {
+    my ($function, $items) = @_;
+    return if !defined $function || !@$items || $uncounted{$function};
+    # Where the flags are read before they are written: from the end, until nothing changes.
+    my (%at, @read);
+    $at{$_->[2]} = 0 for grep { $_->[0] eq "label" } @$items;
+    my $changed = 1;
+    while ($changed) {
+        $changed = 0;
+        my $next = 0;
+        for my $i (reverse 0 .. $#$items) {
+            my ($kind, undef, $word, $operands) = @{$items->[$i]};
+            if ($kind eq "label") {
+                if ($next && !$at{$word}) { $at{$word} = 1; $changed = 1 }
+            } elsif ($kind eq "opaque" || $word =~ /^(?:ret|call|ud2|hlt)/ || ($word eq "rep" && $operands =~ /ret/)) {
+                $next = 0;
+            } elsif ($word eq "jmp") {
+                # Another function begins with nothing to read; what is not known may read.
+                $next = $at{$operands} // ($operands =~ /^(?:\*|\.L)/ ? 1 : 0);
+            } elsif ($word =~ $WRITES) {
+                $next = 0;
+            } elsif ($word =~ $READS || $word !~ $NEITHER) {
+                $next = 1;
+            }
+            $read[$i] = $next;
+        }
+    }
+    my $number = @table;
+    my (@pieces, $piece);
+    my $falls_through = 0;
+    my $begin = sub { $piece = {weight => 0, falls => $_[0]}; push @pieces, $piece };
+    $begin->(0);
+    for my $i (0 .. $#$items) {
+        my ($kind, $line, $word, $operands) = @{$items->[$i]};
+        if ($kind eq "label") {
+            $begin->($falls_through);
+            $falls_through = 1;
+            next;
+        }
+        if ($kind eq "opaque") {
+            $piece->{before} //= $line;
+            $piece->{weight} += $word;
+            $begin->(1) if $operands;
+            $falls_through = 1;
+            next;
+        }
+        $piece->{before} //= $line if !$read[$i];
+        $piece->{weight}++;
+        $falls_through = 1;
+        if ($word eq "rep" && $operands =~ /^(?:stos|movs)([bwlq])/ && !$read[$i]) {
+            my $offset = {b => 0, w => 8, l => 16, q => 24}->{$1};
+            $lines[$line] = "\taddq\t%rcx, work_bytes+$offset(%rip)\n$lines[$line]";
+        }
+        if ($word =~ /^j/ || $word =~ /^(?:ret|ud2)/ || ($word eq "rep" && $operands =~ /ret/)) {
+            $falls_through = $word =~ /^j(?!mp)/ ? 1 : 0;
+            $begin->($falls_through);
+        }
+    }
+    my $added = 0;
+    for my $i (reverse 0 .. $#pieces) {
+        my $one = $pieces[$i];
+        next unless $one->{weight};
+        if (defined $one->{before}) {
+            my $weight = $one->{weight};
+            $lines[$one->{before}] = "\taddq\t\$$weight, work_instructions(%rip)\n\taddq\t\$$weight, .Lwork$number(%rip)\n$lines[$one->{before}]";
+            $added = 1;
+        } elsif ($one->{falls} && $i) {
+            $pieces[$i - 1]{weight} += $one->{weight};
+        }
+    }
+    push @table, [$number, $function] if $added;
+}
