@@ -131,10 +131,11 @@ fn better_than_device(dataset: &Dataset, rows: &[Row<'_>], step: &str, bounded: 
 
 /// Whether other programs took a large part of the machine during a step of a trial; `None` where that is not known.
 fn is_shared(dataset: &Dataset, row: &Row<'_>, trial: &Trial, step: &str) -> Option<bool> {
-    // A guest has one processor, and its meters count that one.
+    // A guest has one processor, and its meters count that one. In virtual time there are no other programs.
     let cpus = match dataset.run.plan.cells[row.cell as usize].kernel {
         KernelSpec::Host => f64::from(inventory_of(&dataset.run, trial.id.repetition).cpus),
-        KernelSpec::Uml(_) | KernelSpec::Qemu(_) | KernelSpec::Exact(_) => 1.0,
+        KernelSpec::Uml(_) | KernelSpec::Qemu(_) => 1.0,
+        KernelSpec::Exact(_) => return None,
     };
     trial.figure(step, catalog::EXECUTION_TIME.name).filter(|_| cpus > 0.0)?;
     let value = |metric: &str| trial.figure(step, metric).map(|figure| figure.value / 100.0);
