@@ -6,12 +6,13 @@
 //! `worker` is the thread as operations see it (it chooses files and places, holds and opens them); `plan` is a phase made
 //! ready; `audit` is what the load finds out about itself; `measure` is the clock and the counting; `pattern` is which block
 //! comes next; `fileset` is the files; `io` is how calls reach the kernel; `promises` is what the kernel acknowledged; `data` is what is written.
-//! Apart from loads, `sequences` carries out short lists of calls before power cuts.
+//! Apart from loads, `sequences` carries out short lists of calls before power cuts, and `age` ages a filesystem.
 //!
 //! This crate knows nothing of devices, filesystems' makers, studies, tables or files that describe workloads. It
 //! prints nothing, and it removes nothing but its own files: those that have the names of a fileset, in a directory that was
 //! empty or carries fstone's mark (`fileset/claim.rs`).
 
+pub mod age;
 mod audit;
 mod data;
 mod drive;

@@ -62,6 +62,37 @@ load = { ffsb = "load.ffsb" }
 show = "time"
 "#;
 
+#[test]
+fn an_aged_level_has_a_step_before_those_of_the_study() {
+    let age = r#""xfs" = { type = "xfs", age = { profile = "own.toml", utilization = "80 %", overwrites = 10, compressible = 0.25, seed = 3 } }
+"fresh" = { type = "xfs", age = "fresh" }"#;
+    let text = RIGHT.replace("\"xfs\" = { type = \"xfs\" }", age);
+    let with = |profile: &'static str| {
+        let loader = move |name: &str| if name == "own.toml" { Ok(profile.to_owned()) } else { read(name) };
+        study::compile(&Source::new("study.toml", &text), &loader, &types(), &Overrides::default())
+    };
+    let profile = "sizes = [[4096, 1], [65536, 2.5]]\nages = [[1, 1]]\ndirectories = [[0, 1, 0], [2, 3, 9]]\n";
+    let plan = with(profile).expect("it is right");
+    let steps = |cell: usize| plan.cells[cell].steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(steps(0), ["mkfs", "mount", "load"]);
+    assert_eq!(steps(2), ["mkfs", "mount", "age", "load"]);
+    assert_eq!(steps(4), ["mkfs", "mount", "load"]);
+    let StepAction::Age(age) = &plan.cells[2].steps[2].action else { panic!("{:?}", plan.cells[2].steps[2]) };
+    assert_eq!((age.utilization, age.overwrites, age.compressible, age.seed), (0.8, 10.0, 0.25, Some(3)));
+    assert_eq!((age.profile.name.as_str(), age.profile.sizes[1].weight, age.profile.depths[1].depth), ("own", 2.5, 2));
+    assert!(plan.attachments.iter().any(|(name, text)| name == "own.toml" && text == profile), "it goes with the run");
+    plan.validate().expect("it may come from outside");
+    for (wrong, place) in [
+        ("sizes = [[4096, 1], [64, 2]]\nages = [[1, 1]]\ndirectories = [[0, 1, 0]]\n", "own.toml:1:9"),
+        ("sizes = [[4096, 1]]\nages = [[1]]\ndirectories = [[0, 1, 0]]\n", "own.toml:2:9"),
+        ("sizes = [[4096, 1]]\nages = [[1, 1]]\ndirectories = [[0, 1, 0], [0, 1, 0]]\n", "own.toml:3:15"),
+        ("sizes = [[4096, 1]]\nages = [[1, 1]]\n", "`directories` is missing"),
+    ] {
+        let told = with(wrong).expect_err(wrong).to_string();
+        assert!(told.contains(place), "{told}");
+    }
+}
+
 /// The lab records what is no step of the study under names of its own. A step of that name would be there twice, and the
 /// trial lost when it is stored.
 #[test]
@@ -69,7 +100,7 @@ fn names_of_the_labs_own_records_are_reserved() {
     let named = |name: &str| {
         compile(&RIGHT.replace("[[step]]", &format!("[[step]]\nname = \"{name}\"")), &Overrides::default())
     };
-    for name in [TRIAL_STEP, "guest"] {
+    for name in [TRIAL_STEP, "guest", "age"] {
         let told = named(name).expect_err(name).to_string();
         assert!(told.contains(&format!("no step may be named `{name}`")), "{told}");
     }

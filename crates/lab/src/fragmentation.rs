@@ -1,14 +1,17 @@
-//! Extents per file, counted by FIEMAP, alike for every filesystem.
+//! Extents per file, counted by FIEMAP, alike for every filesystem; and extents of free space, where the filesystem lists them.
 //!
 //! An extent, here, is a stretch of a file that lies on the device in one piece. The kernel reports finer ones: where a
 //! flag changes (allocated but unwritten), where the filesystem's records are full, at holes. Two of them are one here
 //! when the second starts on the device where the first ends, or just as far behind it as the hole between them is
 //! long, as filefrag(8) counts, too. On ext2 and ext3 a block of the file's own map between two stretches breaks them.
 
-#![expect(unsafe_code, reason = "FIEMAP has no safe wrapper among our dependencies")]
+#![expect(unsafe_code, reason = "FIEMAP and GETFSMAP have no safe wrapper among our dependencies")]
 
 use crate::stop::Stop;
-use fstone_model::metric::{Figure, catalog};
+use fstone_model::{
+    age::AGED_DIRECTORY,
+    metric::{Figure, catalog},
+};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
@@ -25,6 +28,8 @@ pub struct Fragmentation {
     pub files: u64,
     pub extents: u64,
     pub fragmented_files: u64,
+    /// Of 4 KiB.
+    pub blocks: u64,
     /// Files and directories that could not be looked at, by error number.
     pub errors: Vec<FragmentationFailure>,
 }
@@ -48,18 +53,31 @@ pub enum FragmentationError {
 }
 
 /// Counts the extents of every regular file below a directory, on its filesystem only; symbolic links are not
-/// followed. Delayed allocations are written out first, because they have no place on the device yet.
+/// followed. Delayed allocations are written out first, because they have no place on the device yet. The files that aged the
+/// filesystem are left out.
 ///
 /// # Errors
 /// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].
 pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
+    count_seeing(root, stop, &mut |_, _| {})
+}
+
+/// The same, and calls `see` for every regular file.
+///
+/// # Errors
+/// As [`count`].
+pub(crate) fn count_seeing(
+    root: &Path,
+    stop: &Stop,
+    see: &mut dyn FnMut(&Path, &fs::Metadata),
+) -> Result<Fragmentation, FragmentationError> {
     let failed = |cause| FragmentationError::Root { path: root.to_owned(), cause };
     let device = fs::symlink_metadata(root).map_err(failed)?.dev();
     let directory = fs::File::open(root).map_err(failed)?;
     // Far cheaper than letting FIEMAP wait for file after file. If it fails, FIEMAP_FLAG_SYNC does it all the same.
     let _ = rustix::fs::syncfs(&directory);
 
-    let mut walk = Walk { device, ..Walk::default() };
+    let mut walk = Walk { device, left_out: root.join(AGED_DIRECTORY), ..Walk::default() };
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         let entries = match fs::read_dir(&directory) {
@@ -74,7 +92,7 @@ pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationErr
                 return Err(FragmentationError::Stopped);
             }
             match entry {
-                Ok(entry) => walk.entry(entry.path(), &mut directories),
+                Ok(entry) => walk.entry(entry.path(), &mut directories, see),
                 Err(error) => walk.failure("readdir", &error, &directory),
             }
         }
@@ -89,23 +107,33 @@ impl Fragmentation {
             return Vec::new();
         }
         let files = self.files as f64;
-        vec![
+        let mut figures = vec![
             catalog::EXTENTS_PER_FILE.figure(self.extents as f64 / files),
             catalog::FRAGMENTED_FILES.figure(self.fragmented_files as f64 * 100.0 / files),
-        ]
+        ];
+        // Every block but the first of an extent follows another one.
+        if self.blocks > self.files {
+            let following = self.blocks.saturating_sub(self.extents) as f64;
+            figures.push(catalog::LAYOUT_SCORE.figure(following / (self.blocks - self.files) as f64));
+        }
+        figures
     }
 }
+
+/// The unit of the layout score.
+const BLOCK: u64 = 4096;
 
 #[derive(Default)]
 struct Walk {
     device: u64,
+    left_out: PathBuf,
     found: Fragmentation,
     /// Inodes with several names that have been counted.
     linked: HashSet<u64>,
 }
 
 impl Walk {
-    fn entry(&mut self, path: PathBuf, directories: &mut Vec<PathBuf>) {
+    fn entry(&mut self, path: PathBuf, directories: &mut Vec<PathBuf>, see: &mut dyn FnMut(&Path, &fs::Metadata)) {
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) => return self.failure("stat", &error, &path),
@@ -114,8 +142,11 @@ impl Walk {
             return;
         }
         if metadata.is_dir() {
-            directories.push(path);
+            if path != self.left_out {
+                directories.push(path);
+            }
         } else if metadata.is_file() && (metadata.nlink() == 1 || self.linked.insert(metadata.ino())) {
+            see(&path, &metadata);
             self.file(&path);
         }
     }
@@ -128,10 +159,11 @@ impl Walk {
             Err(errno) => return self.failure("open", &errno.into(), path),
         };
         match extents_of(file.as_fd()) {
-            Ok(0) => {}
-            Ok(extents) => {
+            Ok((0, _)) => {}
+            Ok((extents, bytes)) => {
                 self.found.files += 1;
                 self.found.extents += extents;
+                self.found.blocks += bytes.div_ceil(BLOCK);
                 self.found.fragmented_files += u64::from(extents > 1);
             }
             Err(errno) => self.failure("FIEMAP", &errno.into(), path),
@@ -189,8 +221,8 @@ const EXTENT_UNKNOWN: u32 = 0x2;
 const EXTENT_ENCODED: u32 = 0x8;
 const EXTENT_DATA_INLINE: u32 = 0x200;
 
-/// The extents of an open file; 0 when it has no data.
-fn extents_of(file: BorrowedFd<'_>) -> Result<u64, Errno> {
+/// The extents of an open file and their bytes; 0 when it has no data.
+fn extents_of(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
     let mut merged = Merged::default();
     let mut start = 0;
     loop {
@@ -212,7 +244,7 @@ fn extents_of(file: BorrowedFd<'_>) -> Result<u64, Errno> {
         match mapped.last() {
             // Each call begins where the last one ended; a filesystem that does not get on is not asked for ever.
             Some(last) if last.flags & EXTENT_LAST == 0 && end_of(last) > start => start = end_of(last),
-            _ => return Ok(merged.count),
+            _ => return Ok((merged.count, merged.bytes)),
         }
     }
 }
@@ -225,6 +257,7 @@ const fn end_of(extent: &Extent) -> u64 {
 #[derive(Default)]
 struct Merged {
     count: u64,
+    bytes: u64,
     previous: Option<Extent>,
 }
 
@@ -232,6 +265,7 @@ impl Merged {
     fn add(&mut self, extent: &Extent) {
         let continues = self.previous.is_some_and(|previous| continues(&previous, extent));
         self.count += u64::from(!continues);
+        self.bytes = self.bytes.saturating_add(extent.length);
         self.previous = Some(*extent);
     }
 }
@@ -247,6 +281,84 @@ fn continues(previous: &Extent, next: &Extent) -> bool {
         return distance > 0 && distance <= previous.length;
     }
     distance == previous.length || distance == next.logical.saturating_sub(previous.logical)
+}
+
+/// One struct fsmap of linux/fsmap.h.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Mapping {
+    device: u32,
+    flags: u32,
+    physical: u64,
+    owner: u64,
+    offset: u64,
+    length: u64,
+    reserved: [u64; 3],
+}
+
+/// struct fsmap_head without its records.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct MapHeader {
+    flags: [u32; 2],
+    count: u32,
+    entries: u32,
+    reserved: [u64; 6],
+    keys: [Mapping; 2],
+}
+
+const MAPPINGS_PER_CALL: usize = 256;
+
+#[repr(C)]
+struct MapRequest {
+    header: MapHeader,
+    mappings: [Mapping; MAPPINGS_PER_CALL],
+}
+
+const FS_IOC_GETFSMAP: Opcode = opcode::read_write::<MapHeader>(b'X', 59);
+
+// linux/fsmap.h
+const SPECIAL_OWNER: u32 = 0x10;
+const LAST_MAPPING: u32 = 0x20;
+const OWNER_FREE: u64 = 1;
+
+const fn place_of(mapping: &Mapping) -> (u32, u64) {
+    (mapping.device, mapping.physical)
+}
+
+/// How many free extents a filesystem has, and of how many bytes, by the power of two at or below their lengths; `None` if it does not
+/// list them.
+pub(crate) fn free_extents(place: &Path) -> Option<[(u64, u64); 64]> {
+    let directory = fs::File::open(place).ok()?;
+    let mut found = [(0, 0); 64];
+    let last = Mapping {
+        device: u32::MAX,
+        flags: u32::MAX,
+        physical: u64::MAX,
+        owner: u64::MAX,
+        offset: u64::MAX,
+        ..Mapping::default()
+    };
+    let mut header =
+        MapHeader { count: MAPPINGS_PER_CALL as u32, keys: [Mapping::default(), last], ..MapHeader::default() };
+    loop {
+        let mut request = MapRequest { header, mappings: [Mapping::default(); MAPPINGS_PER_CALL] };
+        // SAFETY: FS_IOC_GETFSMAP reads and writes a struct fsmap_head followed by at most `count` records, which is what
+        // MapRequest is; it is borrowed for the call alone, and any bits the kernel writes are valid integers.
+        unsafe { ioctl(&directory, Updater::<FS_IOC_GETFSMAP, MapRequest>::new(&mut request)) }.ok()?;
+        let mappings = &request.mappings[..(request.header.entries as usize).min(MAPPINGS_PER_CALL)];
+        for mapping in mappings.iter().filter(|one| one.flags & SPECIAL_OWNER != 0 && one.owner == OWNER_FREE) {
+            let (count, bytes) = &mut found[mapping.length.max(1).ilog2() as usize];
+            (*count, *bytes) = (*count + 1, *bytes + mapping.length);
+        }
+        match mappings.last() {
+            // Each call begins after the last record; a filesystem that does not advance would be asked forever.
+            Some(last) if last.flags & LAST_MAPPING == 0 && place_of(last) > place_of(&header.keys[0]) => {
+                header.keys[0] = *last;
+            }
+            _ => return Some(found),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -294,9 +406,10 @@ mod tests {
     #[test]
     fn the_structures_are_the_kernel_s() {
         assert_eq!((size_of::<Header>(), size_of::<Extent>()), (32, 56));
+        assert_eq!((size_of::<MapHeader>(), size_of::<Mapping>()), (192, 64));
         assert_eq!(size_of::<Request>(), 32 + 56 * EXTENTS_PER_CALL);
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        assert_eq!(FS_IOC_FIEMAP, 0xc020_660b);
+        assert_eq!((FS_IOC_FIEMAP, FS_IOC_GETFSMAP), (0xc020_660b, 0xc0c0_583b));
     }
 
     /// A directory on a filesystem on which the first error would be a surprise; `None`, and why, when there is none.
@@ -323,12 +436,14 @@ mod tests {
         File::create(path("hole")).and_then(|file| file.set_len(1 << 20)).expect("made");
         fs::create_dir(path("below")).expect("made");
         fs::write(path("below/more"), [1; 5000]).expect("written");
+        fs::create_dir(path(AGED_DIRECTORY)).expect("made");
+        fs::write(path(AGED_DIRECTORY).join("aged"), [1; 5000]).expect("written");
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::from(0o600)).expect("made");
         let found = count(directory.path(), &Stop::default()).expect("counted");
         assert_eq!((found.files, found.extents, found.fragmented_files), (2, 2, 0), "{found:?}");
         assert_eq!(found.errors, []);
         let values: Vec<f64> = found.figures().iter().map(|figure| figure.value).collect();
-        assert_eq!(values, [1.0, 0.0]);
+        assert_eq!(values, [1.0, 0.0, 1.0]);
     }
 
     #[test]
@@ -339,7 +454,7 @@ mod tests {
         let mut file = File::create(&path).expect("made");
         file.write_all(&vec![1; 400 * BLOCK as usize]).expect("written");
         file.sync_all().expect("synced");
-        let before = extents_of(file.as_fd()).expect("counted");
+        let (before, _) = extents_of(file.as_fd()).expect("counted");
         // Taking blocks out of the middle leaves what is left in two pieces; more than one call can hold, here.
         for piece in (1..=150).rev() {
             if let Err(errno) = fallocate(&file, FallocateFlags::COLLAPSE_RANGE, piece * 2 * BLOCK, BLOCK) {
@@ -351,6 +466,8 @@ mod tests {
         assert_eq!((found.files, found.fragmented_files), (1, 1));
         assert!(found.extents >= 151 && found.extents <= before + 150, "{} from {before}", found.extents);
         assert_eq!(found.figures()[1].value, 100.0);
+        let score = found.figures()[2].value;
+        assert!((score - (250 - found.extents) as f64 / 249.0).abs() < 1e-9, "{score}");
 
         match Command::new("filefrag").arg(&path).output() {
             Ok(output) => {

@@ -136,6 +136,7 @@ fn stays_below(step: &Step) -> Result<(), Invalid> {
                 format!("service {:?} has its directory or its log outside its filesystem", service.name)
             })
         }
+        StepAction::Age(age) => age.check().map_err(Invalid),
         StepAction::Mkfs
         | StepAction::Mount
         | StepAction::Remount

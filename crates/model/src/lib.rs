@@ -8,6 +8,7 @@
 //!
 //! This crate does no I/O, reads no clock and draws no random number, and depends on none of the other crates.
 
+pub mod age;
 pub mod check;
 pub mod dataset;
 pub mod fnv;

@@ -99,7 +99,8 @@ pub mod catalog {
     const LOAD: &[StepKind] = &[StepKind::Load];
     const PROGRAMS: &[StepKind] = &[StepKind::Mkfs, StepKind::Command, StepKind::CopyIn, StepKind::Fsck];
     const FSCK: &[StepKind] = &[StepKind::Fsck];
-    const FRAGMENTATION: &[StepKind] = &[StepKind::Fragmentation];
+    const FRAGMENTATION: &[StepKind] = &[StepKind::Fragmentation, StepKind::Age];
+    const AGE: &[StepKind] = &[StepKind::Age];
     const POWER: &[StepKind] = &[StepKind::PowerCut];
     const TRIAL: &[StepKind] = &[];
 
@@ -172,6 +173,14 @@ pub mod catalog {
         FSCK_BLOCKS_TOTAL = "blocks total", Count, Neither, FSCK, "blocks there are, as the filesystem's own check counts them";
         EXTENTS_PER_FILE = "extents per file", Ratio, Lower, FRAGMENTATION, "mean number of extents of a non-empty file (FIEMAP)";
         FRAGMENTED_FILES = "fragmented files", Percent, Lower, FRAGMENTATION, "share of non-empty files in more than one extent (FIEMAP)";
+        LAYOUT_SCORE = "layout score", Ratio, Higher, FRAGMENTATION, "share of the blocks of files, but for each first one, that follow their predecessor on the device (FIEMAP)";
+        UTILIZATION = "utilization", Percent, Neither, AGE, "space in use, as df counts, when the filesystem was aged";
+        AGED_FILES = "aged files", Count, Neither, AGE, "files that ageing left";
+        SIZES_CHI = "χ² of sizes", Ratio, Neither, AGE, "how far the sizes of these files are from the profile's: the sum over its classes of (found − expected)² ÷ expected";
+        AGES_CHI = "χ² of ages", Ratio, Neither, AGE, "the same of their ages (mtime)";
+        DEPTHS_CHI = "χ² of depths", Ratio, Neither, AGE, "the same of the depths of their directories";
+        FREE_EXTENTS = "free extents", Count, Neither, AGE, "stretches of free space, where the filesystem lists them (FS_IOC_GETFSMAP)";
+        MEAN_FREE_EXTENT = "mean free extent", Bytes, Neither, AGE, "their mean length";
         PROMISES_CHECKED = "promises checked", Count, Neither, POWER, "promises that were looked at after power cuts, summed over the states that could be mounted: the data, length and name of each synced file, and each name whose removal was synced";
         PROMISES_LOST = "promises lost", Count, Lower, POWER, "those of them that were not kept";
         CRASH_STATES = "crash states", Count, Neither, POWER, "states of the disk that a power cut could have left and that were looked at";

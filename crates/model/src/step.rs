@@ -24,10 +24,11 @@ pub enum StepKind {
     /// Copies files of the host into the filesystem.
     CopyIn,
     PowerCut,
+    Age,
 }
 
 impl StepKind {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Mkfs,
         Self::Mount,
         Self::Load,
@@ -42,6 +43,7 @@ impl StepKind {
         Self::Fragmentation,
         Self::CopyIn,
         Self::PowerCut,
+        Self::Age,
     ];
 
     /// Its name in study files, and the default name of such a step.
@@ -61,6 +63,7 @@ impl StepKind {
             Self::Fragmentation => "fragmentation",
             Self::CopyIn => "copy-in",
             Self::PowerCut => "power-cut",
+            Self::Age => "age",
         }
     }
 }

@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::{
-    StepKind, Trial, Workload, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
+    StepKind, Trial, Workload, age::Age, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
     service::Service, units,
 };
 use serde::{Deserialize, Serialize};
@@ -294,6 +294,8 @@ pub enum StepAction {
     },
     /// Mount, check and read the states that power cuts during the preceding loads could have left.
     PowerCut(PowerCut),
+    /// Age the mounted filesystem, then mount it anew with cold caches.
+    Age(Arc<Age>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -353,6 +355,7 @@ impl StepAction {
             Self::Fragmentation => StepKind::Fragmentation,
             Self::CopyIn { .. } => StepKind::CopyIn,
             Self::PowerCut(_) => StepKind::PowerCut,
+            Self::Age(_) => StepKind::Age,
         }
     }
 }
@@ -485,7 +488,8 @@ impl StepAction {
             | Self::Unmount
             | Self::Trim
             | Self::Fsck { .. }
-            | Self::PowerCut(_) => false,
+            | Self::PowerCut(_)
+            | Self::Age(_) => false,
         }
     }
 }

@@ -61,7 +61,8 @@ fn reaches(plan: &Plan) -> Vec<String> {
             | StepAction::Trim
             | StepAction::Fsck { .. }
             | StepAction::Fragmentation
-            | StepAction::PowerCut(_) => None,
+            | StepAction::PowerCut(_)
+            | StepAction::Age(_) => None,
         }));
     }
     let mut seen = HashSet::new();

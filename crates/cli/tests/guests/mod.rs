@@ -266,6 +266,43 @@ fn trials_in_virtual_time_are_the_same_alone_and_side_by_side() {
     assert!(!bench.path("work").exists(), "its lanes are gone with it");
 }
 
+/// The digest is of the whole disk.
+#[test]
+fn a_filesystem_is_aged_in_virtual_time_to_the_same_last_bit() {
+    let Some(kernels) = exact_kernels() else { return };
+    let bench = Bench::new();
+    let digest = "sync; echo digest $(printf %d 0x$(sha256sum {device} | cut -c1-12))";
+    bench.write(
+        "aged.toml",
+        &format!(
+            "title = \"Aged\"\nrepeats = 1\ndevice = {{ loop = {{ size = \"64 MiB\" }} }}\n\
+             [factor.filesystem]\n\
+             \"aged\" = {{ type = \"ext4\", age = {{ profile = \"few.toml\", utilization = \"50 %\", overwrites = 1 }} }}\n\
+             [[step]]\nname = \"digest\"\nshow = \"digest\"\n\
+             command = {{ run = '{digest}', shell = true, figures = {{ digest = {{ match = 'digest (\\d+)' }} }} }}\n"
+        ),
+    );
+    bench.write(
+        "few.toml",
+        "sizes = [[4096, 1], [262144, 1]]\nages = [[10, 1], [100, 1]]\ndirectories = [[1, 1, 4], [2, 1, 8]]\n",
+    );
+    let trials = || {
+        let run = ["run", "./aged.toml", "--exact", "--model", "nvme-ssd", "--seed", "7", "--perturbed", "0"];
+        let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
+        assert_eq!(code, 0, "{out}{err}");
+        let trials = support::trials(&bench.json());
+        for trial in &trials {
+            assert_eq!(trial["outcome"], "completed", "{trial}");
+        }
+        let figures: Vec<String> = trials.iter().map(|trial| trial["figures"].to_string()).collect();
+        (figures, out)
+    };
+    let (first, out) = trials();
+    assert!(first.iter().all(|figures| figures.contains("utilization") && figures.contains("digest")), "{first:?}");
+    assert!(!out.contains("age:"), "the targets are reached: {out}");
+    assert_eq!(trials().0, first);
+}
+
 /// Another user, home, temporary directory, locale and a larger environment, and from a bundle: the same to the last bit.
 #[test]
 fn a_run_in_virtual_time_is_made_again_elsewhere() {

@@ -49,7 +49,7 @@ pub(super) fn commands_fit(form: &Form<'_>, steps: &Steps, report: &mut Report) 
     let commands = steps.templates.iter().flat_map(|step| step.texts()).map(|text| text.value.as_str());
     let levels = form.factors.iter().flat_map(|factor| &factor.levels);
     let filesystems = levels.filter_map(|level| match &level.value.setting {
-        Setting::Filesystem(filesystem) => Some(filesystem),
+        Setting::Filesystem(filesystem, _) => Some(filesystem),
         _ => None,
     });
     let trees = filesystems.flat_map(|filesystem| {

@@ -105,7 +105,7 @@ fn plan(
                 .help("add to a step, for example: show = [\"time\"]"),
         );
     }
-    let mut full = full_form(surface, types, report);
+    let mut full = full_form(surface, files, types, report);
     check_names(surface, &full, &steps, report);
     let mut quick = surface.quick.as_ref().map(|field| quick_form(&field.value, &full, field.key, report));
     if let Some(form) = if overrides.quick { quick.as_mut() } else { Some(&mut full) } {
@@ -214,11 +214,11 @@ fn cells(
                 steps: Vec::new(),
             };
             let mut numbers = numbers.clone();
-            let mut background = None;
+            let (mut background, mut age) = (None, None);
             for (factor, level) in combinations.factors.iter().zip(levels) {
                 let At { span, value: level } = &factor.levels[*level];
                 match level.setting.clone() {
-                    Setting::Filesystem(filesystem) => cell.filesystem = filesystem,
+                    Setting::Filesystem(filesystem, its_age) => (cell.filesystem, age) = (filesystem, its_age),
                     Setting::Device(device) => cell.device = device::overridden(device, overrides, report),
                     Setting::Kernel(kernel) => cell.kernel = kernel,
                     Setting::Background(name) => background = Some(name),
@@ -234,6 +234,9 @@ fn cells(
             own_rows::settle(&mut cell, &form.variables);
             let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
+            if let Some(age) = age {
+                step::put_age(&mut cell.steps, age);
+            }
             bounds::check_filesets(&cell, steps, &numbers, report);
             if let Some(only) = background {
                 cell.steps.retain(|step| !step.background || step.name == only);

@@ -1,8 +1,9 @@
 //! The factors of a study, and which of their levels are used.
 
 use super::{
-    MAXIMUM_CELLS, device, filesystem,
+    MAXIMUM_CELLS, age, device, filesystem,
     level::{Level, Setting},
+    load::Files,
     own::Own,
     surface::{FactorsSurface, SweepSurface},
 };
@@ -26,13 +27,15 @@ pub(super) fn factors(
     surface: &FactorsSurface,
     types: &[FilesystemType],
     own: &[Own],
+    files: &mut Files<'_>,
     report: &mut Report,
 ) -> Vec<Factor> {
     let mut factors = Vec::new();
     if let Some(Field { key, value, .. }) = &surface.filesystem {
         let levels = value.0.iter().map(|(name, surface)| {
             let filesystem = filesystem::filesystem(&name.value, &surface.value, types, own, report);
-            At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem)) }
+            let age = surface.value.age.as_ref().and_then(|field| age::age(field, files, report));
+            At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem, age)) }
         });
         let levels = levels.collect();
         factors.push(Factor { name: "filesystem".to_owned(), key: *key, levels });

@@ -2,7 +2,7 @@
 
 use super::{
     factor::{self, Factor},
-    load::Number,
+    load::{Files, Number},
     own, own_rows, placeholder, service, set,
     step::{Steps, Template},
     surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface, WarmUp},
@@ -59,11 +59,18 @@ impl Form<'_> {
     }
 }
 
-pub(super) fn full_form<'s>(surface: &'s StudyFile, types: &[FilesystemType], report: &mut Report) -> Form<'s> {
+pub(super) fn full_form<'s>(
+    surface: &'s StudyFile,
+    files: &mut Files<'_>,
+    types: &[FilesystemType],
+    report: &mut Report,
+) -> Form<'s> {
     let variables = variables(surface, report);
     let own = own::filesystems(surface, types, &variables, report);
-    let factors =
-        surface.factor.as_ref().map_or_else(Vec::new, |field| factor::factors(&field.value, types, &own, report));
+    let factors = surface
+        .factor
+        .as_ref()
+        .map_or_else(Vec::new, |field| factor::factors(&field.value, types, &own, files, report));
     own_rows::all_used(&own, &factors, report);
     if let (Some(device), Some(factor)) = (&surface.device, find(&factors, "device")) {
         report.push(

@@ -6,10 +6,12 @@ use crate::{
     native::{Parameter, Quantity, Target},
 };
 use fstone_model::{
+    age::Age,
     study::{DeviceSpec, FilesystemSpec, KernelSpec},
     units,
 };
 use serde_json::Value;
+use std::sync::Arc;
 use toml::de::DeTable;
 
 type Number = crate::decode::Count<1, { u64::MAX }>;
@@ -30,7 +32,7 @@ pub(super) const NO_BACKGROUND: &str = "none";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Setting {
-    Filesystem(FilesystemSpec),
+    Filesystem(FilesystemSpec, Option<Arc<Age>>),
     Device(DeviceSpec),
     Kernel(KernelSpec),
     /// A file of the device's queue directory in sysfs, and its content.

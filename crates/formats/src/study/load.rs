@@ -88,7 +88,7 @@ impl<'l> Files<'l> {
         Ok(text)
     }
 
-    fn source(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
+    pub(super) fn source(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
         let Text(name) = &field.value;
         if !stays_beside(name) {
             report.push(

@@ -10,6 +10,7 @@
 //! What can be known from the file alone is checked here: names, metrics, paths, counts. Which types of filesystem there
 //! are is handed in; what depends on the machine (tools, minimum sizes, rights) is the lab's.
 
+mod age;
 mod bounds;
 mod cells;
 mod compile;
@@ -71,6 +72,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("service.NAME.ready", surface::ReadySurface::keys()),
         ("factor", surface::FactorsSurface::keys()),
         ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
+        ("factor.filesystem.NAME.age", surface::AgeSurface::keys()),
         ("sweep", surface::SweepSurface::keys()),
         ("step", surface::StepSurface::keys()),
         ("step.load", surface::LoadSurface::keys()),

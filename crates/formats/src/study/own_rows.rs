@@ -18,7 +18,7 @@ pub(super) fn all_used(own: &[Own], factors: &[Factor], report: &mut Report) {
 
 fn specs(factors: &[Factor]) -> impl Iterator<Item = &FilesystemSpec> {
     factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| match &level.value.setting {
-        Setting::Filesystem(spec) => Some(spec),
+        Setting::Filesystem(spec, _) => Some(spec),
         _ => None,
     })
 }

@@ -90,7 +90,10 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
         is_special: match action {
             StepAction::Load(_) => false,
             StepAction::Command { figures, .. } => figures.iter().any(|figure| figure.name == *value),
-            _ => catalog::find(value).is_some_and(|metric| metric.steps == [action.kind()]),
+            // The step `age` has no columns.
+            _ => catalog::find(value).is_some_and(|metric| {
+                metric.steps.strip_suffix(&[StepKind::Age]).unwrap_or(metric.steps) == [action.kind()]
+            }),
         },
         span: *span,
     };

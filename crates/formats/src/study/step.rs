@@ -13,11 +13,15 @@ use crate::{
     decode::{At, Count, Field, OneOrMany, Text},
     diagnostic::{Diagnostic, Report, Span},
 };
-use fstone_model::study::{PowerCut, Step, StepAction, TRIAL_STEP};
+use fstone_model::{
+    StepKind,
+    age::Age,
+    study::{PowerCut, Step, StepAction, TRIAL_STEP},
+};
 use std::{sync::Arc, time::Duration};
 
-/// Names under which the lab records what is no step of the study: the trial itself, and a guest in virtual time.
-const RESERVED: [&str; 2] = [TRIAL_STEP, "guest"];
+/// Names under which the lab records what is no step of the study: the trial itself, a guest in virtual time, and ageing.
+const RESERVED: [&str; 3] = [TRIAL_STEP, "guest", StepKind::Age.name()];
 
 /// Of power cuts, when a study does not say.
 const DEFAULT_STATES: u32 = 200;
@@ -29,7 +33,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// is taken to hang.
 ///
 /// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
-/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a service 1 h to make its data; a load three times its time
+/// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a service 1 h to make its data; ageing a day; a load three times its time
 /// limit and an hour to build its files, or 6 h when it has no time limit.
 pub fn default_limit(action: &StepAction) -> Duration {
     match action {
@@ -45,6 +49,7 @@ pub fn default_limit(action: &StepAction) -> Duration {
         StepAction::PowerCut(_) => 120 * MINUTE,
         StepAction::Command { .. } => 120 * MINUTE,
         StepAction::Service(service) => 60 * MINUTE + service.limit,
+        StepAction::Age(_) => 24 * 60 * MINUTE,
         StepAction::Load(workload) => {
             workload.time_limit().map_or(360 * MINUTE, |time| time.saturating_mul(3).saturating_add(60 * MINUTE))
         }
@@ -253,6 +258,14 @@ pub(super) fn steps(
         templates.insert(1, Template::plain(StepAction::Mount));
     }
     Steps { templates, shown, complete }
+}
+
+/// Ages a filesystem after it is mounted, before the study's own steps.
+pub(super) fn put_age(steps: &mut Vec<Step>, age: Arc<Age>) {
+    let action = StepAction::Age(age);
+    let at = steps.iter().position(|step| matches!(step.action, StepAction::Mount)).map_or(0, |mount| mount + 1);
+    let limit = default_limit(&action);
+    steps.insert(at, Step { name: action.kind().name().to_owned(), action, limit, background: false });
 }
 
 /// The names of the steps that a trial begins with and the study does not list.

@@ -2,8 +2,8 @@
 
 use crate::{
     decode::{
-        At, Count, Decode, Entries, Field, Flag, Given, Key, Keys, Listed, Node, Nothing, OneOrMany, Share, Shared,
-        Size, Text, Time, Word, Words, expected_table, field, object_schema, open, table, wrong_type,
+        At, Count, Decode, Entries, Field, Flag, Given, Key, Keys, Listed, Node, Nothing, OneOrMany, Real, Share,
+        Shared, Size, Text, Time, Word, Words, expected_table, field, object_schema, open, table, wrong_type,
     },
     diagnostic::{Diagnostic, Report},
     loads::{self, FileReader, LoadFormat, Reader, WordsReader},
@@ -178,6 +178,101 @@ table! {
         "mount" => mount: Text;
         /// A directory of this machine that mkfs copies into it; or `{source}`, see `command`.
         "tree" => tree: Text;
+        /// How it was used before: "fresh" (not at all, the default) or a table.
+        "age" => age: AgeChoice;
+    }
+}
+
+table! {
+    /// How a filesystem was used before the steps begin.
+    pub(crate) struct AgeSurface {
+        /// What its files are like: a profile by name, or a .toml file beside the study.
+        "profile" => profile: Text, required;
+        /// How full the filesystem is in the end, as df counts.
+        "utilization" => utilization: Share, required;
+        /// How many times its size is written.
+        "overwrites" => overwrites: Real, required;
+        /// The share of the data that a compressor can remove. 0 unless given.
+        "compressible" => compressible: Share;
+        /// Makes all trials the same. Unless given, every repeat has another history.
+        "seed" => seed: Count<0, { u64::MAX }>;
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum AgeChoice {
+    Fresh,
+    Aged(Box<AgeSurface>),
+}
+
+impl Decode for AgeChoice {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        match node.get_ref().as_str() {
+            Some("fresh") => Some(Self::Fresh),
+            Some(_) => {
+                wrong_type(node, &Self::expected(), report);
+                None
+            }
+            None => AgeSurface::decode(node, report).map(|aged| Self::Aged(Box::new(aged))),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "enum": ["fresh"] }, AgeSurface::schema()] })
+    }
+
+    fn expected() -> String {
+        "\"fresh\", or { profile = \"agrawal\", utilization = \"80 %\", overwrites = 10 }".into()
+    }
+}
+
+table! {
+    /// A profile: what the files of a filesystem are like.
+    pub(crate) struct ProfileSurface {
+        /// Sizes of files: [bytes, weight], ascending. A file of a row is larger than those of the row before.
+        "sizes" => sizes: Rows<2>, required;
+        /// Ages of files: [hours, weight], ascending.
+        "ages" => ages: Rows<2>, required;
+        /// Where files are: [depth, weight, number of directories at this depth], ascending.
+        "directories" => directories: Rows<3>, required;
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Rows<const WIDTH: usize>(pub(crate) Vec<[f64; WIDTH]>);
+
+impl<const WIDTH: usize> Decode for Rows<WIDTH> {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        let number = |node: &Node<'_>| match node.get_ref() {
+            DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64),
+            DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
+            _ => None,
+        };
+        let row = |row: &Node<'_>| {
+            let numbers: Option<Vec<f64>> = row.get_ref().as_array()?.iter().map(number).collect();
+            numbers?.try_into().ok()
+        };
+        let Some(rows) = node.get_ref().as_array() else {
+            wrong_type(node, &Self::expected(), report);
+            return None;
+        };
+        let read: Vec<Option<[f64; WIDTH]>> = rows.iter().map(row).collect();
+        for (row, _) in rows.iter().zip(&read).filter(|(_, read)| read.is_none()) {
+            report.push(
+                Diagnostic::error(row.span(), "this row cannot be read")
+                    .label(format!("expected {WIDTH} numbers, none of them negative")),
+            );
+        }
+        read.into_iter().collect::<Option<_>>().map(Self)
+    }
+
+    fn schema() -> Value {
+        let row = json!({ "type": "array", "items": { "type": "number", "minimum": 0 }, "minItems": WIDTH, "maxItems": WIDTH });
+        json!({ "type": "array", "items": row })
+    }
+
+    fn expected() -> String {
+        format!("a list of rows of {WIDTH} numbers")
     }
 }
 

@@ -8,7 +8,9 @@ use fstone_lab::{
     run::carry_out::{LabOptions, RunEnd, carry_out},
 };
 use fstone_model::{
-    Outcome, Step, StepKind, Trial, Workload, load_metric,
+    Cell, Outcome, Step, StepKind, Trial, Workload,
+    age::{Age, Class, Depth, Profile},
+    load_metric,
     metric::catalog,
     result::StepResult,
     service::{Ready, Service},
@@ -103,6 +105,7 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
         limit: Duration::from_secs(10),
     };
     let steps = vec![
+        step("age", StepAction::Age(Arc::new(ageing(0.1)))),
         step("copy-in", copy),
         step("load", StepAction::Load(Arc::new(synced))),
         step("service", StepAction::Service(Arc::new(service))),
@@ -162,6 +165,97 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
             let is_of_a_part = kind == StepKind::Load && of_parts.iter().any(|part| part == name);
             assert!(is_listed || is_of_a_part, "the catalogue does not say that {} has {name}", kind.name());
         }
+    }
+}
+
+fn ageing(utilization: f64) -> Age {
+    let class = |up_to, weight| Class { up_to, weight };
+    let profile = Profile {
+        name: "small".into(),
+        sizes: vec![class(0.0, 1.0), class(4096.0, 4.0), class(65536.0, 6.0), class(524_288.0, 2.0)],
+        ages: vec![class(10.0, 2.0), class(100.0, 3.0), class(1000.0, 1.0)],
+        depths: (0..4).map(|depth| Depth { depth, weight: 1.0, directories: depth * 3 }).collect(),
+    };
+    Age { profile, utilization, overwrites: utilization * 1.5, compressible: 0.3, seed: Some(1) }
+}
+
+#[test]
+fn a_filesystem_is_aged_until_its_targets_are_reached() {
+    if !may_use_devices(&["mkfs.ext4", "e2fsck"]) {
+        return;
+    }
+    let work = scratch_directory();
+    let cells = ["ext4", "btrfs"].map(|kind| {
+        let steps = vec![
+            step("age", StepAction::Age(Arc::new(ageing(0.4)))),
+            load(small_files(50, None)),
+            step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+        ];
+        let device = DeviceSpec::Loop {
+            size_bytes: 128 << 20,
+            direct_io: false,
+            sector_bytes: 512,
+            directory: None,
+            in_memory: true,
+            model: None,
+        };
+        Cell { device, ..cell(kind, "", "", steps) }
+    });
+    let plan = plan(cells.into(), 1);
+    let mut memory = Memory::default();
+    carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
+    for (trial, kind) in memory.trials.iter().map(|trial| (trial, &plan.cells[trial.id.cell as usize].filesystem.kind))
+    {
+        if matches!(trial.outcome, Outcome::Skipped(_)) && kind != "ext4" {
+            eprintln!("skipped: {kind}: {:?}", trial.outcome);
+            continue;
+        }
+        assert_eq!(trial.outcome, Outcome::Completed, "{kind}: {trial:#?}");
+        let step = trial.steps.iter().find(|step| step.step == "age").expect("it was aged");
+        eprintln!("{kind}: {}", step.commands[0].output_tail);
+        let figure = |metric: &str| trial.figure("age", metric).map(|figure| figure.value);
+        assert!(figure("utilization").is_some_and(|share| (38.0..42.0).contains(&share)), "{kind}: {step:#?}");
+        assert!(figure("layout score").is_some_and(|score| (0.0..=1.0).contains(&score)), "{kind}: {step:#?}");
+        // Classes of a hundred files each: χ² with three degrees of freedom is seldom above 16.
+        for metric in ["χ² of sizes", "χ² of ages", "χ² of depths"] {
+            assert!(figure(metric).is_some_and(|chi| chi < 16.0), "{kind}: {metric}: {step:#?}");
+        }
+        if kind == "ext4" {
+            assert!(figure("free extents").is_some_and(|count| count > 5.0), "{kind}: {step:#?}");
+        }
+        let missed: Vec<&String> = trial.warnings.iter().filter(|words| words.starts_with("age:")).collect();
+        assert!(missed.is_empty(), "{kind}: {missed:?}");
+        let typed =
+            |step: &StepResult| step.commands.iter().map(|one| one.argv.join(" ")).collect::<Vec<_>>().join("; ");
+        let typed = typed(step);
+        assert!(
+            typed.starts_with("age small seed=1") && typed.contains("umount") && typed.contains("drop_caches"),
+            "{typed}"
+        );
+    }
+    assert_clean(work.path());
+}
+
+#[test]
+fn what_cannot_be_aged_is_refused() {
+    let work = scratch_directory();
+    let mut of_directory = cell("dir", "", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8))))]);
+    of_directory.device = DeviceSpec::Directory { path: Some(work.path().display().to_string()) };
+    let mut memory = Memory::default();
+    let mut cells = vec![of_directory];
+    if may_use_devices(&["mkfs.ext4"]) {
+        let few_inodes = cell("ext4", "-N 256", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8))))]);
+        let mut large = ageing(0.8);
+        large.profile.sizes[3].up_to = (1u64 << 30) as f64;
+        cells.extend([few_inodes, cell("ext4", "", "", vec![step("age", StepAction::Age(Arc::new(large)))])]);
+    }
+    let expected = ["ageing needs a device", "inodes are free", "its largest files have 1073741824 bytes"];
+    carry_out(&plan(cells, 1), &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false))
+        .expect("carried out");
+    for trial in &memory.trials {
+        let Outcome::Refused(reason) = &trial.outcome else { panic!("{trial:#?}") };
+        let expected = expected[trial.id.cell as usize];
+        assert!(reason.step == "age" && reason.words.contains(expected), "{reason:?}, not {expected}");
     }
 }
 

@@ -62,7 +62,7 @@ use Shown::{Host, LeftOut, Name, Part};
 
 /// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
 /// texts are left out.
-const PLACES: [(&str, Option<Kind>, Shown); 115] = [
+const PLACES: [(&str, Option<Kind>, Shown); 116] = [
     ("Plan.study", None, Name),
     ("Plan.compare", None, Name),
     ("Factor.name", None, Name),
@@ -105,6 +105,7 @@ const PLACES: [(&str, Option<Kind>, Shown); 115] = [
     ("ErrorReport.operation", None, Name),
     ("ErrorReport.call", None, Name),
     ("PhaseMeeting.name", None, Name),
+    ("Profile.name", None, Name),
     ("RankPhase.name", None, Name),
     // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.
     ("Outcome.outcome", None, Name),

@@ -10,6 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Step, Workload,
+    age::Age,
     outcome::Reason,
     own::{MAXIMUM_CLIENTS, OwnCommand},
     service::{Ready, Service},
@@ -55,6 +56,10 @@ pub(crate) enum Call<'s> {
     Run(CommandLine),
     Load(&'s Workload),
     CountExtents(PathBuf),
+    Age {
+        age: &'s Age,
+        place: PathBuf,
+    },
     /// Starts a service; with what that takes, as a person would type it.
     Serve {
         service: &'s Arc<Service>,
@@ -82,7 +87,7 @@ impl Call<'_> {
             Self::Sync(place) => words(&["sh", "-c", &format!("sync; sync -f {}", typed(&[at(place)]))]),
             Self::Trim(place) => words(&["fstrim", &at(place)]),
             Self::MakeDirectory(path) => words(&["mkdir", "-p", &at(path)]),
-            Self::Load(_) | Self::CountExtents(_) | Self::CutPower(_) | Self::Serve { .. } => None,
+            Self::Load(_) | Self::CountExtents(_) | Self::Age { .. } | Self::CutPower(_) | Self::Serve { .. } => None,
         }
     }
 
@@ -101,6 +106,12 @@ impl Call<'_> {
             }
             Self::Serve { typed, .. } => typed.clone(),
             Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
+            Self::Age { age, .. } => format!(
+                "age it by profile {}: {} overwrites, then {} % in use",
+                age.profile.name,
+                age.overwrites,
+                age.utilization * 100.0
+            ),
             Self::CutPower(states) => {
                 format!("mount, read and check up to {states} states that a power cut could leave")
             }
@@ -240,13 +251,22 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             }
         }
         StepAction::Fragmentation => timed(vec![Call::CountExtents(place()?)]),
+        StepAction::Age(_) if scene.device.is_empty() => {
+            let words = "ageing needs a device: a directory's filesystem is used by others, too";
+            return Err(Outcome::Refused(Reason::new(&step.name, words)));
+        }
+        StepAction::Age(age) => {
+            let aged = Call::Age { age, place: place()? };
+            let mount = Call::Mount(mount_request(scene, filesystem()?));
+            timed([aged].into_iter().chain(unmount(scene)).chain([Call::DropCaches, mount]).collect())
+        }
         StepAction::PowerCut(cut) => timed(vec![Call::CutPower(cut.states)]),
         StepAction::CopyIn { source, target } => copy_in(step, source, target, &place()?)?,
     })
 }
 
 /// The calls of a step that the study's own commands make; `None` for any other step.
-fn calls_of_own<'s>(scene: &Scene<'_>, own: &OwnPlaces<'_>, step: &Step) -> Result<Option<Calls<'s>>, Outcome> {
+fn calls_of_own<'s>(scene: &Scene<'_>, own: &OwnPlaces<'_>, step: &'s Step) -> Result<Option<Calls<'s>>, Outcome> {
     let failed = |words: &str| Outcome::Failed(Reason::new(&step.name, words));
     let timed = |timed: Vec<Call<'s>>| Calls { timed, ..Calls::default() };
     let clients = || own.mounts.iter().enumerate();
@@ -275,6 +295,10 @@ fn calls_of_own<'s>(scene: &Scene<'_>, own: &OwnPlaces<'_>, step: &Step) -> Resu
         StepAction::Unmount | StepAction::Remount if !scene.mounted => return Err(failed("it is not mounted")),
         StepAction::Unmount => timed(unmount().collect()),
         StepAction::Remount => timed(unmount().chain([Call::DropCaches]).chain(mount()).collect()),
+        StepAction::Age(age) if scene.mounted && !scene.device.is_empty() => {
+            let aged = Call::Age { age, place: scene.place.to_owned() };
+            timed([aged].into_iter().chain(unmount()).chain([Call::DropCaches]).chain(mount()).collect())
+        }
         StepAction::Fsck { mode: FsckMode::Repair } => {
             let words = format!("whether the check of {} repairs is unknown; use fsck = {{}}", scene.spec.kind);
             return Err(Outcome::Refused(Reason::new(&step.name, words)));

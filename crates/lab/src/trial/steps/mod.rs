@@ -1,5 +1,6 @@
 //! The steps of a trial: [`calls`] has what each one does, and here it is done and timed.
 
+mod age;
 mod apart;
 mod beside;
 mod calls;
@@ -54,7 +55,7 @@ enum Made {
 /// Whether a step may change what loads were promised, and nobody sees how.
 fn is_unobserved(action: &StepAction) -> bool {
     match action {
-        StepAction::Command { .. } | StepAction::CopyIn { .. } | StepAction::Service(_) => true,
+        StepAction::Command { .. } | StepAction::CopyIn { .. } | StepAction::Service(_) | StepAction::Age(_) => true,
         StepAction::Load(workload) => workload.launch.is_some(),
         StepAction::Mkfs
         | StepAction::Mount
@@ -129,6 +130,9 @@ impl Session {
         if let [Call::Load(workload)] = calls.timed[..] {
             // Its interval is the engine's to begin and end.
             return self.load(step, workload, cold, progress, report);
+        }
+        if let [Call::Age { age, place }, then @ ..] = &calls.timed[..] {
+            return self.age(step, age, place, then, progress, report);
         }
         if let [Call::Serve { service, .. }] = calls.timed[..] {
             return self.serve(step, service, report);
@@ -277,6 +281,7 @@ impl Session {
             | Call::MountBy { .. }
             | Call::UnmountBy { .. }
             | Call::Load(_)
+            | Call::Age { .. }
             | Call::Serve { .. } => Ok(()),
         };
         done.map(|()| Made::Done)

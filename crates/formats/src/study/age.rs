@@ -1,0 +1,120 @@
+//! Aged filesystems of a study, and profiles.
+
+use super::{
+    load::Files,
+    surface::{AgeChoice, AgeSurface, ProfileSurface},
+};
+use crate::{
+    Source,
+    decode::{Field, Text, document},
+    diagnostic::{Diagnostic, Report},
+};
+use fstone_model::age::{Age, Class, Depth, Profile};
+use std::sync::Arc;
+
+macro_rules! built_in {
+    ($($name:literal),*) => {
+        &[$(($name, include_str!(concat!("../../../../ages/", $name, ".toml")))),*]
+    };
+}
+
+const PROFILES: &[(&str, &str)] =
+    built_in!["agrawal", "dabre", "douceur", "grundman", "meyer", "pramod", "wang-lanl", "wang-os"];
+
+/// `None` for a fresh filesystem, and after an error, which is reported.
+pub(super) fn age(field: &Field<AgeChoice>, files: &mut Files<'_>, report: &mut Report) -> Option<Arc<Age>> {
+    let AgeChoice::Aged(aged) = &field.value else { return None };
+    let AgeSurface { profile, utilization, overwrites, compressible, seed } = &**aged;
+    let profile = named(profile.as_ref()?, files, report)?;
+    let (utilization, overwrites) = (utilization.as_ref()?, overwrites.as_ref()?);
+    let age = Age {
+        profile,
+        utilization: utilization.value.0,
+        overwrites: overwrites.value.0,
+        compressible: compressible.as_ref().map_or(0.0, |field| field.value.0),
+        seed: seed.as_ref().map(|field| field.value.0),
+    };
+    // The profile itself is checked already.
+    if let Err(why) = age.check() {
+        let span = if why.starts_with("a utilization") { utilization.span } else { overwrites.span };
+        report.push(Diagnostic::error(span, why));
+        return None;
+    }
+    Some(Arc::new(age))
+}
+
+fn named(field: &Field<Text>, files: &mut Files<'_>, report: &mut Report) -> Option<Profile> {
+    let Text(name) = &field.value;
+    if let Some((_, text)) = PROFILES.iter().find(|(known, _)| known == name) {
+        return read(Source::new(name, *text), report);
+    }
+    if name.ends_with(".toml") {
+        return read(files.source(field, report)?, report);
+    }
+    let names: Vec<&str> = PROFILES.iter().map(|(name, _)| *name).collect();
+    report.push(
+        Diagnostic::error(field.span, format!("there is no profile `{name}`"))
+            .label("expected one of the built-in profiles, or a .toml file beside the study")
+            .did_you_mean(name, names.iter().copied())
+            .note(format!("there are {}", names.join(", "))),
+    );
+    None
+}
+
+fn read(source: Source, report: &mut Report) -> Option<Profile> {
+    let name = source.name().trim_end_matches(".toml").to_owned();
+    let mut of_profile = Report::new(source);
+    let profile =
+        document::<ProfileSurface>(&mut of_profile).and_then(|surface| profile(name, &surface, &mut of_profile));
+    match of_profile.finish(profile) {
+        Ok((profile, _)) => profile,
+        Err(diagnostics) => {
+            report.append(diagnostics);
+            None
+        }
+    }
+}
+
+fn profile(name: String, surface: &ProfileSurface, report: &mut Report) -> Option<Profile> {
+    let (sizes, ages, directories) = (surface.sizes.as_ref()?, surface.ages.as_ref()?, surface.directories.as_ref()?);
+    let class = |[up_to, weight]: &[f64; 2]| Class { up_to: *up_to, weight: *weight };
+    let depth = |[depth, weight, directories]: &[f64; 3]| Depth {
+        depth: *depth as u32,
+        weight: *weight,
+        directories: *directories as u32,
+    };
+    if directories.value.0.iter().any(|[depth, _, count]| depth.fract() != 0.0 || count.fract() != 0.0) {
+        report.push(Diagnostic::error(directories.span, "depths and numbers of directories are whole"));
+        return None;
+    }
+    let profile = Profile {
+        name,
+        sizes: sizes.value.0.iter().map(class).collect(),
+        ages: ages.value.0.iter().map(class).collect(),
+        depths: directories.value.0.iter().map(depth).collect(),
+    };
+    if let Err(why) = profile.check() {
+        let span = match why.split(':').next() {
+            Some("ages") => ages.span,
+            Some("directories") => directories.span,
+            _ => sizes.span,
+        };
+        report.push(Diagnostic::error(span, why));
+        return None;
+    }
+    Some(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_profile_is_sound() {
+        for (name, text) in PROFILES {
+            let mut report = Report::new(Source::new("study", ""));
+            let profile = read(Source::new(*name, *text), &mut report);
+            assert!(profile.is_some_and(|profile| profile.name == *name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Ageing: how a filesystem was used before it is measured.
+
+use serde::{Deserialize, Serialize};
+
+/// The state that ageing has to reach.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Age {
+    pub profile: Profile,
+    /// The share of the filesystem that is in use at the end, 0 to 1, as df(1) counts.
+    pub utilization: f64,
+    /// Bytes written altogether, as a multiple of the filesystem's size.
+    pub overwrites: f64,
+    /// The share of the data that a compressor can remove, 0 to 1.
+    pub compressible: f64,
+    /// The trial's seed unless given, so that repeats differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// What the files of a filesystem are like: three distributions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    pub name: String,
+    /// In bytes. A file of a class is larger than those of the class before it.
+    pub sizes: Vec<Class>,
+    /// In hours.
+    pub ages: Vec<Class>,
+    pub depths: Vec<Depth>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Class {
+    pub up_to: f64,
+    /// Its share of the files, in any unit.
+    pub weight: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Depth {
+    /// How many directories are above a file.
+    pub depth: u32,
+    pub weight: f64,
+    /// How many directories there are at this depth.
+    pub directories: u32,
+}
+
+/// The directory of the files that age a filesystem.
+pub const AGED_DIRECTORY: &str = ".aged";
+/// How far a state may miss its targets before it is marked, as a share.
+pub const TOLERANCE: f64 = 0.05;
+pub const MAXIMUM_UTILIZATION: f64 = 0.95;
+
+const MAXIMUM_CLASSES: usize = 100;
+const MAXIMUM_DEPTH: u32 = 100;
+const MAXIMUM_DIRECTORIES: u32 = 100_000;
+const LARGEST: f64 = (1u64 << 50) as f64;
+
+impl Age {
+    /// # Errors
+    /// Why it is impossible.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { utilization, overwrites, compressible, .. } = self;
+        if !(*utilization > 0.0 && *utilization <= MAXIMUM_UTILIZATION) {
+            return Err(format!("a utilization must be above 0 % and at most {} %", MAXIMUM_UTILIZATION * 100.0));
+        }
+        if !(*overwrites >= *utilization && *overwrites <= 10_000.0) {
+            return Err(format!(
+                "{overwrites} overwrites cannot fill {} % of a filesystem: expected from {utilization} to 10000",
+                utilization * 100.0
+            ));
+        }
+        if !(0.0..=1.0).contains(compressible) {
+            return Err("what can be compressed is a share from 0 to 1".to_owned());
+        }
+        self.profile.check()
+    }
+}
+
+impl Profile {
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        for (what, classes) in [("sizes", &self.sizes), ("ages", &self.ages)] {
+            if classes.is_empty() || classes.len() > MAXIMUM_CLASSES {
+                return Err(format!("{what}: expected 1 to {MAXIMUM_CLASSES} rows"));
+            }
+            let mut before = -1.0;
+            for Class { up_to, weight } in classes {
+                if !(*up_to > before && *up_to <= LARGEST && *weight >= 0.0 && *weight <= LARGEST) {
+                    return Err(format!("{what}: [{up_to}, {weight}] is not above the row before it, or below 0"));
+                }
+                before = *up_to;
+            }
+        }
+        if self.depths.is_empty() || self.depths.len() > MAXIMUM_CLASSES {
+            return Err(format!("directories: expected 1 to {MAXIMUM_CLASSES} rows"));
+        }
+        let mut before = None;
+        for Depth { depth, weight, directories } in &self.depths {
+            let follows = before.is_none_or(|before| *depth > before) && *depth <= MAXIMUM_DEPTH;
+            if !(follows && *weight >= 0.0 && *weight <= LARGEST && *directories <= MAXIMUM_DIRECTORIES) {
+                return Err(format!("directories: [{depth}, {weight}, {directories}] cannot be there"));
+            }
+            before = Some(*depth);
+        }
+        let sums = [weights(&self.sizes), weights(&self.ages), self.depth_weights()];
+        if sums.iter().any(|weights| weights.iter().sum::<f64>() <= 0.0) {
+            return Err("the weights of a distribution are all 0".to_owned());
+        }
+        if self.sizes.iter().all(|class| class.weight == 0.0 || class.up_to == 0.0) {
+            return Err("sizes: files that are all empty fill nothing".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn depth_weights(&self) -> Vec<f64> {
+        self.depths.iter().map(|depth| depth.weight).collect()
+    }
+}
+
+pub fn weights(classes: &[Class]) -> Vec<f64> {
+    classes.iter().map(|class| class.weight).collect()
+}
+
+/// The class that a value falls into; the last one for what is above all.
+pub fn class_of(classes: &[Class], value: f64) -> usize {
+    classes.partition_point(|class| class.up_to < value).min(classes.len() - 1)
+}
+
+/// How counts compare with weights: χ², and the share of the files that are in a wrong class (the total variation distance).
+pub fn compare(counts: &[u64], weights: &[f64]) -> (f64, f64) {
+    let (total, sum) = (counts.iter().sum::<u64>() as f64, weights.iter().sum::<f64>());
+    if total == 0.0 {
+        return (0.0, 1.0);
+    }
+    let pairs = || counts.iter().map(|count| *count as f64).zip(weights.iter().map(|weight| weight / sum * total));
+    let square = |(count, expected): (f64, f64)| {
+        // Nothing is expected of a class without weight, which would make one file there infinitely bad.
+        if expected > 0.0 { (count - expected).powi(2) / expected } else { count }
+    };
+    (pairs().map(square).sum(), pairs().map(|(count, expected)| (count - expected).abs()).sum::<f64>() / (2.0 * total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn age() -> Age {
+        let class = |up_to, weight| Class { up_to, weight };
+        let profile = Profile {
+            name: "p".into(),
+            sizes: vec![class(0.0, 1.0), class(4096.0, 3.0)],
+            ages: vec![class(1.0, 1.0)],
+            depths: vec![Depth { depth: 1, weight: 1.0, directories: 2 }],
+        };
+        Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None }
+    }
+
+    #[test]
+    fn impossible_states_are_refused() {
+        assert_eq!(age().check(), Ok(()));
+        let wrong = |change: fn(&mut Age)| {
+            let mut age = age();
+            change(&mut age);
+            age.check().expect_err("it is wrong")
+        };
+        assert!(wrong(|age| age.utilization = 0.96).contains("at most 95 %"));
+        assert!(wrong(|age| age.utilization = f64::NAN).contains("above 0 %"));
+        assert!(wrong(|age| age.overwrites = 0.5).contains("cannot fill 80 %"));
+        assert!(wrong(|age| age.profile.sizes.reverse()).starts_with("sizes: [0, 1]"));
+        assert!(wrong(|age| age.profile.sizes[1].weight = 0.0).contains("all empty"));
+        assert!(wrong(|age| age.profile.ages[0].weight = 0.0).contains("all 0"));
+        assert!(wrong(|age| age.profile.depths[0].depth = 101).contains("[101, 1, 2]"));
+    }
+
+    #[test]
+    fn classes_and_how_counts_compare() {
+        let sizes = age().profile.sizes;
+        assert_eq!([0.0, 1.0, 4096.0, 5000.0].map(|size| class_of(&sizes, size)), [0, 1, 1, 1]);
+        assert_eq!(compare(&[25, 75], &[1.0, 3.0]), (0.0, 0.0));
+        let (chi, share) = compare(&[50, 50], &[1.0, 3.0]);
+        assert!((chi - (625.0 / 25.0 + 625.0 / 75.0)).abs() < 1e-9 && (share - 0.25).abs() < 1e-9);
+        assert_eq!(compare(&[0, 0], &[1.0, 3.0]).1, 1.0);
+    }
+}
