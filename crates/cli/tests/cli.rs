@@ -253,14 +253,9 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_nothing() {
         let (code, out, _) = bench.run(&["list", "runs"]);
         code == 0
             && store.exists()
-            && out.lines().any(|line| line.contains("unfinished") && !line.trim_end().ends_with(" 0"))
+            && out.lines().any(|line| line.contains("in progress") && !line.trim_end().ends_with(" 0"))
     };
-    for _ in 0..600 {
-        if finished() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    support::wait_until("a trial of a run that is in progress", finished);
     support::interrupt(&child);
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130));

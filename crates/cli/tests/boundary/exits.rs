@@ -1,7 +1,7 @@
 //! Every exit status is documented, and every one that is documented is reached.
 
 use super::command_study;
-use crate::support::{Bench, is_root, tool};
+use crate::support::{Bench, is_root, tool, wait_until};
 use rustix::process::Signal;
 use std::{
     collections::BTreeSet,
@@ -197,13 +197,7 @@ fn interrupted(bench: &Bench) -> i32 {
     command_study(bench, "long.toml", "work", "touch started; sleep 100");
     let mut run =
         bench.command(&["run", "./long.toml"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-    let begun = || bench.run(&["list", "runs"]).1.contains("unfinished");
-    for _ in 0..600 {
-        if begun() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("a run in progress", || bench.run(&["list", "runs"]).1.contains("in progress"));
     std::thread::sleep(Duration::from_millis(300));
     crate::support::interrupt(&run);
     run.wait().expect("it ends").code().expect("no signal")
@@ -212,12 +206,7 @@ fn interrupted(bench: &Bench) -> i32 {
 fn interrupted_as_fio(bench: &Bench) -> i32 {
     let words = ["fio", "--name=long", "--rw=read", "--size=1m", "--time_based", "--runtime=100"];
     let mut run = bench.command(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-    for _ in 0..600 {
-        if bench.path("long.0.0").exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("a file of the job", || bench.path("long.0.0").exists());
     std::thread::sleep(Duration::from_millis(300));
     crate::support::interrupt(&run);
     run.wait().expect("it ends").code().expect("no signal")

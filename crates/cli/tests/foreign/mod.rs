@@ -2,7 +2,7 @@
 
 mod blocks;
 
-use crate::support::{Bench, interrupt, is_root};
+use crate::support::{Bench, interrupt, is_root, wait_until};
 use fstone_model::{Plan, Step, study::StepAction};
 use fstone_store::Store;
 use std::{
@@ -286,16 +286,7 @@ fn a_repetition_compares_the_run_that_it_made() {
     bench.succeed(&["export", "1", "run.fstone"]);
     let repetition = bench.command(&["rerun", "run.fstone"]).spawn().expect("started");
     let has = |run: &str| bench.run(&["list", "runs"]).1.contains(run);
-    let wait_for = |run: &str| {
-        for _ in 0..600 {
-            if has(run) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        panic!("run {run} did not begin");
-    };
-    wait_for("   2  ");
+    wait_until("run 2", || has("   2  "));
     // One of the same study, begun meanwhile.
     let mut other = bench
         .command(&[
@@ -312,7 +303,7 @@ fn a_repetition_compares_the_run_that_it_made() {
         ])
         .spawn()
         .expect("started");
-    wait_for("   3  ");
+    wait_until("run 3", || has("   3  "));
     let output = repetition.wait_with_output().expect("it ends");
     interrupt(&other);
     other.wait().expect("it ends");

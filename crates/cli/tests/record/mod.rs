@@ -1,6 +1,6 @@
 //! `fstone record` and `fstone replay` with real programs, beside what strace sees of them.
 
-use crate::support::{Bench, is_root, tool, trials};
+use crate::support::{Bench, is_root, tool, trials, wait_until};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -398,12 +398,7 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
         let mut command = bench.command(&["record", "-o", &file(name), "--", "sh", "-c", script]);
         command.current_dir(&place).stderr(std::process::Stdio::null()).spawn().expect("it starts")
     };
-    let wait_for = |name: &str| {
-        let began = std::time::Instant::now();
-        while !place.join(name).exists() && began.elapsed().as_secs() < 60 {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-    };
+    let wait_for = |name: &str| wait_until(name, || place.join(name).exists());
     let signal = |process: &std::process::Child, signal: rustix::process::Signal| {
         rustix::process::kill_process(rustix::process::Pid::from_child(process), signal).expect("it is there");
     };

@@ -1,13 +1,12 @@
 //! A block device that is named on the command line.
 
 use super::{disk::Disk, may_use_devices};
-use crate::support::{Bench, interrupt};
+use crate::support::{Bench, interrupt, wait_until};
 use std::{
     fs,
     io::Write,
     os::unix::fs::OpenOptionsExt as _,
     process::{Command, Stdio},
-    time::Duration,
 };
 
 /// The same command on a terminal, with somebody who types this; what is on the screen, and the exit status.
@@ -254,12 +253,7 @@ fn a_second_run_on_a_disk_or_a_work_directory_is_refused_with_the_holder_named()
     let arguments = ["run", "./tiny.toml", "--repeats", "200", "--device", &disk.0, "--allow-destroy", &disk.0];
     let first = bench.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     let journal = bench.work().join("fstone.journal");
-    for _ in 0..1000 {
-        if journal.exists() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("a journal", || journal.exists());
     let number = first.id();
     let holder = format!("process {number} on ");
     let (code, _, in_directory) = bench.run(&["run", "./tiny.toml"]);

@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 pub(crate) fn is_root() -> bool {
@@ -23,6 +24,16 @@ pub(crate) fn has_uml() -> bool {
         eprintln!("skipped: linux.uml is not installed (apt-get install user-mode-linux)");
     }
     there
+}
+
+/// For as long as a busy machine may take; what never happens is no reason to go on.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !happened() {
+        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 pub(crate) fn interrupt(child: &Child) {
