@@ -67,17 +67,17 @@ impl Tasks {
 
 /// What a process, its descendants, and those of their children that were waited for ran.
 fn ticks_of_tree(root: u32, processes: &HashMap<u32, Task>) -> u64 {
-    let mut tree = vec![root];
+    let mut children = HashMap::<u32, Vec<u32>>::new();
+    for (id, task) in processes {
+        children.entry(task.parent).or_default().push(*id);
+    }
     let mut sum = 0u64;
-    let mut next = 0;
-    while let Some(process) = tree.get(next).copied() {
-        next += 1;
-        sum = sum
-            .saturating_add(processes.get(&process).map_or(0, |task| task.run_ticks.saturating_add(task.waited_ticks)));
-        // Read while they came and went, parents could seem to be in a circle.
-        let children = processes.iter().filter(|(id, task)| task.parent == process && !tree.contains(id));
-        let children: Vec<u32> = children.map(|(id, _)| *id).collect();
-        tree.extend(children);
+    let mut next = vec![root];
+    while let Some(process) = next.pop() {
+        let ticks = processes.get(&process).map_or(0, |task| task.run_ticks.saturating_add(task.waited_ticks));
+        sum = sum.saturating_add(ticks);
+        // Taken out, because parents that were read while they came and went could seem to be in a circle.
+        next.extend(children.remove(&process).unwrap_or_default().into_iter().filter(|child| *child != root));
     }
     sum
 }
