@@ -7,11 +7,16 @@ use linux_raw_sys::loop_device::{
     loop_config, loop_info64,
 };
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io,
     os::fd::{AsRawFd, RawFd},
     path::PathBuf,
+    thread::sleep,
+    time::{Duration, Instant},
 };
+
+/// How long requests that a device has accepted are waited for.
+const SETTLE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopSettings {
@@ -126,9 +131,15 @@ fn open_with(index: u32, image: FileId) -> io::Result<Option<File>> {
     Ok((behind(&device)? == Some(image)).then_some(device))
 }
 
+/// The device is as large as its file from here on. What it had accepted before is written before this returns, unless that takes
+/// unreasonably long.
 pub(super) fn take_over_size(index: u32, image: FileId) -> io::Result<()> {
-    match open_with(index, image)? {
-        Some(device) => plain_ioctl(&device, LOOP_SET_CAPACITY).map(drop),
-        None => Ok(()),
+    let Some(device) = open_with(index, image)? else { return Ok(()) };
+    plain_ioctl(&device, LOOP_SET_CAPACITY)?;
+    let in_flight = || fs::read_to_string(format!("/sys/block/loop{index}/inflight"));
+    let since = Instant::now();
+    while since.elapsed() < SETTLE && in_flight()?.split_ascii_whitespace().any(|count| count != "0") {
+        sleep(Duration::from_millis(1));
     }
+    Ok(())
 }

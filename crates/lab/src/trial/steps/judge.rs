@@ -237,10 +237,10 @@ mod tests {
         assert_eq!(begins("false"), "false");
         assert_eq!(begins("sh -c 'set -e\ngit clone x'"), "sh -c 'set -e…");
         let output = CommandOutput {
-            stderr: "Cloning into 'x'...\na\nb\nfatal: no room\nusage: git\n".into(),
+            stderr: "Cloning into 'x'...\na\nb\nc\nd\ne\nfatal: no room\nusage: git\n".into(),
             ..CommandOutput::default()
         };
-        assert_eq!(output.last_words(), "a; b; fatal: no room");
+        assert_eq!(output.last_words(), "a; b; c; d; e; fatal: no room");
     }
 
     #[test]
