@@ -579,8 +579,10 @@ fn no_mkfs_writes_to_a_device_that_is_held() {
             continue;
         }
         let disk = Disk::new(directory.path(), filesystem.facts().minimum_bytes.max(64 << 20));
-        let _held = KernelDevices.hold(&disk.path, disk.number()).expect("free");
-        assert!(matches!(KernelDevices.hold(&disk.path, disk.number()), Err(Refusal::InUse { .. })));
+        // To be told it of a device in use takes ten seconds.
+        let number = disk.number();
+        let _held = KernelDevices.hold(&disk.path, number).expect("free");
+        assert!(matches!(KernelDevices.hold(&disk.path, number), Err(Refusal::InUse { .. })));
         let command = filesystem.mkfs(&[], disk.name()).in_directory(directory.path());
         match runner().run(&command, Duration::from_secs(60)) {
             Ok(output) => assert_ne!(output.status, 0, "{}", command.typed()),
