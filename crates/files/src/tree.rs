@@ -4,7 +4,7 @@
 
 use crate::path::{DIRECTORY, directory_of};
 use crate::temporary;
-use crate::trust::is_own;
+use crate::trust::{Trust, is_own};
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat, openat2,
     renameat, renameat_with, unlinkat,
@@ -183,20 +183,43 @@ impl OwnDirectory {
         self.identity = None;
     }
 
+    /// The same with another beginning of its name, by which [`Self::left`] tells it from what a kill left. Returns its path.
+    ///
+    /// # Errors
+    /// Those of rename(2). It stays then as well, with the name that it had.
+    pub fn keep_as(mut self, prefix: &str) -> io::Result<PathBuf> {
+        self.identity = None;
+        let inode = self.handle.metadata()?.ino();
+        let name = self.path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let word =
+            name.strip_suffix(format!("-{inode}").as_str()).and_then(|name| name.get(name.len().checked_sub(32)?..));
+        let kept = self.path.with_file_name(own_name(prefix, word.ok_or(io::ErrorKind::InvalidInput)?, inode));
+        fs::rename(&self.path, &kept)?;
+        Ok(kept)
+    }
+
     /// Removes those that killed processes left in a directory that machines do not share. What cannot be removed stays.
     pub fn remove_left(above: &Path, prefix: &str) {
         drop(Self::left(above, prefix));
     }
 
-    /// Those that are not locked: what killed processes left in a directory that machines do not share, and what was kept.
+    /// Those that are not locked: what killed processes left in a directory that machines do not share, and what was kept. None
+    /// where another user can rename: that user could give any directory of this user's such a name. In a sticky directory only
+    /// its owner can.
     pub fn left(above: &Path, prefix: &str) -> Vec<Self> {
         let mut left = Vec::new();
-        for entry in fs::read_dir(above).into_iter().flatten().flatten() {
-            let (path, name) = (entry.path(), entry.file_name());
-            let Ok(handle) = openat(CWD, &path, DIRECTORY, Mode::empty()).map(File::from) else { continue };
+        let Ok(real) = fs::canonicalize(above) else { return left };
+        if !matches!(Trust::here().exchangeable(&real), Ok(None)) {
+            return left;
+        }
+        for entry in fs::read_dir(&real).into_iter().flatten().flatten() {
+            let (path, name) = (above.join(entry.file_name()), entry.file_name());
+            let Ok(handle) = openat(CWD, &entry.path(), DIRECTORY, Mode::empty()).map(File::from) else { continue };
             let is_left = handle.metadata().is_ok_and(|facts| {
                 let word = name.to_str().and_then(|name| name.strip_prefix(prefix)?.get(..32));
-                is_own(&facts) && word.is_some_and(|word| *name == *own_name(prefix, word, facts.ino()))
+                // Made for its owner alone. What is for another user in it may be entered, but not listed.
+                let is_private = facts.mode() & 0o066 == 0;
+                is_own(&facts) && is_private && word.is_some_and(|word| *name == *own_name(prefix, word, facts.ino()))
             });
             if is_left
                 && flock(&handle, FlockOperation::NonBlockingLockExclusive).is_ok()
@@ -443,10 +466,52 @@ mod tests {
         let path = living.path().to_owned();
         drop(living);
         assert!(!path.exists());
+        let renamed = OwnDirectory::make(place.path(), "x-").expect("made").keep_as("z-").expect("renamed");
+        OwnDirectory::remove_left(place.path(), "x-");
+        assert!(renamed.is_dir() && renamed.file_name().is_some_and(|name| name.to_string_lossy().starts_with("z-")));
+        OwnDirectory::remove_left(place.path(), "z-");
+        assert!(!renamed.exists(), "it is not locked any more");
         symlink(&kept[0], &path).expect("linked");
         remove_own_tree(&path).expect_err("a link is not followed");
         remove_own_tree(&kept[1]).expect("this user's");
         remove_own_tree(&kept[1]).expect("it is gone");
         assert!(kept[0].exists() && !kept[1].exists());
+    }
+    /// Who may rename in the directory above can give any directory of this user's the name of one that a kill left.
+    #[test]
+    fn what_another_user_could_have_named_is_not_taken_for_left() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can give a directory away");
+            return;
+        }
+        let place = tempfile::tempdir().expect("temporary directory");
+        let above = place.path().join("theirs");
+        fs::create_dir(&above).expect("made");
+        let victim = above.join("victim");
+        fs::create_dir(&victim).expect("made");
+        fs::write(victim.join("precious"), "data").expect("written");
+        let named = above.join(own_name("x-", &"0".repeat(32), id(&victim).inode));
+        fs::rename(&victim, &named).expect("renamed");
+        let mode = |path: &Path, mode: u32| chmod(path, Mode::from_raw_mode(mode)).expect("ours");
+        let owner = |user: u32| std::os::unix::fs::chown(&above, Some(user), None).expect("root may");
+        let link = place.path().join("link");
+        symlink(&above, &link).expect("linked");
+        mode(&named, 0o700);
+        owner(65534);
+        for directory in [&above, &link] {
+            OwnDirectory::remove_left(directory, "x-");
+            assert!(named.join("precious").exists(), "its owner can rename it");
+        }
+        owner(0);
+        mode(&above, 0o777);
+        OwnDirectory::remove_left(&above, "x-");
+        assert!(named.join("precious").exists(), "everybody can rename it");
+        mode(&above, 0o1777);
+        mode(&named, 0o755);
+        OwnDirectory::remove_left(&above, "x-");
+        assert!(named.join("precious").exists(), "it was made for others as well");
+        mode(&named, 0o700);
+        OwnDirectory::remove_left(&link, "x-");
+        assert!(!named.exists(), "nobody but this user could have named it");
     }
 }

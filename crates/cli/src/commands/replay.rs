@@ -12,8 +12,10 @@ use fstone_model::{Histogram, units::format_bytes, when::duration};
 use fstone_record::{Pace, Program, ReplayError, Report, Settings};
 use std::fmt::Write;
 
-/// What a killed replay left has the first, and is removed by the next; what is to stay has the second.
-const PREFIXES: [&str; 2] = ["fstone-replay-", "fstone-kept-"];
+/// What a killed replay left begins with this, and is removed by the next.
+const PREFIX: &str = "fstone-replay-";
+/// What a replay that was complete kept.
+const KEPT_PREFIX: &str = "fstone-kept-";
 
 pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult {
     let cancel = cancel_on_signals()?;
@@ -24,10 +26,9 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
     if !above.is_dir() {
         return Err(Failure::new(Exit::BadInput, format!("{} is no directory", above.display())));
     }
-    OwnDirectory::remove_left(above, PREFIXES[0]);
+    OwnDirectory::remove_left(above, PREFIX);
     let made = || format!("cannot make a directory in {}", above.display());
-    let place =
-        OwnDirectory::make(above, PREFIXES[usize::from(arguments.keep)]).with_context(made).or_exit(Exit::LabFailed)?;
+    let place = OwnDirectory::make(above, PREFIX).with_context(made).or_exit(Exit::LabFailed)?;
     let pace = match arguments.pace {
         PaceWord::Think => Pace::Think(arguments.speed),
         PaceWord::Full => Pace::Full,
@@ -54,8 +55,10 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         terminal::print(&shown(&report));
     }
     if arguments.keep {
-        terminal::tell(&format!("the files are in {}\n", place.path().display()));
-        place.keep();
+        let made = place.path().to_owned();
+        let failed = || format!("the files are in {}, which the next replay removes: cannot rename it", made.display());
+        let kept = place.keep_as(KEPT_PREFIX).with_context(failed).or_exit(Exit::LabFailed)?;
+        terminal::tell(&format!("the files are in {}\n", kept.display()));
     }
     Ok(Exit::Success)
 }
