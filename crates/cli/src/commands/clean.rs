@@ -15,7 +15,10 @@ use fstone_lab::{
 };
 use fstone_model::units::format_bytes;
 use fstone_sandbox::kernel::Store;
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
@@ -23,11 +26,11 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     if clean_kept(arguments) != Exit::Success {
         exit = Exit::LabFailed;
     }
-    let look = |dry_run| {
-        let found = undo(&context.work_directory, dry_run, &arguments.allow_destroy_data, &machine);
+    let look = |dry_run, may_lose: &[PathBuf]| {
+        let found = undo(&context.work_directory, dry_run, may_lose, &machine);
         found.context("cannot clean").or_exit(Exit::LabFailed)
     };
-    let (unseen, found): (Vec<_>, Vec<_>) = look(true)?.into_iter().partition(|leftover| leftover.unseen);
+    let (unseen, found): (Vec<_>, Vec<_>) = look(true, &[])?.into_iter().partition(|leftover| leftover.unseen);
     let mut text = String::new();
     for place in &unseen {
         let _ = writeln!(text, "could not look in {}: {}", place.what, place.error.as_deref().unwrap_or_default());
@@ -35,7 +38,7 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     if found.is_empty() && unseen.is_empty() {
         if !arguments.dry_run {
             // A journal may name things that were never made or are already gone: it is removed, too.
-            look(false)?;
+            look(false, &[])?;
         }
         let _ = writeln!(text, "Nothing is left over in {}.", context.work_directory.display());
         terminal::print(&text);
@@ -54,10 +57,18 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
         let all_known = unseen.is_empty() && found.iter().all(|leftover| leftover.error.is_none());
         return Ok(if all_known { Exit::Success } else { Exit::LabFailed });
     }
+    let (mut agreed, mut refused) = (Vec::new(), None);
     for disk in &arguments.allow_destroy_data {
-        destroy::agree_to_erase(disk, &*machine.devices)?;
+        let is_it = |left: &Path| left == disk || disk.canonicalize().is_ok_and(|real| real == left);
+        if !found.iter().filter_map(|leftover| leftover.disk.as_deref()).any(is_it) {
+            continue;
+        }
+        match destroy::agree_to_erase(disk, &*machine.devices) {
+            Ok(()) => agreed.push(disk.clone()),
+            Err(refusal) => refused = Some(terminal::tell_failure(&refusal)),
+        }
     }
-    for leftover in look(false)? {
+    for leftover in look(false, &agreed)? {
         match &leftover.error {
             Some(_) if leftover.unseen => exit = Exit::LabFailed,
             None => terminal::print(&format!("undone: {}\n", leftover.what)),
@@ -67,7 +78,7 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
             }
         }
     }
-    Ok(exit)
+    Ok(refused.unwrap_or(exit))
 }
 
 /// What was kept of disks and guests to be examined. Stored runs name it, so it is removed on request only.

@@ -277,6 +277,11 @@ fn what_is_put_on_a_killed_runs_disk_goes_only_if_that_is_permitted() {
         assert!((code == 0) == succeeds && (out + &err).contains(&cure), "{arguments:?}: {code}");
         mounted(&|| assert_eq!(fs::read_to_string(place.join("precious")).expect("it is there"), "data"));
     }
+    let clean = |disk: &str| super::named::on_a_terminal(&bench, &["clean", "--allow-destroy-data", disk], "no\n");
+    let (screen, code) = clean(&disk.0);
+    assert!(code == 3 && screen.contains("will be erased") && screen.contains("still there"), "{code}: {screen}");
+    let (screen, _) = clean(others[1]);
+    assert!(screen.contains("still there") && !screen.contains("will be erased"), "nothing is left on it: {screen}");
     let typed = [&on_disk[..], &permits].concat();
     let (screen, code) = super::named::on_a_terminal(&bench, &typed, "no\n");
     assert_eq!(code, 3, "{screen}");

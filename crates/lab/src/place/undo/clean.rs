@@ -15,6 +15,8 @@ pub struct Leftover {
     pub error: Option<String>,
     /// Whether it is a place that could not be looked into, in which nothing may be left.
     pub unseen: bool,
+    /// The named disk whose contents go with it.
+    pub disk: Option<PathBuf>,
 }
 
 /// Why it could not be found out what was left; completes "cannot clean: ".
@@ -70,7 +72,7 @@ pub fn clean(
                 }
                 error => error.to_string(),
             };
-            vec![Leftover { what: lane.display().to_string(), error: Some(words), unseen: true }]
+            vec![Leftover { what: lane.display().to_string(), error: Some(words), unseen: true, disk: None }]
         }));
     }
     Ok(found)
@@ -87,6 +89,7 @@ fn clean_one(
     let (mut listed, mut in_the_way): (Vec<Entry>, Option<String>) = (Vec::new(), None);
     for (id, entry) in undo.in_undo_order() {
         let there = entry.is_there(machine, By::Later(may_lose));
+        let disk = || entry.disk().map(Path::to_owned);
         match there {
             Ok(false) if !dry_run => undo.forget(id),
             Ok(false) => {}
@@ -105,9 +108,12 @@ fn clean_one(
                 if error.is_some() && entry.holds_others() {
                     in_the_way.get_or_insert_with(|| what.clone());
                 }
-                found.push(Leftover { what, error, unseen: false });
+                found.push(Leftover { what, error, unseen: false, disk: disk() });
             }
-            Err(error) => found.push(Leftover { what: error.what, error: Some(error.words), unseen: false }),
+            Err(error) => {
+                let (what, error) = (error.what, Some(error.words));
+                found.push(Leftover { what, error, unseen: false, disk: disk() });
+            }
         }
     }
     Ok(found)

@@ -43,6 +43,11 @@ pub enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hung: Option<Holder>,
     },
+    /// The same, on a named disk, which the command may erase.
+    OwnOnDisk {
+        disk: PathBuf,
+        own: Box<Self>,
+    },
     Image {
         path: PathBuf,
         /// Which file; `None` while it is being made, when nothing has been written to it.
@@ -103,6 +108,7 @@ impl Entry {
             Self::Own { filesystem, remove, .. } => {
                 format!("what was made for the filesystem {filesystem}, which `{}` removes", typed(remove))
             }
+            Self::OwnOnDisk { disk, own } => format!("{}, on {}", own.describe(), disk.display()),
             Self::Image { path, .. } => format!("image {}", path.display()),
             Self::Guest { path, .. } => format!("guest in {}", path.display()),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
@@ -137,6 +143,9 @@ impl Entry {
             Self::Own { trial, remove, .. } => {
                 plain(trial) && name(trial).starts_with(TREE_PREFIX) && remove.first().is_some_and(|it| !it.is_empty())
             }
+            Self::OwnOnDisk { disk, own } => {
+                plain(disk) && matches!(**own, Self::Own { .. }) && own.is_plausible(work_directory)
+            }
             Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
             Self::QueueSetting { name, .. } => {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -151,22 +160,45 @@ impl Entry {
         !matches!(self, Self::QueueSetting { .. } | Self::Scratch { .. })
     }
 
+    /// The named disk whose contents go when it is undone.
+    pub(super) fn disk(&self) -> Option<&Path> {
+        match self {
+            Self::Scratch { path: disk, .. } | Self::OwnOnDisk { disk, .. } => Some(disk),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_on_a_disk_other_than(&self, disks: &[PathBuf]) -> bool {
-        matches!(self, Self::Scratch { path, .. } if !is_named(path, disks))
+        self.disk().is_some_and(|disk| !is_named(disk, disks))
+    }
+
+    /// Whether it can be undone only while a directory is there.
+    pub(super) fn needs(&self, directory: &Path) -> bool {
+        match self {
+            Self::Own { trial, .. } => trial == directory,
+            Self::OwnOnDisk { own, .. } => own.needs(directory),
+            _ => false,
+        }
     }
 
     /// Whether it is on a disk, and so still there after a reboot.
     pub(super) const fn outlives_a_boot(&self) -> bool {
         match self {
-            Self::Tree { .. } | Self::Own { .. } | Self::Image { .. } | Self::Guest { .. } | Self::Scratch { .. } => {
-                true
-            }
+            Self::Tree { .. }
+            | Self::Own { .. }
+            | Self::OwnOnDisk { .. }
+            | Self::Image { .. }
+            | Self::Guest { .. }
+            | Self::Scratch { .. } => true,
             Self::ZramToCome { .. } | Self::Zram { .. } | Self::QueueSetting { .. } => false,
         }
     }
 
     /// What cannot be undone now because a process hangs in it: whoever touched it might hang as well.
     pub(super) fn hangs(&self) -> Option<UndoError> {
+        if let Self::OwnOnDisk { own, .. } = self {
+            return own.hangs();
+        }
         let (Self::Tree { hung: Some(process), .. } | Self::Own { hung: Some(process), .. }) = self else {
             return None;
         };
@@ -193,7 +225,7 @@ impl Entry {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_dir() && id.is(&facts)))
             }
             // What it made may be anywhere: only its command knows.
-            Self::Own { .. } => Ok(true),
+            Self::Own { .. } | Self::OwnOnDisk { .. } => Ok(true),
             // Its size was never set, and nothing was written to it.
             Self::Image { path, id: None } => {
                 look(path).map(|found| found.is_some_and(|facts| facts.is_file() && facts.len() == 0))
@@ -228,6 +260,10 @@ impl Entry {
             Self::Tree { path, id: None, .. } | Self::Guest { path, id: None, .. } => fs::remove_dir(path),
             Self::Tree { path, id: Some(id), .. } => remove_tree(path, *id),
             Self::Own { remove, trial, id, .. } => own::remove(remove, trial, *id),
+            Self::OwnOnDisk { disk, own } => {
+                let permission = permit(disk, by).map_err(|error| self.failed(&error));
+                return permission.and_then(|()| own.undo(machine, by));
+            }
             Self::Image { path, .. } => fs::remove_file(path),
             Self::Guest { path, id: Some(id), program } => {
                 super::processes::end_in(path, program).and_then(|()| remove_tree(path, *id))
@@ -312,8 +348,19 @@ fn is_named(disk: &Path, names: &[PathBuf]) -> bool {
     names.iter().any(|name| name == disk || name.canonicalize().is_ok_and(|name| name == disk))
 }
 
+/// Somebody may have mounted it since the kill: most filesystems do not say so, and what was on it then is in no journal.
+fn permit(disk: &Path, by: By<'_>) -> io::Result<()> {
+    match by {
+        By::Later(permitted) if !is_named(disk, permitted) => Err(io::Error::other(format!(
+            "what was put on it since the run was killed would be lost. To permit that: fstone clean --allow-destroy-data {}. If it is to stay, delete its line from {JOURNAL_NAME}",
+            disk.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By<'_>) -> io::Result<()> {
-    if let By::Later(permitted) = by {
+    if matches!(by, By::Later(_)) {
         let (found, shown) = (filesystem_uuid(path, &*machine.runner), path.display());
         if found.is_none() || found.as_deref() != uuid {
             let found = found.map(|uuid| format!(" (UUID {uuid})")).unwrap_or_default();
@@ -321,13 +368,8 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
                 "what it holds{found} is not in the journal; left alone. If it may be lost: wipefs -a {shown}"
             )));
         }
-        // Somebody may have mounted it since the kill: most filesystems do not say so, and what was on it then is in no journal.
-        if !is_named(path, permitted) {
-            return Err(io::Error::other(format!(
-                "what was put on it since the run was killed would be lost. To permit that: fstone clean --allow-destroy-data {shown}. If it is to stay, delete its line from {JOURNAL_NAME}"
-            )));
-        }
     }
+    permit(path, by)?;
     machine.devices.erase_signatures(path, device).map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => io::Error::other("it is in use; unmount it first"),
         _ => error,

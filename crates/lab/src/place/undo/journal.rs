@@ -110,7 +110,13 @@ impl<'m> Undo<'m> {
     /// another disk: it stays until a person says that it may go.
     pub(crate) fn begin(work_directory: &Path, disks: &[PathBuf], machine: &'m Machine) -> Result<Self, JournalError> {
         let mut journal = Self::open(work_directory, machine)?;
-        let is_in_the_way = |entry: &&Entry| entry.hangs().is_none() && !entry.is_on_a_disk_other_than(disks);
+        let stays = |entry: &Entry| entry.is_on_a_disk_other_than(disks);
+        // What is removed in a directory keeps that.
+        let is_kept = |entry: &Entry| {
+            let Entry::Tree { path, .. } = entry else { return false };
+            journal.entries().any(|other| stays(other) && other.needs(path))
+        };
+        let is_in_the_way = |entry: &&Entry| entry.hangs().is_none() && !stays(entry) && !is_kept(entry);
         let left: Vec<&Entry> = journal.entries().filter(is_in_the_way).collect();
         if let Some(first) = left.first() {
             return Err(JournalError::Leftovers {
@@ -174,6 +180,11 @@ impl<'m> Undo<'m> {
     /// # Errors
     /// When the journal cannot be written; then it must not be made.
     pub(crate) fn record(&mut self, entry: Entry) -> Result<u64, JournalError> {
+        let disk = self.scratch().and_then(|(_, entry)| entry.disk()).map(Path::to_owned);
+        let entry = match (entry, disk) {
+            (own @ Entry::Own { .. }, Some(disk)) => Entry::OwnOnDisk { disk, own: Box::new(own) },
+            (entry, _) => entry,
+        };
         self.add(entry, None)
     }
 
@@ -195,8 +206,13 @@ impl<'m> Undo<'m> {
     }
 
     pub(crate) fn scratch_entry(&self) -> Option<u64> {
+        self.scratch().map(|(id, _)| *id)
+    }
+
+    /// The named disk of this run.
+    fn scratch(&self) -> Option<&(u64, Entry)> {
         let is_own = |(id, entry): &&(u64, Entry)| *id >= self.own && matches!(entry, Entry::Scratch { .. });
-        self.open.iter().rfind(is_own).map(|(id, _)| *id)
+        self.open.iter().rfind(is_own)
     }
 
     pub(crate) fn undo(&mut self, id: u64) -> Result<(), UndoError> {
@@ -237,7 +253,11 @@ impl<'m> Undo<'m> {
     pub(crate) fn leave_to(&mut self, id: u64, process: Holder) -> Option<UndoError> {
         let place = self.open.iter().position(|(open, _)| *open == id)?;
         let mut entry = self.open[place].1.clone();
-        let (Entry::Tree { hung, .. } | Entry::Own { hung, .. }) = &mut entry else { return None };
+        let of = match &mut entry {
+            Entry::OwnOnDisk { own, .. } => &mut **own,
+            entry => entry,
+        };
+        let (Entry::Tree { hung, .. } | Entry::Own { hung, .. }) = of else { return None };
         *hung = Some(process);
         let hangs = entry.hangs();
         // Where this cannot be written, a later clean may hang as well; this run must not.
@@ -584,6 +604,40 @@ mod tests {
         let refused = Undo::begin(work.path(), &[disk], &machine).map(drop);
         assert!(matches!(refused, Err(JournalError::Leftovers { count: 1, .. })));
         assert!(Undo::open(work.path(), &machine).expect("opens").entries().eq([&on_disk]));
+    }
+
+    /// What a command of a study removes on a named disk may be somebody's by then.
+    #[test]
+    fn a_removal_on_a_named_disk_needs_permission_after_a_kill() {
+        use fstone_files::FileIdentity;
+        let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let (machine, disk) = (Machine::fake(), PathBuf::from("/dev/sdz"));
+        let trial = work.path().join("fstone-load-1");
+        let directory = trial.join(crate::filesystem::OWN_DIRECTORY);
+        std::fs::create_dir_all(&directory).expect("made");
+        let id = FileIdentity::of(&std::fs::metadata(&trial).expect("there"));
+        let remove = ["touch", "ran"].map(str::to_owned).to_vec();
+        let own = Entry::Own { filesystem: "own".into(), remove, trial: trial.clone(), id, hung: None };
+        let mut undo = Undo::begin(work.path(), &[], &machine).expect("begins");
+        undo.record(Entry::Tree { path: trial, id: Some(id), hung: None }).expect("records");
+        undo.record(Entry::Scratch { path: disk.clone(), device: (8, 1), uuid: None }).expect("records");
+        let removal = undo.record(own.clone()).expect("records");
+        std::mem::forget(undo);
+
+        Undo::begin(work.path(), &[], &machine).map(drop).expect("who uses other disks goes on");
+        let refused = Undo::begin(work.path(), std::slice::from_ref(&disk), &machine).map(drop);
+        assert!(matches!(refused, Err(JournalError::Leftovers { count: 3, .. })));
+        let mut undo = Undo::open(work.path(), &machine).expect("opens");
+        let on_disk = Entry::OwnOnDisk { disk: disk.clone(), own: Box::new(own) };
+        assert_eq!(undo.entries().next_back(), Some(&on_disk));
+        let another = [PathBuf::from("/dev/sdy")];
+        for others in [&another[..], &[]] {
+            let error = undo.undo_by(removal, By::Later(others)).expect_err("it is not permitted");
+            assert!(error.words.contains("fstone clean --allow-destroy-data /dev/sdz"), "{error}");
+            assert!(!directory.join("ran").exists());
+        }
+        undo.undo_by(removal, By::Later(&[disk])).expect("permitted");
+        assert!(directory.join("ran").exists());
     }
 
     #[test]
