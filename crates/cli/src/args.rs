@@ -236,6 +236,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it may look at this user's files: all but those that print what the program itself knows.
+    pub(crate) const fn keeps_files(&self) -> bool {
+        !matches!(self, Self::Study | Self::Workload | Self::Schema | Self::Completions { .. } | Self::Manual { .. })
+    }
+
     /// Whether it may make mounts, devices and the like, which are to be undone.
     pub(crate) const fn makes_things(&self) -> bool {
         match self {

@@ -43,6 +43,11 @@ fn main() -> ExitCode {
                 return terminal::finish(Ok(exit));
             }
         };
+        if arguments.command.keeps_files()
+            && let Err(failure) = paths::require_home()
+        {
+            return terminal::finish(Err(failure));
+        }
         let context = commands::Context::new(&arguments.global);
         if arguments.command.makes_things() {
             made_in = Some(context.work_directory.clone());

@@ -2,7 +2,7 @@
 //! called, and owned by that user.
 
 use crate::{exit::Exit, terminal::Failure};
-use fstone_files::{Owner, create_directories};
+use fstone_files::{Owner, Trust, create_directories};
 use std::{
     env, fs, io,
     os::unix::fs::PermissionsExt as _,
@@ -12,10 +12,11 @@ use std::{
 /// The home directory of a user in /etc/passwd.
 pub(crate) fn home_of(uid: u32) -> Option<PathBuf> {
     let passwd = fs::read_to_string("/etc/passwd").ok()?;
-    passwd.lines().find_map(|line| {
+    let found = passwd.lines().find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
         (fields.get(2)?.parse() == Ok(uid)).then(|| PathBuf::from(fields.get(5).copied().unwrap_or("/")))
-    })
+    });
+    found.filter(|home| home.is_absolute())
 }
 
 fn base(variable: &str, below_home: &str) -> PathBuf {
@@ -24,10 +25,44 @@ fn base(variable: &str, below_home: &str) -> PathBuf {
     {
         return home.join(below_home).join("fstone");
     }
-    let set = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    set.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(below_home)))
-        .unwrap_or_else(|| PathBuf::from("/var/tmp"))
-        .join("fstone")
+    let home = || absolute("HOME").or_else(|| home_of(user())).map(|home| home.join(below_home));
+    // Without any, `require_home` ends what would use it: no directory in which others may prepare something takes its place.
+    absolute(variable).or_else(home).unwrap_or_else(|| PathBuf::from("/nonexistent")).join("fstone")
+}
+
+fn absolute(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Refuses to go on if nothing says where this user's files are, or only /etc/passwd does and others could put theirs there.
+pub(crate) fn require_home() -> Result<(), Failure> {
+    let is_named =
+        ["XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"].into_iter().all(|name| absolute(name).is_some());
+    if is_named || absolute("HOME").is_some() || Owner::caller().is_some_and(|owner| home_of(owner.user).is_some()) {
+        return Ok(());
+    }
+    let unusable = |why: String| {
+        let cure = "set HOME, or XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME";
+        Failure::new(Exit::CannotHere, format!("HOME is not set, and {why}; {cure}"))
+    };
+    match home_of(user()) {
+        Some(home) => private(&home).map_err(unusable),
+        None => Err(unusable(format!("/etc/passwd has no home directory of user {}", user()))),
+    }
+}
+
+/// Whether only users who are trusted can make files in a directory, or make it; why not otherwise.
+fn private(directory: &Path) -> Result<(), String> {
+    let found = directory.ancestors().find_map(|path| path.canonicalize().ok());
+    match found.map_or(Ok(None), |found| Trust::here().open_to_others(&found)) {
+        Ok(None) => Ok(()),
+        Ok(Some(open)) => Err(open.to_string()),
+        Err(error) => Err(format!("{}: {error}", directory.display())),
+    }
 }
 
 pub(crate) fn default_store() -> PathBuf {
@@ -114,4 +149,33 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
 /// Makes a directory and those above it; what it makes belongs to the caller.
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     create_directories(path, Owner::caller())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_that_others_can_write_to_is_none() {
+        let place = tempfile::tempdir().expect("temporary directory");
+        let mode = |mode| {
+            fs::set_permissions(place.path(), fs::Permissions::from_mode(mode)).expect("ours");
+            [place.path().to_owned(), place.path().join("not/there")].map(|home| private(&home))
+        };
+        assert_eq!(mode(0o700), [Ok(()), Ok(())]);
+        for shared in [0o777, 0o1777] {
+            let refused = mode(shared);
+            assert!(
+                refused.iter().all(|told| told.as_ref().is_err_and(|why| why.contains("may write to"))),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_any_word_of_the_environment_a_home_is_that_of_the_user() {
+        let home = home_of(0).expect("root has one");
+        assert!(home.is_absolute() && private(&home).is_ok(), "{}", home.display());
+        assert_eq!(home_of(u32::MAX), None);
+    }
 }
