@@ -19,11 +19,14 @@ pub struct ChildSpec {
     /// The binary that is the agent, usually the running one; it calls [`crate::agent::main`].
     pub agent: PathBuf,
     pub watch: Watch,
+    /// Whether shared memory and semaphores of System V, which programs leave when they are killed, end with it. Not for what works
+    /// with the machine's device mapper: its programs meet udev at such a semaphore.
+    pub ipc_apart: bool,
 }
 
 impl ChildSpec {
     pub fn new(agent: impl Into<PathBuf>) -> Self {
-        Self { agent: agent.into(), watch: Watch::CHILD }
+        Self { agent: agent.into(), watch: Watch::CHILD, ipc_apart: false }
     }
 
     pub fn start(&self) -> Result<Guest, BootError> {
@@ -52,6 +55,7 @@ impl ChildSpec {
             confined: None,
             addresses: Addresses::Random,
             mounts_apart: rustix::process::geteuid().is_root(),
+            ipc_apart: self.ipc_apart,
         };
         let process = launch.spawn()?;
         Guest::attach(Started {

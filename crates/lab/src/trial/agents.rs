@@ -68,7 +68,9 @@ impl<'a> Agents<'a> {
             self.host = Some(Link::Here(Box::new(crate::agent::Here::new(self.machine))));
             return Ok(());
         }
-        let started = ChildSpec::new(&self.options.agent).start();
+        // The commands of a study's own filesystem may use the device mapper.
+        let ipc_apart = self.job.cell.filesystem.own.is_none();
+        let started = ChildSpec { ipc_apart, ..ChildSpec::new(&self.options.agent) }.start();
         let agent = started.map_err(|error| ExecutorError::Agent(format!("failed to start it: {error}")))?;
         self.host = Some(Link::Channel(Box::new(agent)));
         Ok(())

@@ -265,6 +265,7 @@ impl ExactSpec {
             descriptors,
             addresses: Addresses::Fixed,
             mounts_apart: false,
+            ipc_apart: false,
         })
     }
 

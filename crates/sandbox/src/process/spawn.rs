@@ -62,6 +62,8 @@ pub(crate) struct Launch {
     /// Whether it has mounts of its own, which are gone with it. Takes root; what is mounted or unmounted outside is so
     /// inside as well, and never the other way round.
     pub(crate) mounts_apart: bool,
+    /// Whether its System V objects and message queues are gone with it, too, where the kernel can do that.
+    pub(crate) ipc_apart: bool,
 }
 
 /// A started program. It is killed, with all its descendants, when this is dropped.
@@ -131,7 +133,11 @@ impl Launch {
         let attempts = match &confined {
             Some(_) => vec![ALL | user, PIDS | user, 0],
             // Without the namespace its mounts would be the host's, and stay.
-            None if self.mounts_apart => vec![PIDS | libc::CLONE_NEWNS],
+            None if self.mounts_apart => {
+                let mounts = PIDS | libc::CLONE_NEWNS;
+                let ipc = self.ipc_apart.then_some(mounts | libc::CLONE_NEWIPC);
+                ipc.into_iter().chain([mounts]).collect()
+            }
             None => vec![PIDS | user, 0],
         };
         if let Some(confined) = &confined {

@@ -143,6 +143,7 @@ impl QemuSpec {
             descriptors: vec![(null.into(), 0), (console_input, 1), (errors, 2), (theirs, command::CHANNEL)],
             addresses: Addresses::Random,
             mounts_apart: false,
+            ipc_apart: false,
         };
         let process = launch.spawn().map_err(BootError::from)?;
         let started = Started {

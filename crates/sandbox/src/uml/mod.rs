@@ -68,6 +68,7 @@ impl UmlSpec {
             directory,
             descriptors,
             mounts_apart: false,
+            ipc_apart: false,
         };
         let process = launch.spawn()?;
         let started = Started {

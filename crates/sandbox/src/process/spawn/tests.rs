@@ -19,6 +19,7 @@ fn shell(script: &str, directory: &Path) -> (Launch, File) {
         addresses: Addresses::Random,
         confined: Some(Confined::default()),
         mounts_apart: false,
+        ipc_apart: false,
     };
     (launch, File::from(read))
 }
@@ -86,6 +87,26 @@ fn processes_of_two_namespaces_have_different_numbers() {
     if may_choose && numbers.iter().all(|(confinement, _)| *confinement == Confinement::Namespace) {
         assert!(numbers.iter().all(|(_, number)| *number > 300), "{numbers:?}");
         assert!(numbers[0].1 != numbers[1].1 || numbers[1].1 != numbers[2].1, "{numbers:?}");
+    }
+}
+
+/// What a killed program leaves in shared memory of System V goes with its namespace.
+#[test]
+fn objects_of_system_v_are_apart_where_that_is_wanted() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: mounts of its own take root");
+        return;
+    }
+    let own = private();
+    let here = std::fs::read_link("/proc/self/ns/ipc").expect("possible in a test");
+    for ipc_apart in [false, true] {
+        let (mut launch, mut output) = shell("readlink /proc/self/ns/ipc", own.path());
+        (launch.confined, launch.mounts_apart, launch.ipc_apart) = (None, true, ipc_apart);
+        let mut process = launch.spawn().expect("possible in a test");
+        let mut text = String::new();
+        output.read_to_string(&mut text).expect("possible in a test");
+        assert_eq!(process.wait(Duration::from_secs(10)), Some(ProcessEnd::Exited(0)));
+        assert_eq!(text.trim() != here.to_string_lossy(), ipc_apart, "{text}");
     }
 }
 
