@@ -203,6 +203,11 @@ fn matched(regex: &Regex, output: &[u8], several: Several) -> Result<Vec<f64>, N
             let words = format!("the group of {:?} took no part in a match", regex.as_str());
             return Err(NotFound::Nothing(words));
         };
+        if is_cut(output, start, end, whole.end()) {
+            let (taken, line) = (quote(&output[start..end]), line_around(output, start));
+            let words = format!("the group of {:?} takes only {taken:?}, a part of a number, out of {line:?}", regex.as_str());
+            return Err(NotFound::Nothing(words));
+        }
         numbers.push(number(&output[start..end], || line_around(output, start))?);
         if matches!(several, Several::First | Several::Last) {
             break;
@@ -210,6 +215,22 @@ fn matched(regex: &Regex, output: &[u8], several: Several) -> Result<Vec<f64>, N
         at = whole.end().max(whole.start() + 1);
     }
     if numbers.is_empty() { Err(Find::Match(regex.as_str().to_owned()).nothing()) } else { Ok(numbers) }
+}
+
+/// Whether a number goes on before the group, or behind it where the expression ends as well.
+fn is_cut(output: &[u8], start: usize, end: usize, whole_end: usize) -> bool {
+    let is_digit = |place: Option<usize>| place.and_then(|place| output.get(place)).is_some_and(u8::is_ascii_digit);
+    let before = is_digit(start.checked_sub(1)) && matches!(output.get(start), Some(b'0'..=b'9' | b'.'));
+    let sign = usize::from(matches!(output.get(end + 1), Some(b'+' | b'-')));
+    let behind = whole_end == end
+        && is_digit(end.checked_sub(1))
+        && match output.get(end) {
+            Some(b'0'..=b'9') => true,
+            Some(b'.') => is_digit(Some(end + 1)),
+            Some(b'e' | b'E') => is_digit(Some(end + 1 + sign)),
+            _ => false,
+        };
+    before || behind
 }
 
 /// Without the byte order mark that programs of Windows begin with.
@@ -238,14 +259,29 @@ fn of_csv(column: &str, output: &[u8], several: Several) -> Result<Vec<f64>, Not
     let of_column = |row| fields(row).position(|field| field == column.as_bytes());
     let nothing = || Find::Csv(column.to_owned()).nothing();
     let index = rows.find_map(of_column).ok_or_else(nothing)?;
-    // What follows the table is not of it.
-    let cells = rows.map_while(|row| fields(row).nth(index).map(|field| (field, row)));
-    let of_one = |(field, row)| number(field, || quote(row));
-    let numbers: Vec<f64> = match several {
-        Several::First => cells.take(1).map(of_one).collect::<Result<_, _>>()?,
-        Several::Last => cells.last().into_iter().map(of_one).collect::<Result<_, _>>()?,
-        _ => cells.map(of_one).collect::<Result<_, _>>()?,
-    };
+    // What follows the table is not of it; a row that is too short is no end.
+    let of_row = |row| fields(row).nth(index);
+    let mut rows = rows.take_while(|row| !row.trim_ascii().is_empty()).peekable();
+    let (mut numbers, mut last) = (Vec::new(), None);
+    while let Some(row) = rows.next() {
+        let Some(field) = of_row(row) else {
+            if row.contains(&b',') || rows.peek().is_some_and(|next| of_row(next).is_some()) {
+                return Err(NotFound::Nothing(format!("a row has no {column:?}: {}", quote(row))));
+            }
+            break;
+        };
+        let read = || number(field, || quote(row));
+        match several {
+            Several::Last => last = Some((field, row)),
+            _ => numbers.push(read()?),
+        }
+        if several == Several::First {
+            break;
+        }
+    }
+    if let Some((field, row)) = last {
+        numbers.push(number(field, || quote(row))?);
+    }
     if numbers.is_empty() { Err(nothing()) } else { Ok(numbers) }
 }
 
@@ -372,6 +408,32 @@ mod tests {
         assert_eq!(matching("tps (.)", Several::Last, b"").unwrap_err(), "nothing matches \"tps (.)\"");
         let told = matching("a|(b)", Several::Last, b"a").unwrap_err();
         assert_eq!(told, "the group of \"a|(b)\" took no part in a match");
+    }
+
+    #[test]
+    fn a_part_of_a_number_is_none() {
+        let found = |text: &str, output: &str| read(Find::Match(text.to_owned()), Several::Last, output.as_bytes());
+        for (text, output) in [
+            ("tps.*([0-9.]+)$", "tps = 1234.567"),
+            ("lat = ([0-9.]+)", "lat = 1.5e+06"),
+            ("lat = ([0-9.]+)", "lat = 1.5E6"),
+            ("lat = ([0-9]+)", "lat = 12.5"),
+        ] {
+            let error = found(text, output).expect_err("a part");
+            assert!(error.contains("a part of a number") && error.contains(output), "{error}");
+        }
+        assert_eq!(found("lat = ([0-9]+)", "lat = 12. It ended"), Ok(12.0));
+        assert_eq!(found("lat = ([0-9]+)[.]", "lat = 12.5"), Ok(12.0), "it is asked for");
+        assert_eq!(found("v([0-9.]+)", "v15.2"), Ok(15.2));
+    }
+
+    #[test]
+    fn a_short_row_ends_no_table() {
+        let table = |rows: &str| read(Find::Csv("tps".into()), Several::Sum, format!("t,tps\n{rows}").as_bytes());
+        assert_eq!(table("1,10\n2,20\n\nend,1\n"), Ok(30.0));
+        assert_eq!(table("1,10\n2,20\nthe end\n"), Ok(30.0));
+        let error = table("1,10\n2\n3,30\n").expect_err("a short row");
+        assert!(error.contains("a row has no \"tps\": 2"), "{error}");
     }
 
     #[test]
