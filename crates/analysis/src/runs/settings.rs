@@ -6,7 +6,7 @@ use crate::{
     text::{line, listing, shorten},
 };
 use fstone_model::{
-    Cell, Dataset, Inventory,
+    Cell, Dataset, Inventory, Step,
     dataset::Run,
     inventory::{GUEST_MEMORY_SETTING, MODEL_SETTING},
     study::{DeviceSpec, KernelSpec, StepAction},
@@ -207,13 +207,17 @@ fn work(cell: &Cell) -> Vec<(String, StepAction)> {
                 },
                 other => other.clone(),
             };
-            (step.name.clone(), action)
+            (of_work(step), action)
         })
         .collect()
 }
 
+fn of_work(step: &Step) -> String {
+    if step.background { format!("{} in the background", step.name) } else { step.name.clone() }
+}
+
 fn told_work(a: &Cell, b: &Cell) -> (String, String) {
-    let names = |cell: &Cell| cell.steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>();
+    let names = |cell: &Cell| cell.steps.iter().map(of_work).collect::<Vec<_>>();
     if names(a) != names(b) {
         return (format!("steps {}", listing(&names(a))), format!("steps {}", listing(&names(b))));
     }

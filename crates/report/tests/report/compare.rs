@@ -276,6 +276,7 @@ fn what_would_compare_something_else_is_found() {
     };
     assert_eq!(found(&|d| d.run.plan.study = "large-file".into()), [Setting::Study]);
     assert_eq!(found(&|d| drop(d.run.plan.cells[2].steps.pop())), [Setting::Load]);
+    assert_eq!(found(&|d| d.run.plan.cells[2].steps[0].background = true), [Setting::Load]);
     assert_eq!(found(&|d| d.run.plan.cells[0].kernel = KernelSpec::Uml("6.1".into())), [Setting::Executor]);
     assert_eq!(found(&|d| d.run.inventory.device.as_mut().expect("there").name = "sdb".into()), [Setting::Device]);
     assert_eq!(found(&|d| d.run.inventory.host = "bench2".into()), [Setting::Machine]);
