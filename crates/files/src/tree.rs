@@ -214,7 +214,7 @@ impl OwnDirectory {
         }
         for entry in fs::read_dir(&real).into_iter().flatten().flatten() {
             let (path, name) = (above.join(entry.file_name()), entry.file_name());
-            let Ok(handle) = openat(CWD, &entry.path(), DIRECTORY, Mode::empty()).map(File::from) else { continue };
+            let Ok(handle) = openat(CWD, entry.path(), DIRECTORY, Mode::empty()).map(File::from) else { continue };
             let is_left = handle.metadata().is_ok_and(|facts| {
                 let word = name.to_str().and_then(|name| name.strip_prefix(prefix)?.get(..32));
                 // Made for its owner alone. What is for another user in it may be entered, but not listed.

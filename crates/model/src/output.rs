@@ -205,7 +205,8 @@ fn matched(regex: &Regex, output: &[u8], several: Several) -> Result<Vec<f64>, N
         };
         if is_cut(output, start, end, whole.end()) {
             let (taken, line) = (quote(&output[start..end]), line_around(output, start));
-            let words = format!("the group of {:?} takes only {taken:?}, a part of a number, out of {line:?}", regex.as_str());
+            let words =
+                format!("the group of {:?} takes only {taken:?}, a part of a number, out of {line:?}", regex.as_str());
             return Err(NotFound::Nothing(words));
         }
         numbers.push(number(&output[start..end], || line_around(output, start))?);
@@ -378,7 +379,7 @@ mod tests {
             assert_eq!(matching("tps = ([0-9.]+)", several, output), Ok(value), "{several:?}");
         }
         assert_eq!(matching("^progress.* ([0-9.]+)$", Several::Last, output), Ok(20.0), "lines have an end");
-        assert_eq!(matching("(?:tps|x) = ([0-9]+)", Several::First, b"x = 1e1"), Ok(1.0));
+        assert_eq!(matching("(?:tps|x) = ([0-9]+)", Several::First, b"x = 1"), Ok(1.0));
         assert_eq!(matching("([0-9]*)", Several::Sum, b"1"), Err("\"\" is not a number, in the line \"1\"".into()));
     }
 

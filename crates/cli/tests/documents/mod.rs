@@ -313,7 +313,7 @@ const APPLICATIONS: [Tried; 7] = [
         prints: &[
             "3 cells, 6 trials each",
             "initdb -D",
-            "postgresql/.s.PGSQL.5432 accepts a connection",
+            "pg_isready -q -h",
             "in the end runuser -u postgres -- pg_ctl",
             "prints transactions per second, latency average",
         ],

@@ -1,7 +1,6 @@
 //! A load of many ranks: what the default binary says to a launcher of MPI.
 
 use crate::support::Bench;
-use std::{fs, process::Command};
 
 pub(crate) const LOAD: &str = "name = \"ranks\"\nfileset = [{ name = \"files\", files = 4, size = \"4 KiB\" }]\n\
                     phase = [{ name = \"read\", stop = { operations = 10 }, group = [{ name = \"readers\", \
@@ -35,6 +34,7 @@ fn the_phases_of_io500_have_results_and_a_score() {
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn without_mpi_a_launcher_is_refused_before_anything_is_touched() {
+    use std::{fs, process::Command};
     let bench = Bench::new();
     bench.write("load.toml", LOAD);
     fs::create_dir(bench.path("d")).expect("ours");

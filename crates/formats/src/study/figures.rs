@@ -50,7 +50,8 @@ fn figure(name: &At<String>, surface: &FigureSurface, report: &mut Report) -> Op
         },
     };
     let known = kind_of(&name.value);
-    if let (Some((Unit::Seconds | Unit::Nanoseconds | Unit::Bytes | Unit::BytesPerSecond, _)), None) = (known, &surface.unit)
+    if let (Some((Unit::Seconds | Unit::Nanoseconds | Unit::Bytes | Unit::BytesPerSecond, _)), None) =
+        (known, &surface.unit)
     {
         let message = format!("fstone has a metric `{}`, of a unit that programs print in many ways", name.value);
         report.push(Diagnostic::error(name.span, message).label("it needs a `unit`"));

@@ -7,7 +7,10 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
     io::Errno,
-    process::{Pid, PidfdFlags, Signal, WaitIdOptions, kill_process, kill_process_group, pidfd_open},
+    process::{
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+        test_kill_process_group, waitid,
+    },
     time::Timespec,
 };
 use std::{
@@ -168,6 +171,12 @@ impl CommandRunner for SystemRunner {
             }
         };
         let (status, usage) = running.end().map_err(failed("wait4"))?;
+        if killed.is_some() && !running.is_gone_within(DEATH) {
+            return Err(RunError::Unkillable {
+                command: command.typed(),
+                process: process.as_raw_nonzero().get().unsigned_abs(),
+            });
+        }
         // What the command printed last may still be in the pipes; what its surviving children print is not waited for.
         for stream in streams.iter_mut().flatten() {
             stream.read_available(self.seen_by.as_ref());
@@ -273,6 +282,25 @@ impl Running {
         self.reap()
     }
 
+    /// Waits for the rest of a group that was killed: what is in the kernel goes on for a while. Those whose parents have ended are
+    /// children of an agent that is the first process of its namespace; others are reaped by somebody else.
+    fn is_gone_within(&self, limit: Duration) -> bool {
+        let since = Instant::now();
+        loop {
+            let reaped = waitid(WaitId::Pgid(Some(self.process)), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+            if matches!(reaped, Ok(Some(_))) {
+                continue;
+            }
+            if test_kill_process_group(self.process).is_err() {
+                return true;
+            }
+            if since.elapsed() >= limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     fn reap(&mut self) -> std::io::Result<(ExitStatus, ResourceUsage)> {
         self.reaped = true;
         let mut status = 0;
@@ -308,10 +336,7 @@ impl Drop for Running {
         if !self.reaped {
             self.kill();
             // Not `reap`: a process that hangs in the kernel must not hang us. It is reaped when it can be.
-            let _ = rustix::process::waitid(
-                rustix::process::WaitId::Pid(self.process),
-                WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
-            );
+            let _ = waitid(WaitId::Pid(self.process), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
         }
     }
 }

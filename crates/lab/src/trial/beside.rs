@@ -204,7 +204,7 @@ pub(super) struct Company {
 pub(super) struct Accompanied {
     pub(super) step: Step,
     pub(super) result: StepResult,
-    /// What a command printed.
+    /// What a command printed that did not fail.
     pub(super) output: Option<CommandOutput>,
 }
 
@@ -314,11 +314,16 @@ impl Company {
             let mut result = StepResult::begun(&step.name);
             let output = match ended {
                 Ended::Command(command, ran) => {
-                    let (output, words) = of_ran(ran);
+                    let was_stopped = matches!(ran, Err(RunError::Stopped { .. }));
+                    let (output, words) = of_ran(&step, ran);
+                    let is_fine = words.is_none();
                     words.into_iter().for_each(&mut warn);
                     result.commands.extend(output.iter().map(|output| output.record(&command)));
                     result.figures = output.as_ref().map(|output| of_command(Vec::new(), output)).unwrap_or_default();
-                    output
+                    // Of one that was stopped nobody has waited for the processes that it started.
+                    let of_one = [catalog::PROCESS_CPU.name, catalog::MAXIMUM_RESIDENT_BYTES.name];
+                    result.figures.retain(|figure| !(was_stopped && of_one.contains(&figure.metric.as_str())));
+                    output.filter(|_| is_fine)
                 }
                 Ended::Load(loaded) => {
                     of_load(loaded, its_own, &mut result, &mut warn);
@@ -333,14 +338,24 @@ impl Company {
 }
 
 /// The output of a command in the background, and what went wrong with it. One that was stopped did nothing wrong.
-fn of_ran(ran: Ran) -> (Option<CommandOutput>, Option<String>) {
+fn of_ran(step: &Step, ran: Ran) -> (Option<CommandOutput>, Option<String>) {
+    let is_fine = |status| match &step.action {
+        StepAction::Command { success, .. } if !success.is_empty() => success.contains(&status),
+        _ => status == 0,
+    };
     match ran {
-        Ok(output) if output.status == 0 => (Some(output), None),
+        Ok(output) if is_fine(output.status) => (Some(output), None),
         Ok(output) => {
             let words = format!("exit status {}: {}", output.status, output.words());
             (Some(output), Some(words))
         }
-        Err(RunError::Stopped { output: Some(output), .. }) => (Some(*output), None),
+        Err(RunError::Stopped { output: Some(mut output), .. }) => {
+            // It was stopped in the middle of a line, which may be half a number.
+            for whole in &mut output.whole {
+                whole.truncate(whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+            }
+            (Some(*output), None)
+        }
         Err(error) => (None, Some(error.to_string())),
     }
 }
@@ -357,6 +372,9 @@ fn of_load(
         Err(LoadFailure::Interrupted(None)) => return warn("it was stopped before it measured anything".to_owned()),
         Err(LoadFailure::Failed(words)) => return warn(words),
     };
+    if report.invocations() == 0 {
+        warn("it was stopped before it measured anything".to_owned());
+    }
     // It was to end with the foreground: the engine's warning of that is none.
     report.warnings.retain(|words| !words.starts_with("the load was interrupted"));
     report.warnings.iter().for_each(|words| warn(words.clone()));
@@ -448,6 +466,19 @@ pub(crate) fn service_command(words: &[String], place: &Path, data: &Path, user:
 mod tests {
     use super::*;
     use crate::testing;
+
+    #[test]
+    fn what_a_stopped_command_printed_last_is_half_a_line() {
+        let action =
+            |success| StepAction::Command { argv: vec!["app".into()], shell: false, success, figures: Vec::new() };
+        let [plain, lenient] = [Vec::new(), vec![3]].map(|success| testing::step("app", action(success)));
+        let whole = [b"1,1234567\n2,123".to_vec(), b"12".to_vec()];
+        let stopped = Box::new(CommandOutput { status: 143, whole, ..CommandOutput::default() });
+        let (output, words) = of_ran(&plain, Err(RunError::Stopped { command: "app".into(), output: Some(stopped) }));
+        assert_eq!((output.expect("it ran").whole, words), ([b"1,1234567\n".to_vec(), Vec::new()], None));
+        let ended = || Ok(CommandOutput { status: 3, ..CommandOutput::default() });
+        assert!(of_ran(&lenient, ended()).1.is_none() && of_ran(&plain, ended()).1.is_some());
+    }
 
     #[test]
     fn what_runs_beside_ends_with_the_last_interval_of_the_foreground() {

@@ -34,7 +34,7 @@ use fstone_model::{
     dataset::Holder,
     outcome::Reason,
     own::OwnCommand,
-    study::{DeviceSpec, KernelSpec},
+    study::{DeviceSpec, KernelSpec, StepAction},
     units::{format_bytes, nanoseconds},
 };
 use std::{
@@ -183,7 +183,9 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             self.step(step)?;
         }
         let last = job.cell.steps.last().map_or(DEVICE, |step| step.name.as_str());
-        let Some(whom) = self.mounted else { return Ok(()) };
+        // In a directory services end, too, and nothing is mounted.
+        let serves = job.cell.steps.iter().any(|step| matches!(step.action, StepAction::Service(_)));
+        let Some(whom) = self.mounted.or_else(|| serves.then_some(Whom::Host)) else { return Ok(()) };
         self.record.warnings.extend(self.agents.flush(whom, last)?);
         Ok(())
     }

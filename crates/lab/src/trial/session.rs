@@ -51,6 +51,8 @@ pub(crate) struct Session {
     pub(crate) measure_null: bool,
     pub(crate) effective: Effective,
     pub(crate) warnings: Vec<String>,
+    /// Whether the step itself is done, and what ran beside it ends.
+    pub(super) done: bool,
     /// The UUID of what mkfs made, where the host wants to recognise it later.
     pub(crate) uuid: Option<String>,
     pub(super) promises: Option<Promises>,
@@ -82,6 +84,7 @@ impl Session {
             measure_null: opening.measure_null,
             effective: Effective::default(),
             warnings: Vec::new(),
+            done: false,
             uuid: None,
             promises: opening.promises.then(Promises::default),
             sequence: None,
@@ -192,6 +195,10 @@ impl Session {
         let ended = watch.over(|| work(self, &mut report));
         let duration = started.elapsed();
         self.gauge = gauge;
+        // Its limit is not that of what ends after it.
+        if std::mem::take(&mut self.done) && matches!(stop.reason(), Some(StopReason::Limit(_))) {
+            stop.clear();
+        }
         if ended.is_ok() && !stop.is_requested() {
             self.after(step);
         }

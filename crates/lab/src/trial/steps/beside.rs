@@ -30,7 +30,7 @@ use std::{
     fs::{self, DirBuilder, Permissions},
     io::{self, Read as _, Seek as _, SeekFrom},
     net::{TcpStream, ToSocketAddrs as _},
-    os::unix::fs::{DirBuilderExt, PermissionsExt, lchown},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, lchown},
     path::Path,
     sync::Arc,
     thread::sleep,
@@ -75,6 +75,12 @@ impl Session {
             self.made.push(service.name.clone());
         }
         let Some(start) = command(&service.start) else { return Err(failed(step, "it has no command".to_owned())) };
+        if let Ready::Socket(socket) = &service.ready {
+            let socket = fill(socket, &self.place, &data);
+            if answers(&socket, ANSWER).is_ok() {
+                return Err(failed(step, format!("something else accepts connections at {socket}")));
+            }
+        }
         let serving = Serving::start(service, &data, start, &self.machine.stop)
             .map_err(|error| failed(step, error.to_string()))?;
         self.services.push(serving);
@@ -88,8 +94,7 @@ impl Session {
         let cannot = |error: io::Error| failed(step, format!("{}: {error}", data.display()));
         let Some(user) = user else { return DirBuilder::new().mode(0o700).create(data).map_err(cannot) };
         if !self.mounted && self.own.is_none() {
-            // It was made for this trial, and what is in it has modes of its own.
-            fs::set_permissions(&self.place, Permissions::from_mode(0o711)).map_err(cannot)?;
+            let_in(user, &self.place).map_err(cannot)?;
         }
         if let Some(closed) = closed_to(user, &self.place).map_err(cannot)? {
             let words = format!("{} cannot enter {}", user.name, closed.display());
@@ -295,8 +300,6 @@ impl Session {
     pub(super) fn end_company(&mut self, step: &Step, report: &mut StepReport) {
         let (done, warnings) = self.company().end(&step.name);
         self.warnings.extend(warnings);
-        let loads = done.iter().filter(|one| one.result.load.is_some()).count();
-        let of_loads = usize::from(report.load.is_some()) + loads;
         for mut one in done {
             if let (StepAction::Command { figures, .. }, Some(output)) = (&one.step.action, &one.output) {
                 let (found, warnings, wrong) = take_figures(&self.place, figures, output);
@@ -306,9 +309,8 @@ impl Session {
             }
             report.beside.push(one.result);
         }
-        // What the device wrote was not for one of them alone. All loads are threads of this process, which cannot tell whose its time was.
-        let mut mixed = vec![catalog::WRITE_AMPLIFICATION.name];
-        mixed.extend((of_loads > 1).then_some(catalog::PROCESS_CPU.name));
+        // What the device wrote was not for one of them alone. All loads are threads of this process, which reads what others print, too.
+        let mixed = [catalog::WRITE_AMPLIFICATION.name, catalog::PROCESS_CPU.name];
         let beside = report.beside.len() + self.services.len();
         let all = report.beside.iter_mut().map(|one| (one.load.is_some(), &mut one.figures));
         for (is_load, figures) in all.chain([(report.load.is_some(), &mut report.figures)]).filter(|_| beside > 0) {
@@ -316,6 +318,18 @@ impl Session {
             figures.push(catalog::BESIDE.figure(beside as f64));
         }
     }
+}
+
+/// Lets a service's user through the directory that was made for its trial. What is in there has usual modes: nobody else is to reach it,
+/// unless services of several groups have to.
+fn let_in(user: &User, place: &Path) -> io::Result<()> {
+    let facts = fs::symlink_metadata(place)?;
+    let is_of_another = facts.mode() & 0o010 != 0 && facts.gid() != user.group;
+    if !is_of_another {
+        lchown(place, None, Some(user.group))?;
+    }
+    let for_all = if is_of_another { 0o001 } else { facts.mode() & 0o001 };
+    fs::set_permissions(place, Permissions::from_mode(0o710 | for_all))
 }
 
 /// Whether something accepts a connection at a Unix socket, or at an address and port.
@@ -343,6 +357,26 @@ fn missing_program(step: &str, output: &CommandOutput, words: String) -> Halt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_services_group_enters_a_trials_directory_and_all_do_only_for_several() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can give a directory to a group");
+            return;
+        }
+        let place = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        let found = || {
+            let facts = fs::metadata(place.path()).expect("there");
+            (facts.mode() & 0o7777, facts.uid(), facts.gid())
+        };
+        fs::set_permissions(place.path(), Permissions::from_mode(0o700)).expect("ours");
+        for (group, mode, owner) in [(70, 0o710, 70), (70, 0o710, 70), (71, 0o711, 70), (70, 0o711, 70)] {
+            let user = User { name: "service".into(), user: group, group };
+            let_in(&user, place.path()).expect("root may");
+            assert_eq!(found(), (mode, 0, owner));
+            assert_eq!(closed_to(&user, place.path()).expect("looked at"), None);
+        }
+    }
 
     #[test]
     fn a_socket_that_accepts_nothing_keeps_nobody_waiting() {

@@ -34,7 +34,9 @@ use crate::{
         mount::{MountEntry, MountError, MountRequest},
     },
 };
-use fstone_model::{Outcome, Step, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds};
+use fstone_model::{
+    Outcome, Step, metric::catalog, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds,
+};
 use std::{
     fs,
     sync::{MutexGuard, PoisonError},
@@ -86,9 +88,15 @@ impl Session {
         if has_company {
             self.company().prepare(intervals, &self.machine.stop);
         }
+        let served = self.services.len();
         let ended = self.watched(step, progress, report);
+        self.done = ended.is_ok() && !self.machine.stop.is_requested();
         if has_company {
             self.end_company(step, report);
+        } else {
+            let served = served.min(self.services.len());
+            let beside = (served > 0 && !report.figures.is_empty()).then(|| catalog::BESIDE.figure(served as f64));
+            report.figures.extend(beside);
         }
         // A service that died explains a failure better than what it made fail.
         match (self.check_services(&step.name), ended) {
