@@ -417,7 +417,7 @@ fn the_studies_of_the_documentation_are_planned_as_they_say() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     fs::copy(studies.join("small-file.ffsb"), bench.path("small-file.ffsb")).expect("copied");
     let text = document("docs/study-file.md");
-    let plans: [(&[&str], &[&str]); 4] = [
+    let plans: [(&[&str], &[&str]); 5] = [
         (
             &["9 cells, 3 to 10 trials each", "ext4 nodelalloc · 64 threads", "nodelalloc", "fsck", "32 GiB"],
             &["6 cells, 3 trials each", "xfs · 16 threads", "5 s", "4 GiB"],
@@ -425,6 +425,10 @@ fn the_studies_of_the_documentation_are_planned_as_they_say() {
         // Two sweeps of three, that have one cell in common.
         (
             &["5 cells, 3 trials each", "16 GiB in all · 128 files", "4 GiB in all · 1 file", "drop_caches", "24 GiB"],
+            &["has no quick form"],
+        ),
+        (
+            &["2 cells, 3 trials each", "age it by profile agrawal: 10 overwrites, then 80 % in use"],
             &["has no quick form"],
         ),
         (

@@ -3,6 +3,7 @@
 use crate::{figures, fixture, pages::check_html};
 use fstone_model::{
     Better, Dataset, Note, Outcome, Unit,
+    age::{Age, Class, Depth, Profile},
     dataset::BlockOrigin,
     load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, OwnSeries, PhaseReport, ThreadReport},
     outcome::Reason,
@@ -308,7 +309,12 @@ fn full() -> Dataset {
         user: Some(text()),
         limit,
     };
+    let class = || vec![Class { up_to: 4096.0, weight: 1.0 }];
+    let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
+    let profile = Profile { name: text(), sizes: class(), ages: class(), depths };
+    let age = Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None };
     let actions = [
+        StepAction::Age(Arc::new(age)),
         StepAction::Load(Arc::new(load())),
         StepAction::Command { argv: list(), shell: false, success: vec![0], figures: vec![figure] },
         StepAction::Service(Arc::new(service)),
