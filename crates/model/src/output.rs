@@ -229,6 +229,8 @@ fn is_cut(output: &[u8], start: usize, end: usize, whole_end: usize) -> bool {
             Some(b'0'..=b'9') => true,
             Some(b'.') => is_digit(Some(end + 1)),
             Some(b'e' | b'E') => is_digit(Some(end + 1 + sign)),
+            // Three digits behind a comma, and no fourth, are thousands.
+            Some(b',') => (1..=3).all(|next| is_digit(Some(end + next))) && !is_digit(Some(end + 4)),
             _ => false,
         };
     before || behind
@@ -419,6 +421,7 @@ mod tests {
             ("lat = ([0-9.]+)", "lat = 1.5e+06"),
             ("lat = ([0-9.]+)", "lat = 1.5E6"),
             ("lat = ([0-9]+)", "lat = 12.5"),
+            (": ([0-9.]+)", "size: 123,456,789 bytes"),
         ] {
             let error = found(text, output).expect_err("a part");
             assert!(error.contains("a part of a number") && error.contains(output), "{error}");
@@ -426,6 +429,7 @@ mod tests {
         assert_eq!(found("lat = ([0-9]+)", "lat = 12. It ended"), Ok(12.0));
         assert_eq!(found("lat = ([0-9]+)[.]", "lat = 12.5"), Ok(12.0), "it is asked for");
         assert_eq!(found("v([0-9.]+)", "v15.2"), Ok(15.2));
+        assert_eq!(found("^([0-9]+),", "5,123"), Ok(5.0), "of a table");
     }
 
     #[test]

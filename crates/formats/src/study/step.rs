@@ -429,6 +429,10 @@ fn template(surface: &StepSurface, services: &[Known], files: &mut Files<'_>, re
     }
     if let Some(field) = surface.background.as_ref().filter(|field| field.value.0) {
         template.background = true;
+        if let Some(limit) = &surface.limit {
+            let error = Diagnostic::error(limit.span, "a step in the background ends with the foreground");
+            report.push(error.label("that step's limit counts"));
+        }
         let launched = matches!(&template.action, StepAction::Load(workload) if workload.launch.is_some());
         if launched || !matches!(template.action, StepAction::Load(_) | StepAction::Command { .. }) {
             let error = Diagnostic::error(field.key, "this step cannot run in the background");
