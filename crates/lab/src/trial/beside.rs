@@ -13,6 +13,7 @@ use crate::{
 use fstone_model::{
     Cell, LoadReport, Step, StepResult, Workload,
     metric::catalog,
+    output::SEARCHED_BYTES,
     service::{Ready, Service},
     study::{DeviceSpec, KernelSpec, StepAction},
 };
@@ -351,7 +352,7 @@ fn of_ran(step: &Step, ran: Ran) -> (Option<CommandOutput>, Option<String>) {
         }
         Err(RunError::Stopped { output: Some(mut output), .. }) => {
             // It was stopped in the middle of a line, which may be half a number.
-            for whole in &mut output.whole {
+            for whole in output.whole.iter_mut().filter(|whole| whole.len() <= SEARCHED_BYTES) {
                 whole.truncate(whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
             }
             (Some(*output), None)

@@ -125,6 +125,21 @@ fn a_service_serves_until_the_filesystem_is_unmounted() {
 }
 
 #[test]
+fn a_service_that_is_started_again_is_ready_when_it_says_so_again() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let script = "sleep 0.5; echo ready >> {data}/log; trap 'exit 4' TERM; while :; do sleep 0.05; done";
+    let serves = || start(Service { log: Some("log".into()), ..service(script, Ready::Line("ready".into())) });
+    let again = Step { name: "again".into(), ..serves() };
+    let done = trial(vec![serves(), step("remount", StepAction::Remount), again, shell("end", "true")]);
+    assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
+    assert!(done.figure("again", "time").expect("it has one").value >= 0.5, "{done:#?}");
+    let told = "db was asked to stop and ended with exit status 4; its log ends with: ready";
+    assert!(done.warnings.iter().any(|warning| warning.contains(told)), "{:#?}", done.warnings);
+}
+
+#[test]
 fn a_service_that_does_not_serve_is_an_outcome_with_its_log() {
     if !may_use_devices(&["mkfs.ext4"]) {
         return;

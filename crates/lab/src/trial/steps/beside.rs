@@ -44,6 +44,8 @@ const ANSWER: Duration = Duration::from_secs(1);
 const LOG_LINES: usize = 5;
 /// Longest line of a log that is quoted, in characters.
 const LOG_LINE: usize = 300;
+/// Exit status of what SIGTERM ends.
+const TERMINATED: i32 = 128 + 15;
 /// What is read of a log file at once.
 const LOG_BYTES: u64 = 64 << 10;
 
@@ -81,10 +83,12 @@ impl Session {
                 return Err(failed(step, format!("something else accepts connections at {socket}")));
             }
         }
+        // What it said when it ran before says nothing of now.
+        let said_bytes = self.log_file(service).and_then(|file| Some(file.metadata().ok()?.len())).unwrap_or(0);
         let serving = Serving::start(service, &data, start, &self.machine.stop)
             .map_err(|error| failed(step, error.to_string()))?;
         self.services.push(serving);
-        self.until_ready(step, service, &command)?;
+        self.until_ready(step, service, &command, said_bytes)?;
         report.figures = of_interval(&meters.end());
         Ok(())
     }
@@ -111,11 +115,11 @@ impl Session {
         step: &Step,
         service: &Service,
         command: &dyn Fn(&[String]) -> Option<CommandLine>,
+        mut read_bytes: u64,
     ) -> Result<(), Halt> {
         let started = Instant::now();
         let mut asked = None::<Instant>;
         let mut in_file = Awaited::new(if let Ready::Line(line) = &service.ready { line } else { "" });
-        let mut read_bytes = 0;
         // Why it is not ready, as far as that is known.
         let mut lacks = String::new();
         loop {
@@ -127,8 +131,11 @@ impl Session {
             let is_ready = match &service.ready {
                 Ready::Line(_) => {
                     // All that is there now; what comes later is read later.
-                    while let Some(piece) = self.log_of(serving, |_| read_bytes).filter(|piece| !piece.is_empty()) {
-                        read_bytes += piece.len() as u64;
+                    let from = |length, read_bytes| if length < read_bytes { 0 } else { read_bytes };
+                    while let Some((start, piece)) = self.log_of(service, |length| from(length, read_bytes))
+                        && !piece.is_empty()
+                    {
+                        read_bytes = start + piece.len() as u64;
                         in_file.look(&piece);
                         if in_file.found || piece.len() < LOG_BYTES as usize || self.machine.stop.is_requested() {
                             break;
@@ -179,19 +186,23 @@ impl Session {
     }
 
     /// A piece of a service's log file, from a place that its length may decide.
-    fn log_of(&self, serving: &Serving, from: impl FnOnce(u64) -> u64) -> Option<Vec<u8>> {
-        let path = format!("{}/{}", serving.service.name, serving.service.log.as_ref()?);
-        let mut file = open_below(&self.place, &path).ok()?;
-        let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(from(length))).ok()?;
+    fn log_of(&self, service: &Service, from: impl FnOnce(u64) -> u64) -> Option<(u64, Vec<u8>)> {
+        let mut file = self.log_file(service)?;
+        let start = from(file.metadata().ok()?.len());
+        file.seek(SeekFrom::Start(start)).ok()?;
         let mut piece = Vec::new();
         file.take(LOG_BYTES).read_to_end(&mut piece).ok()?;
-        Some(piece)
+        Some((start, piece))
+    }
+
+    fn log_file(&self, service: &Service) -> Option<fs::File> {
+        open_below(&self.place, &format!("{}/{}", service.name, service.log.as_ref()?)).ok()
     }
 
     /// The last lines of a service's log, for a reason.
     fn said_by(&self, serving: &Serving) -> String {
-        let in_file = self.log_of(serving, |length| length.saturating_sub(LOG_BYTES)).unwrap_or_default();
+        let in_file = self.log_of(&serving.service, |length| length.saturating_sub(LOG_BYTES));
+        let in_file = in_file.map(|(_, piece)| piece).unwrap_or_default();
         let log = serving.printed() + &String::from_utf8_lossy(&in_file);
         let log = text::lines(&log);
         let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -238,7 +249,7 @@ impl Session {
         ended
     }
 
-    fn stop_service(&self, step: &str, serving: Serving) -> Result<(), Halt> {
+    fn stop_service(&mut self, step: &str, serving: Serving) -> Result<(), Halt> {
         let service = Arc::clone(&serving.service);
         let failed = |words: String| Halt::Outcome(Outcome::Failed(Reason::new(step, words)));
         let started = Instant::now();
@@ -272,7 +283,20 @@ impl Session {
                 let why = said.map(|said| format!(" ({said})")).unwrap_or_default();
                 Err(failed(format!("{name} did not stop within {limit} and was killed{why}; {log}")))
             }
-            _ => said.map_or(Ok(()), |said| Err(failed(format!("{name} did not stop as it should: {said}; {log}")))),
+            ran => {
+                let status = match ran {
+                    Ok(output) => output.status,
+                    Err(RunError::Stopped { output: Some(output), .. }) => output.status,
+                    Err(_) => 0,
+                };
+                if let Some(said) = said {
+                    return Err(failed(format!("{name} did not stop as it should: {said}; {log}")));
+                }
+                if ![0, TERMINATED].contains(&status) {
+                    self.warn(format!("{step}: {name} was asked to stop and ended with exit status {status}; {log}"));
+                }
+                Ok(())
+            }
         }
     }
 
