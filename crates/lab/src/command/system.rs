@@ -144,6 +144,10 @@ impl CommandRunner for SystemRunner {
             [stream(child.stdout.take().map(OwnedFd::from))?, stream(child.stderr.take().map(OwnedFd::from))?];
         let ended = pidfd_open(process, PidfdFlags::empty()).map_err(|errno| failed("pidfd_open")(errno.into()))?;
 
+        let unkillable = || RunError::Unkillable {
+            command: command.typed(),
+            process: process.as_raw_nonzero().get().unsigned_abs(),
+        };
         let mut killed: Option<(Instant, KilledBy)> = None;
         let duration = loop {
             let exited = wait_for(&ended, &mut streams, self.seen_by.as_ref()).map_err(failed("poll"))?;
@@ -161,10 +165,7 @@ impl CommandRunner for SystemRunner {
             let Some((since, _)) = killed else { continue };
             if since.elapsed() >= command.grace + DEATH {
                 running.reaped = true; // There is nothing more to be done about it.
-                return Err(RunError::Unkillable {
-                    command: command.typed(),
-                    process: process.as_raw_nonzero().get().unsigned_abs(),
-                });
+                return Err(unkillable());
             }
             if since.elapsed() >= command.grace {
                 running.kill();
@@ -172,10 +173,7 @@ impl CommandRunner for SystemRunner {
         };
         let (status, usage) = running.end().map_err(failed("wait4"))?;
         if killed.is_some() && !running.is_gone_within(DEATH) {
-            return Err(RunError::Unkillable {
-                command: command.typed(),
-                process: process.as_raw_nonzero().get().unsigned_abs(),
-            });
+            return Err(unkillable());
         }
         // What the command printed last may still be in the pipes; what its surviving children print is not waited for.
         for stream in streams.iter_mut().flatten() {

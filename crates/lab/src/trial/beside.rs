@@ -4,7 +4,7 @@
 
 use super::{
     load::{LoadFailure, LoadRequest, Loader, load_figures},
-    measure::of_command,
+    measure::{is_accepted, of_command},
 };
 use crate::{
     command::{CommandLine, CommandOutput, CommandRunner, RunError, SystemRunner, User},
@@ -340,12 +340,8 @@ impl Company {
 
 /// The output of a command in the background, and what went wrong with it. One that was stopped did nothing wrong.
 fn of_ran(step: &Step, ran: Ran) -> (Option<CommandOutput>, Option<String>) {
-    let is_fine = |status| match &step.action {
-        StepAction::Command { success, .. } if !success.is_empty() => success.contains(&status),
-        _ => status == 0,
-    };
     match ran {
-        Ok(output) if is_fine(output.status) => (Some(output), None),
+        Ok(output) if is_accepted(&step.action, output.status) => (Some(output), None),
         Ok(output) => {
             let words = format!("exit status {}: {}", output.status, output.words());
             (Some(output), Some(words))

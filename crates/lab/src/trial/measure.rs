@@ -1,12 +1,23 @@
 //! What a step's interval comes to, as figures.
 
 use crate::{command::CommandOutput, meters::Readings};
-use fstone_model::metric::{Figure, catalog};
+use fstone_model::{
+    metric::{Figure, catalog},
+    study::StepAction,
+};
 
 pub(super) fn of_interval(readings: &Readings) -> Vec<Figure> {
     let mut figures = vec![catalog::TIME.figure(readings.elapsed.as_secs_f64())];
     figures.extend(readings.figures());
     figures
+}
+
+/// Whether a command of a step ended as it should.
+pub(super) fn is_accepted(action: &StepAction, status: i32) -> bool {
+    match action {
+        StepAction::Command { success, .. } if !success.is_empty() => success.contains(&status),
+        _ => status == 0,
+    }
 }
 
 /// The figures of a command: its own CPU time in place of this process', its status and memory.

@@ -5,6 +5,7 @@ use crate::{
     filesystem::{Filesystem, Verdict, mkfs_refused},
     fragmentation::Fragmentation,
     trial::{
+        measure::is_accepted,
         record::{Halt, StepReport, failed},
         session::Session,
     },
@@ -38,8 +39,7 @@ impl Session {
             }
             StepAction::Mkfs if self.own.is_some() => return self.judge_own(step, OwnCommand::Make, output),
             StepAction::Fsck { .. } => return self.judge_check(step, output, report),
-            StepAction::Command { success, .. } if !success.is_empty() => success.contains(&output.status),
-            _ => output.status == 0,
+            action => is_accepted(action, output.status),
         };
         if good {
             return match &step.action {
