@@ -11,14 +11,11 @@ use anyhow::Context as _;
 use fstone_lab::{
     agent::{GuestOptions, kept, remove_kept},
     machine::Machine,
-    place::undo::clean as undo,
+    place::undo::{clean as undo, is_named},
 };
 use fstone_model::units::format_bytes;
 use fstone_sandbox::kernel::Store;
-use std::{
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write as _, path::PathBuf, slice};
 
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
@@ -59,8 +56,11 @@ pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandRes
     }
     let (mut agreed, mut refused) = (Vec::new(), None);
     for disk in &arguments.allow_destroy_data {
-        let is_it = |left: &Path| left == disk || disk.canonicalize().is_ok_and(|real| real == left);
-        if !found.iter().filter_map(|leftover| leftover.disk.as_deref()).any(is_it) {
+        if !found
+            .iter()
+            .filter_map(|leftover| leftover.disk.as_deref())
+            .any(|left| is_named(left, slice::from_ref(disk)))
+        {
             continue;
         }
         match destroy::agree_to_erase(disk, &*machine.devices) {

@@ -277,6 +277,13 @@ fn what_is_put_on_a_killed_runs_disk_goes_only_if_that_is_permitted() {
         assert!((code == 0) == succeeds && (out + &err).contains(&cure), "{arguments:?}: {code}");
         mounted(&|| assert_eq!(fs::read_to_string(place.join("precious")).expect("it is there"), "data"));
     }
+    // Another run has it now, out of another work directory.
+    let node = fs::File::open(&disk.0).expect("opens");
+    node.lock().expect("locked");
+    let (code, out, err) = bench.run(&["clean", permits[0], permits[1]]);
+    assert!(code != 0 && out.contains("in use by"), "{code}: {out}{err}");
+    drop(node);
+    mounted(&|| assert_eq!(fs::read_to_string(place.join("precious")).expect("it is there"), "data"));
     let clean = |disk: &str| super::named::on_a_terminal(&bench, &["clean", "--allow-destroy-data", disk], "no\n");
     let (screen, code) = clean(&disk.0);
     assert!(code == 3 && screen.contains("will be erased") && screen.contains("still there"), "{code}: {screen}");

@@ -5,7 +5,7 @@ use crate::{
     command::typed,
     machine::Machine,
     place::{
-        device::{FileKind, filesystem_uuid, signature},
+        device::{DeviceLock, FileKind, filesystem_uuid, signature},
         holder::{self, Whereabouts},
     },
 };
@@ -261,8 +261,9 @@ impl Entry {
             Self::Tree { path, id: Some(id), .. } => remove_tree(path, *id),
             Self::Own { remove, trial, id, .. } => own::remove(remove, trial, *id),
             Self::OwnOnDisk { disk, own } => {
-                let permission = permit(disk, by).map_err(|error| self.failed(&error));
-                return permission.and_then(|()| own.undo(machine, by));
+                let permission = permit(disk, by).and_then(|()| lock(machine, disk, by));
+                let _lock = permission.map_err(|error| self.failed(&error))?;
+                return own.undo(machine, by);
             }
             Self::Image { path, .. } => fs::remove_file(path),
             Self::Guest { path, id: Some(id), program } => {
@@ -344,7 +345,8 @@ fn holds_something(machine: &Machine, path: &Path) -> io::Result<bool> {
     Ok(found.is_some())
 }
 
-fn is_named(disk: &Path, names: &[PathBuf]) -> bool {
+/// Whether a disk is one of those that were named, perhaps by a link.
+pub fn is_named(disk: &Path, names: &[PathBuf]) -> bool {
     names.iter().any(|name| name == disk || name.canonicalize().is_ok_and(|name| name == disk))
 }
 
@@ -359,7 +361,17 @@ fn permit(disk: &Path, by: By<'_>) -> io::Result<()> {
     }
 }
 
+/// Another work directory's run may have the disk. Who undoes what it made itself holds the lock.
+fn lock(machine: &Machine, disk: &Path, by: By<'_>) -> io::Result<Option<DeviceLock>> {
+    if by == By::Itself {
+        return Ok(None);
+    }
+    let number = machine.devices.facts(disk)?.number;
+    machine.devices.lock(disk, number).map(Some).map_err(io::Error::other)
+}
+
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By<'_>) -> io::Result<()> {
+    let _lock = lock(machine, path, by)?;
     if matches!(by, By::Later(_)) {
         let (found, shown) = (filesystem_uuid(path, &*machine.runner), path.display());
         if found.is_none() || found.as_deref() != uuid {

@@ -15,6 +15,6 @@ mod own;
 mod processes;
 
 pub use clean::{CleanError, Leftover, clean};
-pub use entry::{Entry, UndoError};
+pub use entry::{Entry, UndoError, is_named};
 pub(crate) use entry::{GUEST_NAME, IMAGE_NAME, TREE_PREFIX};
 pub use journal::{JournalError, Undo};
