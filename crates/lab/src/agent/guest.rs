@@ -157,6 +157,7 @@ impl GuestSeat {
             time_disk: self.disk.is_some() && options.speed.deciding_latency().is_some(),
             measure_null,
             promises: power_cut(cell).is_some(),
+            work: None,
         }
     }
 

@@ -51,6 +51,9 @@ pub(crate) struct Opening {
     pub(crate) time_disk: bool,
     pub(crate) measure_null: bool,
     pub(crate) promises: bool,
+    /// The run's work directory, on the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) work: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

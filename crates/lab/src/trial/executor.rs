@@ -319,6 +319,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             time_disk: false,
             measure_null: self.host.options.measure_null,
             promises: false,
+            work: Some(self.host.work.path().to_owned()),
         };
         let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {

@@ -47,6 +47,8 @@ pub(crate) struct Session {
     /// The mount point, or the directory that stands for it.
     pub(crate) place: PathBuf,
     pub(crate) mounted: bool,
+    /// The run's work directory, on the host.
+    pub(super) work: Option<PathBuf>,
     pub(crate) seed: u64,
     pub(crate) measure_null: bool,
     pub(crate) effective: Effective,
@@ -80,6 +82,7 @@ impl Session {
             device: None,
             place: PathBuf::new(),
             mounted: false,
+            work: opening.work,
             seed: opening.seed,
             measure_null: opening.measure_null,
             effective: Effective::default(),

@@ -112,7 +112,8 @@ impl Session {
     fn meeting_place(&self) -> PathBuf {
         let above = match &self.own {
             Some(own) => own.directory.parent(),
-            None if self.mounted => self.place.parent(),
+            // A service's filesystem may be mounted elsewhere, where its user can enter.
+            None if self.mounted => self.work.as_deref().or_else(|| self.place.parent()),
             None => Some(self.place.as_path()),
         };
         above.unwrap_or(&self.place).to_owned()
@@ -297,7 +298,33 @@ impl Meeting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        agent::protocol::{Ground, Opening},
+        machine::Machine,
+        testing,
+    };
     use fstone_model::{LoadReport, ranks::Ranked};
+
+    #[test]
+    fn ranks_meet_in_the_work_directory_wherever_the_filesystem_is_mounted() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let opening = Opening {
+            ground: Ground::Directory { parent: place.path().to_owned(), name: "tree".into() },
+            filesystem: testing::cell(0, "ext4", "", &[]).filesystem,
+            mounts: false,
+            queue: Vec::new(),
+            seed: 1,
+            time_disk: false,
+            measure_null: false,
+            promises: false,
+            work: Some("/work".into()),
+        };
+        let Ok((mut session, _)) = Session::open(Machine::fake(), opening) else { panic!("it can be opened") };
+        assert_eq!(session.meeting_place(), session.place, "other nodes see it");
+        // Where the user of a service can enter.
+        (session.mounted, session.place) = (true, "/fstone-mount".into());
+        assert_eq!(session.meeting_place(), Path::new("/work"));
+    }
 
     #[test]
     fn processor_time_of_several_nodes_is_no_figure_of_one() {

@@ -140,6 +140,7 @@ mod tests {
             time_disk: false,
             measure_null: false,
             promises: true,
+            work: None,
         };
         let machine = Machine { runner: Arc::new(FakeRunner::new().without("e2fsck")), ..Machine::fake() };
         let Ok((session, _)) = Session::open(machine, opening) else { panic!("it can be opened") };
