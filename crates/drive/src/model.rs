@@ -231,10 +231,7 @@ impl Model {
     }
 
     pub fn find(name: &str) -> Result<Self, ModelError> {
-        let found = BUILT_IN.iter().find(|(known, _)| *known == name);
-        let names = || ModelError::NoSuchModel(Self::built_in().collect::<Vec<_>>().join(", "));
-        let (name, text) = found.ok_or_else(names)?;
-        Self::parse(name, text)
+        find(BUILT_IN, name, Self::parse)
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
@@ -328,6 +325,20 @@ fn number(parameters: &[Parameter], name: &str) -> f64 {
     parameters.iter().find(|one| one.name == name).map(|one| one.value).expect("a parameter of this kind")
 }
 
+fn find<T>(
+    built_in: &[(&str, &str)],
+    name: &str,
+    parse: impl Fn(&str, &str) -> Result<T, ModelError>,
+) -> Result<T, ModelError> {
+    match built_in.iter().find(|(known, _)| *known == name) {
+        Some((name, text)) => parse(name, text),
+        None => {
+            let names: Vec<&str> = built_in.iter().map(|(name, _)| *name).collect();
+            Err(ModelError::NoSuchModel(names.join(", ")))
+        }
+    }
+}
+
 /// Title, which of the kinds, and its parameters in their order.
 fn read(
     text: &str,
@@ -380,10 +391,7 @@ impl Processor {
     }
 
     pub fn find(name: &str) -> Result<Self, ModelError> {
-        let found = PROCESSORS.iter().find(|(known, _)| *known == name);
-        let names = || ModelError::NoSuchModel(Self::built_in().collect::<Vec<_>>().join(", "));
-        let (name, text) = found.ok_or_else(names)?;
-        Self::parse(name, text)
+        find(PROCESSORS, name, Self::parse)
     }
 
     pub fn parse(name: &str, text: &str) -> Result<Self, ModelError> {
