@@ -8,6 +8,11 @@ fn main() {
     println!("cargo::rustc-env=FSTONE_COMMIT={}", commit(&root).unwrap_or_else(|| "unknown".into()));
     println!("cargo::rustc-env=FSTONE_TARGET={}", env::var("TARGET").expect("cargo sets it"));
 
+    // A guest reads its agent, which is this program, page by page, and all relocations at its start.
+    if env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|libc| libc == "gnu") {
+        println!("cargo::rustc-link-arg-bin=fstone=-Wl,-z,pack-relative-relocs");
+    }
+
     let studies = root.join("studies");
     println!("cargo::rerun-if-changed={}", studies.display());
     let mut names: Vec<String> = fs::read_dir(&studies)
