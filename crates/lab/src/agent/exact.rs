@@ -11,6 +11,7 @@ use super::{
     protocol::{DoneStep, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
 use crate::{
+    filesystem,
     stop::Stop,
     trial::{
         Job,
@@ -62,7 +63,10 @@ pub(crate) fn simulate(
         readable: named_paths(cell),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
-    let opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
+    let mut opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
+    if let Some(filesystem) = filesystem::find(&cell.filesystem.kind) {
+        opening.filesystem.mkfs = filesystem.seeded(&cell.filesystem.mkfs, seed);
+    }
     let delay_ns = perturbed.map_or(0, Perturbation::delay_ns);
     let trial = WholeTrial { opening, steps: cell.steps.clone(), delay_ns, counts_work: seat.kernel.counts };
     let ran = watch.over(|| {

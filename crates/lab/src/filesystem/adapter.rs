@@ -64,6 +64,11 @@ pub trait Filesystem: Sync {
     /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
 
+    /// The options with which what its mkfs draws at random, and figures depend on, follows from a seed.
+    fn seeded(&self, options: &[String], _seed: u64) -> Vec<String> {
+        options.to_vec()
+    }
+
     /// The command that makes it with everything below a directory in it; `None` when its mkfs cannot.
     fn mkfs_of_tree(&self, _options: &[String], _device: &str, _tree: &str) -> Option<CommandLine> {
         None

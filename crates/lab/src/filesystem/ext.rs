@@ -41,14 +41,14 @@ const fn ext(kind: &'static str, tools: &'static [&'static str]) -> Ext {
 /// Lazy initialisation would write inode tables and journal some seconds after the mount, into the measurement.
 const NOT_LAZY: [&str; 2] = ["lazy_itable_init=0", "lazy_journal_init=0"];
 
-/// The study's options behind those that turn lazy initialisation off.
+/// The study's options behind extended ones of ours.
 ///
 /// mke2fs takes the last `-E` only, so a study's `-E` gets ours in front of its value; what the study says itself about
-/// lazy initialisation stands.
-fn without_laziness(options: &[String]) -> Vec<String> {
+/// them stands.
+fn extended(options: &[String], ours: &[&str]) -> Vec<String> {
     let ours = |theirs: &str| {
-        let said = |key: &str| theirs.split(',').any(|word| word.split('=').next() == Some(key));
-        let missing = NOT_LAZY.into_iter().filter(|word| !said(word.trim_end_matches("=0")));
+        let key = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+        let missing = ours.iter().filter(|word| !theirs.split(',').any(|said| key(said) == key(word))).copied();
         missing.chain((!theirs.is_empty()).then_some(theirs)).collect::<Vec<_>>().join(",")
     };
     let mut result = options.to_vec();
@@ -74,11 +74,20 @@ impl Filesystem for Ext {
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command(self.0.tools[0], &["-q", "-F"], &without_laziness(options), device)
+        mkfs_command(self.0.tools[0], &["-q", "-F"], &extended(options, &NOT_LAZY), device)
+    }
+
+    /// Of what mke2fs draws, the place of names in directories follows from this. It draws by the time of day, too, and a guest's is
+    /// another to the microsecond under another kernel or build of fstone.
+    fn seeded(&self, options: &[String], seed: u64) -> Vec<String> {
+        let [high, low] = [seed, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)];
+        let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xffff);
+        let seed = format!("hash_seed={a:08x}-{b:04x}-{c:04x}-{:04x}-{:012x}", low >> 48, low & 0xffff_ffff_ffff);
+        extended(options, &[&seed])
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
-        Some(mkfs_command(self.0.tools[0], &["-q", "-F", "-d", tree], &without_laziness(options), device))
+        Some(mkfs_command(self.0.tools[0], &["-q", "-F", "-d", tree], &extended(options, &NOT_LAZY), device))
     }
 
     fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
@@ -157,8 +166,22 @@ mod tests {
             ("-E stride=8 -E stride=16", "-E stride=8 -E lazy_itable_init=0,lazy_journal_init=0,stride=16"),
             ("-I 256 -E", "-I 256 -E"),
         ] {
-            assert_eq!(without_laziness(&words(study)), words(made), "{study}");
+            assert_eq!(extended(&words(study), &NOT_LAZY), words(made), "{study}");
         }
+    }
+
+    #[test]
+    fn directories_follow_from_the_seed_unless_the_study_says_otherwise() {
+        let seeded = |study: &str, seed| EXT4.seeded(&words(study), seed).join(" ");
+        assert_eq!(seeded("", 1), "-E hash_seed=00000000-0000-0001-9e37-79b97f4a7c15");
+        assert_ne!(seeded("", 2), seeded("", 1));
+        assert_eq!(
+            seeded("-I 256 -E stride=8", 0),
+            "-I 256 -E hash_seed=00000000-0000-0000-0000-000000000000,stride=8"
+        );
+        let own = "-E hash_seed=00000000-0000-0000-0000-000000000007";
+        assert_eq!(seeded(own, 1), own);
+        assert_eq!(EXT3.mkfs(&EXT3.seeded(&[], 1), "/dev/vda").typed().matches("-E").count(), 1);
     }
 
     #[test]
