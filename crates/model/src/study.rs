@@ -5,7 +5,7 @@
 
 use crate::{
     StepKind, Trial, Workload, age::Age, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
-    service::Service, units,
+    service::Service, units, workload::Replay,
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -248,6 +248,13 @@ pub struct Step {
     /// Whether a load or a command runs beside the next one in the foreground, and ends with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
+}
+
+impl Step {
+    /// The recording that it replays.
+    pub fn replay(&self) -> Option<&Replay> {
+        if let StepAction::Load(load) = &self.action { load.replay.as_ref() } else { None }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         PaceWord::Full => Pace::Full,
         PaceWord::Clock => Pace::Clock(arguments.speed),
     };
-    let settings = Settings { pace, cold: arguments.cold, cancel: &cancel, watch: &|_| {} };
+    let settings = Settings { pace, cold: arguments.cold, cancel: &cancel, witness: None, watch: &|_| {} };
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
     let report = fstone_record::replay(&program, place.handle(), &settings).map_err(|error| {

@@ -380,3 +380,49 @@ fn power_cuts_need_a_guest_and_a_load() {
     let (code, _, err) = bench.run(&["run", "./power.toml", "--dry-run"]);
     assert!(code == 2 && err.contains("there is no load during which the power could be cut"), "{code} {err}");
 }
+
+const REPLAYED: &str = "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=new bs=3000 count=3 conv=fsync status=none; mv new m$i; \
+    chmod 600 m$i; done; sync .; dd if=/dev/zero of=m1 bs=1000 count=5 oflag=append conv=notrunc,fdatasync status=none; rm m2; \
+    mkdir d; mv m3 d/m3; sync d; sync -f .";
+
+fn record_and_plan(bench: &Bench, filesystems: &str, cut: &str) {
+    let place = bench.path("place");
+    std::fs::create_dir_all(&place).expect("writable");
+    let recording = bench.path("app.rec");
+    if !recording.exists() {
+        let file = recording.display().to_string();
+        let recorded = bench.command(&["record", "-o", &file, "--", "sh", "-c", REPLAYED]).current_dir(&place).status();
+        assert!(recorded.expect("it starts").success());
+    }
+    study(bench, filesystems, cut);
+    let text = std::fs::read_to_string(bench.path("power.toml")).expect("written");
+    let text = text.replace("workload = \"mail.workload\"", "replay = \"app.rec\", pace = \"full\"");
+    bench.write("power.toml", &text.replace("transactions per second", "differing calls"));
+}
+
+#[test]
+fn what_a_recorded_application_synced_is_there_after_a_power_cut() {
+    if !has_uml() {
+        return;
+    }
+    let bench = Bench::new();
+    record_and_plan(&bench, "\"ext4\" = { type = \"ext4\" }\n\"ext2\" = { type = \"ext2\" }", "states = 20");
+    carry_out(&bench);
+    for row in bench.json()["rows"].as_array().expect("rows") {
+        let trial = &row["trials"][0];
+        // As on the machine where it was recorded, on a kernel that has no fchmodat2(2).
+        assert_eq!(figure(trial, "differing calls"), 0.0, "{trial:#}");
+        assert!(figure(trial, "promises checked") > 50.0, "{trial:#}");
+        assert_eq!(figure(trial, "promises lost") == 0.0, row["label"] == "ext4", "{trial:#}");
+    }
+    record_and_plan(&bench, "\"ext4\" = { type = \"ext4\" }", "states = 20, disk = \"forgets-flushes\"");
+    carry_out(&bench);
+    let trial = &support::trials(&bench.json())[0];
+    assert!(figure(trial, "promises lost") > 0.0, "{trial:#}");
+    let Some(kernels) = exact_kernels() else { return };
+    record_and_plan(&bench, "\"ext4\" = { type = \"ext4\" }", "states = 5");
+    let [first, again] = [(), ()].map(|()| carry_out_on("nvme-ssd", &bench, &kernels, &[]).remove(0));
+    assert_eq!(figure(&first, "differing calls"), 0.0, "{first:#}");
+    assert!(figure(&first, "promises checked") > 10.0 && figure(&first, "promises lost") == 0.0, "{first:#}");
+    assert_eq!(first["figures"], again["figures"]);
+}

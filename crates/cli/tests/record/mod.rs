@@ -493,11 +493,6 @@ fn a_study_compares_filesystems_by_a_recording() {
         assert!(value("open latency p99") > Some(0.0) && value("think time") > Some(0.0), "{trial}");
         assert!(value("execution time") < value("setup time").map(|time| time + 60.0), "{trial}");
     }
-    // Guests do not have the recording.
-    if crate::support::has_uml() {
-        let (exit, printed, told) = bench.run(&["run", "./study.toml", "--executor", "uml"]);
-        assert!(exit == 4 && (printed + &told).contains("is not replayed in a guest"), "{exit}: {told}");
-    }
 }
 
 #[test]
@@ -514,7 +509,6 @@ fn a_study_says_what_it_cannot_do_with_a_recording() {
         ("load = { replay = \"a.rec\", pace = \"slow\" }", "slow"),
         ("load = { sysbench = \"--file-test-mode=rndrw run\", pace = \"full\" }", "only a replay has a pace"),
         ("load = { replay = \"a.rec\", ranks = 2 }", "replays a recording"),
-        ("load = { replay = \"a.rec\" }\n[[step]]\npower-cut = {}", "during a replay"),
         (
             "load = { replay = \"a.rec\" }\nshow = [\"fsync latency p99\", \"mkdir latency p99\"]",
             "unknown metric `mkdir",

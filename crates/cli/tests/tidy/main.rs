@@ -32,7 +32,7 @@ const MAY_SEE: &[(&str, &[&str])] = &[
     ("store", &["model", "files"]),
     ("report", &["model", "stats", "analysis"]),
     ("lab", &["model", "files", "engine", "stats", "sandbox", "drive", "record"]),
-    ("record", &["model", "files"]),
+    ("record", &["model", "files", "engine"]),
     ("ranks", &["model", "engine"]),
     ("mpi", &["ranks"]),
     ("bench", &["model", "engine", "stats"]),

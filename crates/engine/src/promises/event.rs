@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 /// A file of the kernel: its inode number, and how many files had that number before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct FileId {
-    pub(crate) inode: u64,
-    pub(crate) incarnation: u32,
+pub struct FileId {
+    pub inode: u64,
+    pub incarnation: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub enum Change {
     /// A name appeared for a file: it was made or opened for the first time (then it may have been there before), or linked. The name
     /// may be durable already: the file was built before the load and synced.
     Named {

@@ -4,6 +4,8 @@ use super::event::{Change, Event, FileId, is_below};
 use super::kept::Kept;
 use super::oracle::{Acknowledged, Promises};
 use super::reading::Reader;
+use crate::data::stamp;
+use crate::random::scatter;
 use std::collections::HashSet;
 use std::iter::successors;
 use std::ops::Range;
@@ -48,7 +50,7 @@ impl Witness {
         self.0.clock.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn tick(&self) -> u64 {
+    pub fn tick(&self) -> u64 {
         self.0.clock.fetch_add(1, Ordering::SeqCst)
     }
 
@@ -74,7 +76,7 @@ impl Witness {
         self.0.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn changed(&self, begun: u64, change: Change) {
+    pub fn changed(&self, begun: u64, change: Change) {
         let mut journal = self.journal();
         // Under the lock, so that events are in the order of their ends.
         let ended = self.tick();
@@ -105,7 +107,7 @@ impl Witness {
     }
 
     /// What is below a directory is durable, and no name there is of anything else than it was then, but by calls from now on.
-    pub(crate) fn settled(&self, directory: &Path) {
+    pub fn settled(&self, directory: &Path) {
         let mut journal = self.journal();
         let directory: Arc<str> = directory.to_string_lossy().into();
         // Those of before are as durable as any.
@@ -115,11 +117,11 @@ impl Witness {
         }
     }
 
-    pub(crate) fn linked(&self, path: Arc<str>) {
+    pub fn linked(&self, path: Arc<str>) {
         self.journal().strange.insert(path);
     }
 
-    pub(crate) fn knows(&self, path: &str) -> bool {
+    pub fn knows(&self, path: &str) -> bool {
         self.journal().names.contains_key(path)
     }
 
@@ -127,7 +129,7 @@ impl Witness {
     ///
     /// With `made` the file is a new one for certain. Its number may still belong to another file here: the kernel gives away the number
     /// of a file that lost its last name before the thread whose call that was can say so.
-    pub(crate) fn opened(&self, begun: u64, path: &str, inode: u64, made: bool) -> (FileId, bool) {
+    pub fn opened(&self, begun: u64, path: &str, inode: u64, made: bool) -> (FileId, bool) {
         let mut journal = self.journal();
         if let Some(file) = journal.names.get(path)
             && file.inode == inode
@@ -153,7 +155,14 @@ impl Witness {
         (file, true)
     }
 
-    pub(crate) fn file(&self, inode: u64) -> FileId {
+    /// Makes data that is about to be written to a file say so, and that it is newer than all before: what [`Change::Wrote`] says of it.
+    pub fn stamp(&self, data: &mut [u8], file: FileId, offset: u64) -> Option<(u64, u64)> {
+        // Stamps of filesets are other numbers.
+        stamp::write(data, scatter(file.inode), offset, self.tick());
+        stamp::says(data, offset)
+    }
+
+    pub fn file(&self, inode: u64) -> FileId {
         let incarnation = self.journal().links.get(&inode).map_or(0, |(_, incarnation)| *incarnation);
         FileId { inode, incarnation }
     }

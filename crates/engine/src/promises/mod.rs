@@ -22,7 +22,6 @@ mod known;
 mod oracle;
 mod reading;
 
+pub use event::{Change, FileId};
 pub use journal::Witness;
 pub use kept::{Broken, Kept, Property};
-
-pub(crate) use event::{Change, FileId};

@@ -85,10 +85,6 @@ impl Template {
         matches!(self.action, StepAction::Load(_) | StepAction::Command { .. })
     }
 
-    fn replays(&self) -> bool {
-        matches!(&self.action, StepAction::Load(workload) if workload.replay.is_some())
-    }
-
     pub(super) const fn load(&self) -> Option<&Load> {
         self.load.as_ref()
     }
@@ -310,12 +306,6 @@ fn check_order(templates: &[Template], places: &[Span], report: &mut Report) {
                     report.push(
                         Diagnostic::error(place, "there is no load during which the power could be cut")
                             .help("put a step `load = { … }` before it"),
-                    );
-                }
-                if templates[..index].iter().any(Template::replays) {
-                    report.push(
-                        Diagnostic::error(place, "the power cannot be cut during a replay")
-                            .label("what a recorded application was promised is not followed"),
                     );
                 }
                 unmounted_by = Some((index, template.action.kind().name()));

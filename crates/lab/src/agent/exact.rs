@@ -7,7 +7,7 @@
 use super::{
     BOOT, DEFAULT_MODEL, GuestOptions, GuestSeat,
     counts::{count_exactly, without_the_hosts},
-    guest::named_paths,
+    guest::{named_paths, recordings},
     protocol::{DoneStep, Opening, StepEnd, TRIAL, TrialReply, WholeTrial, decode, encode},
 };
 use crate::{
@@ -21,17 +21,18 @@ use crate::{
 };
 use fstone_drive::Model;
 use fstone_model::{
-    Outcome, StepResult,
+    Outcome, Step, StepResult,
     outcome::Reason,
     result::{CommandRecord, KERNEL_WORK, Perturbation},
-    study::DeviceSpec,
+    study::{DeviceSpec, StepAction},
     units::{format_bytes, format_duration, nanoseconds},
 };
 use fstone_sandbox::{
+    agent::EXCHANGE,
     exact::{Attendant, ExactEnd, ExactReport, ExactSpec},
     guest::{Ending, Waiting},
 };
-use std::time::Duration;
+use std::{io, os::unix::fs::symlink, path::Path, sync::Arc, time::Duration};
 
 /// The step under whose name the guest itself is recorded.
 const GUEST: &str = "guest";
@@ -61,6 +62,7 @@ pub(crate) fn simulate(
         processor: options.processor.clone(),
         log: seat.log(cell),
         readable: named_paths(cell),
+        needed: recordings(cell).collect(),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)
     };
     let mut opening = Opening { time_disk: false, ..seat.opening(cell, seed, options, false) };
@@ -68,7 +70,10 @@ pub(crate) fn simulate(
         opening.filesystem.mkfs = filesystem.seeded(&cell.filesystem.mkfs, seed);
     }
     let delay_ns = perturbed.map_or(0, Perturbation::delay_ns);
-    let trial = WholeTrial { opening, steps: cell.steps.clone(), delay_ns, counts_work: seat.kernel.counts };
+    let steps = with_recordings(&cell.steps, &seat.directory).map_err(|error| {
+        Halt::Outcome(Outcome::Failed(Reason::new(BOOT, format!("link to the recording: {error}"))))
+    })?;
+    let trial = WholeTrial { opening, steps, delay_ns, counts_work: seat.kernel.counts };
     let ran = watch.over(|| {
         // Without a log there is nothing that only the lab can do.
         let attendant = spec.log.is_some().then_some(attendant);
@@ -103,6 +108,21 @@ pub(crate) fn simulate(
         // Once for each row: some ten thousand bytes a step.
         if perturbed.is_some() || id.repetition > 0 {
             step.reply.commands.retain(|command| command.argv != [KERNEL_WORK]);
+        }
+    }
+    Ok(steps)
+}
+
+/// The steps with recordings by names in the guest's directory, which are the same wherever they are on the host.
+fn with_recordings(steps: &[Step], directory: &Path) -> io::Result<Vec<Step>> {
+    let mut steps = steps.to_vec();
+    for (number, step) in steps.iter_mut().enumerate() {
+        if let StepAction::Load(load) = &mut step.action
+            && let Some(replay) = &mut Arc::make_mut(load).replay
+        {
+            let name = format!("recording-{number}");
+            symlink(&replay.file, directory.join(&name))?;
+            replay.file = format!("{EXCHANGE}/{name}");
         }
     }
     Ok(steps)

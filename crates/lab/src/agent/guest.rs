@@ -220,6 +220,7 @@ impl GuestSeat {
                 spec.memory_bytes = options.memory_bytes;
                 spec.disks = vec![UmlDisk::VhostUser(socket)];
                 spec.readable = named_paths(cell);
+                spec.needed = recordings(cell).collect();
                 spec.watch = options.watch.unwrap_or(spec.watch);
                 spec.boot().map_err(QemuError::Boot)
             }
@@ -304,7 +305,7 @@ fn power_cut(cell: &Cell) -> Option<PowerCut> {
     })
 }
 
-/// What a guest without the host's files has to bring along: the programs that its commands name.
+/// What a guest without the host's files has to bring along: the programs that its commands name, and what it replays.
 fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
     let mut names = words(&cell.steps);
     let adapter = filesystem::find(&cell.filesystem.kind);
@@ -313,6 +314,7 @@ fn programs(cell: &Cell, runner: &dyn CommandRunner) -> Vec<PathBuf> {
         names.extend(filesystem.facts().tools);
     }
     let mut programs: Vec<PathBuf> = names.into_iter().filter_map(|name| runner.find(name)).collect();
+    programs.extend(recordings(cell));
     programs.sort();
     programs.dedup();
     programs
@@ -331,17 +333,26 @@ pub(super) fn named_paths(cell: &Cell) -> Vec<PathBuf> {
             _ => {}
         }
     }
-    let others = ["/dev", "/proc", "/run", "/sys"].map(Path::new);
     let is_one = |path: &PathBuf| {
         path.is_absolute()
             && path.components().count() > 2
-            && !others.iter().any(|other| path.starts_with(other))
+            && !is_hidden_in_guests(path)
             && fs::metadata(path).is_ok_and(|facts| facts.is_file() || facts.is_dir())
     };
     let mut paths: Vec<PathBuf> = words.into_iter().map(PathBuf::from).filter(is_one).collect();
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// What a cell replays, which often only its owner may read.
+pub(super) fn recordings(cell: &Cell) -> impl Iterator<Item = PathBuf> {
+    cell.steps.iter().filter_map(Step::replay).map(|replay| PathBuf::from(&replay.file))
+}
+
+/// Whether something of the guest's own is mounted there.
+pub(crate) fn is_hidden_in_guests(path: &Path) -> bool {
+    ["/dev", "/proc", "/run", "/sys"].iter().any(|other| path.starts_with(other))
 }
 
 /// Everything in these steps' commands that may be the name of a program, for others run programs too: scripts,

@@ -27,7 +27,7 @@ mod whole;
 pub(crate) use counts::count_exactly;
 pub(crate) use exact::simulate;
 pub use fstone_sandbox::kernel::Flavour;
-pub(crate) use guest::{GuestSeat, set_up as set_up_guest};
+pub(crate) use guest::{GuestSeat, is_hidden_in_guests, set_up as set_up_guest};
 #[cfg(any(test, feature = "fakes"))]
 pub(crate) use here::Here;
 pub(crate) use kept::{DISK_LOG, file_name};

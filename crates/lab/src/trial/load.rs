@@ -128,6 +128,7 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
         },
         cold: false,
         cancel: request.stop,
+        witness: request.witness,
         watch: &|moment| match moment {
             Moment::Made => (request.found)(),
             Moment::Begins => (request.begin)(),

@@ -2,6 +2,7 @@
 
 use super::steps::cure;
 use crate::{
+    agent::is_hidden_in_guests,
     filesystem::{self, Filesystem},
     inventory::package_of,
     machine::Machine,
@@ -15,6 +16,7 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
 };
+use std::path::Path;
 
 /// Why a cell cannot be tried here. It becomes the outcome of its first trial and there is no second.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,10 +124,10 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
 }
 
 fn obstacle_of_replay(cell: &Cell) -> Option<Obstacle> {
-    let replays = |step: &&Step| matches!(&step.action, StepAction::Load(load) if load.replay.is_some());
-    let step = cell.steps.iter().find(replays).filter(|_| cell.kernel != KernelSpec::Host)?;
-    let words = "a recording is a file of this machine, and is not replayed in a guest";
-    Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("--executor host"))
+    let is_hidden = |step: &&Step| step.replay().is_some_and(|replay| is_hidden_in_guests(Path::new(&replay.file)));
+    let step = cell.steps.iter().find(is_hidden).filter(|_| cell.kernel != KernelSpec::Host)?;
+    let words = "a guest has directories of its own in place of /dev, /proc, /run and /sys, and does not see the recording there";
+    Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("keep the study elsewhere"))
 }
 
 fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {

@@ -10,7 +10,7 @@ use crate::call::{INHERITED, Kind};
 use libc::{
     AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, c_long,
 };
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 const RESOLVE: u64 =
@@ -47,6 +47,28 @@ pub(super) fn cpu_ns() -> [u64; 2] {
     [usage.ru_utime, usage.ru_stime].map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000)
 }
 
+/// Linux 6.6 has it.
+pub(super) fn has_fchmodat2() -> bool {
+    call(SYS_FCHMODAT2, [-1, c"".as_ptr() as i64, 0, 0, 0, 0]) != -i64::from(libc::ENOSYS)
+}
+
+/// What stat(2) says of a name, or of the directory's descriptor itself if the name is empty.
+pub(super) fn facts(directory: i64, name: &CStr) -> Option<libc::stat> {
+    let mut facts = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    let flags = i64::from(AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH);
+    let got = call(libc::SYS_newfstatat, [directory, name.as_ptr() as i64, facts.as_mut_ptr() as i64, flags, 0, 0]);
+    // SAFETY: it is of integers, all of which may be zero.
+    (got == 0).then(|| unsafe { facts.assume_init() })
+}
+
+/// Where the next write to an open file goes.
+pub(super) fn position(fd: i64, appends: bool) -> i64 {
+    if appends {
+        return facts(fd, c"").map_or(-1, |facts| facts.st_size);
+    }
+    call(libc::SYS_lseek, [fd, 0, i64::from(libc::SEEK_CUR), 0, 0, 0])
+}
+
 /// Opens a name beneath a directory.
 pub(super) fn open_beneath(directory: i32, name: &CString, flags: u32, mode: u16) -> i64 {
     let made = flags & libc::O_CREAT as u32 != 0 || flags & libc::O_TMPFILE as u32 == libc::O_TMPFILE as u32;
@@ -66,6 +88,7 @@ pub(super) struct Common<'a> {
     pub(super) files: Vec<AtomicI32>,
     pub(super) data: Buffer,
     pub(super) identity: [u32; 2],
+    pub(super) has_fchmodat2: bool,
 }
 
 fn most(bytes: u64) -> usize {
@@ -93,7 +116,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    fn of(length: usize) -> Self {
+    pub(super) fn of(length: usize) -> Self {
         let bytes = vec![0; length + PAGE];
         let begin = bytes.as_ptr().align_offset(PAGE).min(PAGE);
         Self { bytes, begin }
@@ -113,6 +136,15 @@ impl Buffer {
         let whole = self.bytes.get(self.begin + offset..).unwrap_or_default();
         let given = &whole[..whole.len().min(most(wanted))];
         [given.as_ptr() as i64, given.len() as i64]
+    }
+
+    /// So many bytes, if there is room for them or may be.
+    pub(super) fn filled(&mut self, length: u64) -> Option<&mut [u8]> {
+        let length = usize::try_from(length).ok().filter(|_| length <= MOST_BYTES)?;
+        if self.bytes.len() < self.begin + length {
+            *self = Self::of(length);
+        }
+        Some(&mut self.bytes[self.begin..][..length])
     }
 
     pub(super) fn part(&self, offset: usize, length: usize) -> &[u8] {
@@ -137,13 +169,16 @@ impl Buffer {
 
 /// A thread of the replay: its directories and memory.
 pub(super) struct Caller<'a> {
-    common: &'a Common<'a>,
+    pub(super) common: &'a Common<'a>,
     /// By the directory's number; `None` for one that is not open.
     directories: Vec<Option<(u32, i32)>>,
     input: Buffer,
     writes: usize,
-    /// A file that was opened to be cut, because there is no call that cuts one beneath a directory by its name.
-    to_cut: Option<i64>,
+    /// A file that was opened to be cut, because there is no call that cuts one beneath a directory by its name, or for the mode of one.
+    pub(super) to_cut: Option<i64>,
+    /// Data of the next call, if that is to say what it is.
+    pub(super) stamped: Buffer,
+    pub(super) is_stamped: bool,
     /// Calls that a replay makes and the application did not: directories opened, files opened to be cut.
     pub(super) extra: u64,
 }
@@ -160,7 +195,9 @@ impl Drop for Caller<'_> {
 impl<'a> Caller<'a> {
     pub(super) fn new(common: &'a Common<'a>, directories: usize, most_read: u64) -> Self {
         let input = Buffer::of(most_read.clamp(1 << 16, MOST_BYTES) as usize);
-        Self { common, directories: vec![None; directories.max(1) + 1], input, writes: 0, to_cut: None, extra: 0 }
+        let directories = vec![None; directories.max(1) + 1];
+        let stamped = Buffer::of(0);
+        Self { common, directories, input, writes: 0, to_cut: None, stamped, is_stamped: false, extra: 0 }
     }
 
     fn cut(&mut self) {
@@ -201,7 +238,7 @@ impl<'a> Caller<'a> {
         opened
     }
 
-    fn file(&self, slot: u32) -> i64 {
+    pub(super) fn file(&self, slot: u32) -> i64 {
         i64::from(self.common.files[slot as usize].load(Ordering::Acquire))
     }
 
@@ -210,7 +247,7 @@ impl<'a> Caller<'a> {
         self.place(index).map(|(directory, name)| (i64::from(directory), name.as_ptr() as i64))
     }
 
-    fn place(&mut self, index: u32) -> Result<(i32, &'a CString), i64> {
+    pub(super) fn place(&mut self, index: u32) -> Result<(i32, &'a CString), i64> {
         let target = self.common.program.targets[index as usize];
         let directory = self.directory(target);
         if directory < 0 { Err(directory) } else { Ok((directory as i32, &self.common.texts[target.name as usize])) }
@@ -237,12 +274,15 @@ impl<'a> Caller<'a> {
             false if to => _ = self.place(action.to),
             false => {}
         }
-        if action.kind == Kind::Truncate
-            && is_there(action.at)
+        let flags = match action.kind {
+            Kind::Truncate => Some(libc::O_WRONLY),
+            Kind::Chmod if !self.common.has_fchmodat2 => Some(O_PATH),
+            _ => None,
+        };
+        if let Some(flags) = flags.filter(|_| is_there(action.at))
             && let Ok((directory, name)) = self.place(action.at)
         {
-            let flags = (libc::O_WRONLY | O_CLOEXEC | O_NOFOLLOW) as u32;
-            self.to_cut = Some(open_beneath(directory, name, flags, 0));
+            self.to_cut = Some(open_beneath(directory, name, (flags | O_CLOEXEC | O_NOFOLLOW) as u32, 0));
             self.extra += 2;
         }
         self.extra != before
@@ -277,7 +317,11 @@ impl<'a> Caller<'a> {
         let (inputs, input_count) = parts([input, room], moved);
         self.writes += usize::from(action.kind.writes());
         let most_value = if action.kind.writes() || is_copy { u64::MAX } else { 1 << 16 };
-        let [data, length] = self.common.data.from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value));
+        let [data, length] = if self.is_stamped {
+            self.stamped.from(0, moved)
+        } else {
+            self.common.data.from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value))
+        };
         let (outputs, output_count) = parts([data, length], moved);
         // Of very many threads each has less memory to read into.
         let reads_more = moved > room as u64;
@@ -368,6 +412,16 @@ impl<'a> Caller<'a> {
             K::Mknod => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_mknodat, [directory, name, i64::from(libc::S_IFREG) | mode, 0, 0, 0])
+            }
+            K::Chmod if !self.common.has_fchmodat2 => {
+                self.place(action.at)?;
+                match self.to_cut {
+                    Some(fd) if fd >= 0 => {
+                        let path = CString::new(format!("/proc/self/fd/{fd}")).expect("digits");
+                        call(libc::SYS_fchmodat, [i64::from(AT_FDCWD), path.as_ptr() as i64, mode, 0, 0, 0])
+                    }
+                    refused => refused.unwrap_or(-i64::from(libc::ENOENT)),
+                }
             }
             K::Chmod => {
                 let (directory, name) = self.named(action.at)?;

@@ -3,12 +3,14 @@
 mod calls;
 mod names;
 mod program;
+mod witnessed;
 
 pub use program::{CompileError, OUTSIDE, Program};
 
 use crate::call::{Kind, Node};
 use crate::latencies::Latencies;
 use calls::{Buffer, Caller, Common, close, open_beneath};
+use fstone_engine::{Change, Witness};
 use fstone_model::{Histogram, text};
 use program::{AWAITED, Action, BEGINS, Target};
 use rustix::fs::{
@@ -25,6 +27,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use witnessed::Witnessed;
 
 /// When a thread makes its next call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,6 +46,8 @@ pub struct Settings<'a> {
     /// Drop the files of the tree from the page cache after they were made.
     pub cold: bool,
     pub cancel: &'a AtomicBool,
+    /// Who remembers what the kernel acknowledged. Writes then have stamps, and calls are watched outside of their times.
+    pub witness: Option<&'a Witness>,
     /// Told what comes next.
     pub watch: &'a (dyn Fn(Moment) + Sync),
 }
@@ -198,9 +203,12 @@ fn replay_with(
         files: (0..program.files).map(|_| AtomicI32::new(-1)).collect(),
         data: Buffer::of_data(program.most_written),
         identity: [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()],
+        has_fchmodat2: calls::has_fchmodat2(),
     };
     let began = Instant::now();
     make_tree(&common, root, settings)?;
+    let witnessed = settings.witness.map(|witness| Witnessed::new(witness, root, program.files));
+    witnessed.iter().for_each(Witnessed::settled);
     let setup_ns = nanoseconds(began);
     (settings.watch)(Moment::Made);
     let lanes = program.lanes.len().max(1);
@@ -230,7 +238,8 @@ fn replay_with(
     let lanes = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for index in 0..program.lanes.len() {
-            let run = Run { common: &common, settings, progress: &progress, lane: index };
+            let run =
+                Run { common: &common, settings, witnessed: witnessed.as_ref(), progress: &progress, lane: index };
             let gate = &gate;
             let thread = std::thread::Builder::new().stack_size(stack_bytes(index)).spawn_scoped(scope, move || {
                 let caller = Caller::new(run.common, directories, most_read);
@@ -261,10 +270,14 @@ fn replay_with(
         }
     }
     let cancelled = settings.cancel.load(Ordering::Relaxed);
+    let begun = settings.witness.map(Witness::tick);
     let began = Instant::now();
     if !cancelled {
-        let _ = syncfs(root);
+        let synced = syncfs(root);
         report.sync_ns = nanoseconds(began);
+        if let (Some(witness), Some(begun), Ok(())) = (settings.witness, begun, synced) {
+            witness.changed(begun, Change::SyncedAll);
+        }
     }
     let [before, after] = [cpu_ns, calls::cpu_ns()];
     if !cancelled {
@@ -388,6 +401,7 @@ fn make_file(
 struct Run<'a> {
     common: &'a Common<'a>,
     settings: &'a Settings<'a>,
+    witnessed: Option<&'a Witnessed<'a>>,
     progress: &'a [AtomicU32],
     lane: usize,
 }
@@ -455,16 +469,23 @@ impl Run<'_> {
                     let due = start + Duration::from_nanos((action.begin_ns as f64 / speed) as u64);
                     done.late += u64::from(now.saturating_duration_since(due) > Duration::from_millis(1));
                 }
-                if caller.prepare(action) {
+                let is_prepared = caller.prepare(action);
+                let expected = self.witnessed.map(|witnessed| witnessed.expect(&mut caller, action));
+                if is_prepared || expected.is_some() {
                     let opened = Instant::now();
                     let ns = (opened - now).as_nanos() as u64;
                     (debt_ns, done.extra_ns, now) = (debt_ns + ns, done.extra_ns + ns, opened);
                 }
                 let got = caller.perform(action);
-                let after = Instant::now();
+                let mut after = Instant::now();
                 done.count(action, got, (after - now).as_nanos() as u64);
                 if differs(action, got) {
                     done.differs(program, self.lane, index, action, got);
+                }
+                if let Some((witnessed, expected)) = self.witnessed.zip(expected) {
+                    witnessed.acknowledged(&mut caller, action, &expected, got);
+                    let noted = Instant::now();
+                    (debt_ns, after) = (debt_ns + (noted - after).as_nanos() as u64, noted);
                 }
                 now = after;
             }
@@ -606,6 +627,10 @@ mod tests {
 
     /// What a recording of one's own making does in a directory of its own.
     fn replayed(make: impl FnOnce(&mut Recording)) -> (tempfile::TempDir, Report) {
+        replayed_before(None, make)
+    }
+
+    fn replayed_before(witness: Option<&Witness>, make: impl FnOnce(&mut Recording)) -> (tempfile::TempDir, Report) {
         let start = Start { roots: vec![b"/app".to_vec()], ..Start::default() };
         let mut writer = Writer::new(Vec::new(), start).expect("memory");
         make(&mut writer);
@@ -614,7 +639,8 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(place.path().join("victim"), "precious").expect("writable");
         std::fs::create_dir(place.path().join("replay")).expect("writable");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
+        let settings =
+            Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), witness, watch: &|_| {} };
         let root = File::open(place.path().join("replay")).expect("it is there");
         let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
         (place, report)
@@ -663,6 +689,64 @@ mod tests {
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&facts), 1);
         assert_eq!(std::fs::read_dir(place.path()).expect("it is there").count(), 2);
         assert!(report.differences > 4 && report.first.len() == SHOWN, "{report:?}");
+    }
+
+    /// What the kernel acknowledged is there, and its loss is found, by whatever names files came to have.
+    #[test]
+    fn what_was_synced_is_looked_for_under_the_names_that_it_has() {
+        let witness = Witness::new();
+        let mut last = 0;
+        let mut save = |writer: &mut Recording, name: &str, flags: i32, data_only: bool| {
+            last += 1;
+            let file = last;
+            call(writer, Kind::Open, name, "", |call| (call.flags, call.other) = (MAKE | flags as u32, file));
+            for (kind, length) in [(Kind::Write, 700), (Kind::Writev, 5000), (Kind::Pwrite, 100)] {
+                let result = length as i64;
+                call(writer, kind, "", "", |call| (call.file, call.length, call.result) = (file, length, result));
+            }
+            let sync = if data_only { Kind::Fdatasync } else { Kind::Fsync };
+            call(writer, sync, "", "", |call| call.file = file);
+            call(writer, Kind::Close, "", "", |call| call.file = file);
+        };
+        let (place, report) = replayed_before(Some(&witness), |writer| {
+            let links = |call: &mut Call| call.flags = 0;
+            save(writer, "new", 0, false);
+            call(writer, Kind::Rename, "new", "kept", links);
+            save(writer, "new", 0, false);
+            call(writer, Kind::Rename, "new", "kept", links);
+            save(writer, "linked", libc::O_APPEND, true);
+            call(writer, Kind::Link, "linked", "other", links);
+            call(writer, Kind::Unlink, "linked", "", links);
+            call(writer, Kind::Mkdir, "linked", "", |call| call.mode = 0o755);
+            save(writer, "one", 0, false);
+            save(writer, "two", 0, false);
+            call(writer, Kind::Rename, "one", "two", |call| call.flags = libc::RENAME_EXCHANGE);
+            call(writer, Kind::Mkdir, "d", "", |call| call.mode = 0o755);
+            save(writer, "d/deep", 0, false);
+            call(writer, Kind::Rename, "d", "e", links);
+            call(writer, Kind::Truncate, "one", "", |call| call.length = 100);
+            call(writer, Kind::Sync, "", "", links);
+            call(writer, Kind::Unlink, "e/deep", "", links);
+            call(writer, Kind::Symlink, "e/deep", "nowhere", links);
+        });
+        assert_eq!(report.differences, 0, "{:?}", report.first);
+        let kept = witness.look(witness.now(), false);
+        assert!(kept.broken == 0 && kept.checked >= 8, "{kept:?}");
+        let harm = |name: &str, harm: fn(&std::path::Path)| {
+            let path = place.path().join("replay").join(name);
+            let before = std::fs::read(&path).expect("it is there");
+            harm(&path);
+            let kept = witness.look(witness.now(), false);
+            assert_eq!(kept.broken, 1, "{name}: {kept:?}");
+            std::fs::write(&path, before).expect("writable");
+        };
+        let zero = |path: &std::path::Path| {
+            let length = std::fs::metadata(path).expect("it is there").len();
+            std::fs::write(path, vec![0; length as usize]).expect("writable");
+        };
+        harm("kept", zero);
+        harm("other", zero);
+        harm("two", |path| std::fs::remove_file(path).expect("it is there"));
     }
 
     /// The second thread can only be right if it waits for the first, again and again.
@@ -813,7 +897,7 @@ mod tests {
         let watch = |moment| {
             let _ = begins.send(moment);
         };
-        let settings = Settings { pace, cold: false, cancel: &cancel, watch: &watch };
+        let settings = Settings { pace, cold: false, cancel: &cancel, witness: None, watch: &watch };
         let root = File::open(place.path()).expect("it is there");
         std::thread::scope(|scope| {
             if let Some(time) = cancel_after {
@@ -913,7 +997,8 @@ mod tests {
             };
             let program = compiled(make).expect("small");
             let place = tempfile::tempdir().expect("a temporary directory");
-            let settings = Settings { pace, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
+            let settings =
+                Settings { pace, cold: false, cancel: &AtomicBool::new(false), witness: None, watch: &|_| {} };
             let root = File::open(place.path()).expect("it is there");
             replay(&program, root.as_fd(), &settings).expect("it can be replayed")
         };
@@ -933,7 +1018,8 @@ mod tests {
             writer.entry(Entry { path: b"f".to_vec(), mode: 0o644, node }).expect("memory");
         });
         let place = tempfile::tempdir().expect("a temporary directory");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
+        let settings =
+            Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), witness: None, watch: &|_| {} };
         let root = File::open(place.path()).expect("it is there");
         let ended = replay(&program.expect("small"), root.as_fd(), &settings);
         assert!(matches!(ended, Ok(_) | Err(ReplayError::Tree { .. })), "{ended:?}");
@@ -947,7 +1033,8 @@ mod tests {
             }
         });
         let place = tempfile::tempdir().expect("a temporary directory");
-        let settings = Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), watch: &|_| {} };
+        let settings =
+            Settings { pace: Pace::Full, cold: false, cancel: &AtomicBool::new(false), witness: None, watch: &|_| {} };
         // No machine has room for such a stack.
         let stack_bytes = |index| if index == 5 { 1 << 60 } else { 256 << 10 };
         let root = File::open(place.path()).expect("it is there");

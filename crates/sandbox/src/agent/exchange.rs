@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Where the guest's own directory on the host is in the guest.
-pub(super) const EXCHANGE: &str = "/run/exchange";
+pub const EXCHANGE: &str = "/run/exchange";
 
 /// The guest's one disk: a file whose reading asks it for its name.
 const DISK_NAME: &str = "/sys/block/vda/serial";

@@ -20,6 +20,7 @@ mod stacks;
 mod tsc;
 
 pub use disk::{flush_buffers, time_of_a_read};
+pub use exchange::EXCHANGE;
 pub use handler::{Context, Handler};
 pub use modules::{LoadError, Modules};
 pub use stacks::blocked as blocked_tasks;

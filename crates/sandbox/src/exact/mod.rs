@@ -78,6 +78,8 @@ pub struct ExactSpec {
     pub processor: Option<Processor>,
     /// Files and directories of the host to have in the guest, read-only, besides the host's programs and settings.
     pub readable: Vec<PathBuf>,
+    /// Files of the host to have in the guest even if the user that it runs as may not read them.
+    pub needed: Vec<PathBuf>,
     /// An existing directory of this guest's own.
     pub directory: PathBuf,
     /// How long the guest may compute, in real time, without a word to its disk or its clock.
@@ -136,6 +138,7 @@ impl ExactSpec {
             charge: CHARGE,
             processor: None,
             readable: Vec::new(),
+            needed: Vec::new(),
             directory: directory.into(),
             silence_limit: Duration::from_secs(300),
             virtual_limit: Duration::from_secs(30 * 24 * 3600),
@@ -257,7 +260,7 @@ impl ExactSpec {
             environment,
             confined: Some(Confined {
                 // Its directory is in the path of its process 1.
-                needed: linked.chain([directory.clone()]).collect(),
+                needed: linked.chain([directory.clone()]).chain(self.needed.iter().cloned()).collect(),
                 readable: self.readable.clone(),
                 ..crate::uml::confined(self.memory_bytes)
             }),

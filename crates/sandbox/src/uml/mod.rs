@@ -93,7 +93,7 @@ impl UmlSpec {
         // The registry that names these may be another user's.
         let named = kernel.modules.iter().chain(&kernel.libraries);
         Confined {
-            needed: vec![self.agent.clone(), kernel.binary.clone()],
+            needed: [&self.agent, &kernel.binary].into_iter().chain(&self.needed).cloned().collect(),
             readable: named.chain(&self.readable).cloned().collect(),
             writable: images.collect(),
             ..confined(self.memory_bytes)

@@ -43,6 +43,8 @@ pub struct UmlSpec {
     pub modules: Vec<String>,
     /// Files and directories of the host to have in the guest, read-only, besides the host's programs and settings.
     pub readable: Vec<PathBuf>,
+    /// Files of the host to have in the guest even if the user that it runs as may not read them.
+    pub needed: Vec<PathBuf>,
     /// An existing directory of this guest's own: its console log, its sockets, its control files.
     pub directory: PathBuf,
     pub watch: Watch,
@@ -59,6 +61,7 @@ impl UmlSpec {
             disks: Vec::new(),
             modules: Vec::new(),
             readable: Vec::new(),
+            needed: Vec::new(),
             directory: directory.into(),
             watch: Watch::UML,
         }

@@ -1,0 +1,261 @@
+//! What the kernel acknowledges of a replay's calls, written down for the question what has to be there after a power cut.
+//!
+//! A call is watched before and after it is made, outside of its time. What cannot be told is never taken for promised.
+
+use super::calls::{Caller, facts, position};
+use super::program::Action;
+use crate::call::Kind;
+use fstone_engine::{Change, FileId, Witness};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
+
+pub(super) struct Witnessed<'a> {
+    witness: &'a Witness,
+    /// The absolute path of the replay's directory.
+    place: String,
+    /// By their slots. Each slot is of one open file.
+    opened: Vec<OnceLock<Opened>>,
+}
+
+enum Opened {
+    File { file: FileId, appends: bool, synchronous: bool },
+    Directory(Option<Arc<str>>),
+}
+
+/// A call that is about to be made.
+pub(super) struct Expected {
+    begun: u64,
+    /// What it is about was there: the inode, and what kind of thing it is.
+    there: Option<(u64, u32)>,
+    /// What its other name stood for.
+    other: Option<u64>,
+    writing: Option<Writing>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Writing {
+    slot: u32,
+    file: FileId,
+    appends: bool,
+    synchronous: bool,
+    offset: i64,
+    says: Option<(u64, u64)>,
+}
+
+impl<'a> Witnessed<'a> {
+    pub(super) fn new(witness: &'a Witness, root: BorrowedFd<'_>, files: u32) -> Self {
+        let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd())).unwrap_or_default();
+        let opened = (0..files).map(|_| OnceLock::new()).collect();
+        Self { witness, place: place.to_string_lossy().into_owned(), opened }
+    }
+
+    /// The tree is there, and durable.
+    pub(super) fn settled(&self) {
+        self.witness.settled(self.place.as_ref());
+    }
+
+    fn file(&self, slot: u32) -> Option<(FileId, bool, bool)> {
+        match self.opened[slot as usize].get() {
+            Some(Opened::File { file, appends, synchronous }) => Some((*file, *appends, *synchronous)),
+            _ => None,
+        }
+    }
+
+    fn forget_all(&self, begun: u64) {
+        self.witness.changed(begun, Change::Remade { below: self.place.as_str().into() });
+    }
+
+    /// A name is there that is of no file, or of one that nobody writes to: it is not the one that may have been removed.
+    fn appeared(&self, begun: u64, path: Arc<str>) {
+        self.witness.changed(begun, Change::Renamed { from: format!("{path}\0").into(), to: path });
+    }
+}
+
+fn there(caller: &mut Caller<'_>, index: u32) -> Option<libc::stat> {
+    let (directory, name) = caller.place(index).ok()?;
+    facts(directory.into(), name)
+}
+
+const fn is(kind: u32, wanted: libc::mode_t) -> bool {
+    kind & libc::S_IFMT == wanted
+}
+
+impl Witnessed<'_> {
+    /// The path of a name; `None` if it is no text.
+    fn path(&self, caller: &Caller<'_>, index: u32) -> Option<Arc<str>> {
+        let target = caller.common.program.targets[index as usize];
+        let [path, name] = [target.path, target.name].map(|text| &*caller.common.program.texts[text as usize]);
+        let below = String::from_utf8(crate::trace::joined(path, name)).ok()?;
+        Some(format!("{}/{below}", self.place).into())
+    }
+
+    /// Looks at what a call is about, and makes the data that it writes say what it is.
+    pub(super) fn expect(&self, caller: &mut Caller<'_>, action: &Action) -> Expected {
+        let begun = self.witness.tick();
+        let mut expected = Expected { begun, there: None, other: None, writing: None };
+        match action.kind {
+            Kind::Open | Kind::Rename => {
+                expected.there = there(caller, action.at).map(|facts| (facts.st_ino, facts.st_mode));
+                if action.kind == Kind::Rename {
+                    expected.other = there(caller, action.to).map(|facts| facts.st_ino);
+                }
+                if let (Kind::Rename, Some((inode, kind)), Some(path)) =
+                    (action.kind, expected.there, self.path(caller, action.at))
+                    && is(kind, libc::S_IFREG)
+                    && !self.witness.knows(&path)
+                {
+                    self.witness.opened(begun, &path, inode, false);
+                }
+            }
+            Kind::Truncate => {
+                let opened = caller.to_cut.and_then(|fd| facts(fd, c""));
+                if let (Some(facts), Some(path)) = (opened, self.path(caller, action.at)) {
+                    self.witness.opened(begun, &path, facts.st_ino, false);
+                    expected.there = Some((facts.st_ino, facts.st_mode));
+                }
+            }
+            kind if kind.writes() || kind.is_copy() && action.file == 0 => {
+                expected.writing = self.writing(caller, action);
+            }
+            _ => {}
+        }
+        caller.is_stamped = expected.writing.is_some_and(|writing| writing.says.is_some());
+        expected
+    }
+
+    fn writing(&self, caller: &mut Caller<'_>, action: &Action) -> Option<Writing> {
+        let slot = if action.kind.writes() { action.file } else { action.other };
+        let (file, appends, synchronous) = self.file(slot)?;
+        let is_placed = matches!(action.kind, Kind::Pwrite | Kind::Pwritev) && !appends;
+        let offset = if is_placed { action.offset } else { position(caller.file(slot), appends) };
+        let bytes = if action.kind.writes() { action.length } else { action.result.max(0) as u64 };
+        let data = caller.stamped.filled(bytes).filter(|_| offset >= 0);
+        let says = data.and_then(|data| self.witness.stamp(data, file, offset as u64));
+        Some(Writing { slot, file, appends, synchronous, offset, says })
+    }
+
+    /// Writes down what a call did.
+    pub(super) fn acknowledged(&self, caller: &mut Caller<'_>, action: &Action, expected: &Expected, got: i64) {
+        if got < 0 {
+            return;
+        }
+        let (witness, begun) = (self.witness, expected.begun);
+        let change = |change| witness.changed(begun, change);
+        let has_two = matches!(action.kind, Kind::Rename | Kind::Link);
+        let (at, to) = (self.path(caller, action.at), if has_two { self.path(caller, action.to) } else { None });
+        match action.kind {
+            Kind::Open => self.noted(caller, action, expected, at),
+            Kind::Fsync | Kind::Fdatasync => match self.opened[action.file as usize].get() {
+                Some(Opened::File { file, .. }) => {
+                    change(Change::Synced { file: *file, names: action.kind == Kind::Fsync });
+                }
+                Some(Opened::Directory(Some(directory))) => {
+                    change(Change::SyncedNames { directory: Arc::clone(directory) });
+                }
+                _ => {}
+            },
+            Kind::Sync | Kind::Syncfs => change(Change::SyncedAll),
+            Kind::Truncate => {
+                if let Some((inode, _)) = expected.there {
+                    change(Change::Cut { file: witness.file(inode) });
+                }
+            }
+            // What is only reserved changes no data.
+            Kind::Fallocate if action.flags & !(libc::FALLOC_FL_KEEP_SIZE as u32) == 0 => {}
+            Kind::Ftruncate | Kind::Fallocate => self.was_cut(begun, action.file),
+            Kind::Unlink => match at {
+                Some(path) => change(Change::Unnamed { path }),
+                None => self.forget_all(begun),
+            },
+            Kind::Rename => self.renamed(action, expected, at.zip(to)),
+            Kind::Link | Kind::Symlink | Kind::Mkdir | Kind::Mknod => {
+                let index = if action.kind == Kind::Link { action.to } else { action.at };
+                let Some(path) = (if action.kind == Kind::Link { to } else { at }) else { return };
+                match there(caller, index).filter(|facts| is(facts.st_mode, libc::S_IFREG)) {
+                    Some(facts) if action.kind == Kind::Link => {
+                        witness.linked(Arc::clone(&path));
+                        witness.opened(begun, &path, facts.st_ino, false);
+                    }
+                    _ => self.appeared(begun, path),
+                }
+            }
+            _ => match expected.writing {
+                Some(writing) => self.wrote(caller, action, begun, writing, got),
+                None if action.kind.is_copy() || action.kind == Kind::Reflink => self.was_cut(begun, action.other),
+                None => {}
+            },
+        }
+    }
+
+    fn was_cut(&self, begun: u64, slot: u32) {
+        if let Some((file, ..)) = self.file(slot) {
+            self.witness.changed(begun, Change::Cut { file });
+        }
+    }
+
+    fn noted(&self, caller: &Caller<'_>, action: &Action, expected: &Expected, path: Option<Arc<str>>) {
+        let has = |flag: i32| action.flags & flag as u32 == flag as u32;
+        if action.other == 0 {
+            // It was to fail, and what it did is nobody's.
+            if has(libc::O_CREAT) || has(libc::O_TRUNC) {
+                self.forget_all(expected.begun);
+            }
+            return;
+        }
+        let Some(facts) = facts(caller.file(action.other), c"") else { return };
+        let opened = if is(facts.st_mode, libc::S_IFDIR) {
+            Opened::Directory(path)
+        } else {
+            let file = match path.filter(|_| !has(libc::O_TMPFILE)) {
+                Some(path) => {
+                    let made = expected.there.is_none();
+                    let (file, is_new) = self.witness.opened(expected.begun, &path, facts.st_ino, made);
+                    if has(libc::O_TRUNC) && !is_new {
+                        self.witness.changed(expected.begun, Change::Cut { file });
+                    }
+                    file
+                }
+                None => self.witness.file(facts.st_ino),
+            };
+            Opened::File { file, appends: has(libc::O_APPEND), synchronous: has(libc::O_DSYNC) }
+        };
+        let _ = self.opened[action.other as usize].set(opened);
+    }
+
+    fn wrote(&self, caller: &Caller<'_>, action: &Action, begun: u64, writing: Writing, got: i64) {
+        let Writing { slot, file, appends, synchronous: durable, offset, says } = writing;
+        let is_placed = matches!(action.kind, Kind::Pwrite | Kind::Pwritev) && !appends;
+        let is_where_expected = is_placed || position(caller.file(slot), appends) == offset + got;
+        let change = match (got, is_where_expected && offset >= 0) {
+            (0, _) => return,
+            (_, true) => Change::Wrote { file, offset: offset as u64, bytes: got as u64, says, durable },
+            (_, false) => Change::Cut { file },
+        };
+        self.witness.changed(begun, change);
+    }
+
+    fn renamed(&self, action: &Action, expected: &Expected, names: Option<(Arc<str>, Arc<str>)>) {
+        let begun = expected.begun;
+        let Some((from, to)) = names else { return self.forget_all(begun) };
+        let (inode, kind) = expected.there.unwrap_or_default();
+        // Two names of one file stay as they are.
+        if expected.other == Some(inode) {
+            return;
+        }
+        let change = |from: &Arc<str>, to: &Arc<str>| {
+            self.witness.changed(begun, Change::Renamed { from: Arc::clone(from), to: Arc::clone(to) });
+        };
+        if action.flags & libc::RENAME_EXCHANGE == 0 {
+            change(&from, &to);
+        } else {
+            let between = format!("{from}\0").into();
+            [(&from, &between), (&to, &from), (&between, &to)].into_iter().for_each(|(from, to)| change(from, to));
+        }
+        if !is(kind, libc::S_IFREG) || action.flags & libc::RENAME_EXCHANGE != 0 {
+            // What is below a directory has other names now.
+            for below in [from, to] {
+                self.witness.changed(begun, Change::Remade { below });
+            }
+        }
+    }
+}
