@@ -38,6 +38,21 @@ pub(crate) enum RecordAction {
         #[arg(long)]
         calls: bool,
     },
+    /// Make a recording of another tool's log: of strace, fio (write_iolog), or Darshan (darshan-dxt-parser)
+    Import {
+        /// The log, as text
+        #[arg(value_name = "FILE", value_parser = PathBufValueParser::new())]
+        file: PathBuf,
+        /// The recording to write, a new file. Default: the name of the log, with .rec
+        #[arg(short, long, value_name = "FILE", value_parser = PathBufValueParser::new())]
+        output: Option<PathBuf>,
+        /// Import what was done below this directory. Default: the first working directory of strace, else the directory of all files
+        #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new())]
+        under: Vec<PathBuf>,
+        /// Leave lines of unknown form out, and count them
+        #[arg(long)]
+        lenient: bool,
+    },
 }
 
 #[derive(Debug, Args)]

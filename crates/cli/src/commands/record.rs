@@ -10,7 +10,9 @@ use crate::{
 use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
 use fstone_model::{text, units::format_bytes, when::duration};
-use fstone_record::{Call, Ending, IMPLICIT, INHERITED, ReadError, Reader, RecordError, Start, Summary, Wanted};
+use fstone_record::{
+    Call, Ending, IMPLICIT, INHERITED, Import, ImportError, ReadError, Reader, RecordError, Start, Summary, Wanted,
+};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
@@ -21,19 +23,16 @@ use std::path::{Path, PathBuf};
 const MOST_FILES: usize = 10;
 
 pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult {
-    if let Some(RecordAction::Show { file, calls }) = &arguments.action {
-        return if *calls { list(file) } else { show(file) };
+    match &arguments.action {
+        Some(RecordAction::Show { file, calls }) => return if *calls { list(file) } else { show(file) },
+        Some(RecordAction::Import { file, output, under, lenient }) => {
+            return imported(file, output.as_deref(), under, *lenient);
+        }
+        None => {}
     }
     let program = Path::new(&arguments.command[0]).file_name().unwrap_or_default();
     let output = arguments.output.clone().unwrap_or_else(|| PathBuf::from(program).with_added_extension("rec"));
-    paths::require_directory_of(&output, " with -o")?;
-    let failed = || format!("cannot make {}", output.display());
-    let made = create_file(&output, fstone_files::Owner::caller()).with_context(failed).or_exit(Exit::LabFailed)?;
-    let Some(file) = made else {
-        let words = format!("{} is there already: name another file with -o", output.display());
-        return Err(Failure::new(Exit::BadInput, words));
-    };
-    let identity = file.metadata().map(|facts| FileIdentity::of(&facts)).ok();
+    let (file, identity) = made(&output)?;
     let command: Vec<Vec<u8>> = arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let here = [PathBuf::from(".")];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
@@ -41,9 +40,8 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let wanted = Wanted { command: &command, under, hash_names: arguments.hash_names, cancel: &cancel };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.
-        let is_ours = std::fs::symlink_metadata(&output).is_ok_and(|facts| identity.is_some_and(|own| own.is(&facts)));
-        if !matches!(error, RecordError::Write { .. }) && is_ours {
-            let _ = std::fs::remove_file(&output);
+        if !matches!(error, RecordError::Write { .. }) {
+            discard(&output, identity);
         }
         let exit = match &error {
             RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
@@ -88,6 +86,57 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     }
 }
 
+/// A new file for a recording.
+fn made(output: &Path) -> Result<(File, Option<FileIdentity>), Failure> {
+    paths::require_directory_of(output, " with -o")?;
+    let failed = || format!("cannot make {}", output.display());
+    let made = create_file(output, fstone_files::Owner::caller()).with_context(failed).or_exit(Exit::LabFailed)?;
+    let Some(file) = made else {
+        let words = format!("{} is there already: name another file with -o", output.display());
+        return Err(Failure::new(Exit::BadInput, words));
+    };
+    let identity = file.metadata().map(|facts| FileIdentity::of(&facts)).ok();
+    Ok((file, identity))
+}
+
+fn discard(output: &Path, identity: Option<FileIdentity>) {
+    if std::fs::symlink_metadata(output).is_ok_and(|facts| identity.is_some_and(|own| own.is(&facts))) {
+        let _ = std::fs::remove_file(output);
+    }
+}
+
+fn imported(log: &Path, output: Option<&Path>, under: &[PathBuf], lenient: bool) -> CommandResult {
+    let output = output
+        .map_or_else(|| PathBuf::from(log.file_name().unwrap_or_default()).with_added_extension("rec"), Path::to_owned);
+    let absolute = |path: &PathBuf| Ok(std::path::absolute(path)?.as_os_str().as_bytes().to_vec());
+    let under: Vec<Vec<u8>> = under.iter().map(absolute).collect::<std::io::Result<_>>().or_exit(Exit::BadInput)?;
+    let (file, identity) = made(&output)?;
+    let imported = fstone_record::import(&Import { log, under: &under, lenient }, file).map_err(|error| {
+        discard(&output, identity);
+        let exit = match &error {
+            ImportError::Read(cause) if cause.kind() != std::io::ErrorKind::NotFound => Exit::LabFailed,
+            ImportError::Write(cause) => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
+            _ => Exit::BadInput,
+        };
+        Failure { exit, error: anyhow::Error::new(error).context(format!("cannot import {}", log.display())) }
+    })?;
+    let mut text = format!(
+        "imported {} calls of {} to {} ({})\n",
+        imported.calls,
+        imported.format,
+        output.display(),
+        format_bytes(imported.bytes),
+    );
+    if imported.left_out_lines > 0 {
+        let _ = writeln!(text, "left out: {} lines of unknown form", imported.left_out_lines);
+    }
+    for unknown in &imported.unknown {
+        let _ = writeln!(text, "not known: {unknown}");
+    }
+    terminal::tell(&text);
+    Ok(Exit::Success)
+}
+
 /// As wait(2) has it.
 fn ended(status: i32) -> String {
     match status & 0x7f {
@@ -129,7 +178,9 @@ fn shown(start: &Start, summary: &Summary) -> String {
     }
     let roots: Vec<String> = start.roots.iter().map(|root| name(root)).collect();
     line("directories", roots.join(", "));
-    line("machine", format!("Linux {} on {}", text::line(&start.kernel), text::line(&start.architecture)));
+    if !start.kernel.is_empty() {
+        line("machine", format!("Linux {} on {}", text::line(&start.kernel), text::line(&start.architecture)));
+    }
     line(
         "tree before",
         format!(

@@ -28,6 +28,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/source_tree/mod.rs", "in a directory that it has just made"),
     ("lab/src/trial/steps/ranks.rs", "in a directory of this user's alone that it has just made"),
     ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
+    ("record/src/import/", "flags in logs of other tools; it writes into the file that it is given"),
     ("record/src/replay/", "the files of a replay, beneath a directory of its own: docs/record-replay.md"),
     ("sandbox/src/agent/", "in the guest"),
     ("sandbox/src/exact/", "in the guest's own directory"),
@@ -69,6 +70,7 @@ const MAY_EMPTY: &[(&str, &str)] = &[
     ("files/src/tree.rs", "it is the place: by an identity, by descriptors, and across no mount"),
     ("engine/src/", "directories of a load's fileset, by the load's own rules"),
     ("record/src/trace/decode.rs", "a flag of the program that it records"),
+    ("record/src/import/strace.rs", "a flag in a log"),
     ("record/src/replay/", "directories that a replay made, beneath its own"),
 ];
 

@@ -5,7 +5,7 @@ mod filter;
 mod ptrace;
 mod tables;
 
-pub(crate) use tables::{joined, normal, top_name};
+pub(crate) use tables::{Roots, joined, normal, top_name};
 
 use crate::call::{Call, End, IMPLICIT, INHERITED, Kind, Start};
 use crate::file::Writer;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tables::{Descriptors, OpenFile, Root, Roots, Slot};
+use tables::{Descriptors, OpenFile, Root, Slot};
 
 /// Calls of the process that shows what recording costs.
 const CALIBRATION: u32 = 4000;

@@ -11,13 +11,13 @@ use std::rc::Rc;
 pub(super) type Root = (Vec<u8>, Vec<u8>);
 
 /// The directories that are recorded.
-pub(super) struct Roots {
+pub(crate) struct Roots {
     /// Each as it was given and as it is without links, and the directory of the top that it is.
     prefixes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Roots {
-    pub(super) fn new(roots: &[Root]) -> Self {
+    pub(crate) fn new(roots: &[Root]) -> Self {
         let mut prefixes = Vec::new();
         for (index, (given, real)) in roots.iter().enumerate() {
             let top = top_name(index, roots.len());
@@ -30,7 +30,7 @@ impl Roots {
     }
 
     /// An absolute path below a root, from the top; `None` for others.
-    pub(super) fn below(&self, path: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn below(&self, path: &[u8]) -> Option<Vec<u8>> {
         self.prefixes.iter().find_map(|(prefix, top)| {
             let rest = path.strip_prefix(prefix.as_slice())?;
             let rest = match rest {

@@ -1,0 +1,81 @@
+//! What readers of formats have in common: the lines of a log, and the calls that they hand over.
+
+use crate::call::Call;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+/// A line with all the strings of an `execve`.
+const MOST_LINE: u64 = 4 << 20;
+/// Of a line, in an error.
+const SHOWN: usize = 120;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("cannot read it: {0}")]
+    Read(io::Error),
+    #[error("line {line}: expected {expected}, and found {text:?}; --lenient leaves such lines out")]
+    Line { line: u64, expected: &'static str, text: String },
+    #[error("none of its calls is about a file below {0}; say with --under which directory counts")]
+    Nothing(String),
+    #[error("cannot write the recording: {0}")]
+    Write(io::Error),
+}
+
+/// A call as a log has it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heard {
+    pub(super) call: Call,
+    pub(super) at: Option<Vec<u8>>,
+    /// A path too, or a text.
+    pub(super) to: Option<Vec<u8>>,
+    /// What stat(2) said of it: mode and size.
+    pub(super) facts: Option<(u32, u64)>,
+}
+
+pub(super) type Each<'a> = &'a mut dyn FnMut(Heard) -> io::Result<()>;
+
+/// What a log as a whole says, beside its calls.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    pub(super) began_unix_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) status: i32,
+    /// Where it worked.
+    pub(super) directory: Option<Vec<u8>>,
+    pub(super) unknown: Vec<String>,
+}
+
+pub(super) struct Lines {
+    input: BufReader<File>,
+    number: u64,
+    line: String,
+    lenient: bool,
+    pub(super) left_out: u64,
+}
+
+impl Lines {
+    pub(super) fn open(log: &Path, lenient: bool) -> Result<Self, ImportError> {
+        let input = BufReader::with_capacity(1 << 18, File::open(log).map_err(ImportError::Read)?);
+        Ok(Self { input, number: 0, line: String::new(), lenient, left_out: 0 })
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<String>, ImportError> {
+        let mut bytes = Vec::new();
+        self.input.by_ref().take(MOST_LINE).read_until(b'\n', &mut bytes).map_err(ImportError::Read)?;
+        self.number += 1;
+        let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        self.line.clone_from(&line);
+        Ok((!bytes.is_empty()).then_some(line))
+    }
+
+    /// The line is none of the format.
+    pub(super) fn wrong(&mut self, expected: &'static str) -> Result<(), ImportError> {
+        if self.lenient {
+            self.left_out += 1;
+            return Ok(());
+        }
+        let text = self.line.chars().take(SHOWN).collect();
+        Err(ImportError::Line { line: self.number, expected, text })
+    }
+}

@@ -1,0 +1,212 @@
+//! Logs of other tools as recordings.
+//!
+//! A log is read twice. What it says of files tells first which of them were there before (`survey`), because the tree comes before the
+//! calls; then its calls are written. Readers of formats (`strace`, `plain`) hand over calls whose names are absolute paths.
+
+mod log;
+mod plain;
+mod strace;
+mod survey;
+
+use crate::call::{End, Entry, Kind, Node, Start};
+use crate::file::Writer;
+use crate::trace::{Roots, top_name};
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use survey::Survey;
+
+pub use log::ImportError;
+use log::{Each, Heard, Lines, Log};
+
+#[derive(Clone, Copy)]
+pub struct Import<'a> {
+    pub log: &'a Path,
+    /// The directories whose files count, as absolute paths; if there is none, the log decides.
+    pub under: &'a [Vec<u8>],
+    /// Leave lines of unknown form out, and count them.
+    pub lenient: bool,
+}
+
+pub struct Imported {
+    pub format: &'static str,
+    pub calls: u64,
+    pub bytes: u64,
+    pub left_out_lines: u64,
+    /// What the log does not say.
+    pub unknown: Vec<String>,
+}
+
+type Reads = fn(&mut Lines, Each<'_>) -> Result<Log, ImportError>;
+
+/// The format that a log has by its first lines.
+fn format_of(import: &Import<'_>) -> Result<(&'static str, Reads), ImportError> {
+    let mut lines = Lines::open(import.log, import.lenient)?;
+    let first = lines.next()?.unwrap_or_default();
+    let format: (&'static str, Reads) = match first.as_str() {
+        "fio version 2 iolog" | "fio version 3 iolog" => ("fio iolog", plain::iolog),
+        _ if first.starts_with("# darshan") || first.starts_with("# DXT") => ("Darshan DXT", plain::dxt),
+        _ => ("strace", strace::read),
+    };
+    Ok(format)
+}
+
+/// Writes a log as a recording.
+///
+/// # Errors
+/// If it cannot be read, has a line of unknown form, or the recording cannot be written.
+pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
+    let (format, read) = format_of(import)?;
+    let mut survey = Survey::default();
+    let mut lines = Lines::open(import.log, import.lenient)?;
+    let log = read(&mut lines, &mut |heard| {
+        survey.hear(&heard);
+        Ok(())
+    })?;
+    let roots = match (import.under, log.directory) {
+        ([], Some(directory)) => vec![directory],
+        ([], None) => vec![survey.common_directory()],
+        (under, _) => under.to_vec(),
+    };
+    let pairs: Vec<_> = roots.iter().map(|root| (root.clone(), root.clone())).collect();
+    let below = Roots::new(&pairs);
+    let mut unknown = log.unknown;
+    unknown.push(
+        "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
+    );
+    let shown = roots.iter().map(|root| String::from_utf8_lossy(root).into_owned()).collect::<Vec<_>>().join(", ");
+    let start = Start { roots, began_unix_ns: log.began_unix_ns, unknown: unknown.clone(), ..Start::default() };
+    let mut writing = Writing {
+        writer: Writer::new(BufWriter::new(out), start).map_err(ImportError::Write)?,
+        below,
+        files: HashSet::new(),
+        ends_ns: HashMap::new(),
+    };
+    writing.tree(survey, pairs.len()).map_err(ImportError::Write)?;
+    let mut lines = Lines::open(import.log, import.lenient)?;
+    read(&mut lines, &mut |heard| writing.write(heard)).map_err(|error| match error {
+        // What was read once without an error can only fail here by being written.
+        ImportError::Read(cause) => ImportError::Write(cause),
+        error => error,
+    })?;
+    let calls = writing.writer.calls;
+    if calls == 0 {
+        return Err(ImportError::Nothing(shown));
+    }
+    let end = End { at_ns: log.end_ns, status: log.status };
+    let (_, bytes) = writing.writer.finish(end).map_err(ImportError::Write)?;
+    Ok(Imported { format, calls, bytes, left_out_lines: lines.left_out, unknown })
+}
+
+struct Writing {
+    writer: Writer<BufWriter<File>>,
+    below: Roots,
+    /// Open files that are recorded.
+    files: HashSet<u32>,
+    /// Of each thread, when its last call ended, or it began.
+    ends_ns: HashMap<u32, u64>,
+}
+
+impl Writing {
+    fn tree(&mut self, survey: Survey, roots: usize) -> io::Result<()> {
+        let mut entries = Vec::new();
+        if roots > 1 {
+            let top = |index| Entry { path: top_name(index, roots), mode: 0o755, node: Node::Directory };
+            entries.extend((0..roots).map(top));
+        }
+        for (path, mode, node) in survey.before() {
+            if let Some(path) = self.below.below(&path).filter(|path| !path.is_empty()) {
+                entries.push(Entry { path, mode, node });
+            }
+        }
+        entries.sort_by(|one, other| one.path.cmp(&other.path));
+        entries.dedup_by(|one, other| one.path == other.path);
+        entries.into_iter().try_for_each(|entry| self.writer.entry(entry))?;
+        self.writer.flush()
+    }
+
+    fn write(&mut self, heard: Heard) -> io::Result<()> {
+        let Heard { mut call, at, to, .. } = heard;
+        let end_ns = call.begin_ns.saturating_add(call.took_ns);
+        let last = self.ends_ns.entry(call.thread).or_insert(0);
+        call.think_ns = call.begin_ns.saturating_sub(*last);
+        let is_inside = |number: u32| self.files.contains(&number);
+        let second_is_name = matches!(call.kind, Kind::Rename | Kind::Link);
+        let at_below = at.as_ref().map(|at| self.below.below(at));
+        let to_below = to.as_ref().filter(|_| second_is_name).map(|to| self.below.below(to));
+        if call.kind.is_copy() {
+            call.file = if is_inside(call.file) { call.file } else { 0 };
+            call.other = if is_inside(call.other) { call.other } else { 0 };
+        }
+        let is_ours = match call.kind {
+            kind if kind.is_of_threads() => true,
+            Kind::Sync | Kind::Uring | Kind::Aio => true,
+            kind if kind.is_copy() => call.file != 0 || call.other != 0,
+            Kind::Open => matches!(at_below, Some(Some(_))),
+            Kind::Reflink => is_inside(call.file) && is_inside(call.other),
+            _ => {
+                let names = [&at_below, &to_below].into_iter().all(|name| !matches!(name, Some(None)));
+                names && (call.file == 0 || is_inside(call.file)) && (call.file != 0 || at.is_some())
+            }
+        };
+        if !is_ours {
+            let moves = call.kind.reads() || call.kind.writes();
+            let bytes = if moves { call.result.max(0) as u64 } else { 0 };
+            self.writer.outside(bytes, at.as_deref());
+            return Ok(());
+        }
+        *last = end_ns;
+        match call.kind {
+            Kind::Open if call.other != 0 => _ = self.files.insert(call.other),
+            Kind::Close => _ = self.files.remove(&call.file),
+            Kind::Spawn => _ = self.ends_ns.insert(call.result as u32, call.begin_ns),
+            _ => {}
+        }
+        call.at = at_below.flatten().map(|name| self.writer.place(0, &name));
+        call.to = match (to_below.flatten(), to) {
+            (Some(name), _) => Some(self.writer.place(0, &name)),
+            (None, text) => text.map(|text| self.writer.place(0, &text)),
+        };
+        self.writer.call(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+    use crate::file::Reader;
+
+    /// The calls of a log, with names in place of their indices, and the tree.
+    pub(super) fn imported(text: &str, under: &[&str]) -> Result<(Vec<Call>, Vec<String>), ImportError> {
+        let (calls, tree, _) = named(text, under, false)?;
+        Ok((calls.into_iter().map(|(call, _)| call).collect(), tree))
+    }
+
+    type Named = (Vec<(Call, String)>, Vec<String>, Imported);
+
+    pub(super) fn named(text: &str, under: &[&str], lenient: bool) -> Result<Named, ImportError> {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let [log, out] = ["log", "out"].map(|name| place.path().join(name));
+        std::fs::write(&log, text).expect("writable");
+        let under: Vec<Vec<u8>> = under.iter().map(|path| path.as_bytes().to_vec()).collect();
+        let file = File::create(&out).expect("writable");
+        let done = import(&Import { log: &log, under: &under, lenient }, file)?;
+        let mut reader = Reader::open(&out).expect("sound");
+        let (mut calls, mut tree) = (Vec::new(), Vec::new());
+        while let Some(block) = reader.block().expect("readable") {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            tree.extend(block.tree.iter().map(|entry| match &entry.node {
+                Node::File { size_bytes, .. } => format!("{} {size_bytes}", text(&entry.path)),
+                Node::Link { target } => format!("{} -> {}", text(&entry.path), text(target)),
+                _ => text(&entry.path),
+            }));
+            calls.extend(block.calls.iter().map(|call| {
+                let names = [call.at, call.to].into_iter().flatten().map(|place| text(block.name(place)));
+                (*call, names.collect::<Vec<_>>().join(" "))
+            }));
+        }
+        Ok((calls, tree, done))
+    }
+}

@@ -1,0 +1,942 @@
+//! What `strace -f -ttt -T` writes, best with `-y`: which file a descriptor is of it says only then, where it was open before.
+
+use super::log::{Each, Heard, ImportError, Lines, Log};
+use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place};
+use crate::trace::{joined, normal};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Where relative names are, as long as the log does not say.
+const SOMEWHERE: &[u8] = b"/working-directory";
+
+/// Calls: what each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `f`
+/// and `o` descriptors, `n` a length, `@` an offset, `x` flags, `m` a mode, `v` vectors, `s` what stat(2) says, `h` how to open.
+const CALLS: &[(&str, Kind, &str)] = &[
+    ("open", Kind::Open, "pxm"),
+    ("creat", Kind::Open, "pm"),
+    ("openat", Kind::Open, "dpxm"),
+    ("openat2", Kind::Open, "dph"),
+    ("close", Kind::Close, "f"),
+    ("read", Kind::Read, "f-n"),
+    ("pread64", Kind::Pread, "f-n@"),
+    ("readv", Kind::Readv, "fv"),
+    ("preadv", Kind::Preadv, "fv-@"),
+    ("preadv2", Kind::Preadv, "fv-@"),
+    ("write", Kind::Write, "f-n"),
+    ("pwrite64", Kind::Pwrite, "f-n@"),
+    ("writev", Kind::Writev, "fv"),
+    ("pwritev", Kind::Pwritev, "fv-@"),
+    ("pwritev2", Kind::Pwritev, "fv-@"),
+    ("lseek", Kind::Seek, "f@x"),
+    ("fsync", Kind::Fsync, "f"),
+    ("fdatasync", Kind::Fdatasync, "f"),
+    ("sync_file_range", Kind::SyncRange, "f@nx"),
+    ("syncfs", Kind::Syncfs, "f"),
+    ("sync", Kind::Sync, ""),
+    ("truncate", Kind::Truncate, "pn"),
+    ("ftruncate", Kind::Ftruncate, "fn"),
+    ("fallocate", Kind::Fallocate, "fx@n"),
+    ("fadvise64", Kind::Fadvise, "f@nx"),
+    ("stat", Kind::Stat, "ps"),
+    ("lstat", Kind::Stat, "ps"),
+    ("fstat", Kind::Fstat, "fs"),
+    ("newfstatat", Kind::Stat, "dpsx"),
+    ("statx", Kind::Stat, "dpx-s"),
+    ("access", Kind::Access, "pm"),
+    ("faccessat", Kind::Access, "dpm"),
+    ("faccessat2", Kind::Access, "dpmx"),
+    ("readlink", Kind::Readlink, "ptn"),
+    ("readlinkat", Kind::Readlink, "dptn"),
+    ("getdents", Kind::Getdents, "f-n"),
+    ("getdents64", Kind::Getdents, "f-n"),
+    ("mkdir", Kind::Mkdir, "pm"),
+    ("mkdirat", Kind::Mkdir, "dpm"),
+    ("rmdir", Kind::Rmdir, "p"),
+    ("unlink", Kind::Unlink, "p"),
+    ("unlinkat", Kind::Unlink, "dpx"),
+    ("rename", Kind::Rename, "pq"),
+    ("renameat", Kind::Rename, "dpdq"),
+    ("renameat2", Kind::Rename, "dpdqx"),
+    ("link", Kind::Link, "pq"),
+    ("linkat", Kind::Link, "dpdqx"),
+    ("symlink", Kind::Symlink, "tp"),
+    ("symlinkat", Kind::Symlink, "tdp"),
+    ("mknod", Kind::Mknod, "pm"),
+    ("mknodat", Kind::Mknod, "dpm"),
+    ("chmod", Kind::Chmod, "pm"),
+    ("fchmodat", Kind::Chmod, "dpm"),
+    ("fchmodat2", Kind::Chmod, "dpmx"),
+    ("fchmod", Kind::Fchmod, "fm"),
+    ("chown", Kind::Chown, "p"),
+    ("lchown", Kind::Chown, "p"),
+    ("fchownat", Kind::Chown, "dp--x"),
+    ("fchown", Kind::Fchown, "f"),
+    ("utime", Kind::Utimens, "p"),
+    ("utimes", Kind::Utimens, "p"),
+    ("futimesat", Kind::Utimens, "dp"),
+    ("utimensat", Kind::Utimens, "dp-x"),
+    ("setxattr", Kind::Setxattr, "pt-n"),
+    ("lsetxattr", Kind::Setxattr, "pt-n"),
+    ("fsetxattr", Kind::Fsetxattr, "ft-n"),
+    ("getxattr", Kind::Getxattr, "pt-n"),
+    ("lgetxattr", Kind::Getxattr, "pt-n"),
+    ("fgetxattr", Kind::Fgetxattr, "ft-n"),
+    ("listxattr", Kind::Listxattr, "p-n"),
+    ("llistxattr", Kind::Listxattr, "p-n"),
+    ("flistxattr", Kind::Flistxattr, "f-n"),
+    ("removexattr", Kind::Removexattr, "pt"),
+    ("lremovexattr", Kind::Removexattr, "pt"),
+    ("fremovexattr", Kind::Fremovexattr, "ft"),
+    ("flock", Kind::Flock, "fx"),
+    ("sendfile", Kind::Sendfile, "of@n"),
+    ("copy_file_range", Kind::CopyRange, "f@o-n"),
+    ("splice", Kind::Splice, "f@o-n"),
+    ("mmap", Kind::Map, "-nxxf@"),
+    ("io_uring_enter", Kind::Uring, "-n"),
+    ("io_submit", Kind::Aio, "-n"),
+];
+
+/// Names of numbers. Those of seccomp's, sockets' and other calls are not needed.
+const WORDS: &[(&str, i32)] = &[
+    ("O_WRONLY", libc::O_WRONLY),
+    ("O_RDWR", libc::O_RDWR),
+    ("O_CREAT", libc::O_CREAT),
+    ("O_EXCL", libc::O_EXCL),
+    ("O_TRUNC", libc::O_TRUNC),
+    ("O_APPEND", libc::O_APPEND),
+    ("O_NONBLOCK", libc::O_NONBLOCK),
+    ("O_DSYNC", libc::O_DSYNC),
+    ("O_SYNC", libc::O_SYNC),
+    ("O_DIRECT", libc::O_DIRECT),
+    ("O_DIRECTORY", libc::O_DIRECTORY),
+    ("O_NOFOLLOW", libc::O_NOFOLLOW),
+    ("O_NOATIME", libc::O_NOATIME),
+    ("O_CLOEXEC", libc::O_CLOEXEC),
+    ("O_PATH", libc::O_PATH),
+    ("O_TMPFILE", libc::O_TMPFILE),
+    ("AT_SYMLINK_NOFOLLOW", libc::AT_SYMLINK_NOFOLLOW),
+    ("AT_SYMLINK_FOLLOW", libc::AT_SYMLINK_FOLLOW),
+    ("AT_EMPTY_PATH", libc::AT_EMPTY_PATH),
+    ("AT_REMOVEDIR", libc::AT_REMOVEDIR),
+    ("SEEK_CUR", libc::SEEK_CUR),
+    ("SEEK_END", libc::SEEK_END),
+    ("SEEK_DATA", libc::SEEK_DATA),
+    ("SEEK_HOLE", libc::SEEK_HOLE),
+    ("FALLOC_FL_KEEP_SIZE", libc::FALLOC_FL_KEEP_SIZE),
+    ("FALLOC_FL_PUNCH_HOLE", libc::FALLOC_FL_PUNCH_HOLE),
+    ("FALLOC_FL_ZERO_RANGE", libc::FALLOC_FL_ZERO_RANGE),
+    ("FALLOC_FL_COLLAPSE_RANGE", libc::FALLOC_FL_COLLAPSE_RANGE),
+    ("FALLOC_FL_INSERT_RANGE", libc::FALLOC_FL_INSERT_RANGE),
+    ("RENAME_NOREPLACE", libc::RENAME_NOREPLACE as i32),
+    ("RENAME_EXCHANGE", libc::RENAME_EXCHANGE as i32),
+    ("LOCK_SH", libc::LOCK_SH),
+    ("LOCK_EX", libc::LOCK_EX),
+    ("LOCK_UN", libc::LOCK_UN),
+    ("LOCK_NB", libc::LOCK_NB),
+    ("POSIX_FADV_RANDOM", libc::POSIX_FADV_RANDOM),
+    ("POSIX_FADV_SEQUENTIAL", libc::POSIX_FADV_SEQUENTIAL),
+    ("POSIX_FADV_WILLNEED", libc::POSIX_FADV_WILLNEED),
+    ("POSIX_FADV_DONTNEED", libc::POSIX_FADV_DONTNEED),
+    ("POSIX_FADV_NOREUSE", libc::POSIX_FADV_NOREUSE),
+    ("SYNC_FILE_RANGE_WAIT_BEFORE", 1),
+    ("SYNC_FILE_RANGE_WRITE", 2),
+    ("SYNC_FILE_RANGE_WAIT_AFTER", 4),
+    ("X_OK", 1),
+    ("W_OK", 2),
+    ("R_OK", 4),
+    ("S_IFREG", libc::S_IFREG as i32),
+    ("S_IFDIR", libc::S_IFDIR as i32),
+    ("S_IFLNK", libc::S_IFLNK as i32),
+    ("S_IFIFO", libc::S_IFIFO as i32),
+    ("S_IFSOCK", libc::S_IFSOCK as i32),
+    ("S_IFCHR", libc::S_IFCHR as i32),
+    ("S_IFBLK", libc::S_IFBLK as i32),
+    ("F_WRLCK", libc::F_WRLCK),
+    ("F_UNLCK", libc::F_UNLCK),
+    ("CLONE_FILES", libc::CLONE_FILES),
+    ("CLONE_FS", libc::CLONE_FS),
+    ("ENOENT", libc::ENOENT),
+    ("EACCES", libc::EACCES),
+    ("EPERM", libc::EPERM),
+    ("EEXIST", libc::EEXIST),
+    ("ENOTDIR", libc::ENOTDIR),
+    ("EISDIR", libc::EISDIR),
+    ("ENOTEMPTY", libc::ENOTEMPTY),
+    ("EINVAL", libc::EINVAL),
+    ("EBADF", libc::EBADF),
+    ("EAGAIN", libc::EAGAIN),
+    ("EWOULDBLOCK", libc::EAGAIN),
+    ("EINTR", libc::EINTR),
+    ("EIO", libc::EIO),
+    ("ENXIO", libc::ENXIO),
+    ("ENOSPC", libc::ENOSPC),
+    ("EDQUOT", libc::EDQUOT),
+    ("EFBIG", libc::EFBIG),
+    ("EROFS", libc::EROFS),
+    ("EBUSY", libc::EBUSY),
+    ("EXDEV", libc::EXDEV),
+    ("ELOOP", libc::ELOOP),
+    ("EMLINK", libc::EMLINK),
+    ("ENAMETOOLONG", libc::ENAMETOOLONG),
+    ("ENODATA", libc::ENODATA),
+    ("ENOTSUP", libc::EOPNOTSUPP),
+    ("EOPNOTSUPP", libc::EOPNOTSUPP),
+    ("ENOSYS", libc::ENOSYS),
+    ("ENOTTY", libc::ENOTTY),
+    ("ESPIPE", libc::ESPIPE),
+    ("ERANGE", libc::ERANGE),
+    ("EMFILE", libc::EMFILE),
+    ("EFAULT", libc::EFAULT),
+    ("ENOMEM", libc::ENOMEM),
+    ("ETXTBSY", libc::ETXTBSY),
+    ("EOVERFLOW", libc::EOVERFLOW),
+    ("ECHILD", libc::ECHILD),
+    ("ESTALE", libc::ESTALE),
+];
+
+/// "A|B|0644": numbers in C's manner, and names. What has no name here counts as nothing.
+fn number(text: &str, words: &HashMap<&str, i32>) -> i64 {
+    let one = |part: &str| {
+        let (digits, radix) = match part.as_bytes() {
+            [b'0', b'x', ..] => (&part[2..], 16),
+            [b'0', _, ..] => (&part[1..], 8),
+            _ => (part, 10),
+        };
+        let digits = digits.split(|c: char| !c.is_ascii_hexdigit()).next().unwrap_or_default();
+        match part.strip_prefix('-') {
+            Some(part) => -part.parse::<i64>().unwrap_or(0),
+            None => {
+                u64::from_str_radix(digits, radix).ok().or(words.get(part).map(|word| *word as u64)).unwrap_or(0) as i64
+            }
+        }
+    };
+    text.trim().split('|').fold(0, |sum, part| sum | one(part.trim()))
+}
+
+/// A quoted string; `None` if it was cut, or is none.
+fn string(text: &str) -> Option<Vec<u8>> {
+    let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?.as_bytes();
+    let (mut bytes, mut at) = (Vec::with_capacity(inside.len()), 0);
+    while let Some(byte) = inside.get(at) {
+        at += 1;
+        if *byte != b'\\' {
+            bytes.push(*byte);
+            continue;
+        }
+        let escape = *inside.get(at)?;
+        at += 1;
+        let digits = |at: usize, most: usize, is: fn(&u8) -> bool| {
+            inside[at..].iter().take(most).take_while(|byte| is(byte)).count()
+        };
+        bytes.push(match escape {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b'r' => b'\r',
+            b'v' => 11,
+            b'f' => 12,
+            b'x' => {
+                let count = digits(at, 2, u8::is_ascii_hexdigit);
+                at += count;
+                u8::from_str_radix(std::str::from_utf8(&inside[at - count..at]).ok()?, 16).ok()?
+            }
+            b'0'..=b'7' => {
+                let count = digits(at - 1, 3, |byte| matches!(byte, b'0'..=b'7'));
+                let octal = &inside[at - 1..at - 1 + count];
+                at += count - 1;
+                u16::from_str_radix(std::str::from_utf8(octal).ok()?, 8).ok()? as u8
+            }
+            other => other,
+        });
+    }
+    Some(bytes)
+}
+
+/// The arguments of a call, apart at commas that are in no string, structure or path.
+fn arguments(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let (mut parts, mut from, mut depth, mut quoted, mut path, mut at) = (Vec::new(), 0, 0u32, false, 0u32, 0);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            // Behind a descriptor.
+            b'<' if path > 0 || at > 0 && (bytes[at - 1].is_ascii_digit() || text[..at].ends_with("AT_FDCWD")) => {
+                path += 1;
+            }
+            b'>' if path > 0 => path -= 1,
+            _ if path > 0 => {}
+            b'{' | b'[' | b'(' => depth += 1,
+            b'}' | b']' | b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    let last = text.get(from..).unwrap_or_default().trim();
+    if !last.is_empty() || !parts.is_empty() {
+        parts.push(last);
+    }
+    parts
+}
+
+/// What is behind a name of a structure.
+fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let rest = &text[text.find(name)? + name.len()..];
+    Some(rest.split([',', '}', ')']).next().unwrap_or(rest))
+}
+
+/// The path behind a descriptor, of what has one.
+fn annotated(text: &str) -> Option<Vec<u8>> {
+    let path = text.split_once('<')?.1.strip_suffix('>')?;
+    let is_file = path.starts_with('/') && !path.ends_with("(deleted)") && !path.ends_with('>');
+    if is_file { string(&format!("\"{path}\"")) } else { None }
+}
+
+/// Seconds with a fraction, or a time of day.
+fn time_ns(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let mut seconds = 0u64;
+    for part in whole.split(':') {
+        seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
+    }
+    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    seconds.checked_mul(1_000_000_000)?.checked_add(digits.parse().ok()?)
+}
+
+struct Opened {
+    number: u32,
+    path: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Slot {
+    file: Rc<Opened>,
+    closed_by_exec: bool,
+}
+
+type Table = Rc<RefCell<HashMap<i32, Slot>>>;
+type Directory = Rc<RefCell<Option<Vec<u8>>>>;
+
+struct Thread {
+    number: u32,
+    table: Table,
+    directory: Directory,
+    unfinished: Option<(String, u64)>,
+    /// The child of its call that has not returned yet was met already.
+    child: Option<u32>,
+}
+
+struct Reading<'a, 'e> {
+    each: Each<'e>,
+    words: HashMap<&'static str, i32>,
+    calls: HashMap<&'static str, (Kind, &'static str)>,
+    threads: HashMap<u32, Thread>,
+    /// The numbers of all threads there were.
+    numbers: HashMap<u32, u32>,
+    last_file: u32,
+    log: &'a mut Log,
+    is_annotated: bool,
+}
+
+pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError> {
+    const EXPECTED: &str = "[PID] [TIME] CALL(ARGUMENTS) = RESULT [<DURATION>], as strace -f -ttt -T writes it";
+    let mut log = Log::default();
+    let (mut began_ns, mut now_ns, mut has_durations) = (None, 0u64, false);
+    let mut reading = Reading {
+        each,
+        words: WORDS.iter().copied().collect(),
+        calls: CALLS.iter().map(|(name, kind, roles)| (*name, (*kind, *roles))).collect(),
+        threads: HashMap::new(),
+        numbers: HashMap::new(),
+        last_file: 0,
+        log: &mut log,
+        is_annotated: false,
+    };
+    while let Some(line) = lines.next()? {
+        let mut rest = line.trim_start();
+        if rest.is_empty() || rest.starts_with("strace: ") {
+            continue;
+        }
+        let mut pid = 0;
+        let word = |rest: &mut &str| -> Option<String> {
+            let (word, after) = rest.split_once(' ')?;
+            let word = word.to_owned();
+            *rest = after.trim_start();
+            Some(word)
+        };
+        if let Some(after) = rest.strip_prefix("[pid ") {
+            let (number, after) = after.split_once(']').unwrap_or_default();
+            (pid, rest) = (number.trim().parse().unwrap_or(0), after.trim_start());
+        } else if rest
+            .split(' ')
+            .next()
+            .is_some_and(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            pid = word(&mut rest).and_then(|word| word.parse().ok()).unwrap_or(0);
+        }
+        if rest.starts_with(|c: char| c.is_ascii_digit())
+            && let Some(time) = word(&mut rest).and_then(|word| time_ns(&word))
+        {
+            let began = *began_ns.get_or_insert(time);
+            // A time of day begins again.
+            let passed = if time < began { time + 86_400_000_000_000 } else { time };
+            now_ns = now_ns.max(passed.saturating_sub(began));
+        }
+        if rest.starts_with("---") {
+            continue;
+        }
+        if !reading.threads.contains_key(&pid) {
+            reading.begins(pid, now_ns)?;
+        }
+        if rest.starts_with("+++") {
+            reading.ends(pid, now_ns, rest)?;
+            continue;
+        }
+        let (mut text, mut begun_ns) = (rest.to_owned(), now_ns);
+        if let Some(resumed) = rest.strip_prefix("<... ") {
+            let tail = resumed.split_once(" resumed>").map(|(_, tail)| tail.to_owned());
+            let thread = reading.threads.get_mut(&pid).expect("it began above");
+            match (thread.unfinished.take(), tail) {
+                (Some((head, begun)), Some(tail)) => (text, begun_ns) = (head + &tail, begun),
+                // Its beginning was before the log's.
+                (None, Some(_)) => continue,
+                (_, None) => {
+                    lines.wrong(EXPECTED)?;
+                    continue;
+                }
+            }
+        }
+        if let Some(head) = text.strip_suffix("<unfinished ...>") {
+            let head = head.trim_end().to_owned();
+            reading.threads.get_mut(&pid).expect("it began above").unfinished = Some((head, begun_ns));
+            continue;
+        }
+        let mut took_ns = now_ns - begun_ns;
+        if let Some((before, duration)) = text.rsplit_once(" <")
+            && let Some(duration) = duration.strip_suffix('>').and_then(time_ns)
+        {
+            (took_ns, has_durations) = (duration, true);
+            let length = before.len();
+            text.truncate(length);
+        }
+        let parts = text.rsplit_once(" = ").and_then(|(call, result)| {
+            let (name, arguments) = call.trim_end().strip_suffix(')')?.split_once('(')?;
+            let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            is_name.then_some((name, arguments, result.trim()))
+        });
+        match parts {
+            Some((name, arguments, result)) => {
+                let times = [begun_ns, took_ns];
+                reading.call(pid, name, arguments, result, times)?;
+                reading.log.end_ns = reading.log.end_ns.max(begun_ns + took_ns);
+            }
+            None => lines.wrong(EXPECTED)?,
+        }
+    }
+    let is_annotated = reading.is_annotated;
+    log.end_ns = log.end_ns.max(now_ns);
+    let mut unknown =
+        vec!["how much longer strace made calls and what is between them: times are as it saw them".to_owned()];
+    if began_ns.is_none() {
+        unknown.push("times (-ttt)".to_owned());
+    } else if !has_durations {
+        unknown.push("how long calls took (-T)".to_owned());
+    }
+    if !is_annotated {
+        unknown.push("files that were open when the log began, and where relative names are (-y)".to_owned());
+    }
+    // A time of day says nothing of the day.
+    log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
+    log.directory.get_or_insert_with(|| SOMEWHERE.to_vec());
+    log.unknown = unknown;
+    Ok(log)
+}
+
+impl Reading<'_, '_> {
+    fn hand_over(&mut self, heard: Heard) -> Result<(), ImportError> {
+        (self.each)(heard).map_err(ImportError::Read)
+    }
+
+    /// A thread is met for the first time.
+    fn begins(&mut self, pid: u32, now_ns: u64) -> Result<(), ImportError> {
+        let is_making = |thread: &&mut Thread| {
+            let makes =
+                |(head, _): &(String, u64)| ["clone", "fork", "vfork"].iter().any(|call| head.starts_with(call));
+            thread.child.is_none() && thread.unfinished.as_ref().is_some_and(makes)
+        };
+        let parent = self.threads.values_mut().filter(is_making).min_by_key(|thread| thread.number);
+        let Some(parent) = parent else { return self.add(pid, now_ns, None) };
+        parent.child = Some(pid);
+        let (head, begun_ns) = parent.unfinished.clone().unwrap_or_default();
+        let flags = clone_flags(&head, &self.words);
+        let made = (parent.number, flags, Rc::clone(&parent.table), Rc::clone(&parent.directory));
+        self.add(pid, begun_ns, Some(&made))
+    }
+
+    fn add(
+        &mut self,
+        pid: u32,
+        begin_ns: u64,
+        parent: Option<&(u32, i64, Table, Directory)>,
+    ) -> Result<(), ImportError> {
+        let number = self.numbers.len() as u32 + 1;
+        self.numbers.insert(pid, number);
+        let (table, directory) = match parent {
+            None => Default::default(),
+            Some((_, flags, table, directory)) => {
+                let has = |flag: i32| flags & i64::from(flag) != 0;
+                let table = if has(libc::CLONE_FILES) { Rc::clone(table) } else { Rc::new((**table).clone()) };
+                let directory = if has(libc::CLONE_FS) { Rc::clone(directory) } else { Rc::new((**directory).clone()) };
+                (table, directory)
+            }
+        };
+        self.threads.insert(pid, Thread { number, table, directory, unfinished: None, child: None });
+        if let Some((thread, ..)) = parent {
+            let call = Call { kind: Kind::Spawn, thread: *thread, begin_ns, result: number.into(), ..Call::default() };
+            self.hand_over(Heard { call, ..Heard::default() })?;
+        }
+        Ok(())
+    }
+
+    fn ends(&mut self, pid: u32, now_ns: u64, how: &str) -> Result<(), ImportError> {
+        let Some(thread) = self.threads.remove(&pid) else { return Ok(()) };
+        if thread.number == 1
+            && let Some(status) =
+                how.strip_prefix("+++ exited with ").and_then(|rest| rest.split(' ').next()?.parse::<i32>().ok())
+        {
+            self.log.status = status << 8;
+        }
+        let number = thread.number;
+        if let Ok(table) = Rc::try_unwrap(thread.table) {
+            let mut slots: Vec<(i32, Slot)> = table.into_inner().into_iter().collect();
+            slots.sort_unstable_by_key(|(fd, _)| *fd);
+            for (_, slot) in slots {
+                self.let_go(slot, number, now_ns)?;
+            }
+        }
+        let call = Call { kind: Kind::Exit, thread: number, begin_ns: now_ns, ..Call::default() };
+        self.hand_over(Heard { call, ..Heard::default() })
+    }
+
+    /// A descriptor is gone without a call that closed it.
+    fn let_go(&mut self, slot: Slot, thread: u32, now_ns: u64) -> Result<(), ImportError> {
+        let Ok(file) = Rc::try_unwrap(slot.file) else { return Ok(()) };
+        let call =
+            Call { kind: Kind::Close, thread, begin_ns: now_ns, file: file.number, flags: IMPLICIT, ..Call::default() };
+        self.hand_over(Heard { call, ..Heard::default() })
+    }
+
+    fn put(&mut self, pid: u32, fd: i32, slot: Slot, now_ns: u64) -> Result<(), ImportError> {
+        let thread = &self.threads[&pid];
+        let (number, before) = (thread.number, thread.table.borrow_mut().insert(fd, slot));
+        before.map_or(Ok(()), |slot| self.let_go(slot, number, now_ns))
+    }
+
+    /// The file of a descriptor. One that was open before the log is known where its path is written.
+    fn slot(&mut self, pid: u32, text: &str, now_ns: u64) -> Result<Option<Slot>, ImportError> {
+        let Ok(fd) = text.split('<').next().unwrap_or_default().trim().parse::<i32>() else { return Ok(None) };
+        let path = annotated(text);
+        self.is_annotated |= path.is_some();
+        let thread = &self.threads[&pid];
+        if let Some(slot) = thread.table.borrow().get(&fd) {
+            return Ok(Some(slot.clone()));
+        }
+        let Some(path) = path else { return Ok(None) };
+        let slot = self.opened(path.clone(), false);
+        let call = Call {
+            kind: Kind::Open,
+            thread: thread_number(&self.threads, pid),
+            begin_ns: now_ns,
+            other: slot.file.number,
+            flags: INHERITED | libc::O_RDWR as u32,
+            ..Call::default()
+        };
+        self.put(pid, fd, slot.clone(), now_ns)?;
+        self.hand_over(Heard { call, at: Some(path), ..Heard::default() })?;
+        Ok(Some(slot))
+    }
+
+    fn opened(&mut self, path: Vec<u8>, closed_by_exec: bool) -> Slot {
+        self.last_file += 1;
+        Slot { file: Rc::new(Opened { number: self.last_file, path }), closed_by_exec }
+    }
+
+    /// An absolute path: of a name relative to a directory's descriptor, or to the working directory.
+    fn path(&mut self, pid: u32, directory: &str, name: &[u8], now_ns: u64) -> Result<Vec<u8>, ImportError> {
+        let is_here = directory.is_empty() || directory.starts_with("AT_FDCWD");
+        if is_here && let Some(known) = annotated(directory) {
+            self.is_annotated = true;
+            self.log.directory.get_or_insert_with(|| known.clone());
+            *self.threads[&pid].directory.borrow_mut() = Some(known);
+        }
+        if name.starts_with(b"/") {
+            return Ok(normal(name));
+        }
+        let above = if is_here {
+            self.threads[&pid].directory.borrow().clone().unwrap_or_else(|| SOMEWHERE.to_vec())
+        } else {
+            self.slot(pid, directory, now_ns)?
+                .map_or_else(|| b"/unknown-directory".to_vec(), |slot| slot.file.path.clone())
+        };
+        Ok(normal(&joined(&above, name)))
+    }
+
+    fn call(
+        &mut self,
+        pid: u32,
+        name: &str,
+        text: &str,
+        result: &str,
+        [begin_ns, took_ns]: [u64; 2],
+    ) -> Result<(), ImportError> {
+        let end_ns = begin_ns + took_ns;
+        let value = match result.strip_prefix("-1 ") {
+            Some(error) => {
+                let errno = error.split(' ').next().unwrap_or_default();
+                // The kernel makes such a call again by itself.
+                if errno.starts_with("ERESTART") {
+                    return Ok(());
+                }
+                -i64::from(self.words.get(errno).copied().unwrap_or(libc::EINVAL))
+            }
+            None if result.starts_with('?') => return Ok(()),
+            None => number(result.split([' ', '<']).next().unwrap_or_default(), &self.words),
+        };
+        let parts = || arguments(text);
+        let thread = thread_number(&self.threads, pid);
+        match name {
+            "clone" | "clone3" | "fork" | "vfork" if value > 0 => {
+                let child = value as u32;
+                let known = self.threads.get_mut(&pid).and_then(|thread| thread.child.take());
+                if known != Some(child) && !self.threads.contains_key(&child) {
+                    let parent = &self.threads[&pid];
+                    let flags = clone_flags(text, &self.words);
+                    let made = (thread, flags, Rc::clone(&parent.table), Rc::clone(&parent.directory));
+                    self.add(child, begin_ns, Some(&made))?;
+                }
+                return Ok(());
+            }
+            "wait4" | "waitid" if value >= 0 => {
+                let waited = if name == "wait4" {
+                    value
+                } else {
+                    field(text, "si_pid=").map_or(0, |pid| number(pid, &self.words))
+                };
+                let result = self.numbers.get(&(waited as u32)).map_or(0, |number| i64::from(*number));
+                let call = Call { kind: Kind::Wait, thread, begin_ns, took_ns, result, ..Call::default() };
+                return self.hand_over(Heard { call, ..Heard::default() });
+            }
+            "execve" | "execveat" if value == 0 => {
+                let own = (*self.threads[&pid].table).clone();
+                let gone: Vec<i32> =
+                    own.borrow().iter().filter(|(_, slot)| slot.closed_by_exec).map(|(fd, _)| *fd).collect();
+                let gone: Vec<Slot> = gone.iter().filter_map(|fd| own.borrow_mut().remove(fd)).collect();
+                let thread_of = self.threads.get_mut(&pid).expect("it is there");
+                thread_of.table = Rc::new(own);
+                return gone.into_iter().try_for_each(|slot| self.let_go(slot, thread, end_ns));
+            }
+            "chdir" if value == 0 => {
+                let Some(name) = parts().first().and_then(|name| string(name)) else { return Ok(()) };
+                let path = self.path(pid, "", &name, begin_ns)?;
+                *self.threads[&pid].directory.borrow_mut() = Some(path);
+                return Ok(());
+            }
+            "fchdir" if value == 0 => {
+                if let Some(slot) = self.slot(pid, parts().first().copied().unwrap_or_default(), begin_ns)? {
+                    *self.threads[&pid].directory.borrow_mut() = Some(slot.file.path.clone());
+                }
+                return Ok(());
+            }
+            "dup" | "dup2" | "dup3" if value >= 0 => return self.duplicated(pid, &parts(), value as i32, end_ns),
+            "fcntl" | "fcntl64" => return self.controlled(pid, &parts(), value, [begin_ns, took_ns]),
+            "close_range" if value == 0 => {
+                let parts = parts();
+                let [from, to] = [0, 1].map(|at| parts.get(at).map_or(0, |text| number(text, &self.words)));
+                let to = if to < from { i64::from(i32::MAX) } else { to };
+                if parts.get(2).is_none_or(|flags| !flags.contains("CLOEXEC")) {
+                    let table = Rc::clone(&self.threads[&pid].table);
+                    let mut gone: Vec<i32> =
+                        table.borrow().keys().copied().filter(|fd| (from..=to).contains(&i64::from(*fd))).collect();
+                    gone.sort_unstable();
+                    for fd in gone {
+                        let slot = table.borrow_mut().remove(&fd).expect("it was there");
+                        self.let_go(slot, thread, end_ns)?;
+                    }
+                }
+                return Ok(());
+            }
+            "ioctl" => {
+                let parts = parts();
+                let [to, request, from] = [0, 1, 2].map(|at| parts.get(at).copied().unwrap_or_default());
+                if request.contains("FICLONE")
+                    && !request.contains("RANGE")
+                    && let (Some(to), Some(from)) = (self.slot(pid, to, begin_ns)?, self.slot(pid, from, begin_ns)?)
+                {
+                    let (file, other) = (from.file.number, to.file.number);
+                    let call = Call {
+                        kind: Kind::Reflink,
+                        thread,
+                        begin_ns,
+                        took_ns,
+                        file,
+                        other,
+                        result: value,
+                        ..Call::default()
+                    };
+                    return self.hand_over(Heard { call, ..Heard::default() });
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some((kind, roles)) = self.calls.get(name).copied() else { return Ok(()) };
+        let call = Call { kind, thread, begin_ns, took_ns, result: value, ..Call::default() };
+        self.made(pid, name, &parts(), roles, Heard { call, ..Heard::default() })
+    }
+
+    fn duplicated(&mut self, pid: u32, parts: &[&str], to: i32, now_ns: u64) -> Result<(), ImportError> {
+        let from = parts.first().copied().unwrap_or_default();
+        let closed_by_exec = parts.iter().any(|part| part.contains("CLOEXEC"));
+        match self.slot(pid, from, now_ns)? {
+            _ if from.split('<').next() == Some(to.to_string().as_str()) => Ok(()),
+            Some(slot) => self.put(pid, to, Slot { closed_by_exec, ..slot }, now_ns),
+            None => {
+                let before = self.threads[&pid].table.borrow_mut().remove(&to);
+                let thread = thread_number(&self.threads, pid);
+                before.map_or(Ok(()), |slot| self.let_go(slot, thread, now_ns))
+            }
+        }
+    }
+
+    fn controlled(
+        &mut self,
+        pid: u32,
+        parts: &[&str],
+        result: i64,
+        [begin_ns, took_ns]: [u64; 2],
+    ) -> Result<(), ImportError> {
+        let [fd, request, argument] = [0, 1, 2].map(|at| parts.get(at).copied().unwrap_or_default());
+        match request {
+            "F_DUPFD" | "F_DUPFD_CLOEXEC" if result >= 0 => {
+                self.duplicated(pid, parts, result as i32, begin_ns + took_ns)
+            }
+            "F_SETFD" => {
+                if let Ok(fd) = fd.split('<').next().unwrap_or_default().parse::<i32>()
+                    && let Some(slot) = self.threads[&pid].table.borrow_mut().get_mut(&fd)
+                {
+                    slot.closed_by_exec = argument.contains("CLOEXEC");
+                }
+                Ok(())
+            }
+            "F_SETLK" | "F_SETLKW" | "F_OFD_SETLK" | "F_OFD_SETLKW" => {
+                let Some(slot) = self.slot(pid, fd, begin_ns)? else { return Ok(()) };
+                let [kind, offset, length] = ["l_type=", "l_start=", "l_len="]
+                    .map(|name| field(argument, name).map_or(0, |text| number(text, &self.words)));
+                let call = Call {
+                    kind: Kind::Lock,
+                    thread: thread_number(&self.threads, pid),
+                    begin_ns,
+                    took_ns,
+                    file: slot.file.number,
+                    mode: kind as u16,
+                    offset,
+                    length: length as u64,
+                    result,
+                    ..Call::default()
+                };
+                self.hand_over(Heard { call, ..Heard::default() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A call of the table.
+    fn made(&mut self, pid: u32, name: &str, parts: &[&str], roles: &str, mut heard: Heard) -> Result<(), ImportError> {
+        let (begin_ns, kind) = (heard.call.begin_ns, heard.call.kind);
+        let end_ns = begin_ns + heard.call.took_ns;
+        let (mut directory, mut fd) = ("", None);
+        if name == "creat" {
+            heard.call.flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u32;
+        } else if name.starts_with('l') && !["link", "linkat", "lseek", "listxattr"].contains(&name) {
+            heard.call.flags = libc::AT_SYMLINK_NOFOLLOW as u32;
+        }
+        if kind.is_copy() {
+            heard.call.offset = -1;
+        }
+        for (role, part) in roles.chars().zip(parts) {
+            match role {
+                'd' => directory = *part,
+                'p' | 'q' => {
+                    let of = std::mem::take(&mut directory);
+                    match (role, string(part).filter(|name| !name.is_empty())) {
+                        // AT_EMPTY_PATH, or no name at all: about the descriptor itself.
+                        (_, None) => fd = Some(of),
+                        ('p', Some(name)) => heard.at = Some(self.path(pid, of, &name, begin_ns)?),
+                        (_, Some(name)) => heard.to = Some(self.path(pid, of, &name, begin_ns)?),
+                    }
+                }
+                't' => heard.to = string(part),
+                'f' => fd = Some(*part),
+                'o' => {
+                    heard.call.other = self.slot(pid, part, begin_ns)?.map_or(0, |slot| slot.file.number);
+                }
+                'n' => heard.call.length = number(part, &self.words) as u64,
+                '@' if *part != "NULL" => {
+                    heard.call.offset =
+                        number(part.trim_start_matches('[').split(' ').next().unwrap_or_default(), &self.words);
+                }
+                'm' => heard.call.mode = number(part, &self.words) as u16,
+                'x' => heard.call.flags |= number(part, &self.words) as u32,
+                'v' => {
+                    let lengths = part.split("iov_len=").skip(1);
+                    let sum: i64 = lengths
+                        .map(|text| number(text.split(['}', ',']).next().unwrap_or_default(), &self.words))
+                        .sum();
+                    heard.call.length = sum.max(heard.call.result) as u64;
+                }
+                's' => {
+                    let [mode, bytes] = ["st_mode=", "st_size="]
+                        .map(|name| field(part, name).or(field(part, &name.replace("st_", "stx_"))));
+                    heard.facts = mode.map(|mode| {
+                        (number(mode, &self.words) as u32, bytes.map_or(0, |bytes| number(bytes, &self.words) as u64))
+                    });
+                }
+                'h' => {
+                    let [flags, mode] =
+                        ["flags=", "mode="].map(|name| field(part, name).map_or(0, |text| number(text, &self.words)));
+                    (heard.call.flags, heard.call.mode) = (flags as u32, mode as u16);
+                }
+                _ => {}
+            }
+        }
+        if kind == Kind::Close {
+            let fd = fd.and_then(|fd| fd.split('<').next()?.trim().parse::<i32>().ok()).unwrap_or(-1);
+            let slot = self.threads[&pid].table.borrow_mut().remove(&fd);
+            // Of a file that other descriptors are of as well, it closes nothing.
+            let Some(Ok(file)) = slot.map(|slot| Rc::try_unwrap(slot.file)) else { return Ok(()) };
+            heard.call.file = file.number;
+            return self.hand_over(heard);
+        }
+        if let Some(fd) = fd {
+            let Some(slot) = self.slot(pid, fd, begin_ns)? else {
+                return if kind.is_copy() && heard.call.other != 0 { self.hand_over(heard) } else { Ok(()) };
+            };
+            heard.call.file = slot.file.number;
+            heard.call.kind = match kind {
+                Kind::Stat => Kind::Fstat,
+                Kind::Chown => Kind::Fchown,
+                Kind::Chmod => Kind::Fchmod,
+                Kind::Utimens => Kind::Futimens,
+                kind => kind,
+            };
+        }
+        match kind {
+            Kind::Unlink if heard.call.flags & libc::AT_REMOVEDIR as u32 != 0 => heard.call.kind = Kind::Rmdir,
+            Kind::Open if heard.call.result >= 0 => {
+                let fd = heard.call.result as i32;
+                let Some(path) = heard.at.clone() else { return Ok(()) };
+                let slot = self.opened(path, heard.call.flags & libc::O_CLOEXEC as u32 != 0);
+                (heard.call.other, heard.call.result) = (slot.file.number, 0);
+                self.put(pid, fd, slot, end_ns)?;
+            }
+            _ => {}
+        }
+        let any = Some(Place { base: 0, name: 0 });
+        let [at, to] = [&heard.at, &heard.to].map(|name| any.filter(|_| name.is_some()));
+        if (Call { at, to, ..heard.call }).is_complete() || heard.call.may_lack() {
+            self.hand_over(heard)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn thread_number(threads: &HashMap<u32, Thread>, pid: u32) -> u32 {
+    threads.get(&pid).map_or(1, |thread| thread.number)
+}
+
+fn clone_flags(text: &str, words: &HashMap<&str, i32>) -> i64 {
+    field(text, "flags=").map_or(0, |flags| number(flags, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::named;
+
+    #[test]
+    fn calls_of_threads_are_put_together_and_tell_what_was_there() {
+        let log = r#"
+100 10.000000 execve("/bin/sh", ["sh"], 0x7f /* 3 vars */) = 0 <0.000500>
+100 10.001000 openat(AT_FDCWD</w>, "in, put", O_RDONLY|O_CLOEXEC) = 3</w/in, put> <0.000010>
+100 10.002000 fstat(3</w/in, put>, {st_mode=S_IFREG|0640, st_size=9000, ...}) = 0 <0.000005>
+100 10.003000 read(3</w/in, put>, "a) = 1 <x"..., 4096) = 4096 <0.000020>
+100 10.004000 vfork( <unfinished ...>
+101 10.005000 openat(AT_FDCWD</w>, "out\303\244", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 4</w/out\303\244> <0.000010>
+101 10.006000 fdatasync(4</w/out\303\244> <unfinished ...>
+100 10.006500 <... vfork resumed>) = 101 <0.002500>
+100 10.006600 wait4(-1,  <unfinished ...>
+101 10.007000 <... fdatasync resumed>) = 0 <0.001000>
+101 10.008000 write(1</w/log>, "x", 1) = 1 <0.000001>
+101 10.008500 rename("outä", "d/out") = 0
+101 10.009000 exit_group(0)   = ?
+101 10.009500 +++ exited with 0 +++
+100 10.009600 <... wait4 resumed>[{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 101 <0.003000>
+100 10.009700 --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=101} ---
+100 10.010000 stat("/etc/passwd", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0 <0.000001>
+100 10.011000 openat(AT_FDCWD</w>, "none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000001>
+100 10.012000 unlinkat(AT_FDCWD</w>, "old", AT_REMOVEDIR) = 0 <0.000001>
+100 10.020000 +++ exited with 3 +++
+"#;
+        let (calls, tree, done) = named(log, &[], false).expect("sound");
+        let told: Vec<String> = calls
+            .iter()
+            .map(|(call, names)| {
+                let (kind, file) = (call.kind.name(), call.file.max(call.other));
+                format!("{} {kind} #{file} {names} = {} <{}>", call.thread, call.result, call.took_ns / 1000)
+            })
+            .collect();
+        let expected = [
+            "1 open #1 in, put = 0 <10>",
+            "1 fstat #1  = 0 <5>",
+            "1 read #1  = 4096 <20>",
+            "1 clone #0  = 2 <0>",
+            "2 open #2 outä = 0 <10>",
+            "2 fdatasync #2  = 0 <1000>",
+            "2 open #3 log = 0 <0>",
+            "2 write #3  = 1 <1>",
+            "2 rename #0 outä d/out = 0 <0>",
+            "2 close #3  = 0 <0>",
+            "2 close #2  = 0 <0>",
+            "2 exit #0  = 0 <0>",
+            "1 wait4 #0  = 2 <3000>",
+            "1 open #0 none = -2 <1>",
+            "1 rmdir #0 old = 0 <1>",
+            "1 close #1  = 0 <0>",
+            "1 exit #0  = 0 <0>",
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(tree, ["d", "in, put 9000", "log 0", "old"]);
+        let think: Vec<u64> = [1, 4].map(|index: usize| calls[index].0.think_ns / 1000).to_vec();
+        assert_eq!(think, [990, 1000], "since the last call ended, and since the thread began");
+        assert_eq!((done.format, done.left_out_lines), ("strace", 0));
+        // Without -y the descriptors are followed; what was open before is not known.
+        let plain = log
+            .replace("AT_FDCWD</w>", "AT_FDCWD")
+            .replace("</w/in, put>", "")
+            .replace("</w/out\\303\\244>", "")
+            .replace("</w/log>", "");
+        let (calls, ..) = named(&plain, &[], false).expect("sound");
+        assert_eq!(calls.len(), expected.len() - 3, "without the inherited file: {calls:?}");
+        let wrong = log.replace("fstat(3", "fstat 3");
+        let error = named(&wrong, &[], false).map(|_| ()).expect_err("no call").to_string();
+        assert!(error.starts_with("line 4: expected [PID] [TIME] CALL(ARGUMENTS) = RESULT"), "{error}");
+        assert_eq!(named(&wrong, &[], true).expect("lenient").2.left_out_lines, 1);
+        let error = named(log, &["/elsewhere"], false).map(|_| ()).expect_err("nothing is there").to_string();
+        assert!(error.contains("below /elsewhere"), "{error}");
+    }
+}
