@@ -21,6 +21,8 @@ pub(super) const JOURNAL_NAME: &str = "fstone.journal";
 pub(crate) const IMAGE_NAME: &str = "fstone-scratch.img";
 pub(crate) const GUEST_NAME: &str = "guest";
 pub(crate) const TREE_PREFIX: &str = "fstone-load-";
+const IN_USE: &str = "it is in use; unmount it first";
+
 /// One thing that was made, with everything needed to recognise it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,6 +48,8 @@ pub enum Entry {
     /// The same, on a named disk, which the command may erase.
     OwnOnDisk {
         disk: PathBuf,
+        /// Of which device: (major, minor).
+        device: (u32, u32),
         own: Box<Self>,
     },
     Image {
@@ -108,7 +112,7 @@ impl Entry {
             Self::Own { filesystem, remove, .. } => {
                 format!("what was made for the filesystem {filesystem}, which `{}` removes", typed(remove))
             }
-            Self::OwnOnDisk { disk, own } => format!("{}, on {}", own.describe(), disk.display()),
+            Self::OwnOnDisk { disk, own, .. } => format!("{}, on {}", own.describe(), disk.display()),
             Self::Image { path, .. } => format!("image {}", path.display()),
             Self::Guest { path, .. } => format!("guest in {}", path.display()),
             Self::ZramToCome { .. } => "zram device just made".to_owned(),
@@ -143,7 +147,7 @@ impl Entry {
             Self::Own { trial, remove, .. } => {
                 plain(trial) && name(trial).starts_with(TREE_PREFIX) && remove.first().is_some_and(|it| !it.is_empty())
             }
-            Self::OwnOnDisk { disk, own } => {
+            Self::OwnOnDisk { disk, own, .. } => {
                 plain(disk) && matches!(**own, Self::Own { .. }) && own.is_plausible(work_directory)
             }
             Self::Image { path, .. } => plain(path) && name(path) == IMAGE_NAME,
@@ -260,9 +264,8 @@ impl Entry {
             Self::Tree { path, id: None, .. } | Self::Guest { path, id: None, .. } => fs::remove_dir(path),
             Self::Tree { path, id: Some(id), .. } => remove_tree(path, *id),
             Self::Own { remove, trial, id, .. } => own::remove(remove, trial, *id),
-            Self::OwnOnDisk { disk, own } => {
-                let permission = permit(disk, by).and_then(|()| lock(machine, disk, by));
-                let _lock = permission.map_err(|error| self.failed(&error))?;
+            Self::OwnOnDisk { disk, device, own } => {
+                let _lock = take_over(machine, disk, *device, by).map_err(|error| self.failed(&error))?;
                 return own.undo(machine, by);
             }
             Self::Image { path, .. } => fs::remove_file(path),
@@ -362,16 +365,31 @@ fn permit(disk: &Path, by: By<'_>) -> io::Result<()> {
 }
 
 /// Another work directory's run may have the disk. Who undoes what it made itself holds the lock.
-fn lock(machine: &Machine, disk: &Path, by: By<'_>) -> io::Result<Option<DeviceLock>> {
+fn lock(machine: &Machine, disk: &Path, device: (u32, u32), by: By<'_>) -> io::Result<Option<DeviceLock>> {
+    match by {
+        By::Itself => Ok(None),
+        By::Later(_) => machine.devices.lock(disk, device).map(Some).map_err(io::Error::other),
+    }
+}
+
+/// Lets a study's command have the disk on which it made something: the same disk, and nobody's by now. Devices stacked on it may be
+/// what it made.
+fn take_over(machine: &Machine, disk: &Path, device: (u32, u32), by: By<'_>) -> io::Result<Option<DeviceLock>> {
     if by == By::Itself {
         return Ok(None);
     }
-    let number = machine.devices.facts(disk)?.number;
-    machine.devices.lock(disk, number).map(Some).map_err(io::Error::other)
+    permit(disk, by)?;
+    is_same_disk(machine, disk, device, None)?;
+    let lock = lock(machine, disk, device, by)?;
+    let facts = machine.devices.facts(disk)?;
+    if facts.swap || !facts.mounted_at.is_empty() {
+        return Err(io::Error::other(IN_USE));
+    }
+    Ok(lock)
 }
 
 fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>, by: By<'_>) -> io::Result<()> {
-    let _lock = lock(machine, path, by)?;
+    let _lock = lock(machine, path, device, by)?;
     if matches!(by, By::Later(_)) {
         let (found, shown) = (filesystem_uuid(path, &*machine.runner), path.display());
         if found.is_none() || found.as_deref() != uuid {
@@ -383,7 +401,7 @@ fn erase(machine: &Machine, path: &Path, device: (u32, u32), uuid: Option<&str>,
     }
     permit(path, by)?;
     machine.devices.erase_signatures(path, device).map_err(|error| match error.kind() {
-        io::ErrorKind::ResourceBusy => io::Error::other("it is in use; unmount it first"),
+        io::ErrorKind::ResourceBusy => io::Error::other(IN_USE),
         _ => error,
     })
 }

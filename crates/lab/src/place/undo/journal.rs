@@ -180,9 +180,10 @@ impl<'m> Undo<'m> {
     /// # Errors
     /// When the journal cannot be written; then it must not be made.
     pub(crate) fn record(&mut self, entry: Entry) -> Result<u64, JournalError> {
-        let disk = self.scratch().and_then(|(_, entry)| entry.disk()).map(Path::to_owned);
-        let entry = match (entry, disk) {
-            (own @ Entry::Own { .. }, Some(disk)) => Entry::OwnOnDisk { disk, own: Box::new(own) },
+        let entry = match (entry, self.scratch()) {
+            (own @ Entry::Own { .. }, Some((_, Entry::Scratch { path, device, .. }))) => {
+                Entry::OwnOnDisk { disk: path.clone(), device: *device, own: Box::new(own) }
+            }
             (entry, _) => entry,
         };
         self.add(entry, None)
@@ -407,6 +408,8 @@ fn replay(text: &str, this: &Holder) -> Result<Replayed, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::device::{BlockFacts, FakeDevices, FileKind};
+    use std::{slice, sync::Arc};
 
     #[test]
     fn a_journal_that_could_be_anybodys_or_names_anything_is_not_followed() {
@@ -611,7 +614,10 @@ mod tests {
     fn a_removal_on_a_named_disk_needs_permission_after_a_kill() {
         use fstone_files::FileIdentity;
         let work = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
-        let (machine, disk) = (Machine::fake(), PathBuf::from("/dev/sdz"));
+        let disk = PathBuf::from("/dev/sdz");
+        let devices = Arc::new(FakeDevices::new());
+        let machine = Machine { devices: devices.clone(), ..Machine::fake() };
+        let attached = BlockFacts { number: (8, 1), ..BlockFacts::of_kind(FileKind::Block, disk.clone()) };
         let trial = work.path().join("fstone-load-1");
         let directory = trial.join(crate::filesystem::OWN_DIRECTORY);
         std::fs::create_dir_all(&directory).expect("made");
@@ -625,10 +631,10 @@ mod tests {
         std::mem::forget(undo);
 
         Undo::begin(work.path(), &[], &machine).map(drop).expect("who uses other disks goes on");
-        let refused = Undo::begin(work.path(), std::slice::from_ref(&disk), &machine).map(drop);
+        let refused = Undo::begin(work.path(), slice::from_ref(&disk), &machine).map(drop);
         assert!(matches!(refused, Err(JournalError::Leftovers { count: 3, .. })));
         let mut undo = Undo::open(work.path(), &machine).expect("opens");
-        let on_disk = Entry::OwnOnDisk { disk: disk.clone(), own: Box::new(own) };
+        let on_disk = Entry::OwnOnDisk { disk: disk.clone(), device: (8, 1), own: Box::new(own) };
         assert_eq!(undo.entries().next_back(), Some(&on_disk));
         let another = [PathBuf::from("/dev/sdy")];
         for others in [&another[..], &[]] {
@@ -636,6 +642,14 @@ mod tests {
             assert!(error.words.contains("fstone clean --allow-destroy-data /dev/sdz"), "{error}");
             assert!(!directory.join("ran").exists());
         }
+        let mounted = BlockFacts { mounted_at: vec!["/mnt".into()], ..attached.clone() };
+        let renamed = BlockFacts { number: (8, 2), ..attached.clone() };
+        for (facts, words) in [(renamed, "another device has its name"), (mounted, "in use; unmount it")] {
+            devices.set_facts(&disk, facts);
+            let error = undo.undo_by(removal, By::Later(slice::from_ref(&disk))).expect_err("it is somebody's");
+            assert!(error.words.contains(words) && !directory.join("ran").exists(), "{error}");
+        }
+        devices.set_facts(&disk, attached);
         undo.undo_by(removal, By::Later(&[disk])).expect("permitted");
         assert!(directory.join("ran").exists());
     }
