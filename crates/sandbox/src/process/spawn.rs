@@ -130,15 +130,15 @@ impl Launch {
         let confined = self.confined.take();
         // Root needs no user namespace to make others, and could map nobody but itself into it.
         let user = if rustix::process::geteuid().is_root() { 0 } else { libc::CLONE_NEWUSER };
+        let ipc = if self.ipc_apart { libc::CLONE_NEWIPC } else { 0 };
         let attempts = match &confined {
             Some(_) => vec![ALL | user, PIDS | user, 0],
             // Without the namespace its mounts would be the host's, and stay.
             None if self.mounts_apart => {
                 let mounts = PIDS | libc::CLONE_NEWNS;
-                let ipc = self.ipc_apart.then_some(mounts | libc::CLONE_NEWIPC);
-                ipc.into_iter().chain([mounts]).collect()
+                vec![mounts | ipc, mounts]
             }
-            None => vec![PIDS | user, 0],
+            None => vec![PIDS | user | ipc, PIDS | user, 0],
         };
         if let Some(confined) = &confined {
             make_own_places(confined, &self.directory)
