@@ -102,6 +102,7 @@ impl Study {
                 .ok_or_else(|| format!("there is no built-in file {name}")),
             Files::Directory(directory) => {
                 let path = directory.join(name);
+                regular_below(directory, &path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
                 if let Some(recording) = recording(&path) {
                     return recording;
                 }
@@ -111,11 +112,20 @@ impl Study {
     }
 }
 
+/// A study may be a stranger's: no link of it shows other files, and no pipe keeps a plan waiting.
+fn regular_below(directory: &Path, path: &Path) -> Result<(), String> {
+    let (above, real) = (directory.canonicalize(), path.canonicalize());
+    let (above, real) = (above.map_err(|error| error.to_string())?, real.map_err(|error| error.to_string())?);
+    match real.metadata() {
+        _ if !real.starts_with(&above) => Err("it is a link out of the study's directory; put a copy there".to_owned()),
+        Ok(facts) if !facts.is_file() => Err("it is no file".to_owned()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// What a study is handed of a recording, in place of its content; `None` for other files.
 fn recording(path: &Path) -> Option<Result<String, String>> {
-    if !path.metadata().is_ok_and(|facts| facts.is_file()) {
-        return None;
-    }
     let mut reader = match Reader::open(path) {
         Ok(reader) => reader,
         Err(ReadError::Foreign | ReadError::Read(_)) => return None,
@@ -179,3 +189,33 @@ impl std::fmt::Display for FindError {
 }
 
 impl std::error::Error for FindError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_shows_nothing_but_files_beside_it_and_waits_for_nobody() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (study, outside) = (place.path().join("study"), place.path().join("secret"));
+        std::fs::create_dir(&study).expect("made");
+        std::fs::write(&outside, "secret = 1").expect("written");
+        std::fs::write(study.join("real.toml"), "").expect("written");
+        std::os::unix::fs::symlink("real.toml", study.join("link.toml")).expect("made");
+        std::os::unix::fs::symlink(&outside, study.join("out.toml")).expect("made");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            study.join("pipe.toml"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .expect("made");
+        let study = Study { source: Source::new("study", String::new()), files: Files::Directory(study) };
+        assert_eq!((study.load("real.toml"), study.load("link.toml")), (Ok(String::new()), Ok(String::new())));
+        for (name, words) in [("out.toml", "a link out of"), ("pipe.toml", "no file"), ("none.toml", "No such file")] {
+            let error = study.load(name).expect_err("refused");
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
