@@ -25,7 +25,11 @@ use fstone_model::{
     text,
     units::format_duration,
 };
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::{
+    fs::{XattrFlags, lgetxattr, lsetxattr},
+    io::Errno,
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with},
+};
 use std::{
     fs::{self, DirBuilder, Permissions},
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -97,10 +101,12 @@ impl Session {
     fn make_data(&self, step: &Step, user: Option<&User>, data: &Path) -> Result<(), Halt> {
         let cannot = |error: io::Error| failed(step, format!("{}: {error}", data.display()));
         let Some(user) = user else { return DirBuilder::new().mode(0o700).create(data).map_err(cannot) };
+        let mut way = self.place.as_path();
         if !self.mounted && self.own.is_none() {
-            let_in(user, &self.place).map_err(cannot)?;
+            let_in(user, way).map_err(cannot)?;
+            way = way.parent().unwrap_or(way);
         }
-        if let Some(closed) = closed_to(user, &self.place).map_err(cannot)? {
+        if let Some(closed) = closed_to(user, way).map_err(cannot)? {
             let words = format!("{} cannot enter {}", user.name, closed.display());
             let cure =
                 "empty /mnt, /media or /srv, or name a directory that this user can enter with --device directory:PATH";
@@ -344,9 +350,47 @@ impl Session {
     }
 }
 
-/// Lets a service's user through the directory that was made for its trial. What is in there has usual modes: nobody else is to reach it,
-/// unless services of several groups have to.
+/// Lets a service's user through the directory that was made for its trial, and nobody else: what is in there has usual modes.
 fn let_in(user: &User, place: &Path) -> io::Result<()> {
+    match list_for_access(user, place) {
+        Err(Errno::OPNOTSUPP) => let_group_in(user, place),
+        listed => Ok(listed?),
+    }
+}
+
+/// Adds a user to the directory's access control list, acl(5), whose form is in the kernel's posix_acl_xattr.h.
+fn list_for_access(user: &User, place: &Path) -> Result<(), Errno> {
+    const NAME: &str = "system.posix_acl_access";
+    let entry = |tag: u16, rights: u16, id: u32| {
+        let mut bytes = [0; 8];
+        bytes[..2].copy_from_slice(&tag.to_le_bytes());
+        bytes[2..4].copy_from_slice(&rights.to_le_bytes());
+        bytes[4..].copy_from_slice(&id.to_le_bytes());
+        bytes
+    };
+    const USER: u16 = 2;
+    let mut list = [0; 4096];
+    let listed = match lgetxattr(place, NAME, &mut list) {
+        Ok(length) => list.get(4..length).unwrap_or_default(),
+        Err(Errno::NODATA) => &[],
+        Err(errno) => return Err(errno),
+    };
+    let others = listed.chunks_exact(8).filter(|one| one[..2] == USER.to_le_bytes());
+    let id = |one: &[u8; 8]| u32::from_le_bytes([one[4], one[5], one[6], one[7]]);
+    let mut users: Vec<[u8; 8]> = others.filter_map(|one| one.try_into().ok()).collect();
+    users.push(entry(USER, 1, user.user));
+    users.sort_by_key(id);
+    users.dedup();
+    let none = u32::MAX;
+    // Its owner may do everything, its group and others nothing.
+    let (owner, rest) = (entry(1, 7, none), [entry(4, 0, none), entry(0x10, 1, none), entry(0x20, 0, none)]);
+    let entries = [owner].into_iter().chain(users).chain(rest).flatten();
+    let new: Vec<u8> = 2u32.to_le_bytes().into_iter().chain(entries).collect();
+    lsetxattr(place, NAME, &new, XattrFlags::empty())
+}
+
+/// Where there are no such lists: its group, or everybody if services of several groups have to.
+fn let_group_in(user: &User, place: &Path) -> io::Result<()> {
     let facts = fs::symlink_metadata(place)?;
     let is_of_another = facts.mode() & 0o010 != 0 && facts.gid() != user.group;
     if !is_of_another {
@@ -381,9 +425,32 @@ fn missing_program(step: &str, output: &CommandOutput, words: String) -> Halt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
-    fn a_services_group_enters_a_trials_directory_and_all_do_only_for_several() {
+    fn a_services_user_enters_a_trials_directory_and_nobody_else() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can become other users");
+            return;
+        }
+        let place = tempfile::Builder::new().prefix("fstone-lab-").tempdir().expect("temporary directory");
+        fs::write(place.path().join("file"), "x").expect("ours");
+        let file = place.path().join("file").display().to_string();
+        let reads = |user: u32| {
+            let (user, group) = (format!("--reuid={user}"), "--regid=70");
+            let cat = Command::new("setpriv").args([&user, group, "--clear-groups", "cat", &file]).output();
+            cat.expect("it runs").status.success()
+        };
+        let enters = |user: u32| let_in(&User { name: "service".into(), user, group: 70 }, place.path());
+        enters(71).expect("root may");
+        assert_eq!([70, 71, 72].map(reads), [false, true, false]);
+        enters(70).expect("root may");
+        enters(70).expect("root may");
+        assert_eq!([70, 71, 72].map(reads), [true, true, false]);
+    }
+
+    #[test]
+    fn without_lists_a_services_group_enters_and_all_do_only_for_several() {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can give a directory to a group");
             return;
@@ -396,7 +463,7 @@ mod tests {
         fs::set_permissions(place.path(), Permissions::from_mode(0o700)).expect("ours");
         for (group, mode, owner) in [(70, 0o710, 70), (70, 0o710, 70), (71, 0o711, 70), (70, 0o711, 70)] {
             let user = User { name: "service".into(), user: group, group };
-            let_in(&user, place.path()).expect("root may");
+            let_group_in(&user, place.path()).expect("root may");
             assert_eq!(found(), (mode, 0, owner));
             assert_eq!(closed_to(&user, place.path()).expect("looked at"), None);
         }
