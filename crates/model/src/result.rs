@@ -121,7 +121,8 @@ impl StepResult {
     }
 }
 
-/// Where a kernel that counts its work tells of it, and the name under which a step's record has its functions: "COUNT NAME" in each line.
+/// Where a kernel that counts its work tells of it, and the name under which a step's record has its functions, "COUNT NAME" in each line, and
+/// below them the tree of calls: ">DEPTH COUNT NAME", each followed by what it called.
 pub const KERNEL_WORK: &str = "/proc/kernel_work";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

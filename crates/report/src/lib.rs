@@ -31,7 +31,7 @@ pub use json::json;
 pub use load::{live_figures, live_line, load_summary};
 pub use markdown::markdown;
 pub use options::Options;
-pub use profile::{profile, profile_difference, profile_folded};
+pub use profile::{profile, profile_calls, profile_difference, profile_folded};
 pub use ranks::{ranks_all_well, ranks_csv, ranks_summary};
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};

@@ -33,6 +33,23 @@ pub fn profile(profile: &Profile, most: usize) -> String {
     out
 }
 
+/// The calls with the most work beneath them, as a tree: what each and all that it called did, and what it did itself.
+pub fn profile_calls(profile: &Profile, most: usize) -> String {
+    let mut out = head(profile);
+    let _ = writeln!(out, "  {:>14} {:>8} {:>8}  call", "per operation", "share", "itself");
+    let mut works: Vec<f64> = profile.calls.iter().map(|call| call.all).collect();
+    works.sort_by(|one, other| other.total_cmp(one));
+    let least = works.get(most.saturating_sub(1)).or(works.last()).copied().unwrap_or(0.0);
+    for call in profile.calls.iter().filter(|call| call.all >= least) {
+        let share = |count: f64| count * 100.0 / profile.instructions.max(1.0);
+        let each = grouped(call.all / profile.operations, 1);
+        let (name, indent) = (text::line(&call.function), "  ".repeat(call.depth - 1));
+        let _ = writeln!(out, "  {each:>14} {:>6.2} % {:>6.2} %  {indent}{name}", share(call.all), share(call.own));
+    }
+    rest(&mut out, works.len(), works.iter().filter(|work| **work >= least).count());
+    out
+}
+
 /// What differs between two profiles, per operation, the largest difference first.
 pub fn profile_difference(before: &Profile, after: &Profile, most: usize) -> String {
     let mut out = format!("before: {}after:  {}", head(before), head(after));
@@ -62,18 +79,26 @@ pub fn profile_difference(before: &Profile, after: &Profile, most: usize) -> Str
 
 fn rest(out: &mut String, all: usize, most: usize) {
     if all > most {
-        let _ = writeln!(out, "  and {} more (--lines {all})", text::counted(all - most, "function"));
+        let _ = writeln!(out, "  and {} more (--lines {all})", all - most);
     }
 }
 
-/// One line for each function, as viewers of flame graphs read them.
+/// One line for each path of calls, or for each function if there are none, as viewers of flame graphs read them.
 pub fn profile_folded(profile: &Profile) -> String {
     let plain = |name: &str| text::line(name).replace([';', ' '], "_");
-    let lines = profile
-        .functions
-        .iter()
-        .map(|(name, count)| format!("{};{};{} {count:.0}\n", plain(&profile.row), plain(&profile.step), plain(name)));
-    lines.collect()
+    let mut path = vec![plain(&profile.row), plain(&profile.step)];
+    let functions = profile.functions.iter().map(|(name, count)| (1, name, *count));
+    let calls = profile.calls.iter().map(|call| (call.depth, &call.function, call.own));
+    let lines: Vec<_> = if profile.calls.is_empty() { functions.collect() } else { calls.collect() };
+    let mut out = String::new();
+    for (depth, name, count) in lines {
+        path.truncate(depth + 1);
+        path.push(plain(name));
+        if count > 0.0 {
+            let _ = writeln!(out, "{} {count:.0}", path.join(";"));
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -88,6 +113,7 @@ mod tests {
             instructions: functions.iter().map(|(_, count)| count).sum(),
             operations: 10.0,
             functions: functions.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            calls: Vec::new(),
         };
         let [ext4, xfs] =
             [of("ext4", &[("walk", 60.0), ("crc32", 40.0)]), of("x;fs", &[("walk", 60.0), ("log", 20.0)])];
@@ -96,7 +122,7 @@ mod tests {
             "ext4, create: 100 instructions of the kernel, 10.0 for each of 10 operations\n\
              \x20  per operation    share      sum  function\n\
              \x20            6.0  60.00 %  60.00 %  walk\n\
-             \x20 and 1 function more (--lines 2)\n"
+             \x20 and 1 more (--lines 2)\n"
         );
         assert_eq!(
             profile_difference(&ext4, &xfs, 9),
@@ -109,5 +135,23 @@ mod tests {
         );
         assert!(profile_difference(&ext4, &ext4, 9).ends_with("every function did the same, to the instruction\n"));
         assert_eq!(profile_folded(&xfs), "x_fs;create;walk 60\nx_fs;create;log 20\n");
+
+        let call = |depth, function: &str, own, all| fstone_analysis::profile::Call {
+            depth,
+            function: function.into(),
+            own,
+            all,
+        };
+        let tree = vec![call(1, "sys_open", 0.0, 90.0), call(2, "walk", 60.0, 60.0), call(2, "crc32", 30.0, 30.0)];
+        let ext4 = Profile { calls: tree, ..ext4 };
+        assert_eq!(
+            profile_calls(&ext4, 2),
+            "ext4, create: 100 instructions of the kernel, 10.0 for each of 10 operations\n\
+             \x20  per operation    share   itself  call\n\
+             \x20            9.0  90.00 %   0.00 %  sys_open\n\
+             \x20            6.0  60.00 %  60.00 %    walk\n\
+             \x20 and 1 more (--lines 3)\n"
+        );
+        assert_eq!(profile_folded(&ext4), "ext4;create;sys_open;walk 60\next4;create;sys_open;crc32 30\n");
     }
 }

@@ -6,6 +6,12 @@
 # instructions. An addition changes the processor's flags, so it goes where nothing reads them before they are written anew; a
 # piece without such a place (a jump behind another, of one comparison) is counted with the piece that falls through to it.
 # What a string instruction or one of the assembler's mem* functions copies or fills is counted in bytes.
+#
+# work_instructions is negative until work_sample() has something to do. Where a function is entered or left it is compared with 0, so what
+# was executed since the last comparison is all of one function and one stack. For work_sample() to walk that stack, work_calls has
+# where each call returns to, in which function, and how the frame lies there, by the compiler's directives for debuggers: how far the
+# stack's pointer, or with 2 more %rbp, is below the caller's frame, and 65536 times how far below that its %rbp is kept; 1 more is for
+# the call at an entry, before which the caller ran. A jump to another function that depends on a condition is not seen.
 use strict;
 use warnings;
 
@@ -28,7 +34,7 @@ my %uncounted = (strncpy => 1);
 open my $file, "<", $arguments[$input] or die "$arguments[$input]: $!";
 my @lines = <$file>;
 close $file;
-my @table;
+my (@table, @calls);
 if ($copies) {
     s/\b(__mem(?:cpy|move|set)):/$1: addq %rdx, work_bytes(%rip);/ for @lines;
 } else {
@@ -37,6 +43,7 @@ if ($copies) {
 my $counted = "$arguments[$input].counted.s";
 open my $out, ">", $counted or die "$counted: $!";
 print $out @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1]\n" } @table;
+print $out "\t.section work_calls, \"a\", \@progbits\n", map { "\t.long $_->[0], .Lwork$_->[1], $_->[2]\n" } @calls if @calls;
 close $out or die "$counted: $!";
 $arguments[$input] = $counted;
 my $status = system "as", @arguments;
@@ -50,6 +57,11 @@ sub count {
     my $assembler;
     for my $i (0 .. $#lines) {
         my $line = $lines[$i];
+        if ($line =~ /^\s*\.cfi_(\w+)\s*(.*)/) {
+            push @items, ["frame", $i, $1, $2] if defined $function && $text && !defined $assembler;
+            $lines[$i] = "";
+            next;
+        }
         if ($line =~ /^#APP/) { $assembler = $i; next }
         if ($line =~ /^#NO_APP/) {
             my ($instructions, $jumps) = opaque($assembler + 1, $i - 1);
@@ -120,7 +132,8 @@ sub finish {
         my $next = 0;
         for my $i (reverse 0 .. $#$items) {
             my ($kind, undef, $word, $operands) = @{$items->[$i]};
-            if ($kind eq "label") {
+            if ($kind eq "frame") {
+            } elsif ($kind eq "label") {
                 if ($next && !$at{$word}) { $at{$word} = 1; $changed = 1 }
             } elsif ($kind eq "opaque" || $word =~ /^(?:ret|call|ud2|hlt)/ || ($word eq "rep" && $operands =~ /ret/)) {
                 $next = 0;
@@ -140,8 +153,28 @@ sub finish {
     my $falls_through = 0;
     my $begin = sub { $piece = {weight => 0, falls => $_[0]}; push @pieces, $piece };
     $begin->(0);
+    # As above; 0 if it is not known.
+    my ($frame, $is_kept, $kept, @frames) = (8, 0, 0);
+    my $sites = 0;
+    my $site = sub { my $label = ".Lwork${number}_" . $sites++; push @calls, [$label, $number, $_[0]]; $label };
+    my $sample = sub { my $label = $site->($_[0]); "\tcmpq\t\$0, work_instructions(%rip)\n\tjs\t$label\n\tcall\twork_sample\n$label:\n" };
+    my $entry = $function =~ /\.cold(\.\d+)?$/ ? "" : $sample->(8 + 1);
     for my $i (0 .. $#$items) {
         my ($kind, $line, $word, $operands) = @{$items->[$i]};
+        if ($kind eq "frame") {
+            my ($register, $offset) = $operands =~ /^(\d+)(?:,\s*(-?\d+))?/;
+            if ($word eq "startproc") { ($frame, $is_kept, $kept, @frames) = (8, 0, 0) }
+            elsif ($word eq "def_cfa_offset") { $frame = $register if $frame }
+            elsif ($word eq "adjust_cfa_offset") { $frame += $operands if $frame }
+            elsif ($word eq "def_cfa") { ($frame, $is_kept) = $register =~ /^[67]$/ ? ($offset, $register == 6) : (0, 0) }
+            elsif ($word eq "def_cfa_register") { ($frame, $is_kept) = $register =~ /^[67]$/ ? ($frame, $register == 6) : (0, 0) }
+            elsif ($word eq "escape") { $frame = 0 }
+            elsif ($word eq "offset" && $register == 6) { $kept = -$offset }
+            elsif ($word eq "restore" && $register == 6) { $kept = 0 }
+            elsif ($word eq "remember_state") { push @frames, [$frame, $is_kept, $kept] }
+            elsif ($word eq "restore_state" && @frames) { ($frame, $is_kept, $kept) = @{pop @frames} }
+            next;
+        }
         if ($kind eq "label") {
             $begin->($falls_through);
             $falls_through = 1;
@@ -156,6 +189,11 @@ sub finish {
         }
         $piece->{before} //= $line if !$read[$i];
         $piece->{weight}++;
+        if ($word =~ /^call/) {
+            $lines[$line] .= $site->($frame + ($is_kept ? 2 : 0) + 65536 * $kept) . ":\n" if $frame;
+        } elsif ($word eq "ret" || ($word eq "rep" && $operands =~ /ret/) || ($word eq "jmp" && $operands !~ /^\.L|^\*.*\.L/ && $frame == 8 && !$is_kept)) {
+            $lines[$line] = $sample->(8) . $lines[$line];
+        }
         $falls_through = 1;
         if ($word eq "rep" && $operands =~ /^(?:stos|movs)([bwlq])/ && !$read[$i]) {
             my $offset = {b => 0, w => 8, l => 16, q => 24}->{$1};
@@ -178,5 +216,7 @@ sub finish {
             $pieces[$i - 1]{weight} += $one->{weight};
         }
     }
-    push @table, [$number, $function] if $added;
+    # The first label is the function's own.
+    $lines[$items->[0][1]] =~ s/\n/\n$entry/;
+    push @table, [$number, $function] if $added || $sites;
 }

@@ -117,7 +117,7 @@ pub(crate) struct CompareArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  fstone profile 3\n  fstone profile 3 --row ext4 --step create\n  fstone profile 3 --row ext4 --row xfs\n  fstone profile 3 4 --lines 5\n  fstone profile 3 --folded > work.folded"
+    after_help = "Examples:\n  fstone profile 3\n  fstone profile 3 --row ext4 --step create\n  fstone profile 3 --row ext4 --row xfs\n  fstone profile 3 4 --lines 5\n  fstone profile 3 --row ext4 --calls\n  fstone profile 3 --folded > work.folded"
 )]
 pub(crate) struct ProfileArguments {
     /// The run: its number (`fstone list runs`) or a bundle
@@ -132,10 +132,13 @@ pub(crate) struct ProfileArguments {
     /// Only this step
     #[arg(long, value_name = "STEP")]
     pub(crate) step: Option<String>,
-    /// Functions to print
+    /// Functions or calls to print
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) lines: usize,
-    /// Every function in a line, as viewers of flame graphs read them
+    /// Who called what, as a tree
+    #[arg(long, conflicts_with = "folded")]
+    pub(crate) calls: bool,
+    /// Every path of calls in a line, as viewers of flame graphs read them
     #[arg(long)]
     pub(crate) folded: bool,
 }

@@ -7,18 +7,23 @@ use crate::{
     terminal::{self, CommandResult, Failure},
 };
 use fstone_analysis::profile::{Profile, profiles};
-use fstone_report::{profile, profile_difference, profile_folded};
+use fstone_report::{profile, profile_calls, profile_difference, profile_folded};
 
 pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> CommandResult {
-    let ProfileArguments { run, other, row, lines, folded, .. } = arguments;
+    let ProfileArguments { run, other, row, lines, calls, folded, .. } = arguments;
     let before = chosen(context, run, row.first(), arguments)?;
     let differ = match row.len() {
         2 => true,
         0 | 1 => other.is_some(),
         _ => return Err(bad("two rows can be compared, not more")),
     };
-    if differ && *folded {
-        return Err(bad("--folded writes the profile of one run, of one row or of all"));
+    if differ && (*folded || *calls) {
+        return Err(bad("--folded and --calls print the profile of one run, of one row or of all"));
+    }
+    if *calls && before.iter().all(|one| one.calls.is_empty()) {
+        return Err(bad(
+            "nothing tells who called what: an earlier version built the kernel. Build it anew and run it again",
+        ));
     }
     let texts: Vec<String> = if differ {
         let after = chosen(context, other.as_ref().unwrap_or(run), row.last(), arguments)?;
@@ -27,7 +32,12 @@ pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> C
         let mates = |one| after.iter().filter(move |other| is_mate(one, other)).map(move |other| (one, other));
         before.iter().flat_map(mates).map(|(one, other)| profile_difference(one, other, *lines)).collect()
     } else {
-        before.iter().map(|one| if *folded { profile_folded(one) } else { profile(one, *lines) }).collect()
+        let text = |one: &Profile| match (*folded, *calls) {
+            (true, _) => profile_folded(one),
+            (_, true) => profile_calls(one, *lines),
+            _ => profile(one, *lines),
+        };
+        before.iter().map(text).collect()
     };
     if texts.is_empty() {
         return Err(bad("there is no row and step of the same name in both; name two rows: --row BEFORE --row AFTER"));

@@ -106,7 +106,8 @@ impl Served {
         let session = self.session.as_mut().ok_or("it was not opened")?;
         meters::read_work(trial.counts_work);
         std::thread::sleep(std::time::Duration::from_nanos(trial.delay_ns));
-        Ok(TrialReply::Done(carry_out(session, &trial.steps, host)))
+        let late_ns = trial.counts_work.then_some(trial.delay_ns);
+        Ok(TrialReply::Done(carry_out(session, &trial.steps, late_ns, host)))
     }
 
     fn open(&mut self, opening: Opening, host: &dyn AgentHost) -> Answer {

@@ -7,14 +7,40 @@ use super::{
 };
 use crate::trial::{record::failed, session::Session};
 use fstone_model::{Outcome, Step, metric::catalog, outcome::Reason, study::StepAction, units::nanoseconds};
+use rustix::{
+    thread::clock_nanosleep_absolute,
+    time::{ClockId, Timespec, clock_gettime},
+};
 use std::time::Instant;
 
-/// Makes every step up to the first that does not end as it should.
-pub(super) fn carry_out(session: &mut Session, steps: &[Step], host: &dyn AgentHost) -> Vec<DoneStep> {
+/// A kernel whose work takes time has a tick so often (`CONFIG_HZ`).
+const TICK_NS: u64 = 10_000_000;
+
+/// Waits for the next tick, and as long after it as the trial began late. What the agent does between steps takes time as well, and
+/// depends on how it was compiled: it shall not move what kernel threads do to another side of a tick.
+fn wait_for_tick(late_ns: u64) {
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    let late_ns = late_ns % TICK_NS;
+    let until_ns = (now_ns.saturating_sub(late_ns) / TICK_NS + 1) * TICK_NS + late_ns;
+    let until = Timespec { tv_sec: (until_ns / 1_000_000_000) as i64, tv_nsec: (until_ns % 1_000_000_000) as i64 };
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
+}
+
+/// Makes every step up to the first that does not end as it should. `late_ns`: how late the trial began, if the kernel counts its work.
+pub(super) fn carry_out(
+    session: &mut Session,
+    steps: &[Step],
+    late_ns: Option<u64>,
+    host: &dyn AgentHost,
+) -> Vec<DoneStep> {
     let clock = Instant::now();
     let mut done = Vec::new();
     let mut loads = Loads::default();
     for (index, step) in steps.iter().enumerate() {
+        if let Some(late_ns) = late_ns {
+            wait_for_tick(late_ns);
+        }
         let started_ns = nanoseconds(clock.elapsed());
         let mut reply = match step.action {
             StepAction::PowerCut(_) => cut_power(session, (index, step), loads.marks(), host),

@@ -288,7 +288,7 @@ mod tests {
                 bytes: 9,
                 charged_ns: 500_000_000,
                 background: 3,
-                functions: Vec::new(),
+                ..KernelWork::default()
             }),
             peak_dirty_bytes: Some(4096),
             marks: Vec::new(),

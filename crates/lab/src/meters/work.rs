@@ -3,6 +3,7 @@
 use fstone_files::read_text;
 use fstone_model::result::{CommandRecord, KERNEL_WORK};
 use std::{
+    collections::{BTreeMap, HashMap},
     fs,
     io::Write,
     path::Path,
@@ -64,6 +65,16 @@ pub struct KernelWork {
     pub background: u64,
     /// Instructions of each function that executed any, in the order of their names.
     pub functions: Vec<(String, u64)>,
+    /// Instructions by the functions that called each other, the outermost first: of the stack at every 10,007th.
+    pub paths: BTreeMap<Vec<String>, u64>,
+}
+
+/// Of the tree of calls, what is less than such a part is recorded as its caller's: nobody sees it in a drawing.
+const LEAST_PART: u64 = 5_000;
+
+/// What the compiler keeps apart of a function, or makes of it for one caller, is a part of it.
+fn plain(name: &str) -> String {
+    name.split('.').next().unwrap_or(name).to_owned()
 }
 
 impl KernelWork {
@@ -79,26 +90,60 @@ impl KernelWork {
             charged_ns: total("ns")?,
             background: total("background")?,
             functions: Vec::new(),
+            paths: BTreeMap::new(),
         };
+        // By number: "path NUMBER CALLER COUNT NAME", and the caller of an outermost one is 0.
+        let mut calls = HashMap::new();
         for line in lines {
             let (count, name) = line?;
-            // What the compiler keeps apart of a function, or makes of it for one caller, is a part of it.
-            let name = name.split('.').next()?;
-            work.functions.push((name.to_owned(), count.parse().ok()?));
+            if count == "path" {
+                let [number, caller, count, name] = name.split(' ').collect::<Vec<_>>().try_into().ok()?;
+                calls.insert(number, (caller, count.parse::<u64>().ok()?, plain(name)));
+            } else {
+                work.functions.push((plain(name), count.parse().ok()?));
+            }
+        }
+        for (mut number, (_, count, _)) in calls.iter().filter(|(_, (_, count, _))| *count > 0) {
+            let mut path = Vec::new();
+            while let Some((caller, _, name)) = calls.get(number).filter(|_| path.len() < calls.len()) {
+                path.push(name.clone());
+                number = caller;
+            }
+            path.reverse();
+            *work.paths.entry(path).or_default() += count;
         }
         work.merge();
         Some(work)
     }
 
-    /// The functions, as a record of the step.
+    /// The functions and the tree of calls, as a record of the step.
     pub(crate) fn record(&self) -> CommandRecord {
-        let lines: Vec<String> = self.functions.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        let mut lines: Vec<String> = self.functions.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        lines.extend(self.tree());
         CommandRecord {
             argv: vec![KERNEL_WORK.to_owned()],
             status: None,
             duration_ns: 0,
             output_tail: lines.join("\n"),
         }
+    }
+
+    fn tree(&self) -> Vec<String> {
+        let all: u64 = self.paths.values().sum();
+        let mut below = BTreeMap::<&[String], u64>::new();
+        for (path, count) in &self.paths {
+            for depth in 1..=path.len() {
+                *below.entry(&path[..depth]).or_default() += count;
+            }
+        }
+        below.retain(|path, count| path.len() == 1 || *count * LEAST_PART >= all);
+        let mut own: BTreeMap<&[String], u64> = below.keys().map(|path| (*path, 0)).collect();
+        for (path, count) in &self.paths {
+            let kept = (1..=path.len()).rev().map(|depth| &path[..depth]).find(|path| below.contains_key(path));
+            *own.entry(kept.unwrap_or_default()).or_default() += count;
+        }
+        let line = |(path, count): (&&[String], &u64)| Some(format!(">{} {count} {}", path.len(), path.last()?));
+        own.iter().filter_map(line).collect()
     }
 
     fn merge(&mut self) {
@@ -117,7 +162,11 @@ impl KernelWork {
             charged_ns: self.charged_ns + other.charged_ns,
             background: self.background + other.background,
             functions: [&self.functions[..], &other.functions[..]].concat(),
+            paths: self.paths.clone(),
         };
+        for (path, count) in &other.paths {
+            *sum.paths.entry(path.clone()).or_default() += count;
+        }
         sum.merge();
         sum
     }
@@ -136,11 +185,21 @@ mod tests {
         assert_eq!(work.functions, [of("f", 30), of("g", 40)]);
         let twice = work.plus(&work);
         assert_eq!((twice.instructions, twice.background, twice.functions), (140, 50, vec![of("f", 60), of("g", 80)]));
+
+        let text = "70 instructions\n4096 bytes\n35 ns\n25 background\n70 f\npath 9 4 10 g.cold\npath 4 0 60 f\npath 2 4 0 h\n\
+                    path 7 2 999999 g\npath 3 9 30 f.isra.0\npath 5 2 0 unused\n";
+        let work = KernelWork::parse(text).unwrap();
+        let paths: Vec<String> = work.paths.iter().map(|(path, count)| format!("{} {count}", path.join(";"))).collect();
+        assert_eq!(paths, ["f 60", "f;g 10", "f;g;f 30", "f;h;g 999999"]);
+        // What would not be seen is its caller's.
+        let recorded = work.plus(&work).record().output_tail;
+        assert_eq!(recorded, "140 f\n>1 200 f\n>2 0 h\n>3 1999998 g");
         for text in [
             "",
             "70 instructions\n",
             "x instructions\n1 bytes\n1 ns\n0 background\n",
             "1 instructions\n1 bytes\n1 ns\n0 background\nf\n",
+            "1 instructions\n1 bytes\n1 ns\n0 background\npath 1 0 f\n",
         ] {
             assert_eq!(KernelWork::parse(text), None, "{text:?}");
         }

@@ -10,6 +10,7 @@ mod chapters;
 mod data;
 mod differences;
 mod figures;
+mod flames;
 mod index;
 mod machine;
 mod measured;

@@ -1,7 +1,7 @@
 //! The page of one run.
 
 use super::{
-    audit, chapters, data, differences, figures, machine, measured, method, outcomes,
+    audit, chapters, data, differences, figures, flames, machine, measured, method, outcomes,
     shared::css,
     table::{self, Cell},
     trials,
@@ -36,6 +36,7 @@ struct Page<'a> {
     comparisons: Vec<table::Pair>,
     chapters: Vec<chapters::ChapterView>,
     method_figures: Vec<figures::FigureView>,
+    flames: flames::Flames,
     differences: differences::Differences,
     measured: measured::Measured,
     commands: Vec<(String, String)>,
@@ -65,6 +66,8 @@ pub(crate) fn html_with_way_back(dataset: &Dataset, options: &Options, back: Opt
     let (chapters, method_figures) = chapters::views(&analysis, &loads, options);
     let mut contents = vec![("answer", "Answer"), ("table", "Table")];
     contents.extend(chapters.iter().map(|chapter| (chapter.id, chapter.short)));
+    let flames = flames::flames(dataset);
+    contents.extend((!flames.drawn.is_empty()).then_some(("kernel", "Kernel")));
     contents.extend([
         ("different", "Differences"),
         ("outcomes", "Outcomes"),
@@ -92,6 +95,7 @@ pub(crate) fn html_with_way_back(dataset: &Dataset, options: &Options, back: Opt
         comparisons,
         chapters,
         method_figures,
+        flames,
         differences: differences::differences(&analysis),
         measured: measured::measured(&analysis),
         commands: differences::commands(&analysis),

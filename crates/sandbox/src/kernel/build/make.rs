@@ -46,7 +46,9 @@ pub(super) fn run_make(
     command.args(["KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_USER=fstone", "KBUILD_BUILD_HOST=fstone"]);
     if let Some(place) = assembler {
         // A kernel's code calls and loads directly. User-mode Linux asks for indirection, which would be counted, and does not need it.
-        command.args([format!("KCFLAGS=-mcmodel=small -B{place}"), format!("KAFLAGS=-B{place}")]);
+        // The assembler goes by the tables to see how far the stack reaches.
+        let options = "-mcmodel=small -fasynchronous-unwind-tables";
+        command.args([format!("KCFLAGS={options} -B{place}"), format!("KAFLAGS=-B{place}")]);
     }
     command.arg("KBUILD_BUILD_VERSION=1").args(targets);
     let is_anew = !tree.join("built/linux").exists();
