@@ -128,6 +128,12 @@ impl Additive {
 
     /// Row `other` less row `baseline`.
     pub(super) fn difference(&self, baseline: usize, other: usize) -> Contrast {
+        if let Inverse::Diagonal(_) = self.inverse {
+            let (a, mut b) = (self.plain_mean(baseline), self.plain_mean(other));
+            b.estimate -= a.estimate;
+            b.weights[baseline] += a.weights[baseline];
+            return b;
+        }
         let mut direction = vec![0.0; self.rows];
         direction[other] += 1.0;
         direction[baseline] -= 1.0;
@@ -136,6 +142,10 @@ impl Additive {
 
     /// A row's mean over all blocks, including those in which it has no figure.
     pub(super) fn mean(&self, row: usize) -> Contrast {
+        let alike = self.sizes.iter().all(|size| *size == self.sizes[0]);
+        if matches!(self.inverse, Inverse::Diagonal(_)) && alike {
+            return self.plain_mean(row);
+        }
         let blocks = self.sizes.len() as f64;
         let mut direction = vec![0.0; self.rows];
         direction[row] += 1.0;
@@ -145,6 +155,19 @@ impl Additive {
             }
         }
         self.contrast(&direction, 1.0 / blocks)
+    }
+
+    /// A row's mean over its own figures: what all of this comes to if no block lacks a row, without what is left of the others' when
+    /// they cancel out.
+    fn plain_mean(&self, row: usize) -> Contrast {
+        let (sum, n) = self
+            .cells
+            .iter()
+            .filter(|cell| cell.row == row)
+            .fold((0.0, 0.0), |(sum, n), cell| (sum + cell.value, n + 1.0));
+        let mut weights = vec![0.0; self.rows];
+        weights[row] = 1.0 / n;
+        Contrast { estimate: sum / n, weights }
     }
 
     /// Σ direction · row effects + `of_blocks` · Σ block means. The figure of row r in block b has the weight

@@ -309,7 +309,10 @@ impl<'a> Means<'a> {
     /// A row's mean over all blocks of its group.
     fn know_mean(&self, row: usize) -> Known {
         let (part, place) = self.places[row];
-        self.know(part, &self.parts[part].model.mean(place))
+        let known = self.know(part, &self.parts[part].model.mean(place));
+        // What other rows did in the blocks that it lacks makes nothing of a row of zeros.
+        let nothing = self.scale == Scale::Differences && self.samples[row].values().iter().all(|value| *value == 0.0);
+        Known { estimate: if nothing { 0.0 } else { known.estimate }, ..known }
     }
 
     fn know(&self, part: usize, contrast: &Contrast) -> Known {
@@ -551,6 +554,20 @@ mod tests {
         let rows = samples(&[&[52.0; 3], &[52.2; 3], &[52.0; 3]]);
         let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, Blocking::Blocks(&vec![(0..3).collect(); 3]));
         assert_eq!(means.basis(), Basis::Exact, "three blocks are enough");
+    }
+
+    #[test]
+    fn the_mean_of_zeros_is_zero() {
+        let others = [[3.0, 0.0, 5.0, 7.0, 0.1], [16.5, 0.3, 0.7, 1.1, 2.9]];
+        let rows = samples(&[&others[0], &[0.0; 5], &others[1]]);
+        for blocks in [vec![(0..5).collect(); 3], vec![(0..5).collect(), (1..6).collect(), (0..5).collect()]] {
+            let blocks: Vec<Vec<usize>> = blocks;
+            for blocking in [Blocking::Blocks(&blocks), Blocking::Independent] {
+                let means = Means::fit(&rows, Scale::Ratios, Level::FIXED, blocking);
+                assert_eq!(means.means(|_, _| false)[1].estimate, 0.0, "{blocks:?}");
+                assert!(means.pairs().iter().all(|pair| pair.relative.is_none_or(|share| share.estimate < 1e3)));
+            }
+        }
     }
 
     #[test]
