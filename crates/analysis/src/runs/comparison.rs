@@ -4,7 +4,7 @@
 //! trials of both), so each pair gets the Mann–Whitney test and the Hodges–Lehmann shift, and the p-values are corrected
 //! over all pairs of the comparison (Holm). A *regression* is a difference that the corrected test calls real, in the
 //! worse direction, whose estimate is beyond the threshold; a row that completed and does not any more is one without
-//! any test. Runs in virtual time are compared guest by guest ([`super::seeds`]), with the same correction.
+//! any test, and so is one that loses or damages what it did not. Runs in virtual time are compared guest by guest ([`super::seeds`]), with the same correction.
 //!
 //! Whether two runs may be compared at all is [`super::mismatches`]'s to say, before anything is computed.
 
@@ -96,6 +96,16 @@ pub struct ComparedFigure {
 }
 
 impl ComparedFigure {
+    /// Whether the baseline has it and the other run does not.
+    pub fn is_missing(&self) -> bool {
+        self.baseline.summary.is_some() && self.other.summary.is_none()
+    }
+
+    /// Whether trials of one run have other figures than each other.
+    fn varies(&self) -> bool {
+        [&self.baseline, &self.other].into_iter().any(|entry| entry.summary.is_some_and(|all| all.min < all.max))
+    }
+
     /// What stands for the baseline's trials beside the change; without a comparison, their median.
     pub fn before(&self) -> Option<f64> {
         self.pair.map(|pair| pair.before).or_else(|| self.baseline.summary.map(|summary| summary.median))
@@ -116,6 +126,8 @@ pub enum Verdict {
     Difference,
     /// Really different, but not beyond the threshold.
     Slight,
+    /// Really worse; the estimate is within the threshold, and the interval reaches beyond it.
+    Unclear,
     NotFound,
     /// There are too few trials for any difference to be found.
     TooFew,
@@ -174,7 +186,7 @@ impl<'a> RunComparison<'a> {
         self.figures().filter(|(_, figure)| figure.verdict == verdict).count()
     }
 
-    /// Whether anything became worse beyond the threshold, or does not complete any more.
+    /// Whether anything became worse beyond the threshold, does not complete any more, or was lost or damaged as it was not before.
     pub fn has_regression(&self) -> bool {
         self.count(Verdict::Regression) > 0 || self.outcomes.iter().any(|change| change.turn == Turn::Worse)
     }
@@ -191,8 +203,10 @@ impl<'a> RunComparison<'a> {
                 let detectable = figure.pair.and_then(|pair| pair.detectable);
                 column.better != Better::Neither && detectable.is_none_or(|detectable| detectable > share)
             }
-            Verdict::NoFigure => figure.baseline.summary.is_some() && column.better != Better::Neither,
-            Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight => false,
+            Verdict::NoFigure => figure.is_missing() && column.better != Better::Neither,
+            Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::Unclear => {
+                false
+            }
         };
         self.figures().filter(could_miss).collect()
     }
@@ -206,18 +220,30 @@ impl<'a> RunComparison<'a> {
             let open =
                 matches!(figure.verdict, Verdict::NotFound | Verdict::TooFew) && column.better != Better::Neither;
             let even_odds = figure.pair.and_then(|pair| pair.even_odds);
-            open && (figure.verdict == Verdict::TooFew || even_odds.is_some_and(|even_odds| even_odds > share))
+            // Around 0 there is no share; what varies there could hide anything.
+            let hides =
+                || figure.pair.is_some_and(|pair| pair.exact.is_none() && pair.before == 0.0) && figure.varies();
+            let is_blind = even_odds.map_or_else(hides, |even_odds| even_odds > share);
+            open && (figure.verdict == Verdict::TooFew || is_blind)
         };
         self.figures().filter(is_blind).collect()
     }
 
     /// Whether the comparison cannot say what was asked of it: nothing was compared at all, no pair has the trials that any
-    /// difference could show in, some figure is blind and that is not allowed, or a power was required and some of the baseline's
-    /// figures fall short of it or have no counterpart.
+    /// difference could show in, something that the baseline has is missing, something worse may be beyond the threshold, some figure is
+    /// blind and that is not allowed, or a power was required and some figures fall short of it.
     pub fn is_undecided(&self) -> bool {
-        let short = |share| !self.could_miss(share).is_empty() || self.unmatched.iter().any(|only| only.in_baseline);
+        let short = |share| !self.could_miss(share).is_empty();
         let blind = !self.allow_blind && !self.blind().is_empty();
-        self.nothing_could_differ() || blind || self.required_power.is_some_and(short)
+        let unclear = self.count(Verdict::Unclear) > 0;
+        self.nothing_could_differ() || self.is_missing() || unclear || blind || self.required_power.is_some_and(short)
+    }
+
+    /// Whether the baseline has a row, a column or a figure that the other run lacks.
+    pub fn is_missing(&self) -> bool {
+        self.unmatched.iter().any(|only| only.in_baseline)
+            || self.outcomes.iter().any(|change| change.is_missing)
+            || self.figures().any(|(_, figure)| figure.is_missing())
     }
 
     /// Whether no difference could have been found, however large: there is no pair, or every one has too few trials.
@@ -375,7 +401,18 @@ fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
         None => f64::INFINITY,
     };
     if share <= threshold {
-        return Verdict::Slight;
+        // The range over guests is no interval of the mean.
+        let interval = match pair.relative {
+            _ if pair.exact.is_some() => None,
+            Some(relative) => Some((relative.interval.low, relative.interval.high)),
+            None => Some((pair.shift.interval.low / pair.before.abs(), pair.shift.interval.high / pair.before.abs())),
+        };
+        let reaches = interval.is_some_and(|(low, high)| match better {
+            Better::Higher => low < -threshold,
+            Better::Lower => high > threshold,
+            Better::Neither => false,
+        });
+        return if reaches { Verdict::Unclear } else { Verdict::Slight };
     }
     match better {
         Better::Neither => Verdict::Difference,

@@ -34,6 +34,10 @@ pub struct History {
     pub changes: Vec<ChangePoint>,
     /// Runs that are not among the points, and why not.
     pub left_out: Vec<(u64, String)>,
+    /// Comparable runs in which the row lost or damaged something, and what.
+    pub harmed: Vec<(u64, String)>,
+    /// The last run, if it has no figure, and why not.
+    pub last_lacks: Option<(u64, String)>,
 }
 
 #[derive(Debug, Clone)]
@@ -90,9 +94,11 @@ impl History {
             return Err(HistoryError::NoColumn { header: line(header.unwrap_or_default()), known: known() });
         };
         let view = &newest.columns[column];
-        let (mut points, mut left_out) = (Vec::new(), Vec::new());
+        let (mut points, mut left_out, mut harmed) = (Vec::new(), Vec::new(), Vec::new());
         for dataset in runs {
-            match point(dataset, last, &label, &view.step, &view.metric) {
+            let (found, harm) = point(dataset, last, &label, &view.step, &view.metric);
+            harmed.extend(harm.map(|harm| (dataset.run.id, harm)));
+            match found {
                 Ok(entry) => points.push(Point {
                     run: dataset.run.id,
                     started_unix_ns: dataset.run.started_unix_ns,
@@ -112,7 +118,9 @@ impl History {
             scale: scale_of(view.unit, points.iter().map(|point| &point.entry)),
             points,
             changes: Vec::new(),
+            last_lacks: left_out.last().filter(|(run, _): &&(u64, String)| *run == last.run.id).cloned(),
             left_out,
+            harmed,
         };
         if let Ok(series) = Sample::new(history.points.iter().filter_map(Point::median).collect()) {
             history.changes = change_points(&series, &ChangePointOptions::default(), last.run.plan.seed);
@@ -124,6 +132,18 @@ impl History {
         let runs = counted(self.points.len(), "run");
         let (label, header) = (&self.label, &self.header);
         let mut sentences = Vec::new();
+        if let Some(((run, harm), before)) = self.harmed.split_last() {
+            let others: Vec<String> = before.iter().map(|(run, _)| run.to_string()).collect();
+            let too = match others.len() {
+                0 => String::new(),
+                1 => format!("; something was lost or damaged in run {}, too", others[0]),
+                _ => format!("; something was lost or damaged in runs {}, too", listing(&others)),
+            };
+            sentences.push(format!("{label} {harm} in run {run}{too}."));
+        }
+        if let Some((run, why)) = &self.last_lacks {
+            sentences.push(format!("{label}, {header}: the last run, {run}, has {why}."));
+        }
         match self.points.len() {
             0 => sentences.push(format!("{label}, {header}: no run has this figure.")),
             1 => sentences.push(format!(
@@ -230,9 +250,16 @@ impl Point {
     }
 }
 
-fn point(dataset: &Dataset, last: &Dataset, label: &str, step: &str, metric: &str) -> Result<Entry, String> {
+/// The figure of a run, or why it has none, and what its row lost or damaged.
+fn point(
+    dataset: &Dataset,
+    last: &Dataset,
+    label: &str,
+    step: &str,
+    metric: &str,
+) -> (Result<Entry, String>, Option<String>) {
     if let Some(mismatch) = mismatches(last, dataset).first() {
-        return Err(match mismatch.setting {
+        let why = match mismatch.setting {
             Setting::Study => "another study".to_owned(),
             Setting::Load => "another load".to_owned(),
             Setting::Clock => "another clock".to_owned(),
@@ -240,14 +267,18 @@ fn point(dataset: &Dataset, last: &Dataset, label: &str, step: &str, metric: &st
             Setting::Device => "another device".to_owned(),
             Setting::Machine => "another machine".to_owned(),
             Setting::Memory => format!("guests of {}", mismatch.other),
-        });
+        };
+        return (Err(why), None);
     }
-    let analysis = Analysis::of(dataset);
-    let row = analysis.rows.iter().find(|row| row.label == label).ok_or("no such row")?;
+    let mut analysis = Analysis::of(dataset);
     let column = analysis.columns.iter().position(|column| column.step == step && column.metric == metric);
-    let entry = &row.entries[column.ok_or("no such column")?];
-    if entry.summary.is_none() {
-        return Err(format!("no figure ({})", row.word.unwrap_or("not measured")));
-    }
-    Ok(entry.clone())
+    let Some(row) = analysis.rows.iter_mut().find(|row| row.label == label) else {
+        return (Err("no such row".to_owned()), None);
+    };
+    let found = match column.map(|column| &row.entries[column]) {
+        None => Err("no such column".to_owned()),
+        Some(entry) if entry.summary.is_none() => Err(format!("no figure ({})", row.word.unwrap_or("not measured"))),
+        Some(entry) => Ok(entry.clone()),
+    };
+    (found, row.harm.take())
 }

@@ -1,11 +1,16 @@
-//! Rows whose trials ended otherwise than before.
+//! Rows whose trials ended otherwise than before, or lost or damaged what they did not before.
 
-use crate::{notes::Footnote, run::Analysis, text::counted};
+use crate::{
+    harm::harms,
+    notes::Footnote,
+    run::Analysis,
+    text::{counted, listing},
+};
 use fstone_model::Outcome;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Trials failed, hung, crashed or were refused where none did before.
+    /// Trials failed, hung, crashed or were refused where none did before, or something was lost or damaged.
     Worse,
     /// Trials complete where some did not.
     Better,
@@ -21,6 +26,10 @@ pub struct OutcomeChange {
     /// How the other run's did: "2 of 5 trials failed at fsck: …".
     pub other: String,
     pub turn: Turn,
+    /// Whether it is about what was lost or damaged.
+    pub is_harm: bool,
+    /// Whether the baseline completed trials and the other run tried none.
+    pub is_missing: bool,
 }
 
 struct Ending {
@@ -30,14 +39,46 @@ struct Ending {
 }
 
 pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(usize, usize)]) -> Vec<OutcomeChange> {
-    rows.iter()
-        .filter_map(|&(row, partner)| {
-            let (before, after) = (ending(baseline, row), ending(other, partner));
-            let turn = turn(&before, &after)?;
-            let label = baseline.rows[row].label.clone();
-            Some(OutcomeChange { label, baseline: before.words, other: after.words, turn })
-        })
-        .collect()
+    let harms = rows.iter().filter_map(|&(row, partner)| harm(baseline, row, other, partner));
+    let endings = rows.iter().filter_map(|&(row, partner)| {
+        let (before, after) = (ending(baseline, row), ending(other, partner));
+        let turn = turn(&before, &after)?;
+        let label = baseline.rows[row].label.clone();
+        let is_missing = turn == Turn::Unknown && before.completed > 0;
+        Some(OutcomeChange { label, baseline: before.words, other: after.words, turn, is_harm: false, is_missing })
+    });
+    harms.chain(endings).collect()
+}
+
+/// No test stands between a first loss and its telling: it is what a filesystem must not do. Of what was lost before, too, figures
+/// tell whether it became more.
+fn harm(baseline: &Analysis<'_>, row: usize, other: &Analysis<'_>, partner: usize) -> Option<OutcomeChange> {
+    let of = |analysis: &Analysis<'_>, row: usize| {
+        let row = &analysis.rows[row];
+        let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
+        cell.map_or_else(Vec::new, |cell| harms(cell, &row.trials))
+    };
+    let (before, after) = (of(baseline, row), of(other, partner));
+    let any_new = after.iter().any(|(kind, _)| !before.iter().any(|(known, _)| known == kind));
+    let turn = match (before.is_empty(), after.is_empty()) {
+        (true, true) => return None,
+        _ if any_new => Turn::Worse,
+        // Nothing is lost where nothing was tried.
+        (false, true) if other.rows[partner].completed > 0 => Turn::Better,
+        _ => Turn::Unknown,
+    };
+    let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<(&str, String)>| match harms.is_empty() {
+        true => format!("nothing lost or damaged in {}", counted(analysis.rows[row].trials.len(), "trial")),
+        false => listing(&harms.into_iter().map(|(_, words)| words).collect::<Vec<_>>()),
+    };
+    Some(OutcomeChange {
+        label: baseline.rows[row].label.clone(),
+        baseline: words(baseline, row, before),
+        other: words(other, partner, after),
+        turn,
+        is_harm: true,
+        is_missing: false,
+    })
 }
 
 /// Only from none to some and from some to all: how many out of a few fail is largely chance.

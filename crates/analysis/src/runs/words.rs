@@ -43,6 +43,7 @@ impl Verdict {
             Self::Improvement => "improvement",
             Self::Difference => "different",
             Self::Slight => "below threshold",
+            Self::Unclear => "perhaps worse",
             Self::NotFound => "none found",
             Self::TooFew => "too few trials",
             Self::NoFigure => "no figure",
@@ -208,7 +209,14 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let blind = if comparison.nothing_could_differ() { None } else { blind(comparison) };
     let (cannot_see, beside) = if comparison.allow_blind { (None, blind) } else { (blind, None) };
     let told_blind = cannot_see.is_some() || beside.is_some();
-    let mut sentences: Vec<String> = cannot_see.into_iter().collect();
+    // What no test stands behind comes first: it is certain.
+    let worse = |is_harm: bool, words: &str| {
+        outcomes(comparison, |change| change.turn == Turn::Worse && change.is_harm == is_harm, words)
+    };
+    let mut sentences: Vec<String> = worse(true, "Lost or damaged").into_iter().collect();
+    sentences.extend(worse(false, "Does not complete as before"));
+    sentences.extend(missing(comparison));
+    sentences.extend(cannot_see);
     if compared == 0 {
         sentences.push(format!("{} and {} have no figure in common.", comparison.baseline_name, comparison.other_name));
     } else if comparison.nothing_could_differ() {
@@ -236,10 +244,15 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
         })
     };
     sentences.extend(told(Verdict::Regression, "Worse"));
+    let perhaps = format!("Worse, and perhaps by more than {threshold}");
+    sentences.extend(told(Verdict::Unclear, &perhaps));
     sentences.extend(told(Verdict::Improvement, "Better"));
     sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
-    sentences.extend(outcomes(&comparison.outcomes, Turn::Worse, "Does not complete as before"));
-    sentences.extend(outcomes(&comparison.outcomes, Turn::Better, "Completes as it did not before"));
+    let better = |is_harm| move |change: &OutcomeChange| change.turn == Turn::Better && change.is_harm == is_harm;
+    sentences.extend(outcomes(comparison, better(false), "Completes as it did not before"));
+    sentences.extend(outcomes(comparison, better(true), "Nothing lost or damaged any more"));
+    let before_too = |change: &OutcomeChange| change.is_harm && change.turn == Turn::Unknown;
+    sentences.extend(outcomes(comparison, before_too, "Lost or damaged before, too"));
     sentences.extend(unperturbed(comparison));
     sentences.extend(beside);
     if !told_blind {
@@ -255,6 +268,8 @@ fn headline(comparison: &RunComparison<'_>, compared: usize, threshold: &str) ->
     let mut parts = Vec::new();
     let regressions = count(Verdict::Regression);
     parts.push(match regressions {
+        // Beside what is a regression without any figure.
+        0 if comparison.has_regression() => format!("no figure worse beyond {threshold}"),
         0 => format!("no regression beyond {threshold}"),
         some => format!("{} beyond {threshold}", counted(some, "regression")),
     });
@@ -263,6 +278,9 @@ fn headline(comparison: &RunComparison<'_>, compared: usize, threshold: &str) ->
     }
     if count(Verdict::Difference) > 0 {
         parts.push(format!("{} without a better direction", counted(count(Verdict::Difference), "difference")));
+    }
+    if count(Verdict::Unclear) > 0 {
+        parts.push(format!("{} that may be beyond {threshold}", counted(count(Verdict::Unclear), "real difference")));
     }
     if count(Verdict::Slight) > 0 {
         parts.push(format!("{} within {threshold}", counted(count(Verdict::Slight), "real difference")));
@@ -282,18 +300,34 @@ fn needed(comparison: &RunComparison<'_>) -> String {
     })
 }
 
-fn outcomes(changes: &[OutcomeChange], turn: Turn, words: &str) -> Option<String> {
-    let told: Vec<String> = changes
-        .iter()
-        .filter(|change| change.turn == turn)
-        .map(|change| format!("{} ({}; before: {})", change.label, change.other, change.baseline))
-        .collect();
+fn outcomes(comparison: &RunComparison<'_>, which: impl Fn(&OutcomeChange) -> bool, words: &str) -> Option<String> {
+    let changes = comparison.outcomes.iter().filter(|change| which(change));
+    told_few(
+        words,
+        changes.map(|change| format!("{} ({}; before: {})", change.label, change.other, change.baseline)).collect(),
+    )
+}
+
+fn told_few(words: &str, mut told: Vec<String>) -> Option<String> {
     let count = told.len();
-    let mut told: Vec<String> = told.into_iter().take(MAX_TOLD).collect();
+    told.truncate(MAX_TOLD);
     if count > MAX_TOLD {
         told.push(format!("{} more", count - MAX_TOLD));
     }
     (count > 0).then(|| format!("{words}: {}.", told.join("; ")))
+}
+
+/// What the baseline has and the other run lacks: nothing is known of it.
+fn missing(comparison: &RunComparison<'_>) -> Option<String> {
+    let of_baseline = comparison.unmatched.iter().filter(|only| only.in_baseline);
+    let whole = of_baseline.map(|only| format!("{} {}", if only.is_column { "column" } else { "row" }, only.name));
+    let rows = comparison.outcomes.iter().filter(|change| change.is_missing);
+    let rows = rows.map(|change| format!("{} ({})", change.label, change.other));
+    // Of a row that is told to have ended otherwise no figure is to be expected.
+    let has_ended = |label: &str| comparison.outcomes.iter().any(|change| !change.is_harm && change.label == label);
+    let figures = comparison.figures().filter(|(_, figure)| figure.is_missing() && !has_ended(&figure.label));
+    let figures = figures.map(|(column, figure)| format!("{}, {}", figure.label, column.header));
+    told_few(&format!("Missing in {}", comparison.other_name), whole.chain(rows).chain(figures).collect())
 }
 
 /// Which figures would hardly have shown a difference as large as the threshold.

@@ -17,7 +17,7 @@ pub struct Document<'a> {
     pub other: RunPart<'a>,
     /// A real difference is a regression or an improvement beyond this share.
     pub threshold: f64,
-    /// Whether anything became worse beyond the threshold, or does not complete any more.
+    /// Whether anything became worse beyond the threshold, does not complete any more, or was lost or damaged as it was not before.
     pub regression: bool,
     pub sentences: Vec<String>,
     pub figures: Vec<FigurePart<'a>>,
@@ -30,8 +30,8 @@ pub struct Document<'a> {
     pub columns_only_in_other: Vec<&'a str>,
     /// The share that every figure with a better direction was required to be able to show.
     pub required_power: Option<f64>,
-    /// Whether nothing was compared, no pair had the trials for any difference to show, some figure was blind, or the required power
-    /// was not reached everywhere.
+    /// Whether nothing was compared, no pair had the trials for any difference to show, something was missing, some figure was blind or
+    /// unclear, or the required power was not reached everywhere.
     pub undecided: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct FigurePart<'a> {
     pub relative_shift: Option<Shift>,
     /// Whether no difference was found, and one as large as the threshold would more likely have been missed than found.
     pub blind: bool,
-    /// "regression", "improvement", "difference", "slight", "not-found", "too-few" or "no-figure".
+    /// "regression", "improvement", "difference", "slight", "unclear" (worse; whether beyond the threshold is open), "not-found", "too-few" or "no-figure".
     pub verdict: &'static str,
 }
 
@@ -190,6 +190,7 @@ fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure, blind
             Verdict::Improvement => "improvement",
             Verdict::Difference => "difference",
             Verdict::Slight => "slight",
+            Verdict::Unclear => "unclear",
             Verdict::NotFound => "not-found",
             Verdict::TooFew => "too-few",
             Verdict::NoFigure => "no-figure",

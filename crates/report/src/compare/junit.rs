@@ -1,6 +1,6 @@
 //! A comparison as JUnit XML, which every CI system shows: a suite per column, a case per row. A regression is a failure;
-//! where too few trials could tell nothing, or one of the runs has nothing to tell, the case is skipped. What is blind or falls short
-//! of a required power is an error, and so is a comparison of nothing.
+//! where too few trials could tell nothing, or only the later run has anything to tell, the case is skipped. What is missing, blind or
+//! unclear or falls short of a required power is an error, and so is a comparison of nothing.
 
 use crate::{
     analysis::runs::{ComparedColumn, ComparedFigure, OutcomeChange, RunComparison, Turn, Verdict, difference},
@@ -29,10 +29,13 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
         None if comparison.allow_blind => Vec::new(),
         None => comparison.blind().into_iter().map(|(_, figure)| figure).collect(),
     };
-    let is_short = |figure: &ComparedFigure| short.iter().any(|other| std::ptr::eq(*other, figure));
+    let open = |figure: &ComparedFigure| figure.is_missing() || figure.verdict == Verdict::Unclear;
+    let is_short = |figure: &ComparedFigure| open(figure) || short.iter().any(|other| std::ptr::eq(*other, figure));
     let missing = not_compared(comparison);
     let cases = comparison.figures().count() + comparison.outcomes.len() + missing.len();
-    let errors = short.len() + missing.iter().filter(|missing| missing.is_error).count();
+    let errors = comparison.figures().filter(|(_, figure)| is_short(figure)).count()
+        + comparison.outcomes.iter().filter(|change| change.is_missing).count()
+        + missing.iter().filter(|missing| missing.is_error).count();
     let mut output = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"{}\" tests=\"{cases}\" failures=\"{failures}\" errors=\"{errors}\">\n",
         text(&format!("{study}: {} against {}", comparison.other_name, comparison.baseline_name))
@@ -55,14 +58,16 @@ pub fn junit(comparison: &RunComparison<'_>) -> String {
     }
     if !comparison.outcomes.is_empty() {
         output.push_str(&format!(
-            "<testsuite name=\"outcomes\" tests=\"{}\" failures=\"{}\" timestamp=\"{stamp}\">\n{notes}",
+            "<testsuite name=\"outcomes\" tests=\"{}\" failures=\"{}\" errors=\"{}\" timestamp=\"{stamp}\">\n{notes}",
             comparison.outcomes.len(),
-            worse(comparison).count()
+            worse(comparison).count(),
+            comparison.outcomes.iter().filter(|change| change.is_missing).count()
         ));
         for change in &comparison.outcomes {
             let message = text(&format!("{}; before: {}", change.other, change.baseline));
             let body = match change.turn {
                 Turn::Worse => format!("<failure type=\"outcome\" message=\"{message}\"/>"),
+                Turn::Unknown if change.is_missing => format!("<error type=\"missing\" message=\"{message}\"/>"),
                 Turn::Unknown => format!("<skipped message=\"{message}\"/>"),
                 Turn::Better => format!("<system-out>{message}</system-out>"),
             };
@@ -112,7 +117,7 @@ fn not_compared(comparison: &RunComparison<'_>) -> Vec<NotCompared> {
     let unmatched = comparison.unmatched.iter().zip(lines).map(|(only, message)| NotCompared {
         name: only.name.clone(),
         message,
-        is_error: only.in_baseline && comparison.required_power.is_some(),
+        is_error: only.in_baseline,
     });
     nothing.into_iter().chain(unmatched).collect()
 }
@@ -129,9 +134,10 @@ fn case(study: &str, column: &ComparedColumn, figure: &ComparedFigure, is_short:
     let told = text(&difference(column, figure));
     let body = match figure.verdict {
         Verdict::Regression => format!("<failure type=\"regression\" message=\"{told}\"/>"),
+        _ if figure.is_missing() => format!("<error type=\"missing\" message=\"{told}\"/>"),
         verdict if is_short => format!("<error type=\"power\" message=\"{}: {told}\"/>", verdict.word()),
         Verdict::TooFew | Verdict::NoFigure => format!("<skipped message=\"{}\"/>", figure.verdict.word()),
-        Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::NotFound => {
+        Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::Unclear | Verdict::NotFound => {
             format!("<system-out>{}: {told}</system-out>", figure.verdict.word())
         }
     };

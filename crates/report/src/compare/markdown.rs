@@ -28,9 +28,9 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
     for sentence in comparison.sentences() {
         output.push_str(&format!("{}\n\n", escape(&sentence)));
     }
-    let (told, rest): (Vec<_>, Vec<_>) = comparison.figures().partition(|(_, figure)| {
-        matches!(figure.verdict, Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight)
-    });
+    let (told, rest): (Vec<_>, Vec<_>) = comparison
+        .figures()
+        .partition(|(_, figure)| !matches!(figure.verdict, Verdict::NotFound | Verdict::TooFew | Verdict::NoFigure));
     if !told.is_empty() {
         output.push_str(&table(&told));
         output.push('\n');

@@ -88,7 +88,7 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
         })
         .unzip();
     let verdict = |verdict: Verdict| match verdict {
-        Verdict::Regression => Style::Warn,
+        Verdict::Regression | Verdict::Unclear => Style::Warn,
         Verdict::Improvement | Verdict::Difference => Style::Bold,
         Verdict::Slight => Style::Plain,
         Verdict::NotFound | Verdict::TooFew | Verdict::NoFigure => Style::Dim,

@@ -11,7 +11,8 @@ use fstone_analysis::{
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
 use fstone_model::{
-    Dataset, Outcome, inventory::CHARGE_SETTING, outcome::Reason, result::Perturbation, study::KernelSpec,
+    Dataset, Outcome, inventory::CHARGE_SETTING, metric::catalog, outcome::Reason, result::Perturbation,
+    study::KernelSpec,
 };
 use fstone_report::compare;
 use insta::assert_snapshot;
@@ -141,7 +142,8 @@ fn a_column_that_the_other_run_lacks_is_told() {
         let told = Unmatched { is_column: true, name: "fsck time".into(), in_baseline: true };
         assert_eq!(comparison.unmatched, [told]);
         assert!(compare::terminal(comparison, 80, false).contains("column fsck time is in run 3 only"));
-        assert!(!comparison.is_undecided(), "the other columns were compared, and no power was asked for");
+        assert!(comparison.is_undecided(), "nothing is known of it");
+        assert_eq!(comparison.sentences()[0], "Missing in run 7: column fsck time.");
         let json: serde_json::Value = serde_json::from_str(&compare::json(comparison)).expect("JSON");
         assert_eq!(json["columns_only_in_baseline"][0], "fsck time");
     });
@@ -260,6 +262,107 @@ fn a_row_that_does_not_complete_any_more_is_a_regression() {
     with(&after, &before, &CompareOptions::default(), |comparison| {
         assert!(!comparison.has_regression());
         assert!(comparison.outcomes.iter().all(|change| change.turn == Turn::Better));
+    });
+}
+
+#[test]
+fn what_is_lost_or_damaged_as_it_was_not_before_is_a_regression() {
+    let (before, after) = (run(3, 10, 0.008, &|_, _| 1.0), run(8, 10, 0.008, &|_, _| 1.0));
+    let losing = |dataset: &Dataset, lost: f64| {
+        let mut dataset = dataset.clone();
+        let trial = dataset.trials.iter_mut().find(|trial| trial.id.cell == 2).expect("there is one");
+        trial.steps[0].figures.push(catalog::PROMISES_LOST.figure(lost));
+        dataset
+    };
+    let (once, often) = (losing(&after, 1.0), losing(&before, 165.0));
+    with(&before, &once, &CompareOptions::default(), |comparison| {
+        assert!(comparison.has_regression());
+        assert_snapshot!("harm", comparison.sentences().join("\n"));
+        assert!(compare::junit(comparison).contains("<failure type=\"outcome\" message=\"lost 1 promises"));
+    });
+    with(&often, &after, &CompareOptions::default(), |comparison| {
+        assert!(!comparison.has_regression() && !comparison.is_undecided(), "{:?}", comparison.sentences());
+        assert!(comparison.sentences().join(" ").contains("Nothing lost or damaged any more: xfs (nothing lost"));
+    });
+    with(&often, &once, &CompareOptions::default(), |comparison| {
+        assert!(!comparison.has_regression(), "it did before");
+        assert!(comparison.sentences().join(" ").contains("Lost or damaged before, too: xfs (lost 1 promises"));
+    });
+    let mut unclean = once.clone();
+    unclean.trials.last_mut().expect("trials").steps[0].figures.push(catalog::STATES_CLEAN.figure(99.9));
+    with(&once, &unclean, &CompareOptions::default(), |comparison| {
+        assert!(comparison.has_regression(), "another kind");
+    });
+}
+
+#[test]
+fn what_is_missing_now_is_told_first_and_passes_no_gate() {
+    let (before, after) = (run(3, 10, 0.008, &|_, _| 1.0), run(8, 10, 0.008, &|_, _| 1.0));
+    let mut not_run = after.clone();
+    not_run.trials.retain(|trial| trial.id.cell != 1);
+    let mut skipped = not_run.clone();
+    fixture::unsuccessful(&mut skipped, 1, 0, 4, Outcome::Skipped(Reason::new("mkfs", "mkfs.ext4 is not installed")));
+    let mut no_figure = after.clone();
+    for trial in no_figure.trials.iter_mut().filter(|trial| trial.id.cell == 1) {
+        trial.steps.retain(|step| step.step != "fsck");
+    }
+    let lacking = [
+        (&not_run, "Missing in run 7: ext4 nodelalloc (no trial was run)."),
+        (
+            &skipped,
+            "Missing in run 7: ext4 nodelalloc (no trial completed: skipped at mkfs: mkfs.ext4 is not installed).",
+        ),
+        (&no_figure, "Missing in run 7: ext4 nodelalloc, fsck time."),
+    ];
+    for (other, told) in lacking {
+        with(&before, other, &CompareOptions::default(), |comparison| {
+            assert_eq!(comparison.sentences()[0], told);
+            assert!(comparison.is_undecided() && !comparison.has_regression());
+            assert!(compare::junit(comparison).contains("<error type=\"missing\""));
+        });
+        with(other, &after, &CompareOptions::default(), |comparison| {
+            assert!(!comparison.is_undecided(), "the baseline lacks it: {:?}", comparison.sentences());
+        });
+    }
+    with(&not_run, &skipped, &CompareOptions::default(), |comparison| assert!(!comparison.is_undecided()));
+}
+
+/// A run whose first figure of the first row is what is given, trial by trial.
+fn with_figures(mut dataset: Dataset, values: &[f64]) -> Dataset {
+    let trials = dataset.trials.iter_mut().filter(|trial| trial.id.cell == 0);
+    for (trial, value) in trials.zip(values) {
+        let mut figures = trial.steps.iter_mut().flat_map(|step| &mut step.figures);
+        figures.find(|figure| figure.metric == "transactions per second").expect("a figure").value = *value;
+    }
+    dataset
+}
+
+#[test]
+fn what_may_be_worse_than_the_threshold_passes_no_gate() {
+    let (before, after) = (run(3, 10, 0.008, &|_, _| 1.0), run(8, 10, 0.008, &|_, _| 1.0));
+    let around = |value: f64| (0..10).map(|trial| value + 0.01 * f64::from(trial)).collect::<Vec<_>>();
+    let mut half = around(99.0);
+    half[6..].fill(50.0);
+    let compared = |a: &[f64], b: &[f64], look: &dyn Fn(&RunComparison<'_>)| {
+        let (before, after) = (with_figures(before.clone(), a), with_figures(after.clone(), b));
+        with(&before, &after, &CompareOptions::default(), look);
+    };
+    compared(&around(100.0), &half, &|comparison| {
+        assert_eq!(comparison.count(Verdict::Unclear), 1, "{:?}", comparison.sentences());
+        assert!(comparison.is_undecided() && !comparison.has_regression());
+        let words = comparison.sentences().join(" ");
+        assert!(words.contains("Worse, and perhaps by more than 5 %: ext4, transactions per second: "), "{words}");
+    });
+    compared(&around(100.0), &around(99.0), &|comparison| {
+        assert_eq!(comparison.count(Verdict::Slight), 1);
+        assert!(!comparison.is_undecided());
+    });
+    let mut few = [0.0; 10];
+    few[..4].copy_from_slice(&[1.0, 9.0, 2.0, 5.0]);
+    compared(&[0.0; 10], &few, &|comparison| {
+        assert!(comparison.is_undecided(), "what is 0 in most trials may hide anything");
+        let words = comparison.sentences().join(" ");
+        assert!(words.contains("Too noisy to say in ext4, transactions per second: any difference"), "{words}");
     });
 }
 

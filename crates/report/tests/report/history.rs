@@ -7,7 +7,7 @@ use crate::{
     words::check_sentence,
 };
 use fstone_analysis::runs::{History, HistoryError};
-use fstone_model::Dataset;
+use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason};
 use fstone_report::history;
 use insta::assert_snapshot;
 use std::fs;
@@ -79,6 +79,28 @@ fn few_runs_are_said_to_be_few_and_unknown_names_have_a_cure() {
     assert_eq!(error, "the last run has no row \"ext5\"; it has ext4, xfs");
     let error = History::of(&runs, None, Some("speed"), &[]).expect_err("no such column").to_string();
     assert!(error.contains("transactions per second, fsck time"), "{error}");
+}
+
+#[test]
+fn what_was_lost_and_that_the_last_run_has_no_figure_come_first() {
+    let mut runs = runs(12, &|_| 1.0);
+    for (run, lost) in [(4, 3.0), (11, 165.0)] {
+        runs[run].trials[0].steps[0].figures.push(catalog::PROMISES_LOST.figure(lost));
+    }
+    let label = runs[11].run.plan.cells[runs[11].trials[0].id.cell as usize].label.clone();
+    runs[4].trials[0].id = runs[11].trials[0].id;
+    let history = History::of(&runs, Some(&label), None, &[]).expect("a history");
+    let told =
+        format!("{label} lost 165 promises after a power cut in run 12; something was lost or damaged in run 5, too.");
+    assert_eq!(history.sentences()[0], told);
+    for trial in &mut runs[11].trials {
+        trial.outcome = Outcome::Failed(Reason::new("load", "no space"));
+    }
+    let history = History::of(&runs, Some(&label), None, &[]).expect("a history");
+    assert_eq!(
+        history.sentences()[..2],
+        [told, format!("{label}, transactions per second: the last run, 12, has no figure (failed)."),]
+    );
 }
 
 /// Levels that change, or only the scatter, with ties, zeros, and figures of any size.
