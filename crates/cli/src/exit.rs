@@ -69,7 +69,7 @@ impl Exit {
             Self::LabFailed => "the store, the work directory or the system under them failed",
             Self::NoRoom => "a filesystem to write to is full",
             Self::Fault => "a fault in fstone itself; the message of a panic names its log",
-            Self::Undecided => "fstone compare cannot decide: nothing in common, too few trials, or too noisy",
+            Self::Undecided => "fstone compare cannot decide: something is missing, too few trials, or too noisy",
             Self::InterruptedAsFio => {
                 "fstone fio was interrupted, as with fio; what was measured until then was printed"
             }

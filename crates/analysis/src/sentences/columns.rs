@@ -76,6 +76,13 @@ impl Teller<'_> {
             largest = largest.max(size(&shift));
             parts.push(format!("{} is {}", self.name(row), amount_against(shift, &self.name(reference))));
         }
-        (!parts.is_empty()).then(|| (largest, format!("In {}, {}.", self.header(), listing(&parts))))
+        if parts.is_empty() {
+            // A proven difference of which no share is known, as from 0.
+            let differing = |row: &usize| panel.differ(reference, *row);
+            let row = panel.together().into_iter().rev().find(differing)?;
+            let told = |row: usize| format!("{} has {}", self.name(row), self.value(row));
+            return Some((NOTABLE.ln(), format!("In {}, {} and {}.", self.header(), told(row), told(reference))));
+        }
+        Some((largest, format!("In {}, {}.", self.header(), listing(&parts))))
     }
 }

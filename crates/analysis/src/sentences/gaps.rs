@@ -46,7 +46,7 @@ impl Teller<'_> {
         if !apart.is_empty() {
             let names = if apart.len() > MAX_NAMES { counted(apart.len(), "row") } else { listing(&apart) };
             let verb = if apart.len() == 1 { "shares" } else { "share" };
-            parts.push(format!("{names} {verb} no block with the others, so there is no comparison"));
+            parts.push(format!("there is no comparison with {names}, which {verb} no block with the others"));
         }
         (!parts.is_empty()).then(|| format!("{}.", capitalised(&parts.join("; "))))
     }

@@ -25,12 +25,14 @@ impl Teller<'_> {
         let (entry, scale) = (&self.analysis.rows[row].entries[self.column], &self.analysis.columns[self.column].scale);
         let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
-            Some(_) if entry.values.windows(2).all(|pair| pair[0].value == pair[1].value) => format!(
-                "In {}, {label} had {} in each of {}.",
-                self.header(),
-                self.value(row),
-                counted(entry.values.len(), "trial"),
-            ),
+            _ if entry.values.len() > 1 && entry.values.windows(2).all(|pair| pair[0].value == pair[1].value) => {
+                format!(
+                    "In {}, {label} had {} in each of {}.",
+                    self.header(),
+                    self.value(row),
+                    counted(entry.values.len(), "trial"),
+                )
+            }
             Some(interval) => format!(
                 "In {}, {label} averaged {} over {} ({CONFIDENCE_TEXT} interval {} to {}).",
                 self.header(),
@@ -38,6 +40,12 @@ impl Teller<'_> {
                 counted(entry.values.len(), "trial"),
                 scale.number(interval.low),
                 scale.with_unit(interval.high),
+            ),
+            None if entry.values.len() > 1 => format!(
+                "In {}, {label} averaged {} over {}, whose variation is not known.",
+                self.header(),
+                self.value(row),
+                counted(entry.values.len(), "trial"),
             ),
             None => format!(
                 "In {}, {label} reached {} in a single trial, which says nothing about its variation.",
@@ -82,15 +90,24 @@ impl Teller<'_> {
         if !panel.any_differ() {
             return self.no_difference(panel);
         }
-        let best = self.best(panel);
-        let rest: Vec<usize> = rows.iter().copied().filter(|row| !best.contains(row)).collect();
+        let alike = self.best(panel);
+        let rest: Vec<usize> = rows.iter().copied().filter(|row| !alike.contains(row)).collect();
         let Some((next, worst)) = rest.first().zip(rest.last()) else {
             return self.only_others_differ(panel);
         };
-        let (best_row, next, worst) = (best[0], *next, *worst);
+        let (best_row, next, worst) = (alike[0], *next, *worst);
+        // A row that scatters may stand below those that are told apart from the best: it is not known to be anywhere.
+        let place = |row: usize| rows.iter().position(|other| *other == row);
+        let (best, unknown): (Vec<usize>, Vec<usize>) = alike.into_iter().partition(|row| place(*row) < place(next));
+        let among = if panel.apart().is_empty() { "" } else { ", among rows that share blocks" };
         let verb = if best.len() == 1 { "is" } else { "are" };
-        let mut text =
-            format!("In {}, {} {verb} {} ({})", self.header(), self.names(&best), self.best_word(), self.values(&best));
+        let mut text = format!(
+            "In {}{among}, {} {verb} {} ({})",
+            self.header(),
+            self.names(&best),
+            self.best_word(),
+            self.values(&best)
+        );
         let baseline = self.analysis.baseline_of(0).filter(|row| rows.contains(row) && *row != best_row);
         let lead = |other: usize, name: String| {
             let shift = panel.pair(other, best_row).filter(|pair| pair.differs)?.relative?;
@@ -105,7 +122,7 @@ impl Teller<'_> {
             let of = if best.len() > 1 { format!("{} ", self.name(best_row)) } else { String::new() };
             text.push_str(&format!(": {of}{}", listing(&leads)));
         }
-        if worst != next {
+        if worst != next && rows.last() == Some(&worst) {
             text.push_str(&format!("; {} is {} ({})", self.name(worst), self.worst_word(), self.value(worst)));
             let behind = baseline.filter(|row| *row != worst).or_else(|| self.analysis.baseline_of(0));
             let behind = behind.filter(|row| *row != worst && rows.contains(row));
@@ -118,6 +135,12 @@ impl Teller<'_> {
             }
         } else if rest.len() == 1 && best.len() > 1 {
             text.push_str(&format!(" ({})", self.value(worst)));
+        }
+        if !unknown.is_empty() {
+            let from = self.name(best_row);
+            let told =
+                format!("; {} ({}) cannot be told apart from {from}", self.names(&unknown), self.values(&unknown));
+            text.push_str(&told);
         }
         format!("{text}.")
     }
@@ -233,11 +256,18 @@ impl Teller<'_> {
         let told = |column: &usize| {
             let pair = self.analysis.comparisons[*column].panels[0].as_ref()?.pair(baseline, other)?;
             let pair = Some(pair).filter(|pair| pair.can_differ)?;
-            Some((
-                *column == self.column,
-                pair.differs,
-                effect(pair.relative?, pair.differs, &self.analysis.columns[*column].header),
-            ))
+            let header = &self.analysis.columns[*column].header;
+            let text = match pair.relative {
+                Some(shift) => effect(shift, pair.differs, header),
+                // Of 0 nothing is a share.
+                None if pair.differs => {
+                    let of = Teller { analysis: self.analysis, column: *column };
+                    let verb = if pair.shift.estimate > 0.0 { "raises" } else { "lowers" };
+                    format!("{verb} {header} from {} to {}", of.value(baseline), of.value(other))
+                }
+                None => return None,
+            };
+            Some((*column == self.column, pair.differs, text))
         };
         let mut told: Vec<(bool, bool, String)> = columns.iter().filter_map(told).collect();
         // The main column first, then what is found.

@@ -75,9 +75,12 @@ impl Teller<'_> {
 
     /// Whether the best row of each panel is among the best in another column, too.
     fn agrees(&self, compared: &[(usize, &PanelComparison)], other: &Teller<'_>) -> bool {
-        compared.iter().filter(|(_, panel)| panel.any_differ()).all(|(index, panel)| {
-            other.panel(*index).is_some_and(|there| other.best(there).contains(&panel.together()[0]))
-        })
+        let mut led = compared.iter().filter(|(_, panel)| panel.any_differ()).peekable();
+        // Where no row leads, none does so elsewhere.
+        led.peek().is_some()
+            && led.all(|(index, panel)| {
+                other.panel(*index).is_some_and(|there| other.best(there).contains(&panel.together()[0]))
+            })
     }
 
     fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
@@ -216,15 +219,13 @@ impl Teller<'_> {
                 })
                 .collect();
             let side = |up: bool| {
-                let shifts: Vec<Shift> = pairs
-                    .iter()
-                    .filter(|pair| pair.differs && (pair.shift.estimate > 0.0) == up)
-                    .filter_map(|pair| pair.relative)
-                    .collect();
-                (!shifts.is_empty()).then(|| {
-                    let word = if up { "higher" } else { "lower" };
-                    format!("{word} in {} of {} (by {})", shifts.len(), pairs.len(), span(&shifts))
-                })
+                let differing = pairs.iter().filter(|pair| pair.differs && (pair.shift.estimate > 0.0) == up);
+                let count = differing.clone().count();
+                // Where the baseline is 0 there is a difference, and no share of it.
+                let shifts: Vec<Shift> = differing.filter_map(|pair| pair.relative).collect();
+                let by = if shifts.is_empty() { String::new() } else { format!(" (by {})", span(&shifts)) };
+                let word = if up { "higher" } else { "lower" };
+                (count > 0).then(|| format!("{word} in {count} of {}{by}", pairs.len()))
             };
             let alike = pairs.iter().filter(|pair| !pair.differs).count();
             let mut told: Vec<String> = [side(true), side(false)].into_iter().flatten().collect();

@@ -95,6 +95,7 @@ pub fn in_words(scale: &Scale, entry: &Entry) -> String {
             scale.number(interval.low),
             scale.with_unit(interval.high),
         ),
+        None if entry.counted_nothing() => format!("{} in each of {trials}", scale.with_unit(mean)),
         None => format!("{} ({trials}, so no interval)", scale.with_unit(mean)),
     }
 }

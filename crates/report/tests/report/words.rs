@@ -162,6 +162,39 @@ fn rows_that_share_no_block_are_not_compared() {
     assert!(panel.differ(0, 6), "the others are compared within their blocks");
 }
 
+/// A run whose second column is what is given, row by row.
+fn rows_of(figures: &[&[f64]], metric: &str) -> Dataset {
+    let repeats = u32::try_from(figures[0].len()).expect("few");
+    let columns = [("transactions per second", "load", "transactions per second"), ("lost", "load", metric)];
+    let mut plan = fixture::plan("small-file", "Small files", repeats, &columns);
+    let names = ["a", "b", "c", "d"];
+    let rows: Vec<Fs> = names[..figures.len()].iter().map(|name| Fs(name, "ext4", "", "")).collect();
+    fixture::cross(&mut plan, &rows, &[]);
+    let mut dataset = fixture::dataset(plan);
+    let nature = |_: &fstone_model::Cell| Some(Nature { figures: vec![(9000.0, 0.01), (1.0, 0.0)] });
+    fixture::complete(&mut dataset, repeats, &mut Random::new(5), &nature, &|_, _, _| None);
+    for trial in &mut dataset.trials {
+        let value = figures[trial.id.cell as usize][trial.id.repetition as usize];
+        for figure in trial.steps.iter_mut().flat_map(|step| &mut step.figures).filter(|figure| figure.metric == metric)
+        {
+            figure.value = value;
+        }
+    }
+    dataset
+}
+
+#[test]
+fn a_difference_from_zero_is_told_without_a_ratio() {
+    let lost: [&[f64]; 3] = [&[0.0; 6], &[50.0, 51.0, 49.0, 50.0, 52.0, 48.0], &[0.0; 6]];
+    let text = answer(&rows_of(&lost, "kernel work"));
+    assert!(text.contains("In lost, b has ") && !text.contains("times as high"), "{text}");
+    // Zeros of several trials are no single trial.
+    let mut one = rows_of(&lost[..1], "kernel work");
+    one.run.plan.columns.remove(0);
+    let text = answer(&one);
+    assert!(text.contains("had 0 in each of 6 trials"), "{text}");
+}
+
 #[test]
 fn groups_are_told() {
     assert_snapshot!(answer(&fixture::small_file(10)));
