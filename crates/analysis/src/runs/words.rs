@@ -104,7 +104,11 @@ pub fn change(column: &ComparedColumn, pair: &Pair) -> (String, String) {
     }
     let told = |value: f64| signed(value, column.scale.number(value));
     let (low, high) = (pair.shift.interval.low, pair.shift.interval.high);
-    (column.scale.labelled(&told(pair.shift.estimate)), format!("{} to {}", told(low), told(high)))
+    let estimate = told(pair.shift.estimate);
+    // Per cent of a figure in per cent is something else.
+    let is_points = column.unit == fstone_model::Unit::Percent;
+    let estimate = if is_points { format!("{estimate} points") } else { column.scale.labelled(&estimate) };
+    (estimate, format!("{} to {}", told(low), told(high)))
 }
 
 /// Two digits of the interval's half-width.

@@ -188,11 +188,32 @@ fn a_difference_from_zero_is_told_without_a_ratio() {
     let lost: [&[f64]; 3] = [&[0.0; 6], &[50.0, 51.0, 49.0, 50.0, 52.0, 48.0], &[0.0; 6]];
     let text = answer(&rows_of(&lost, "kernel work"));
     assert!(text.contains("In lost, b has ") && !text.contains("times as high"), "{text}");
+    let (before, after) = (rows_of(&[&[50.0; 6], &[49.0; 6]], "CPU"), rows_of(&[&[0.0; 6], &[49.0; 6]], "CPU"));
+    let (before, after) = (Analysis::of(&before), Analysis::of(&after));
+    let comparison = RunComparison::of((&before, "run 3"), (&after, "run 7"), &CompareOptions::default());
+    let words = comparison.sentences().join(" ");
+    assert!(words.contains(" points, "), "no per cent of per cent: {words}");
     // Zeros of several trials are no single trial.
     let mut one = rows_of(&lost[..1], "kernel work");
     one.run.plan.columns.remove(0);
     let text = answer(&one);
     assert!(text.contains("had 0 in each of 6 trials"), "{text}");
+}
+
+#[test]
+fn a_row_that_scatters_is_not_among_the_best_by_that() {
+    let rate: [&[f64]; 4] = [
+        &[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 101.0, 99.0],
+        &[45.0, 45.4, 44.6, 45.2, 44.8, 45.1, 45.0, 44.9],
+        &[4.0, 160.0, 12.0, 90.0, 5.0, 150.0, 8.0, 120.0],
+        &[50.0, 50.4, 49.6, 50.2, 49.8, 50.1, 50.0, 49.9],
+    ];
+    let text = answer(&rows_of(&rate, "transactions per second"));
+    assert!(text.contains("a is highest (") && text.contains("; c (") && !text.contains("and c are"), "{text}");
+    let mut apart = rows_of(&rate, "transactions per second");
+    apart.trials.retain(|trial| (trial.id.cell != 2) == (trial.id.repetition < 4));
+    let text = answer(&apart);
+    assert!(text.contains(", among rows that share blocks, ") && !text.contains("C and"), "{text}");
 }
 
 #[test]
