@@ -6,7 +6,7 @@
 //! passing files are removed as needed. What remains fits the profile, between the holes that the passing files left.
 
 use crate::random::Random;
-use fstone_model::age::{Age, Class, weights};
+use fstone_model::age::{Age, Class, class_of, weights};
 use std::collections::VecDeque;
 
 /// The longest write.
@@ -251,6 +251,7 @@ impl Planner {
         let file = if self.passing.is_empty() {
             let excess = self.lasting_bytes as f64 - self.live_bytes;
             if excess <= self.mean_bytes || self.lasting.is_empty() {
+                self.settle_ages();
                 self.pending.push_back(Op::Sync);
                 self.drained = true;
                 return;
@@ -297,10 +298,15 @@ impl Planner {
         (self.ages.last().map_or(1.0, |class| class.up_to), self.ages.iter().map(|class| class.weight).sum())
     }
 
-    /// The age of the next lasting file: the inverse of the share that is made already.
+    /// The age of the next lasting file.
     fn hours(&mut self) -> f64 {
-        let (_, sum) = self.oldest_and_sum();
         let made = if self.corrects { self.random.unit() } else { self.made_until_now() / self.files() };
+        self.hours_at(made)
+    }
+
+    /// The inverse of [`Self::share_made`], as an age.
+    fn hours_at(&self, made: f64) -> f64 {
+        let (_, sum) = self.oldest_and_sum();
         let mut younger = (1.0 - made).clamp(0.0, 1.0) * sum;
         let mut from = 0.0;
         for Class { up_to, weight } in &self.ages {
@@ -311,6 +317,23 @@ impl Planner {
             from = *up_to;
         }
         from
+    }
+
+    /// Moves lasting files to the classes of age that lack some, in the order in which they were made. How many files there would be was
+    /// an estimate when they were: each correction of it skips ages or repeats them, and one near the end leaves the youngest out.
+    fn settle_ages(&mut self) {
+        let mut births: Vec<(f64, usize)> =
+            self.lasting.iter().map(|file| file.hours.unwrap_or(0.0)).zip(0..).collect();
+        births.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let count = births.len() as f64;
+        for (rank, (hours, at)) in births.into_iter().enumerate() {
+            let settled = self.hours_at((rank as f64 + 0.5) / count);
+            if class_of(&self.ages, settled) != class_of(&self.ages, hours) {
+                let file = &mut self.lasting[at];
+                file.hours = Some(settled);
+                self.pending.push_back(Op::Date { name: file.name, hours: settled });
+            }
+        }
     }
 
     fn wrote(&mut self, bytes: u64) {
@@ -485,7 +508,7 @@ impl Quota {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use fstone_model::age::{Depth, Profile, class_of, compare};
+    use fstone_model::age::{Depth, Profile, compare};
     use std::collections::{HashMap, HashSet};
 
     /// Agrawal's, as Geriatrix has them.
@@ -633,6 +656,28 @@ pub(super) mod tests {
                 files.apply(op);
             }
             near(&files, live);
+        }
+    }
+
+    /// What metadata and preallocation take is found out on the way, and some of it is given back late.
+    #[test]
+    fn ages_are_the_profiles_whenever_the_plan_is_corrected() {
+        let (age, capacity) = (agrawal(), 1u64 << 28);
+        let live = 0.8 * capacity as f64;
+        for (when, by) in [(0.2, 0.85), (0.2, 1.1), (0.6, 0.85), (0.6, 1.1), (0.97, 0.85), (0.97, 1.1), (0.995, 0.9)] {
+            let mut planner = Planner::new(&age, (capacity, live as u64), 4096, 7).expect("it is possible");
+            let (mut files, mut is_corrected) = (Files::default(), false);
+            while let Some(op) = planner.next() {
+                files.apply(op);
+                if !is_corrected && planner.written_bytes() as f64 > when * planner.total_bytes() {
+                    planner.aim(by * live);
+                    is_corrected = true;
+                }
+            }
+            let mut counts = vec![0; age.profile.ages.len()];
+            files.hours.values().for_each(|hours| counts[class_of(&age.profile.ages, *hours)] += 1);
+            let (_, elsewhere) = compare(&counts, &weights(&age.profile.ages));
+            assert!(elsewhere < 0.02, "{by} at {when}: {elsewhere} of the files elsewhere: {counts:?}");
         }
     }
 
