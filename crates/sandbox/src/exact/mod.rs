@@ -67,6 +67,8 @@ pub struct ExactSpec {
     pub memory_bytes: u64,
     /// The disk's image, an existing file; its size is the disk's.
     pub image: PathBuf,
+    /// What the disk holds at first instead: another image, which is not written.
+    pub base: Option<PathBuf>,
     /// Logical block of the disk: 512 or 4096.
     pub sector_bytes: u32,
     pub model: Model,
@@ -132,6 +134,7 @@ impl ExactSpec {
             agent: agent.into(),
             memory_bytes: 512 << 20,
             image: image.into(),
+            base: None,
             sector_bytes: 512,
             model,
             seed: 0,
@@ -182,6 +185,7 @@ impl ExactSpec {
             sector_bytes: self.sector_bytes,
             host_cache: true,
             zeros_as_holes: true,
+            base: self.base.clone(),
             log: self.log.clone(),
             ..DiskSpec::new(&self.image)
         };

@@ -112,9 +112,15 @@ pub(crate) struct Engine {
 impl Engine {
     pub(crate) fn new(spec: &DiskSpec, image: File, shared: &Shared) -> io::Result<Self> {
         let sectors = image.metadata()?.len() / SECTOR_BYTES;
+        let medium = Medium::new(spec, image, shared.log.clone(), &shared.showing);
+        let medium = match &spec.base {
+            Some(_) if spec.log.is_some() => return Err(io::ErrorKind::Unsupported.into()),
+            Some(base) => medium.over(File::open(base)?),
+            None => medium,
+        };
         Ok(Self {
             sectors,
-            medium: Medium::new(spec, image, shared.log.clone(), &shared.showing),
+            medium,
             sector_bytes: spec.sector_bytes,
             discard: spec.discard,
             durable: false,

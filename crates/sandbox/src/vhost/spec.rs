@@ -18,6 +18,8 @@ pub const MARK_PREFIX: &str = "fstone-mark-";
 pub struct DiskSpec {
     /// The image, an existing file; its size is the disk's.
     pub image: PathBuf,
+    /// What the disk holds at first instead of what the image does: another image, which is not written. Not with a log.
+    pub base: Option<PathBuf>,
     /// Logical block: 512 or 4096.
     pub sector_bytes: u32,
     /// Whether the guest may give blocks back (they become holes in the image).
@@ -38,6 +40,7 @@ impl DiskSpec {
     pub fn new(image: impl Into<PathBuf>) -> Self {
         Self {
             image: image.into(),
+            base: None,
             sector_bytes: 512,
             discard: true,
             host_cache: false,
