@@ -35,7 +35,7 @@ const GROUPS: [(&str, &str); 5] = [
     ("Studies", "run list check rerun blocks"),
     ("Results", "report compare profile history note serve publish export import verify delete"),
     ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert record replay figures"),
-    ("Guests, drives and power cuts", "kernel device crash-state durability"),
+    ("Guests, drives, aged filesystems and power cuts", "kernel device age crash-state durability"),
     ("This machine, this program", "clean study workload schema completions manual help"),
 ];
 
@@ -203,6 +203,11 @@ pub(crate) enum Command {
     Kernel(KernelArguments),
     /// List the models of drives, or show one: its parameters, their sources, and its service times
     Device(DeviceArguments),
+    /// The aged filesystems that are kept: list, show or remove them; or learn a profile from a directory
+    Age {
+        #[command(subcommand)]
+        action: AgeAction,
+    },
     /// Write a state that a power cut could have left into an image, from the log of a run
     CrashState(CrashStateArguments),
     /// Simulate power cuts in short sequences of calls (rename, fsync, …), and check that persisted data is still there
@@ -273,6 +278,7 @@ impl Command {
             | Self::Figures(_)
             | Self::Kernel(_)
             | Self::Device(_)
+            | Self::Age { .. }
             | Self::CrashState(_)
             | Self::Clean(_)
             | Self::Study
@@ -297,6 +303,35 @@ pub(crate) struct DeviceArguments {
     pub(crate) size: u64,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgeAction {
+    /// List them: made once, and copied for each trial
+    List,
+    /// Show one: its targets, what was reached, and its free space
+    Show {
+        /// Its name in the list
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Remove some, but for those that a trial uses
+    Rm {
+        /// Their names in the list
+        #[arg(value_name = "NAME", required_unless_present = "all")]
+        names: Vec<String>,
+        /// Remove all
+        #[arg(long, conflicts_with = "names")]
+        all: bool,
+    },
+    /// Print the profile of the files below a directory: their sizes, ages (mtime) and depths
+    Learn {
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Write it into this file, for `age = { profile = "FILE.toml", … }` in a study beside it
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CrashStateArguments {
     /// The disk log that a run with a `power-cut` step kept; its warnings name it
@@ -318,7 +353,7 @@ pub(crate) struct CleanArguments {
     /// Permit the loss of all that is on this block device, if the killed run made its filesystem
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_destroy_data: Vec<PathBuf>,
-    /// Also remove what was kept to be examined: logs of disks with a loss, logs and images of guests that crashed or hung
+    /// Also remove what was kept: aged filesystems; to be examined, logs of disks with a loss, logs and images of guests that crashed or hung
     #[arg(long)]
     pub(crate) kept: bool,
 }

@@ -91,6 +91,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Figures(arguments) => commands::figures::figures(&arguments),
         Command::Kernel(arguments) => commands::kernel::kernel(context, &arguments.action),
         Command::Device(arguments) => commands::device::device(context, &arguments),
+        Command::Age { action } => commands::age::age(context, &action),
         Command::CrashState(arguments) => commands::crash_state::crash_state(&arguments),
         Command::Durability(arguments) => commands::durability::durability(context, &arguments),
         Command::Clean(arguments) => commands::clean::clean(context, &arguments),

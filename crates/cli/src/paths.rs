@@ -93,6 +93,11 @@ pub(crate) fn own_cache() -> PathBuf {
     if Owner::caller().is_some() { PathBuf::from("/var/cache/fstone") } else { default_cache() }
 }
 
+/// Where aged filesystems are kept.
+pub(crate) fn aged() -> PathBuf {
+    own_cache().join("aged")
+}
+
 /// Makes a directory in [`own_cache`], with those above it. Root's are for everybody to read, whatever root's umask is: guests are
 /// started from there.
 pub(crate) fn create_in_own_cache(path: &Path) -> io::Result<()> {

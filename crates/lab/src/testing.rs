@@ -18,6 +18,7 @@ pub fn options() -> LabOptions {
         guests: None,
         jobs: None,
         presence: None,
+        aged: None,
         keep_going: false,
     }
 }

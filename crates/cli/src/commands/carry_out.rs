@@ -24,7 +24,7 @@ use fstone_lab::{
         schedule::Schedule,
     },
 };
-use fstone_model::{Dataset, Inventory, Plan, Trial, study::StepAction, text};
+use fstone_model::{Dataset, Inventory, Plan, Step, Trial, study::StepAction, text};
 use fstone_store::Store;
 use std::{
     path::PathBuf,
@@ -47,7 +47,16 @@ pub(super) fn lab_options(
 ) -> Result<LabOptions, Failure> {
     refuse_ranks(plan)?;
     let options = laboratory(context, executors::guests(context, arguments, plan)?)?;
+    let is_age = |step: &Step| matches!(step.action, StepAction::Age(_));
+    let ages = plan.cells.iter().flat_map(|cell| &cell.steps).any(is_age);
+    if ages {
+        let cache = paths::own_cache();
+        paths::create_in_own_cache(&cache)
+            .with_context(|| format!("cannot make {}", cache.display()))
+            .or_exit(Exit::LabFailed)?;
+    }
     Ok(LabOptions {
+        aged: ages.then(paths::aged),
         allow_destroy: arguments.allow_destroy.clone(),
         jobs: arguments.jobs,
         presence,
@@ -92,6 +101,7 @@ pub(super) fn laboratory(context: &Context, guests: GuestOptions) -> Result<LabO
         guests: Some(guests),
         jobs: None,
         presence: None,
+        aged: None,
         keep_going: false,
     })
 }

@@ -1,6 +1,6 @@
 //! `fstone clean`: undo what a killed run left.
 
-use super::{Context, destroy};
+use super::{Context, age, destroy};
 use crate::{
     args::CleanArguments,
     exit::Exit,
@@ -12,6 +12,7 @@ use fstone_lab::{
     agent::{GuestOptions, kept, remove_kept},
     machine::Machine,
     place::undo::{clean as undo, is_named},
+    trial::kept_images,
 };
 use fstone_model::units::format_bytes;
 use fstone_sandbox::kernel::Store;
@@ -20,7 +21,7 @@ use std::{fmt::Write as _, path::PathBuf, slice};
 pub(crate) fn clean(context: &Context, arguments: &CleanArguments) -> CommandResult {
     let machine = Machine::host();
     let mut exit = clean_kernels(context, arguments.dry_run);
-    if clean_kept(arguments) != Exit::Success {
+    if clean_kept(arguments) != Exit::Success || clean_aged(arguments) != Exit::Success {
         exit = Exit::LabFailed;
     }
     let look = |dry_run, may_lose: &[PathBuf]| {
@@ -108,6 +109,15 @@ fn clean_kept(arguments: &CleanArguments) -> Exit {
         }
     }
     exit
+}
+
+/// Aged filesystems, which can be made again in the time that it took.
+fn clean_aged(arguments: &CleanArguments) -> Exit {
+    let images = kept_images(&paths::aged());
+    let Some(summary) = age::summary(&images) else { return Exit::Success };
+    let cure = if arguments.kept { "" } else { "; `fstone age list` lists them, `fstone clean --kept` removes them" };
+    terminal::print(&format!("Kept in {}: {summary}{cure}.\n", paths::aged().display()));
+    if arguments.kept && !arguments.dry_run { age::remove(&images) } else { Exit::Success }
 }
 
 /// What killed processes left of packages with kernels.

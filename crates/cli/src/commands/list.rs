@@ -1,10 +1,10 @@
 //! `fstone list`: built-in studies, and the runs and baselines in the store.
 
-use super::{Context, RunState, repeats};
+use super::{Context, RunState, age, repeats};
 use crate::{
     args::{ListArguments, ListWhat},
     exit::Exit,
-    studies,
+    paths, studies,
     terminal::{self, CommandResult, OrExit},
 };
 use fstone_analysis::{text::counted, when};
@@ -77,6 +77,8 @@ pub(crate) fn list(context: &Context, arguments: &ListArguments) -> CommandResul
             let _ = writeln!(text, "  run {run:>4}  saved {saved}  {}", text::line(&baseline.name));
         }
     }
+    let aged = age::summary(&fstone_lab::trial::kept_images(&paths::aged())).filter(|_| arguments.what.is_none());
+    text.extend(aged.map(|aged| format!("\n{aged} (fstone age list).\n")));
     terminal::print(&text);
     Ok(Exit::Success)
 }

@@ -1,6 +1,7 @@
 //! One module per command: what the arguments mean, in calls to the other crates.
 
 mod again;
+pub(crate) mod age;
 mod alike;
 mod begun;
 pub(crate) mod blocks;

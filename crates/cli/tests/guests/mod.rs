@@ -286,9 +286,11 @@ fn a_filesystem_is_aged_in_virtual_time_to_the_same_last_bit() {
         "few.toml",
         "sizes = [[4096, 1], [262144, 1]]\nages = [[10, 1], [100, 1]]\ndirectories = [[1, 1, 4], [2, 1, 8]]\n",
     );
+    let cache = bench.path("cache").display().to_string();
+    let there = [("FSTONE_KERNELS", kernels.as_str()), ("XDG_CACHE_HOME", cache.as_str())];
     let trials = || {
-        let run = ["run", "./aged.toml", "--exact", "--model", "nvme-ssd", "--seed", "7", "--perturbed", "0"];
-        let (code, out, err) = bench.run_with(&run, &[("FSTONE_KERNELS", &kernels)]);
+        let run = ["run", "./aged.toml", "--exact", "--model", "nvme-ssd", "--seed", "7", "--perturbed", "1"];
+        let (code, out, err) = bench.run_with(&run, &there);
         assert_eq!(code, 0, "{out}{err}");
         let trials = support::trials(&bench.json());
         for trial in &trials {
@@ -300,7 +302,13 @@ fn a_filesystem_is_aged_in_virtual_time_to_the_same_last_bit() {
     let (first, out) = trials();
     assert!(first.iter().all(|figures| figures.contains("utilization") && figures.contains("digest")), "{first:?}");
     assert!(!out.contains("age:"), "the targets are reached: {out}");
-    assert_eq!(trials().0, first);
+    assert_eq!(trials().0, first, "copied from what the first run kept");
+    let (code, removed, err) = bench.run_with(&["age", "rm", "--all"], &there);
+    assert!(
+        code == 0 && removed.matches("removed: ext4-").count() == 1,
+        "a perturbed guest has a copy, too: {removed}{err}"
+    );
+    assert_eq!(trials().0, first, "made anew");
 }
 
 /// Another user, home, temporary directory, locale and a larger environment, and from a bundle: the same to the last bit.

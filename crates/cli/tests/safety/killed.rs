@@ -93,6 +93,61 @@ weight = 1
 write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 "#;
 
+/// Ageing, or the copying of what was aged, is killed: whatever is kept is whole, and nothing else is there.
+#[test]
+fn an_aged_filesystem_that_is_not_complete_is_not_kept() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let age = "{ profile = \"few.toml\", utilization = \"50 %\", overwrites = 2, seed = 3 }";
+    bench.tiny_study(&format!("\"old\" = {{ type = \"ext4\", age = {age} }}"));
+    bench.write(
+        "few.toml",
+        "sizes = [[4096, 1], [262144, 1]]\nages = [[10, 1], [100, 1]]\ndirectories = [[1, 1, 4], [2, 1, 8]]\n",
+    );
+    let cache = bench.path("cache");
+    let command = |words: &[&str]| {
+        let mut command = bench.command(words);
+        command.env("XDG_CACHE_HOME", &cache);
+        command
+    };
+    let said = |words: &[&str]| {
+        let output = command(words).output().expect("it runs");
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let run = ["run", "./tiny.toml", "--duration", "100ms", "--repeats", "1"];
+    let directory = cache.join("fstone/aged");
+    for tenths in 1..12 {
+        let mut child = command(&run).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        std::thread::sleep(Duration::from_millis(tenths * 100));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let is_image = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().ends_with(".aged");
+        let files = fs::read_dir(&directory).map_or(0, |files| files.flatten().filter(is_image).count());
+        assert_eq!(said(&["age", "list"]).matches("seed 3").count(), files, "after {tenths} tenths of a second");
+    }
+    said(&run);
+    let list = said(&["age", "list"]);
+    let name = list.lines().nth(1).and_then(|line| line.split_whitespace().next()).expect("one is kept");
+    assert!(list.starts_with("1 aged filesystem, ") && name.starts_with("ext4-"), "{list}");
+    let shown = said(&["age", "show", name]);
+    for part in ["utilization ", "χ² ", "free extents, by their length", "extents per file", "layout score"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(said(&["list"]).contains("1 aged filesystem, "));
+    assert!(
+        said(&["clean", "--dry-run", "--kept"]).contains("1 aged filesystem, ")
+            && directory.join(format!("{name}.aged")).exists()
+    );
+    fs::write(directory.join("thesis.tex"), "mine").expect("written");
+    assert!(said(&["clean", "--kept"]).contains(&format!("removed: {name}")));
+    assert!(
+        said(&["age", "list"]).starts_with("No aged filesystems are kept") && directory.join("thesis.tex").exists()
+    );
+}
+
 fn last_run(bench: &Bench) -> Option<Dataset> {
     let store = match Store::open_read_only(&bench.store()) {
         Ok(store) => store,

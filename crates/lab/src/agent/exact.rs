@@ -61,6 +61,7 @@ pub(crate) fn simulate(
         charge: options.charge,
         processor: options.processor.clone(),
         log: seat.log(cell),
+        base: seat.base.clone(),
         readable: named_paths(cell),
         needed: recordings(cell).collect(),
         ..ExactSpec::new(seat.kernel.binary.clone(), &options.agent, &seat.image, &seat.directory, model)

@@ -11,7 +11,7 @@ use crate::{
     command::CommandRunner,
     filesystem::{self, Filesystem},
     place::{
-        device::{Provided, Purpose, make_image},
+        device::{Content, Provided, Purpose, make_image},
         undo::{Entry, GUEST_NAME, Undo},
     },
     trial::{
@@ -49,6 +49,8 @@ pub(crate) struct GuestSeat {
     pub(super) kernel: Kernel,
     pub(super) directory: PathBuf,
     pub(super) image: PathBuf,
+    /// The image that a simulated disk begins with; its own has only what is written.
+    pub(super) base: Option<PathBuf>,
     disk: Option<Disk>,
     link: Option<Link>,
     boot_time: Option<Duration>,
@@ -62,6 +64,7 @@ pub(crate) fn set_up(
     cell: &Cell,
     options: &GuestOptions,
     work: &Path,
+    content: Option<&Content<'_>>,
     undo: &mut Undo<'_>,
 ) -> Result<(GuestSeat, Provided), Halt> {
     let kernel = find(&cell.kernel, &options.kernels).map_err(|error| {
@@ -76,7 +79,12 @@ pub(crate) fn set_up(
         return Err(skipped(DEVICE, "a guest's disk is an image: device = { loop = … }".into()));
     };
     let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
-    let (image, id) = make_image(&place, *size_bytes, undo)?;
+    // Nobody but the simulated disk looks at the image, so that nothing needs copying.
+    let (base, content) = match content {
+        Some(content) if cell.kernel.is_exact() => (Some(content.by_reference()), None),
+        content => (None, content),
+    };
+    let (image, id) = make_image(&place, *size_bytes, content, undo)?;
     let program = match kernel.flavour {
         Flavour::Uml | Flavour::Exact => kernel.binary.clone(),
         Flavour::Qemu => fstone_sandbox::qemu::emulator().unwrap_or_else(|| kernel.binary.clone()),
@@ -99,6 +107,7 @@ pub(crate) fn set_up(
         kernel,
         directory: within,
         image,
+        base,
         disk: None,
         link: None,
         boot_time: None,
@@ -292,7 +301,8 @@ impl GuestSeat {
         if let (true, Some(log)) = (sick, log) {
             let (directory, cell) = kept;
             let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
-            record.warn(keep(directory, &name, &log, &self.image));
+            let image = if self.base.is_some() { Path::new("/nonexistent") } else { self.image.as_path() };
+            record.warn(keep(directory, &name, &log, image));
         }
         ended
     }

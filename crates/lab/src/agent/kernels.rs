@@ -4,7 +4,7 @@ use fstone_model::study::KernelSpec;
 use fstone_sandbox::kernel::{Flavour, Kernel, Store, StoreError};
 use std::path::Path;
 
-pub(super) fn find(spec: &KernelSpec, kernels: &Path) -> Result<Kernel, StoreError> {
+pub(crate) fn find(spec: &KernelSpec, kernels: &Path) -> Result<Kernel, StoreError> {
     Store::new(kernels).find(&spec.written())
 }
 

@@ -32,6 +32,7 @@ pub(crate) use guest::{GuestSeat, is_hidden_in_guests, set_up as set_up_guest};
 pub(crate) use here::Here;
 pub(crate) use kept::{DISK_LOG, file_name};
 pub use kept::{kept, remove_kept};
+pub(crate) use kernels::find as find_kernel;
 pub use kernels::{default_kernel, missing_kernel, missing_named_kernel};
 pub(crate) use link::Link;
 pub use served::{is_agent, main as agent_main};

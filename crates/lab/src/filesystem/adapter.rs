@@ -55,6 +55,12 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// The command by which the kernel forgets a device on which it is not mounted any more, where the kernel would otherwise refuse
+    /// another copy of the same filesystem.
+    fn forget(&self, _device: &str) -> Option<CommandLine> {
+        None
+    }
+
     /// Why no trial with it can be made anywhere, when so.
     fn unusable(&self) -> Option<&'static str> {
         None

@@ -39,6 +39,11 @@ impl Filesystem for Btrfs {
         true
     }
 
+    /// It remembers the newest generation that it saw of a UUID, and takes older ones for stale.
+    fn forget(&self, device: &str) -> Option<CommandLine> {
+        Some(CommandLine::new("btrfs", ["device", "scan", "--forget", device]))
+    }
+
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
         mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
     }

@@ -2,6 +2,7 @@
 //! what they say. It touches neither the device nor what is mounted: that an agent can be abandoned with all it waits for.
 
 use super::{
+    aged::{self, Aged, Origin},
     agents::{Agents, Gone},
     attending::Attending,
     beside::{has_other_users, open_place},
@@ -22,7 +23,7 @@ use crate::{
     filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
-        device::{Provided, Wanted, provide, settle},
+        device::{Content, Provided, Wanted, provide, settle},
         holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
@@ -34,14 +35,22 @@ use fstone_model::{
     dataset::Holder,
     outcome::Reason,
     own::OwnCommand,
+    result::TrialId,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::{format_bytes, nanoseconds},
 };
 use std::{
+    fs::File,
+    io,
     path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+const FORGET_LIMIT: Duration = Duration::from_secs(10);
 
 /// Carries trials out through agents: on the running kernel, or under another one in a guest. What devices and mounts need
 /// is root; a directory or a guest needs nothing.
@@ -77,6 +86,56 @@ impl<'m> AgentExecutor<'m> {
 
 impl Executor for AgentExecutor<'_> {
     fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError> {
+        let aged = Aged::of(job, self.options, self.machine);
+        // Nothing is made for trials that there cannot be.
+        let aged = aged.filter(|_| preflight(job.cell, self.machine).is_none());
+        let Some(aged) = aged else { return self.trial(job, Role::Whole) };
+        let turn = aged.turn();
+        let held = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = match aged.open() {
+            Some(kept) => kept,
+            None => {
+                let mut image = None;
+                // A guest that is perturbed gets the same.
+                let id = TrialId { repetition: 0, ..job.id };
+                let making = Job { id, seed: aged.seed, ..*job };
+                match (self.trial(&making, Role::Makes(&mut image))?, image) {
+                    (TrialEnd::Finished(made), Some(Ok(image))) => aged.keep(image, &made, self.cancel),
+                    (TrialEnd::Finished(made), Some(Err(error))) if made.outcome == Outcome::Completed => {
+                        let why = Reason::new(DEVICE, format!("the aged image cannot be copied: {error}"));
+                        return Ok(TrialEnd::Finished(Box::new(Trial {
+                            id: job.id,
+                            seed: job.seed,
+                            outcome: Outcome::Failed(why),
+                            ..*made
+                        })));
+                    }
+                    (TrialEnd::Finished(made), _) => {
+                        return Ok(TrialEnd::Finished(Box::new(Trial { id: job.id, seed: job.seed, ..*made })));
+                    }
+                    (TrialEnd::Stuck(made, left), _) => {
+                        let made = Trial { id: job.id, seed: job.seed, ..*made };
+                        return Ok(TrialEnd::Stuck(Box::new(made), left));
+                    }
+                    (TrialEnd::Cancelled, _) => return Ok(TrialEnd::Cancelled),
+                }
+            }
+        };
+        drop(held);
+        self.trial(job, Role::Copies(&origin))
+    }
+}
+
+/// A trial's part in an aged filesystem.
+enum Role<'a> {
+    Whole,
+    /// It makes the image, which is here in the end.
+    Makes(&'a mut Option<io::Result<File>>),
+    Copies(&'a Origin),
+}
+
+impl AgentExecutor<'_> {
+    fn trial(&mut self, job: &Job<'_>, role: Role<'_>) -> Result<TrialEnd, ExecutorError> {
         if job.cell.kernel != KernelSpec::Host && self.options.guests.is_none() {
             return Err(ExecutorError::Kernel { kernel: job.cell.kernel.written() });
         }
@@ -84,19 +143,56 @@ impl Executor for AgentExecutor<'_> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.machine.stop.clear();
 
+        let whole = job.cell;
+        let part = match &role {
+            Role::Whole => None,
+            Role::Makes(_) => Some(aged::maker(whole)),
+            Role::Copies(_) => Some(aged::rest(whole)),
+        };
+        let job = &Job { cell: part.as_ref().unwrap_or(whole), ..*job };
+        let content = match &role {
+            Role::Copies(origin) => Some(origin.content(whole, self.cancel)),
+            _ => None,
+        };
         let mut making = Making::new(self, job, clock);
+        making.content = content.as_ref();
+        if let Role::Copies(origin) = &role {
+            making.record.effective.superblock = origin.superblock();
+            making.record.warnings.extend(origin.warnings());
+        }
+        let seed = whole.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(age) => age.seed,
+            _ => None,
+        });
+        if let (Some(seed), Role::Whole | Role::Copies(_)) = (seed, &role) {
+            making.record.warn(format!("age: every repeat begins with the same history, that of seed {seed}"));
+        }
         let ended = match preflight(job.cell, making.host.machine) {
             Some(obstacle) => Err(Halt::Outcome(obstacle.outcome())),
             None => making.carry_out(),
         };
         let ended = making.end_agents(ended);
-        let Making { mut record, provided, .. } = making;
+        let Making { mut record, mut provided, .. } = making;
+        if let (Role::Copies(origin), Some(content)) = (&role, &content) {
+            origin.complete(whole, content, &mut record.steps);
+        }
         let duration_ns = nanoseconds(clock.elapsed());
         // From here on nobody's clock runs.
         let settling = Instant::now();
         // What the host still writes disturbs no trial in virtual time.
         let disturbs = provided.as_ref().filter(|_| !job.cell.kernel.is_exact());
         let image_directory = disturbs.and_then(Provided::image_directory).map(PathBuf::from);
+        if let (false, true, Some(device)) =
+            (matches!(role, Role::Whole), whole.kernel == KernelSpec::Host, provided.as_ref())
+            && let Some(filesystem) = filesystem::find(&whole.filesystem.kind)
+            && let Some(command) = filesystem.forget(&device.path().display().to_string())
+        {
+            // Without effect where it is not known, or hangs and is still mounted.
+            let _ = self.machine.runner.run(&command, FORGET_LIMIT);
+        }
+        if let (Ok(()), Role::Makes(image)) = (&ended, role) {
+            *image = provided.take().map(|provided| provided.into_image(self.machine));
+        }
         record.warnings.extend(provided.and_then(|provided| provided.give_back(self.machine)));
         let left = self.undo.undo_all();
         record.warnings.extend(image_directory.and_then(|directory| settle(&directory)));
@@ -138,6 +234,8 @@ struct Making<'a, 'm> {
     clock: Instant,
     record: Record,
     provided: Option<Provided>,
+    /// What the device begins with.
+    content: Option<&'a Content<'a>>,
     agents: Agents<'a>,
     /// The agent that has the filesystem mounted.
     mounted: Option<Whom>,
@@ -157,6 +255,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             clock,
             record: Record::default(),
             provided: None,
+            content: None,
             agents,
             mounted: None,
             tree: None,
@@ -288,15 +387,17 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
                 };
                 self.look_at_space()?;
                 if job.cell.kernel == KernelSpec::Host {
-                    self.provide(device, filesystem.facts().minimum_bytes)?;
+                    let provided = self.provide(device, filesystem.facts().minimum_bytes);
+                    self.unless_cancelled(provided)?;
                 } else {
                     let options = self.agents.guest_options()?;
                     if matches!(device, DeviceSpec::Loop { direct_io: true, .. }) {
                         let words = "direct-io: a guest's image is always written through the host's page cache";
                         self.record.warn(words.to_owned());
                     }
-                    let (guest, provided) =
-                        set_up_guest(job.cell, options, self.host.work.path(), &mut self.host.undo)?;
+                    let work = self.host.work.path();
+                    let seated = set_up_guest(job.cell, options, work, self.content, &mut self.host.undo);
+                    let (guest, provided) = self.unless_cancelled(seated)?;
                     self.provided = Some(provided);
                     self.agents.seat(guest);
                 }
@@ -330,6 +431,12 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         Ok(())
     }
 
+    /// What was not copied because the run ends has not failed.
+    fn unless_cancelled<T>(&self, ended: Result<T, Halt>) -> Result<T, Halt> {
+        let is_cancelled = self.content.is_some() && self.host.cancel.load(Ordering::Acquire);
+        ended.map_err(|halt| if is_cancelled { Halt::Stopped(DEVICE.to_owned()) } else { halt })
+    }
+
     fn provide(&mut self, device: &DeviceSpec, needed_bytes: u64) -> Result<(), Halt> {
         let wanted = Wanted {
             spec: device,
@@ -338,6 +445,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             allow_destroy: &self.host.options.allow_destroy,
             needed_bytes,
             direct: self.job.direct,
+            content: self.content,
         };
         let provided = provide(&wanted, &mut self.host.undo, self.host.machine)?;
         self.record.warnings.extend(provided.warning());

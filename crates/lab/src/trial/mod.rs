@@ -6,8 +6,10 @@
 //!
 //! The order is always device → mkfs → mount → steps → unmount → release, and whatever way a trial goes, everything it made
 //! is undone at its end. How it went is data ([`fstone_model::Outcome`]); `Err` means that the lab itself failed.
+//! An aged filesystem is made by a trial of its own (`aged`), and the others begin with copies of it.
 //! `FakeExecutor` gives scripted outcomes to test what is above.
 
+mod aged;
 mod agents;
 mod attending;
 pub(crate) mod beside;
@@ -34,6 +36,7 @@ mod warm;
 pub(crate) mod watch;
 pub(crate) mod who;
 
+pub use aged::{KeptImage, Life, kept_images, remove_image};
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
 pub use explorer::{Explorer, SequenceFound};

@@ -24,6 +24,8 @@ pub struct LabOptions {
     pub jobs: Option<usize>,
     /// Where other runs of this machine are noticed; `None` not to look for them.
     pub presence: Option<Arc<Presence>>,
+    /// Where images of aged filesystems are kept. `None`: each trial ages its own.
+    pub aged: Option<PathBuf>,
     /// Whether to go on when the first trials of all rows fail alike.
     pub keep_going: bool,
 }

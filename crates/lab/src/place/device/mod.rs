@@ -4,6 +4,7 @@
 //! this module hands a path to mkfs: that takes a [`ScratchDevice`], and only [`ScratchDevice::claim`] makes one.
 
 mod border;
+mod copy;
 mod discard;
 mod error;
 mod facts;
@@ -21,6 +22,8 @@ mod scratch;
 mod zram;
 
 pub use border::{Devices, Space};
+pub use copy::Content;
+pub(crate) use copy::{copy, room};
 pub use error::DeviceError;
 pub use facts::{BlockFacts, FileKind, Identity};
 #[cfg(any(test, feature = "fakes"))]

@@ -1,7 +1,7 @@
 //! From what a study says about a device to one that may be formatted, everything recorded for undo.
 
 use super::{
-    FileId, LoopHandle, LoopSettings, Purpose, ScratchDevice, error::DeviceError, file_id, loops, memory, zram,
+    Content, FileId, LoopHandle, LoopSettings, Purpose, ScratchDevice, error::DeviceError, file_id, loops, memory, zram,
 };
 use crate::{
     machine::Machine,
@@ -12,6 +12,7 @@ use crate::{
 };
 use fstone_files::{FileIdentity, nameless_where_possible};
 use fstone_model::{study::DeviceSpec, units::format_duration};
+use rustix::fs::{Mode, OFlags};
 use std::{
     fs::{File, OpenOptions},
     io,
@@ -37,6 +38,7 @@ pub struct Wanted<'a> {
     pub needed_bytes: u64,
     /// Whether loads open files with O_DIRECT: then a loop device should not read from the host's page cache either.
     pub direct: bool,
+    pub content: Option<&'a Content<'a>>,
 }
 
 /// A device that is there for a trial, with what keeps it there. It is the agent that looks at it and formats it.
@@ -98,6 +100,21 @@ impl Provided {
         let _ = file.set_len(0);
     }
 
+    /// Gives the device back, and returns its image, which nothing uses any more.
+    pub(crate) fn into_image(self, machine: &Machine) -> io::Result<File> {
+        if let Some(image) = self.image {
+            let file = image.file.try_clone()?;
+            let still_used = || io::Error::other(format!("{} is still in use", self.path.display()));
+            return if image.release(machine, |_| ()) { Ok(file) } else { Err(still_used()) };
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(&self.path, flags, Mode::empty())?);
+        match self.purpose {
+            Purpose::OwnFile(id) if file_id(&file.metadata()?) == id => Ok(file),
+            _ => Err(io::Error::other(format!("{} is not what was made", self.path.display()))),
+        }
+    }
+
     pub(crate) fn image_directory(&self) -> Option<&Path> {
         self.image_directory.as_deref()
     }
@@ -105,23 +122,31 @@ impl Provided {
     /// Gives it back, and waits until that is done, so that it does not run into the next trial; for a while at most. What
     /// there is to say of it.
     pub(crate) fn give_back(self, machine: &Machine) -> Option<String> {
-        let OpenImage { file, id, device } = self.image?;
-        let devices = Arc::clone(&machine.devices);
-        let freed = is_done_within(RELEASE, move || {
-            // What is in memory of it need not be written.
-            let _ = file.set_len(0);
-            drop(file);
-            let (index, handle) = device;
-            drop(handle);
-            let since = Instant::now();
-            while devices.loop_backing(index).ok().flatten() == Some(id) && since.elapsed() < RELEASE {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-        });
+        // What is in memory of it need not be written.
+        let freed = self.image?.release(machine, |file| drop(file.set_len(0)));
         (!freed).then(|| {
             let (path, limit) = (self.path.display(), format_duration(RELEASE));
             format!("{path} was not released after {limit}, because it is still in use or its image is large; that may disturb the next trial")
         })
+    }
+}
+
+impl OpenImage {
+    /// Whether nothing uses it any more, after a while at most.
+    fn release(self, machine: &Machine, before: impl FnOnce(&File) + Send + 'static) -> bool {
+        let devices = Arc::clone(&machine.devices);
+        let Self { file, id, device: (index, handle) } = self;
+        let is_used = move || devices.loop_backing(index).ok().flatten() == Some(id);
+        let is_used_now = is_used.clone();
+        is_done_within(RELEASE, move || {
+            before(&file);
+            drop(file);
+            drop(handle);
+            let since = Instant::now();
+            while is_used() && since.elapsed() < RELEASE {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }) && !is_used_now()
     }
 }
 
@@ -166,6 +191,9 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
                 true => memory::image(*size_bytes)?,
                 false => nameless_image(&directory, *size_bytes, undo)?,
             };
+            let id = image.0;
+            // Before the kernel reads the device for the first time.
+            wanted.content.map_or(Ok(()), |content| content.fill(&image.1, *size_bytes))?;
             let settings = LoopSettings { sector_bytes: *sector_bytes, direct_io: *direct_io || wanted.direct };
             let provided = match provide_loop(image, settings, machine) {
                 // Only what the study demands has to be had.
@@ -176,7 +204,8 @@ pub fn provide(wanted: &Wanted<'_>, undo: &mut Undo<'_>, machine: &Machine) -> R
                 }
                 other => other.map_err(|(_, error)| error)?,
             };
-            Provided { image_directory: (!in_memory).then_some(directory), ..provided }
+            let purpose = wanted.content.map_or(provided.purpose, |_| Purpose::OwnCopy(id));
+            Provided { image_directory: (!in_memory).then_some(directory), purpose, ..provided }
         }
         DeviceSpec::Zram { size_bytes } => provide_zram(*size_bytes, undo, machine)?,
         DeviceSpec::Block { path } => {
@@ -224,18 +253,20 @@ fn nameless_image(directory: &Path, size_bytes: u64, undo: &mut Undo<'_>) -> Res
     Ok((id, file))
 }
 
-/// Makes an image file, sparse and empty, recorded for undo; gives its path without symbolic links.
+/// Makes an image file, sparse and, without content, empty, recorded for undo; gives its path without symbolic links.
 ///
 /// # Errors
 /// A [`DeviceError`]. What was made until then is in `undo`.
 pub(crate) fn make_image(
     directory: &Path,
     size_bytes: u64,
+    content: Option<&Content<'_>>,
     undo: &mut Undo<'_>,
 ) -> Result<(PathBuf, FileId), DeviceError> {
     let place = safe(directory)?;
     let (path, id, file, _) = named_image(&place, undo)?;
     size(&file, size_bytes, &place)?;
+    content.map_or(Ok(()), |content| content.fill(&file, size_bytes))?;
     Ok((path, id))
 }
 

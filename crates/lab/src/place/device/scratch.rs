@@ -14,6 +14,8 @@ use std::{
 pub enum Purpose {
     /// It is the loop device of an image that this run made.
     OwnImage(FileId),
+    /// The same of an image that this run filled with a copy of a filesystem.
+    OwnCopy(FileId),
     OwnFile(FileId),
     OwnZram,
     /// It is the disk that a guest was given, and this is the agent in that guest: whatever is on it, the host put there.
@@ -53,7 +55,7 @@ impl ScratchDevice {
         }
         let facts = examine(path, devices)?;
         judge(path, &facts, &purpose, needed_bytes)?;
-        if purpose == Purpose::GuestDisk {
+        if matches!(purpose, Purpose::GuestDisk | Purpose::OwnCopy(_)) {
             return Ok(Self { path: facts.canonical, number: facts.number, size_bytes: facts.size_bytes, purpose });
         }
         // Probing opens the device, so it comes after everything that a look at it can rule out.
@@ -191,10 +193,12 @@ fn judge(path: &Path, facts: &BlockFacts, purpose: &Purpose, needed_bytes: u64) 
         return Err(Refusal::InUse { path: owned(), errno });
     }
     match purpose {
-        Purpose::OwnImage(image) if facts.backing != Some(*image) => return Err(Refusal::NotOurs(owned())),
+        Purpose::OwnImage(image) | Purpose::OwnCopy(image) if facts.backing != Some(*image) => {
+            return Err(Refusal::NotOurs(owned()));
+        }
         Purpose::OwnFile(_) => return Err(Refusal::NotOurs(owned())),
         Purpose::GuestDisk if !fstone_sandbox::agent::is_guest() => return Err(Refusal::NotOurs(owned())),
-        Purpose::OwnImage(_) | Purpose::OwnZram | Purpose::GuestDisk => {}
+        Purpose::OwnImage(_) | Purpose::OwnCopy(_) | Purpose::OwnZram | Purpose::GuestDisk => {}
         // The path has to be the very one that was allowed: a link that leads to the same device was not named.
         Purpose::Named { allowed } if allowed.iter().any(|allowed| allowed == path || *allowed == facts.canonical) => {}
         Purpose::Named { .. } => {
@@ -311,10 +315,12 @@ mod tests {
     #[test]
     fn a_loop_device_is_ours_only_when_our_image_is_behind_it() {
         let image = FileId { device: (254, 0), inode: 77 };
-        let judged = |backing| judge(Path::new(DISK), &BlockFacts { backing, ..disk() }, &Purpose::OwnImage(image), 0);
-        assert!(judged(Some(image)).is_ok());
-        assert_eq!(judged(None), Err(Refusal::NotOurs(DISK.into())));
-        assert_eq!(judged(Some(FileId { inode: 78, ..image })), Err(Refusal::NotOurs(DISK.into())));
+        for purpose in [Purpose::OwnImage(image), Purpose::OwnCopy(image)] {
+            let judged = |backing| judge(Path::new(DISK), &BlockFacts { backing, ..disk() }, &purpose, 0);
+            assert!(judged(Some(image)).is_ok());
+            assert_eq!(judged(None), Err(Refusal::NotOurs(DISK.into())));
+            assert_eq!(judged(Some(FileId { inode: 78, ..image })), Err(Refusal::NotOurs(DISK.into())));
+        }
     }
 
     #[test]

@@ -1,0 +1,272 @@
+//! `fstone age`: the aged filesystems that are kept, and profiles of living trees.
+
+use super::Context;
+use crate::{
+    args::AgeAction,
+    documents,
+    exit::Exit,
+    paths,
+    terminal::{self, CommandResult, Failure, OrExit},
+};
+use anyhow::Context as _;
+use fstone_analysis::{
+    text::{counted, line},
+    when,
+};
+use fstone_lab::trial::{KeptImage, kept_images, remove_image};
+use fstone_model::{
+    age::{Class, Depth, Profile},
+    units::format_bytes,
+};
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt::Write as _,
+    fs,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+const BAR: f64 = 40.0;
+
+pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
+    let directory = paths::aged();
+    let images = || kept_images(&directory);
+    match action {
+        AgeAction::List => terminal::print(&listed(&images(), &directory)),
+        AgeAction::Show { name } => terminal::print(&shown(&find(&images(), name)?)),
+        AgeAction::Rm { all: true, .. } => return Ok(remove(&images())),
+        AgeAction::Rm { names, .. } => {
+            let found: Result<Vec<_>, _> = names.iter().map(|name| find(&images(), name)).collect();
+            return Ok(remove(&found?));
+        }
+        AgeAction::Learn { directory, output } => {
+            let (profile, unseen) = learn(directory)?;
+            if unseen > 0 {
+                terminal::tell(&format!("{} could not be read.", counted(unseen, "file or directory")));
+            }
+            documents::deliver(output.as_deref(), &written(&profile))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn find(images: &[KeptImage], name: &str) -> Result<KeptImage, Failure> {
+    let found = images.iter().find(|image| image.name() == name.trim_end_matches(".aged"));
+    let missing = || format!("there is no aged filesystem {name:?}; `fstone age list` lists them");
+    found.cloned().ok_or_else(|| Failure::new(Exit::BadInput, missing()))
+}
+
+/// Removes kept images and says so.
+pub(super) fn remove(images: &[KeptImage]) -> Exit {
+    let mut exit = Exit::Success;
+    for image in images {
+        match remove_image(image) {
+            Ok(()) => terminal::print(&format!("removed: {}\n", image.name())),
+            Err(error) => {
+                terminal::print(&format!("still there: {}: {error}\n", image.name()));
+                exit = Exit::LabFailed;
+            }
+        }
+    }
+    exit
+}
+
+/// "2 aged filesystems, 1.5 GiB"; `None` if there is none.
+pub(super) fn summary(images: &[KeptImage]) -> Option<String> {
+    let bytes = images.iter().map(|image| image.bytes).sum();
+    (!images.is_empty()).then(|| format!("{}, {}", counted(images.len(), "aged filesystem"), format_bytes(bytes)))
+}
+
+fn listed(images: &[KeptImage], directory: &Path) -> String {
+    let Some(summary) = summary(images) else {
+        return format!("No aged filesystems are kept in {}.\n", directory.display());
+    };
+    let mut text = format!("{summary}, in {}; the first goes first when there is no room:\n", directory.display());
+    for image in images {
+        let since = image.used.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let (name, bytes) = (image.name(), format_bytes(image.bytes));
+        let _ = writeln!(text, "  {name:<26} {bytes:>10}  used {}  {}", when::iso(since), life(image));
+    }
+    text
+}
+
+/// "ext4 of 20 GiB, agrawal, 80 % in use, 10 overwrites, seed 7, 6.1.0-18-amd64"
+fn life(image: &KeptImage) -> String {
+    let (life, age) = (&image.life, &image.life.age);
+    let mut options = life.filesystem.mkfs.join(" ");
+    if !life.filesystem.mount.is_empty() {
+        let _ = write!(options, " -o {}", life.filesystem.mount);
+    }
+    let options = if options.is_empty() { options } else { format!(" ({})", options.trim()) };
+    let seed = age.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    line(&format!(
+        "{}{options} of {}, {}, {} % in use, {} overwrites{seed}, {}",
+        life.filesystem.kind,
+        format_bytes(life.size_bytes),
+        age.profile.name,
+        age.utilization * 100.0,
+        age.overwrites,
+        life.kernel.split(' ').next().unwrap_or_default()
+    ))
+}
+
+/// Its targets beside what was reached, and a histogram of its free extents.
+fn shown(image: &KeptImage) -> String {
+    let mut text = format!("{}: {}\n\n", image.name(), life(image));
+    let Some(result) = &image.result else { return text };
+    let said = result.commands.iter().map(|command| command.output_tail.as_str());
+    for line in said.flat_map(str::lines) {
+        match line.strip_prefix("free extents from") {
+            Some(extents) => text += &histogram(extents),
+            None => text += &format!("{line}\n"),
+        }
+    }
+    text.push('\n');
+    for figure in &result.figures {
+        let _ = writeln!(text, "{:<20} {}", figure.metric, (figure.value * 1000.0).round() / 1000.0);
+    }
+    text.extend(image.warnings.iter().map(|words| format!("{words}\n")));
+    text
+}
+
+/// " 4 KiB: 12; 8 KiB: 3;" as bars.
+fn histogram(extents: &str) -> String {
+    let classes: Vec<(&str, f64)> = extents
+        .split(';')
+        .filter_map(|class| class.trim().rsplit_once(": "))
+        .filter_map(|(from, count)| Some((from, count.parse().ok()?)))
+        .collect();
+    let most = classes.iter().map(|class| class.1).fold(1.0, f64::max);
+    let mut text = "free extents, by their length from\n".to_owned();
+    for (from, count) in classes {
+        let _ = writeln!(text, "  {from:>8} {count:>8}  {}", "▆".repeat((count / most * BAR).ceil() as usize));
+    }
+    text
+}
+
+/// Sizes are by powers of four, as in the profiles of Geriatrix, ages by what people call a time.
+const SMALLEST_BYTES: f64 = 8.0;
+const HOURS: [f64; 9] = [1.0, 4.0, 24.0, 168.0, 720.0, 2160.0, 8760.0, 26_280.0, 87_600.0];
+/// More is not taken: the limits of profiles.
+const DEEPEST: u32 = 99;
+const MOST_DIRECTORIES: u32 = 100_000;
+
+/// The profile of the files below a directory, on its filesystem; links are not followed. And how much could not be read.
+fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
+    let failed = || format!("cannot learn from {}", root.display());
+    let device = fs::metadata(root).with_context(failed).or_exit(Exit::BadInput)?.dev();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let (mut sizes, mut ages): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let mut depths: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    let (mut linked, mut unseen) = (HashSet::new(), 0);
+    let mut directories = vec![(root.to_owned(), 0)];
+    while let Some((directory, depth)) = directories.pop() {
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            Err(error) if depth == 0 => return Err(error).with_context(failed).or_exit(Exit::BadInput),
+            Err(_) => {
+                unseen += 1;
+                continue;
+            }
+        };
+        for entry in entries {
+            let Ok((path, found)) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?))) else {
+                unseen += 1;
+                continue;
+            };
+            if found.dev() != device {
+                continue;
+            }
+            if found.is_dir() {
+                depths.entry(DEEPEST.min(depth + 1)).or_default().1 += 1;
+                directories.push((path, depth + 1));
+            } else if found.is_file() && (found.nlink() == 1 || linked.insert(found.ino())) {
+                sizes.push(found.len() as f64);
+                ages.push((now - found.mtime() as f64).max(0.0) / 3600.0);
+                depths.entry(DEEPEST.min(depth)).or_default().0 += 1;
+            }
+        }
+    }
+    let bounds = std::iter::once(0.0).chain((0..).map(|power| SMALLEST_BYTES * 4f64.powi(power)));
+    let profile = Profile {
+        name: root.display().to_string(),
+        sizes: classes(&sizes, bounds.take_while(|bound| *bound < 1e15)),
+        ages: classes(&ages, HOURS.into_iter()),
+        depths: depths
+            .into_iter()
+            .map(|(depth, (files, directories))| Depth {
+                depth,
+                weight: f64::from(files),
+                directories: directories.min(MOST_DIRECTORIES),
+            })
+            .collect(),
+    };
+    match profile.check() {
+        Ok(()) => Ok((profile, unseen)),
+        Err(why) => Err(Failure::new(Exit::BadInput, format!("{}: {why}", failed()))),
+    }
+}
+
+/// How many values are in each class up to the largest value, which ends the last one.
+fn classes(values: &[f64], bounds: impl Iterator<Item = f64>) -> Vec<Class> {
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let mut classes: Vec<Class> =
+        bounds.take_while(|bound| *bound < largest).map(|up_to| Class { up_to, weight: 0.0 }).collect();
+    classes.push(Class { up_to: if largest > 0.0 { largest.ceil() } else { 1.0 }, weight: 0.0 });
+    for value in values {
+        let class = fstone_model::age::class_of(&classes, *value);
+        classes[class].weight += 1.0;
+    }
+    let empty = classes.iter().take_while(|class| class.weight == 0.0).count().saturating_sub(1);
+    classes.split_off(empty.min(classes.len() - 1))
+}
+
+fn written(profile: &Profile) -> String {
+    let class = |class: &Class| format!("[{}, {}]", class.up_to, class.weight);
+    let depth = |depth: &Depth| format!("[{}, {}, {}]", depth.depth, depth.weight, depth.directories);
+    let rows = |rows: Vec<String>| format!("[{}]", rows.join(", "));
+    format!(
+        "# The files below {}, as fstone age learn found them.\n\n# [bytes, files]\nsizes = {}\n\n# [hours, files]\nages = {}\n\n\
+         # [depth, files, directories]\ndirectories = {}\n",
+        line(&profile.name),
+        rows(profile.sizes.iter().map(class).collect()),
+        rows(profile.ages.iter().map(class).collect()),
+        rows(profile.depths.iter().map(depth).collect())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_learnt_from_a_tree() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| place.path().join(name);
+        fs::create_dir_all(path("a/b")).expect("made");
+        for (name, bytes) in [("top", 5000), ("a/one", 0), ("a/two", 100), ("a/b/three", 9000)] {
+            fs::write(path(name), vec![0; bytes]).expect("written");
+        }
+        fs::hard_link(path("top"), path("a/again")).expect("linked");
+        std::os::unix::fs::symlink("/etc", path("link")).expect("linked");
+        let (profile, unseen) = learn(place.path()).expect("learnt");
+        assert_eq!(unseen, 0);
+        let counts = |classes: &[Class]| -> Vec<(f64, f64)> {
+            classes.iter().filter(|class| class.weight > 0.0).map(|class| (class.up_to, class.weight)).collect()
+        };
+        assert_eq!(counts(&profile.sizes), [(0.0, 1.0), (128.0, 1.0), (8192.0, 1.0), (9000.0, 1.0)]);
+        assert_eq!(counts(&profile.ages), [(1.0, 4.0)]);
+        let depths: Vec<_> = profile.depths.iter().map(|one| (one.depth, one.weight, one.directories)).collect();
+        assert_eq!(depths, [(0, 1.0, 0), (1, 2.0, 1), (2, 1.0, 1)]);
+        assert!(written(&profile).contains("directories = [[0, 1, 0], [1, 2, 1], [2, 1, 1]]"), "{}", written(&profile));
+        let empty = tempfile::tempdir().expect("a directory");
+        assert!(learn(empty.path()).is_err() && learn(&path("none")).is_err());
+    }
+
+    #[test]
+    fn free_extents_are_bars() {
+        let bars = histogram(" 4 KiB: 12; 8 KiB: 3;");
+        assert!(bars.contains("4 KiB       12  ") && bars.lines().count() == 3, "{bars}");
+    }
+}

@@ -1,0 +1,458 @@
+//! Aged filesystems that are kept: made once, and copied for each trial.
+//!
+//! An image is one file, with the record of how it was made behind its last byte. It gets its name when it is complete and durable,
+//! so a kill leaves nothing that could be taken for one. It is found by everything that its state depends on, and accepted only in a
+//! directory that nobody else may write to.
+
+use super::{job::Job, options::LabOptions};
+use crate::{
+    agent::{DEFAULT_MODEL, GuestOptions, file_name, find_kernel},
+    filesystem,
+    inventory::tool_version,
+    machine::Machine,
+    place::{
+        custody,
+        device::{Content, copy, room},
+    },
+};
+use fstone_files::{FileIdentity, Temporary, create_directories};
+use fstone_model::{
+    Cell, Step, StepKind, StepResult, Trial,
+    age::Age,
+    fnv::fnv1a,
+    metric::catalog,
+    result::{CommandRecord, Effective, KERNEL_WORK},
+    study::{DeviceSpec, FilesystemSpec, KernelSpec, StepAction},
+    units::{format_bytes, nanoseconds},
+};
+use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, futimens};
+use serde::{Deserialize, Serialize};
+use std::{
+    cell::Cell as Shared,
+    collections::BTreeMap,
+    fs::{self, File, Metadata},
+    io,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::SystemTime,
+};
+
+/// What the names of images end with, and their last bytes.
+const END: &str = "aged";
+const MAGIC: [u8; 8] = *b"fs-aged\n";
+const RECORD_BYTES: u64 = 4 << 20;
+/// All images together take at most this, and half of what their filesystem has for them.
+const LIMIT_BYTES: u64 = 64 << 30;
+
+/// Everything that the state of an aged filesystem depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Life {
+    pub filesystem: FilesystemSpec,
+    pub size_bytes: u64,
+    sector_bytes: u32,
+    /// With its seed.
+    pub age: Age,
+    pub kernel: String,
+    tools: Vec<Option<String>>,
+    /// This program and, in virtual time, the simulated machine.
+    made_by: String,
+}
+
+/// What is known of an image; it is behind the image's bytes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    /// The life as it was written: numbers that are read and written again may differ.
+    key: String,
+    /// The results of mkfs and of ageing.
+    steps: Vec<StepResult>,
+    effective: Effective,
+    warnings: Vec<String>,
+}
+
+/// The image that a trial begins with.
+pub(super) struct Aged<'a> {
+    directory: &'a Path,
+    name: String,
+    key: String,
+    size_bytes: u64,
+    pub(super) seed: u64,
+    /// Two copies of one filesystem have one UUID, and are not mounted at once.
+    is_exclusive: bool,
+}
+
+/// An image to copy, and what it has behind it.
+pub(super) struct Origin {
+    image: File,
+    record: Record,
+    name: String,
+}
+
+impl<'a> Aged<'a> {
+    /// `None` unless the trial's filesystem is aged, on an image, before all else.
+    pub(super) fn of(job: &Job<'_>, options: &'a LabOptions, machine: &Machine) -> Option<Self> {
+        let directory = options.aged.as_deref()?;
+        let cell = job.cell;
+        let [mkfs, mount, Step { action: StepAction::Age(age), .. }, ..] = &cell.steps[..] else { return None };
+        let DeviceSpec::Loop { size_bytes, sector_bytes, model, .. } = &cell.device else { return None };
+        let is_usual = matches!((&mkfs.action, &mount.action), (StepAction::Mkfs, StepAction::Mount));
+        // A log of the disk begins with mkfs.
+        let is_logged = cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+        let spec = &cell.filesystem;
+        if !is_usual || is_logged || spec.tree.is_some() || spec.own.is_some() {
+            return None;
+        }
+        let is_host = cell.kernel == KernelSpec::Host;
+        let (kernel, made_by) = if is_host {
+            let kernel = rustix::system::uname();
+            (format!("{} {}", kernel.release().to_string_lossy(), kernel.version().to_string_lossy()), String::new())
+        } else {
+            let guests = options.guests.as_ref().filter(|guests| guests.faults.is_empty())?;
+            let kernel = find_kernel(&cell.kernel, &guests.kernels).ok()?;
+            let drive = model.as_deref().unwrap_or(DEFAULT_MODEL);
+            let simulated = if cell.kernel.is_exact() { simulated(guests, drive) } else { String::new() };
+            (format!("{} {} {}", kernel.name(), kernel.source, stamp(&kernel.binary)?), simulated)
+        };
+        let seed = age.seed.unwrap_or(job.seed);
+        let tools = filesystem::find(&spec.kind)?.facts().tools;
+        let life = Life {
+            filesystem: FilesystemSpec { name: String::new(), ..spec.clone() },
+            size_bytes: *size_bytes,
+            sector_bytes: *sector_bytes,
+            age: Age { seed: Some(seed), ..(**age).clone() },
+            kernel,
+            tools: tools.iter().map(|tool| tool_version(tool, &*machine.runner)).collect(),
+            made_by: format!("{} {made_by}", stamp(&options.agent)?),
+        };
+        let key = serde_json::to_string(&life).ok()?;
+        let name = name_of(&life, &key);
+        Some(Self { directory, name, key, size_bytes: *size_bytes, seed, is_exclusive: is_host })
+    }
+
+    /// To be held while an image that is not there is made: others of this process wait instead of making it, too.
+    pub(super) fn turn(&self) -> Arc<Mutex<()>> {
+        static TURNS: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+        Arc::clone(TURNS.lock().unwrap_or_else(PoisonError::into_inner).entry(self.name.clone()).or_default())
+    }
+
+    /// The image, if it is kept, and no other run has a copy of it mounted.
+    pub(super) fn open(&self) -> Option<Origin> {
+        let path = own_directory(self.directory).ok()?.join(&self.name);
+        let (image, record, _) = read(&path).filter(|(_, record, _)| record.key == self.key)?;
+        let how = match self.is_exclusive {
+            true => FlockOperation::NonBlockingLockExclusive,
+            false => FlockOperation::NonBlockingLockShared,
+        };
+        flock(&image, how).ok()?;
+        let [omitted, now] = [UTIME_OMIT, UTIME_NOW].map(|tv_nsec| Timespec { tv_sec: 0, tv_nsec });
+        // When it was used last; if that is not noted, it goes earlier than it need.
+        let _ = futimens(&image, &Timestamps { last_access: omitted, last_modification: now });
+        Some(Origin { image, record, name: self.name.clone() })
+    }
+
+    /// Keeps the image that a trial of [`maker`] made, or says why that cannot be.
+    pub(super) fn keep(&self, image: File, trial: &Trial, stop: &AtomicBool) -> Origin {
+        let steps = trial.steps.iter().filter(|result| result.step != StepKind::Unmount.name());
+        let mut record = Record {
+            key: self.key.clone(),
+            steps: steps.filter_map(of_the_state).collect(),
+            effective: Effective { mount: None, ..trial.effective.clone() },
+            warnings: trial.warnings.iter().filter(|words| words.starts_with("age: ")).cloned().collect(),
+        };
+        let why = match self.store(&image, &record, stop) {
+            Ok(()) => match self.open() {
+                Some(kept) => return kept,
+                None => "it is in use or gone".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        record.warnings.push(format!("age: the image is not kept in {}: {why}", self.directory.display()));
+        Origin { image, record, name: self.name.clone() }
+    }
+
+    fn store(&self, image: &File, record: &Record, stop: &AtomicBool) -> io::Result<()> {
+        create_directories(self.directory, None)?;
+        let directory = own_directory(self.directory)?;
+        let path = directory.join(&self.name);
+        if path.symlink_metadata().is_ok() && read(&path).is_none() {
+            return Err(io::Error::other(format!("{} is no image of fstone's, or damaged; remove it", path.display())));
+        }
+        let made = Temporary::owned(&path, None)?;
+        make_room(&directory, made.file(), image.metadata()?.blocks() * 512)?;
+        copy(image, made.file(), self.size_bytes, stop)?;
+        let mut text = serde_json::to_vec(record)?;
+        let length = text.len() as u64;
+        text.extend(length.to_le_bytes());
+        text.extend(MAGIC);
+        made.file().write_all_at(&text, self.size_bytes)?;
+        made.replace(&path)
+    }
+}
+
+/// The cell whose trial makes the image.
+pub(super) fn maker(cell: &Cell) -> Cell {
+    let mut steps = cell.steps[..3].to_vec();
+    steps.push(Step { name: StepKind::Unmount.name().to_owned(), action: StepAction::Unmount, ..steps[2].clone() });
+    Cell { steps, ..cell.clone() }
+}
+
+/// The cell of a trial that begins with a copy.
+pub(super) fn rest(cell: &Cell) -> Cell {
+    let steps = cell.steps[1..2].iter().chain(&cell.steps[3..]).cloned().collect();
+    Cell { steps, ..cell.clone() }
+}
+
+impl Origin {
+    pub(super) fn content<'c>(&'c self, cell: &Cell, stop: &'c AtomicBool) -> Content<'c> {
+        Content { image: &self.image, settles: !cell.kernel.is_exact(), stop, copied: Shared::default() }
+    }
+
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        self.record.warnings.iter().cloned()
+    }
+
+    pub(super) fn superblock(&self) -> Vec<(String, String)> {
+        self.record.effective.superblock.clone()
+    }
+
+    /// Puts the results of the steps that the copy has behind it where those steps are in the cell.
+    pub(super) fn complete(&self, cell: &Cell, content: &Content<'_>, results: &mut Vec<StepResult>) {
+        let result = |step: &Step| self.record.steps.iter().find(|result| result.step == step.name).cloned();
+        let at = results.iter().position(|result| result.step == cell.steps[1].name).unwrap_or(results.len());
+        let mut age = result(&cell.steps[2]);
+        if let (Some(age), Some((by_reference, took))) = (&mut age, content.copied.get()) {
+            let argv = ["cp", "--reflink=auto", "--sparse=always", &self.name].map(str::to_owned).to_vec();
+            let output_tail = if by_reference { "by reference" } else { "its data" }.to_owned();
+            age.commands.push(CommandRecord { argv, status: None, duration_ns: nanoseconds(took), output_tail });
+        }
+        let behind = (at + 1).min(results.len());
+        age.into_iter().for_each(|age| results.insert(behind, age));
+        result(&cell.steps[0]).into_iter().for_each(|mkfs| results.insert(at, mkfs));
+    }
+}
+
+/// What a result says of the state; what it took to make it is no figure of a trial that only copies it.
+fn of_the_state(result: &StepResult) -> Option<StepResult> {
+    let is_of_the_state = |name: &str| {
+        let metric = catalog::find(name);
+        metric.is_some_and(|metric| metric.steps.contains(&StepKind::Age) && metric.steps.len() < StepKind::ALL.len())
+    };
+    let mut result = StepResult { started_ns: 0, duration_ns: 0, load: None, ..result.clone() };
+    result.figures.retain(|figure| is_of_the_state(&figure.metric));
+    result.commands.retain(|command| command.argv != [KERNEL_WORK]);
+    (!result.commands.is_empty()).then_some(result)
+}
+
+/// A kept image.
+#[derive(Debug, Clone)]
+pub struct KeptImage {
+    path: PathBuf,
+    identity: FileIdentity,
+    pub life: Life,
+    /// The result of its ageing.
+    pub result: Option<StepResult>,
+    pub warnings: Vec<String>,
+    /// What it takes on the disk.
+    pub bytes: u64,
+    pub used: SystemTime,
+}
+
+impl KeptImage {
+    /// The name without its end.
+    pub fn name(&self) -> String {
+        self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// The images in a directory of fstone's own, the one that was not used for the longest time first. What is no image is left out.
+pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
+    let Ok(directory) = own_directory(directory) else { return Vec::new() };
+    let image = |path: PathBuf| {
+        let (_, record, facts) = read(&path)?;
+        let life: Life = serde_json::from_str(&record.key).ok()?;
+        let result = record.steps.into_iter().find(|result| result.step == StepKind::Age.name());
+        let (identity, bytes) = (FileIdentity::of(&facts), facts.blocks() * 512);
+        let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Some(KeptImage { path, identity, life, result, warnings: record.warnings, bytes, used })
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut images: Vec<KeptImage> = entries.filter_map(|entry| image(entry.path())).collect();
+    images.sort_by(|one, other| (one.used, &one.path).cmp(&(other.used, &other.path)));
+    images
+}
+
+/// Removes one that [`kept_images`] listed.
+///
+/// # Errors
+/// When a trial uses it, or it is something else by now; those of unlink(2).
+pub fn remove_image(image: &KeptImage) -> io::Result<()> {
+    let (file, _, facts) = read(&image.path).ok_or_else(|| io::Error::other("it is not what it was"))?;
+    if !image.identity.is(&facts) {
+        return Err(io::Error::other("another image has taken its place"));
+    }
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| io::Error::other("a trial uses it"))?;
+    // Nobody else may put anything into this directory, and fstone replaces an image by one that is made in the same way.
+    fs::remove_file(&image.path)
+}
+
+/// Removes images, the one that was not used for the longest time first, until there is room for another one.
+fn make_room(directory: &Path, file: &File, needed: u64) -> io::Result<()> {
+    let images = kept_images(directory);
+    let mut taken: u64 = images.iter().map(|image| image.bytes).sum();
+    let limit = LIMIT_BYTES.min(room(file)?.saturating_add(taken) / 2);
+    if needed > limit {
+        let words = format!("it needs {}, and {} are left to such images", format_bytes(needed), format_bytes(limit));
+        return Err(io::Error::new(io::ErrorKind::StorageFull, words));
+    }
+    for image in &images {
+        if taken.saturating_add(needed) <= limit {
+            return Ok(());
+        }
+        if remove_image(image).is_ok() {
+            taken -= image.bytes;
+        }
+    }
+    match taken.saturating_add(needed) <= limit {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::StorageFull, "trials use the images that take its room")),
+    }
+}
+
+/// The directory without symbolic links, if nobody else may put anything into it.
+fn own_directory(directory: &Path) -> io::Result<PathBuf> {
+    let directory = directory.canonicalize()?;
+    match custody::unowned(&directory)? {
+        Some(part) => Err(part.refusal()),
+        None => Ok(directory),
+    }
+}
+
+/// An image and its record; `None` for whatever is not a complete one that this user made.
+fn read(path: &Path) -> Option<(File, Record, Metadata)> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let facts = file.metadata().ok()?;
+    if !facts.is_file() || facts.uid() != rustix::process::geteuid().as_raw() || facts.nlink() != 1 {
+        return None;
+    }
+    let end = facts.len().checked_sub(16)?;
+    let mut tail = [0; 16];
+    file.read_exact_at(&mut tail, end).ok()?;
+    let (length, magic) = tail.split_at(8);
+    let length = u64::from_le_bytes(length.try_into().ok()?);
+    let from = end.checked_sub(length).filter(|_| magic == MAGIC && length <= RECORD_BYTES)?;
+    let mut text = vec![0; length as usize];
+    file.read_exact_at(&mut text, from).ok()?;
+    let record: Record = serde_json::from_slice(&text).ok()?;
+    let life: Life = serde_json::from_str(&record.key).ok()?;
+    let is_whole = life.size_bytes == from && path.file_name()? == name_of(&life, &record.key).as_str();
+    is_whole.then_some((file, record, facts))
+}
+
+fn name_of(life: &Life, key: &str) -> String {
+    format!("{}-{:016x}.{END}", file_name(&life.filesystem.kind), fnv1a(key.as_bytes()))
+}
+
+/// Tells a program from another build of it.
+fn stamp(program: &Path) -> Option<String> {
+    let facts = fs::metadata(program).ok()?;
+    Some(format!("{} {}.{:09}", facts.len(), facts.mtime(), facts.mtime_nsec()))
+}
+
+fn simulated(guests: &GuestOptions, drive: &str) -> String {
+    let own = guests.models.iter().find(|(name, _)| name == drive);
+    let all = format!("{:?}", (guests.memory_bytes, guests.charge, &guests.processor, drive, own));
+    format!("{:016x}", fnv1a(all.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use fstone_model::{
+        Outcome,
+        age::{Class, Depth, Profile},
+        result::TrialId,
+    };
+
+    fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
+        let class = |up_to| vec![Class { up_to, weight: 1.0 }];
+        let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
+        let profile = Profile { name: "p".into(), sizes: class(4096.0), ages: class(0.1), depths };
+        let age = Age { profile, utilization: 0.5, overwrites: 1.0, compressible: 0.0, seed: Some(seed) };
+        let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age)))]);
+        cell.device = testing::loop_device(1 << 20);
+        let id = TrialId { cell: 0, repetition: 0 };
+        let sink = &crate::events::Silent;
+        let job = Job { cell: &cell, id, position: 0, seed: 3, direct: false, sink, explorer: None };
+        Aged::of(&job, options, &Machine::host()).expect("it is aged")
+    }
+
+    fn trial() -> Trial {
+        let age = StepResult {
+            commands: vec![CommandRecord {
+                argv: vec!["age".into()],
+                status: None,
+                duration_ns: 1,
+                output_tail: "as wanted".into(),
+            }],
+            figures: vec![catalog::UTILIZATION.figure(50.0), catalog::TIME.figure(9.0)],
+            ..StepResult::begun("age")
+        };
+        Trial {
+            id: TrialId { cell: 0, repetition: 0 },
+            position: 0,
+            started_unix_ns: 0,
+            duration_ns: 0,
+            seed: 3,
+            outcome: Outcome::Completed,
+            steps: vec![age],
+            effective: Effective::default(),
+            warnings: vec!["age: missed".into(), "other".into()],
+        }
+    }
+
+    #[test]
+    fn an_image_is_kept_whole_or_not_at_all_and_only_images_are_removed() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let directory = place.path().join("aged");
+        let agent = std::env::current_exe().expect("this test");
+        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let image = || {
+            let image = fstone_files::nameless(place.path()).expect("made");
+            image.set_len(1 << 20).expect("sized");
+            image.write_all_at(b"data", 5000).expect("written");
+            image
+        };
+        let stop = AtomicBool::new(false);
+        assert!(aged(&options, 1).open().is_none());
+        let [one, two] = [1, 2].map(|seed| aged(&options, seed));
+        for each in [&one, &two] {
+            let kept = each.keep(image(), &trial(), &stop);
+            assert_eq!(kept.warnings().collect::<Vec<_>>(), ["age: missed"]);
+            assert!(kept.record.steps[0].figures.len() == 1 && kept.record.steps[0].duration_ns == 0);
+            assert!(aged(&options, each.seed).open().is_none(), "its filesystem may be mounted");
+            let removed = kept_images(&directory).iter().map(remove_image).any(|removed| removed.is_ok());
+            assert!(!removed || each.seed == 2, "a trial uses it");
+        }
+        let one = one.keep(image(), &trial(), &stop);
+        drop(one.record);
+        let images = kept_images(&directory);
+        assert!(images.iter().all(|image| image.life.age.seed.is_some() && image.result.is_some()), "{images:?}");
+        drop(one.image);
+        let path = images[0].path.clone();
+        // What a kill, a full disk or another user could leave.
+        let whole = fs::read(&path).expect("readable");
+        for damaged in [&whole[..whole.len() - 1], &whole[1..], &whole[..1 << 20], &[][..]] {
+            fs::write(&path, damaged).expect("written");
+            assert!(read(&path).is_none() && remove_image(&images[0]).is_err() && path.exists());
+        }
+        let kept = aged(&options, images[0].life.age.seed.expect("a seed")).keep(image(), &trial(), &stop);
+        assert!(kept.warnings().any(|words| words.contains("or damaged; remove it")), "what is foreign stays");
+        fs::write(&path, &whole).expect("written");
+        fs::write(directory.join("notes.txt"), "mine").expect("written");
+        assert!(remove_image(&images[0]).is_ok() && !path.exists() && directory.join("notes.txt").exists());
+        fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("changed");
+        assert!(kept_images(&directory).is_empty() && aged(&options, 1).open().is_none(), "others may write to it");
+    }
+}
