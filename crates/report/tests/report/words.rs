@@ -164,12 +164,19 @@ fn rows_that_share_no_block_are_not_compared() {
 
 /// A run whose second column is what is given, row by row.
 fn rows_of(figures: &[&[f64]], metric: &str) -> Dataset {
+    panels_of(figures, metric, &[])
+}
+
+fn panels_of(figures: &[&[f64]], metric: &str, others: &[fixture::More<'_>]) -> Dataset {
     let repeats = u32::try_from(figures[0].len()).expect("few");
     let columns = [("transactions per second", "load", "transactions per second"), ("lost", "load", metric)];
     let mut plan = fixture::plan("small-file", "Small files", repeats, &columns);
     let names = ["a", "b", "c", "d"];
-    let rows: Vec<Fs> = names[..figures.len()].iter().map(|name| Fs(name, "ext4", "", "")).collect();
-    fixture::cross(&mut plan, &rows, &[]);
+    let rows: Vec<Fs> = names[..figures.len() / others.first().map_or(1, |(_, levels, _)| levels.len())]
+        .iter()
+        .map(|name| Fs(name, "ext4", "", ""))
+        .collect();
+    fixture::cross(&mut plan, &rows, others);
     let mut dataset = fixture::dataset(plan);
     let nature = |_: &fstone_model::Cell| Some(Nature { figures: vec![(9000.0, 0.01), (1.0, 0.0)] });
     fixture::complete(&mut dataset, repeats, &mut Random::new(5), &nature, &|_, _, _| None);
@@ -198,6 +205,19 @@ fn a_difference_from_zero_is_told_without_a_ratio() {
     one.run.plan.columns.remove(0);
     let text = answer(&one);
     assert!(text.contains("had 0 in each of 6 trials"), "{text}");
+}
+
+#[test]
+fn panels_tell_differences_from_zero_and_no_agreement_where_nothing_leads() {
+    let some = [50.0, 51.0, 49.0, 50.0, 52.0, 48.0];
+    let figures: [&[f64]; 4] = [&[0.0; 6], &[0.0; 6], &some, &some];
+    let threads: [fixture::More<'_>; 1] = [("threads", vec!["1 thread".into(), "2 threads".into()], Some(vec![1, 2]))];
+    let text = answer(&panels_of(&figures, "kernel work", &threads));
+    assert!(!text.contains("The same rows are among the best"), "{text}");
+    let mut dataset = panels_of(&figures, "transactions per second", &threads);
+    dataset.run.plan.baseline = Some(0);
+    let text = answer(&dataset);
+    assert!(!text.contains("no clear difference anywhere"), "{text}");
 }
 
 #[test]
