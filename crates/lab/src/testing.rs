@@ -1,10 +1,14 @@
 //! Small plans, for tests.
 
+#[cfg(test)]
+use crate::agent::protocol::{Ground, Opening};
 use crate::trial::LabOptions;
 use fstone_model::{
     Cell, Plan, Step,
     study::{Column, DeviceSpec, Factor, FilesystemSpec, KernelSpec, Order, Repeats, StepAction},
 };
+#[cfg(test)]
+use std::path::Path;
 use std::time::Duration;
 
 pub fn options() -> LabOptions {
@@ -29,6 +33,22 @@ pub fn loop_device(size_bytes: u64) -> DeviceSpec {
 
 pub fn step(name: &str, action: StepAction) -> Step {
     Step { name: name.into(), action, limit: Duration::from_secs(120), background: false }
+}
+
+/// A trial of ext4 in a directory below another.
+#[cfg(test)]
+pub(crate) fn opening(parent: &Path) -> Opening {
+    Opening {
+        ground: Ground::Directory { parent: parent.to_owned(), name: "tree".into() },
+        filesystem: cell(0, "ext4", "", &[]).filesystem,
+        mounts: false,
+        queue: Vec::new(),
+        seed: 1,
+        time_disk: false,
+        measure_null: false,
+        promises: false,
+        work: None,
+    }
 }
 
 /// mkfs, mount, then these, on a loop device of 400 MiB.

@@ -298,27 +298,13 @@ impl Meeting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        agent::protocol::{Ground, Opening},
-        machine::Machine,
-        testing,
-    };
+    use crate::{agent::protocol::Opening, machine::Machine, testing};
     use fstone_model::{LoadReport, ranks::Ranked};
 
     #[test]
     fn ranks_meet_in_the_work_directory_wherever_the_filesystem_is_mounted() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let opening = Opening {
-            ground: Ground::Directory { parent: place.path().to_owned(), name: "tree".into() },
-            filesystem: testing::cell(0, "ext4", "", &[]).filesystem,
-            mounts: false,
-            queue: Vec::new(),
-            seed: 1,
-            time_disk: false,
-            measure_null: false,
-            promises: false,
-            work: Some("/work".into()),
-        };
+        let opening = Opening { work: Some("/work".into()), ..testing::opening(place.path()) };
         let Ok((mut session, _)) = Session::open(Machine::fake(), opening) else { panic!("it can be opened") };
         assert_eq!(session.meeting_place(), session.place, "other nodes see it");
         // Where the user of a service can enter.

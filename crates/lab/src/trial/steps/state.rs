@@ -118,30 +118,14 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        agent::protocol::{Ground, Opening},
-        command::FakeRunner,
-        filesystem::find,
-        machine::Machine,
-        testing,
-    };
+    use crate::{agent::protocol::Opening, command::FakeRunner, filesystem::find, machine::Machine, testing};
     use fstone_model::study::StepAction;
     use std::sync::Arc;
 
     #[test]
     fn what_was_found_in_a_state_counts_though_its_check_cannot_be_run() {
         let parent = tempfile::tempdir().expect("a temporary directory");
-        let opening = Opening {
-            ground: Ground::Directory { parent: parent.path().to_owned(), name: "tree".into() },
-            filesystem: testing::cell(0, "ext4", "", &[]).filesystem,
-            mounts: false,
-            queue: Vec::new(),
-            seed: 1,
-            time_disk: false,
-            measure_null: false,
-            promises: true,
-            work: None,
-        };
+        let opening = Opening { promises: true, ..testing::opening(parent.path()) };
         let machine = Machine { runner: Arc::new(FakeRunner::new().without("e2fsck")), ..Machine::fake() };
         let Ok((session, _)) = Session::open(machine, opening) else { panic!("it can be opened") };
         let step = testing::step("power-cut", StepAction::Mount);
