@@ -1,6 +1,6 @@
 //! The built-in studies, and study files of the user's.
 
-use fstone_files::read_text;
+use fstone_files::{read_text, regular_below};
 use fstone_formats::{
     diagnostic::{Diagnostics, Source, closest},
     study::{self, Overrides},
@@ -101,26 +101,11 @@ impl Study {
                 .map(|(_, text)| (*text).to_owned())
                 .ok_or_else(|| format!("there is no built-in file {name}")),
             Files::Directory(directory) => {
-                let path = directory.join(name);
-                regular_below(directory, &path).map_err(|why| format!("cannot read {}: {why}", path.display()))?;
-                if let Some(recording) = recording(&path) {
-                    return recording;
-                }
-                read_text(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+                let cannot = |error| format!("cannot read {}: {error}", directory.join(name).display());
+                let path = regular_below(directory, name).map_err(cannot)?;
+                recording(&path).unwrap_or_else(|| read_text(&path).map_err(cannot))
             }
         }
-    }
-}
-
-/// A study may be a stranger's: no link of it shows other files, and no pipe keeps a plan waiting.
-fn regular_below(directory: &Path, path: &Path) -> Result<(), String> {
-    let (above, real) = (directory.canonicalize(), path.canonicalize());
-    let (above, real) = (above.map_err(|error| error.to_string())?, real.map_err(|error| error.to_string())?);
-    match real.metadata() {
-        _ if !real.starts_with(&above) => Err("it is a link out of the study's directory; put a copy there".to_owned()),
-        Ok(facts) if !facts.is_file() => Err("it is no file".to_owned()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
     }
 }
 

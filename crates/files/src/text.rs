@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest study, workload, job, profile or model, in bytes.
 pub const TEXT_BYTES: u64 = 16 << 20;
@@ -31,6 +31,24 @@ pub fn read_text_within(path: &Path, limit: u64) -> io::Result<String> {
     }
     let most = if limit >= 1 << 20 { format!("{} MiB", limit >> 20) } else { format!("{} KiB", limit >> 10) };
     Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most}, the limit for such files")))
+}
+
+/// The path of a file that another one names, in its directory or below. Who wrote that one may be a stranger: no link in it leads to
+/// other files, and no pipe keeps a reader waiting.
+///
+/// # Errors
+/// Those of looking at it; what is wrong with it.
+pub fn regular_below(directory: &Path, name: &str) -> io::Result<PathBuf> {
+    let path = directory.join(name);
+    let real = path.canonicalize()?;
+    let above = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    if !real.starts_with(above.canonicalize()?) {
+        return Err(io::Error::other("it is a link out of its directory; put a copy there"));
+    }
+    match real.metadata()?.is_file() {
+        true => Ok(path),
+        false => Err(io::Error::other("it is no file")),
+    }
 }
 
 #[cfg(test)]
