@@ -94,3 +94,18 @@ fn print_failure(error: &anyhow::Error) {
     }
     tell(&text);
 }
+
+/// Says of each thing that is removed whether it is gone.
+pub(crate) fn tell_removed<E: std::fmt::Display>(each: impl Iterator<Item = (String, Result<(), E>)>) -> Exit {
+    let mut exit = Exit::Success;
+    for (name, removed) in each {
+        match removed {
+            Ok(()) => print(&format!("removed: {name}\n")),
+            Err(error) => {
+                print(&format!("still there: {name}: {error}\n"));
+                exit = Exit::LabFailed;
+            }
+        }
+    }
+    exit
+}

@@ -59,17 +59,7 @@ fn find(images: &[KeptImage], name: &str) -> Result<KeptImage, Failure> {
 
 /// Removes kept images and says so.
 pub(super) fn remove(images: &[KeptImage]) -> Exit {
-    let mut exit = Exit::Success;
-    for image in images {
-        match remove_image(image) {
-            Ok(()) => terminal::print(&format!("removed: {}\n", image.name())),
-            Err(error) => {
-                terminal::print(&format!("still there: {}: {error}\n", image.name()));
-                exit = Exit::LabFailed;
-            }
-        }
-    }
-    exit
+    terminal::tell_removed(images.iter().map(|image| (image.name(), remove_image(image))))
 }
 
 /// "2 aged filesystems, 1.5 GiB"; `None` if there is none.

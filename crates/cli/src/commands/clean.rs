@@ -98,17 +98,8 @@ fn clean_kept(arguments: &CleanArguments) -> Exit {
         text.push_str("`fstone clean --kept` removes it.\n");
     }
     terminal::print(&text);
-    let mut exit = Exit::Success;
-    for (path, _) in kept.iter().filter(|_| arguments.kept && !arguments.dry_run) {
-        match remove_kept(path) {
-            Ok(()) => terminal::print(&format!("removed: {}\n", path.display())),
-            Err(error) => {
-                terminal::print(&format!("still there: {}: {error}\n", path.display()));
-                exit = Exit::LabFailed;
-            }
-        }
-    }
-    exit
+    let removed = kept.iter().filter(|_| arguments.kept && !arguments.dry_run);
+    terminal::tell_removed(removed.map(|(path, _)| (path.display().to_string(), remove_kept(path))))
 }
 
 /// Aged filesystems, which can be made again in the time that it took.
