@@ -5,7 +5,7 @@
 //! | `call`, `file` | what a recording consists of, and its file: written and read block by block |
 //! | `trace`, `tree` | run a program and record it: seccomp(2), ptrace(2), and the tree as it was |
 //! | `import` | logs of other tools as recordings |
-//! | `summary` | what a recording shows |
+//! | `summary`, `likeness` | what a recording shows, and a workload that resembles it |
 //! | `replay` | compiles a recording into programs of threads, makes the tree, carries the calls out and compares |
 //!
 //! This crate does not know studies, results or reports.
@@ -14,6 +14,7 @@ mod call;
 mod file;
 mod import;
 mod latencies;
+mod likeness;
 mod replay;
 mod summary;
 mod trace;
@@ -22,6 +23,7 @@ mod tree;
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
 pub use file::{Ending, ReadError, Reader, VERSION, Writer};
 pub use import::{Import, ImportError, Imported, import};
+pub use likeness::{Likeness, likeness};
 pub use replay::{
     CompileError, Difference, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,
 };

@@ -121,7 +121,7 @@ pub(crate) struct SysbenchArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArguments {
-    /// A load in any format, recognised by its extension; without one, an FFSB profile
+    /// A load in any format, recognised by its extension, or a recording; without an extension, an FFSB profile
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Seconds to run, for formats that do not contain it (FFSB 4.x profiles)

@@ -22,8 +22,12 @@ pub(crate) struct RecordArguments {
     /// Keep hashes in place of names; the key is forgotten
     #[arg(long)]
     pub(crate) hash_names: bool,
+    /// Record a process that runs, with all its threads and what they start, until it ends or you press Ctrl-C; it then goes on. Default
+    /// of --under: its working directory
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "command")]
+    pub(crate) pid: Option<i32>,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "pid", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 

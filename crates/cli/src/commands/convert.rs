@@ -14,10 +14,15 @@ use fstone_formats::{
     loads::{self, Document},
     native,
 };
-use fstone_model::units::format_bytes;
+use fstone_model::{text, units::format_bytes};
+use fstone_record::{Likeness, Reader};
+use std::{fmt::Write as _, fs::File, io::BufReader, path::Path};
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
     let path = &arguments.file;
+    if let Ok(mut reader) = Reader::open(path) {
+        return recording(path, &mut reader);
+    }
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
@@ -28,6 +33,27 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
     if let Some(warnings) = warnings {
         terminal::tell(&format!("{warnings}\n"));
     }
+    print(&text)
+}
+
+/// A recording: a workload that resembles it, and how far it does.
+fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult {
+    let name = path.file_stem().map(|name| text::line(&name.to_string_lossy())).unwrap_or_default();
+    let failed = || format!("cannot read {}", path.display());
+    let Likeness { workload, calls, covered, left_out } =
+        fstone_record::likeness(reader, &name).with_context(failed).or_exit(Exit::LabFailed)?;
+    let share = 100.0 * covered as f64 / calls.max(1) as f64;
+    let mut text = format!(
+        "# Resembles {name}: {share:.0} % of its {calls} calls are part of these operations. Their order, and which file each is about, are not\n\
+         # the application's. Measure both, in a study with the steps load = {{ replay = \"{name}.rec\" }} and load = {{ workload = … }}.\n"
+    );
+    for (what, count) in left_out {
+        let _ = writeln!(text, "# Not in it: {count} calls {what}");
+    }
+    print(&format!("{text}{}", native::print(&workload)))
+}
+
+fn print(text: &str) -> CommandResult {
     if text.len() > native::MAXIMUM_BYTES {
         let words = format!(
             "as a workload file this load would have {}, but fstone reads at most {}: run the file as it is",
@@ -36,6 +62,6 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
         );
         return Err(Failure::new(Exit::BadInput, words));
     }
-    terminal::print_document(&text);
+    terminal::print_document(text);
     Ok(Exit::Success)
 }

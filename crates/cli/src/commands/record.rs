@@ -30,14 +30,21 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         }
         None => {}
     }
-    let program = Path::new(&arguments.command[0]).file_name().unwrap_or_default();
+    if let Some(pid) = arguments.pid.filter(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        return Err(Failure::new(Exit::BadInput, format!("no process has the number {pid}")));
+    }
+    let of_process = |name: &str| arguments.pid.map(|pid| PathBuf::from(format!("/proc/{pid}/{name}")));
+    let program =
+        of_process("exe").and_then(|exe| exe.read_link().ok()).or(arguments.command.first().map(PathBuf::from));
+    let program = program.as_deref().and_then(Path::file_name).unwrap_or("process".as_ref());
     let output = arguments.output.clone().unwrap_or_else(|| PathBuf::from(program).with_added_extension("rec"));
     let (file, identity) = made(&output)?;
     let command: Vec<Vec<u8>> = arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect();
-    let here = [PathBuf::from(".")];
+    let here = [of_process("cwd").unwrap_or_else(|| PathBuf::from("."))];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
     let cancel = cancel_on_signals()?;
-    let wanted = Wanted { command: &command, under, hash_names: arguments.hash_names, cancel: &cancel };
+    let wanted =
+        Wanted { command: &command, process: arguments.pid, under, hash_names: arguments.hash_names, cancel: &cancel };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.
         if !matches!(error, RecordError::Write { .. }) {
@@ -45,10 +52,10 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         }
         let exit = match &error {
             RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
-            RecordError::Trace { .. } => Exit::CannotHere,
+            RecordError::Trace { .. } | RecordError::Join { .. } => Exit::CannotHere,
             RecordError::Write { cause } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
         };
-        Failure { exit, error: anyhow::Error::new(error).context("failed to record the program") }
+        Failure { exit, error: anyhow::Error::new(error).context("failed to record") }
     })?;
     let [call, after] = recorded.overhead_ns;
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;

@@ -240,6 +240,7 @@ fn what_a_recording_cannot_be_made_of_is_said() {
     for (words, status, said) in [
         (&["record", "-o", "x.rec", "--", "/no/such/program"][..], 2, "cannot start /no/such/program"),
         (&["record", "-o", "x.rec", "--under", "/no/such", "--", "true"], 2, "cannot record /no/such"),
+        (&["record", "-o", "x.rec", "--pid", "99999999"], 2, "no process has the number 99999999"),
         (&["record", "show", "none.rec"], 2, "cannot use none.rec"),
         (&["replay", "none.rec", "--directory", "."], 2, "cannot use none.rec"),
         (&["replay", "x", "--directory", ".", "--speed", "0"], 2, "a number from 0.001 to 1000"),
@@ -431,6 +432,61 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
     process.wait().expect("it ends");
     let shown = bench.succeed(&["record", "show", "killed.rec"]);
     assert!(shown.contains("was not finished") && shown.contains("  open "), "{shown}");
+}
+
+/// It stands still while its tree is read, and goes on when the recording ends.
+#[test]
+fn a_process_that_runs_is_recorded_and_goes_on() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let script =
+        "exec 3>>log; while [ ! -e stop ]; do echo x >&3; cat log | wc -c > count; sleep 0.01; done; echo y > ended";
+    let mut process = Command::new("sh").args(["-c", script]).current_dir(&place).spawn().expect("it starts");
+    wait_until("it runs", || place.join("count").exists());
+    let file = bench.path("of.rec").display().to_string();
+    let mut command = bench.command(&["record", "-o", &file, "--pid", &process.id().to_string()]);
+    let mut recorder = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    // The first words of the file come when the tree has been read.
+    wait_until("it is recorded", || fs::metadata(&file).is_ok_and(|facts| facts.len() > 2000));
+    let from = rustix::process::Pid::from_child(&recorder);
+    rustix::process::kill_process(from, rustix::process::Signal::INT).expect("it is there");
+    let ended = recorder.wait().expect("it ends");
+    fs::write(place.join("stop"), "").expect("writable");
+    assert!(ended.success() && process.wait().expect("it ends").success());
+    assert_eq!(fs::read_to_string(place.join("ended")).expect("it went on"), "y\n");
+    let calls = bench.succeed(&["record", "show", "--calls", "of.rec"]);
+    let calls = calls.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Its own descriptor, which was open before, and its children's files.
+    for said in ["1 write #1 length 2 = 2", "open \"count\"", "length 131072 = "] {
+        assert!(calls.contains(said), "{said}: {calls}");
+    }
+    let shown = bench.succeed(&["record", "show", "of.rec"]);
+    assert!(!shown.contains("was not finished"), "{shown}");
+}
+
+#[test]
+fn a_recording_is_converted_to_a_workload_that_resembles_it() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    let script = "for i in $(seq 40); do head -c 5000 tree/a/9 > new$i; done; cat tree/a/* > /dev/null; rm new1 new2; mkdir d; sync d";
+    record(&bench, &place, "a.rec", &["sh", "-c", script]);
+    let text = bench.succeed(&["convert", "a.rec"]);
+    bench.write("a.workload", &text);
+    assert!(text.starts_with("# Resembles a: "), "{text}");
+    let report: serde_json::Value = serde_json::from_str(&bench.succeed(&[
+        "load",
+        "a.workload",
+        "--directory",
+        &bench.path("place").display().to_string(),
+        "--json",
+    ]))
+    .expect("it is JSON");
+    let text_of = report.to_string();
+    for what in ["create", "read whole", "unlink", "mkdir", "fsync"] {
+        assert!(text_of.contains(what), "{what}: {text} {report}");
+    }
 }
 
 #[test]

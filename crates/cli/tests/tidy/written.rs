@@ -27,6 +27,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/source_archive.rs", "renames what is complete out of a directory that it has just made"),
     ("lab/src/source_tree/mod.rs", "in a directory that it has just made"),
     ("lab/src/trial/steps/ranks.rs", "in a directory of this user's alone that it has just made"),
+    ("record/src/likeness.rs", "flags of calls that were recorded"),
     ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
     ("record/src/import/", "flags in logs of other tools; it writes into the file that it is given"),
     ("record/src/replay/", "the files of a replay, beneath a directory of its own: docs/record-replay.md"),

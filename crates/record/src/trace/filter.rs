@@ -4,9 +4,9 @@ use super::decode::decode;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xC000_003E;
+pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xC000_00B7;
+pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// No architecture has larger numbers of calls yet.
 const NUMBERS: u64 = 600;
@@ -29,6 +29,20 @@ const fn end_with(action: u32) -> sock_filter {
 const STOP: sock_filter = end_with(libc::SECCOMP_RET_TRACE);
 const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
 
+/// Of fcntl(2).
+const COMMANDS: [i32; 6] =
+    [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+
+/// Whether the filter would stop at a call that [`decode`] knows, for a program that stops at all of them.
+pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
+    match number as std::os::raw::c_long {
+        libc::SYS_fcntl => COMMANDS.contains(&(arguments[1] as i32)),
+        libc::SYS_mmap => arguments[3] & libc::MAP_ANONYMOUS as u64 == 0,
+        libc::SYS_ioctl => arguments[1] as u32 == FICLONE,
+        _ => true,
+    }
+}
+
 /// Kernels since 5.11 know which calls are allowed whatever their arguments are, and do not run the filter for them.
 pub(super) fn program() -> Vec<sock_filter> {
     let is = |value: u32, no: u8| step(BPF_JMP | BPF_JEQ | BPF_K, 0, no, value);
@@ -43,16 +57,8 @@ pub(super) fn program() -> Vec<sock_filter> {
         let steps = match number as std::os::raw::c_long {
             // Only a duplicate or a lock; most calls of it are about flags.
             libc::SYS_fcntl => {
-                let wanted = [
-                    libc::F_DUPFD,
-                    libc::F_DUPFD_CLOEXEC,
-                    libc::F_SETLK,
-                    libc::F_SETLKW,
-                    libc::F_OFD_SETLK,
-                    libc::F_OFD_SETLKW,
-                ];
                 let mut steps = vec![argument(1)];
-                steps.extend(wanted.iter().flat_map(|command| [is(*command as u32, 1), STOP]));
+                steps.extend(COMMANDS.iter().flat_map(|command| [is(*command as u32, 1), STOP]));
                 steps.push(ALLOW);
                 steps
             }

@@ -45,6 +45,12 @@ pub enum RecordError {
     Root { path: PathBuf, cause: io::Error },
     #[error("cannot trace a process: {cause}; a container may forbid ptrace(2) or seccomp(2)")]
     Trace { cause: io::Error },
+    #[error("cannot join process {process}: {cause}{}", if cause.kind() == io::ErrorKind::PermissionDenied {
+        "; it is another user's, or has a tracer, or /proc/sys/kernel/yama/ptrace_scope forbids it: try as root"
+    } else {
+        ""
+    })]
+    Join { process: i32, cause: io::Error },
     #[error("cannot start {program}")]
     Program { program: String },
     #[error("a word of the command has a zero byte")]
@@ -74,15 +80,19 @@ pub struct Recorded {
 
 pub struct Wanted<'a> {
     pub command: &'a [Vec<u8>],
+    /// A process that runs already, in place of a command.
+    pub process: Option<i32>,
     /// The directories whose files count.
     pub under: &'a [PathBuf],
     /// Record a hash in place of each part of a name.
     pub hash_names: bool,
-    /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL.
+    /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL. Of a process that ran before it ends the
+    /// recording only.
     pub cancel: &'a AtomicBool,
 }
 
-/// Runs a command and records it. Returns when the last of its processes has ended.
+/// Runs a command, or joins a process that runs, and records it. Returns when the last of its processes has ended. A process that still
+/// runs goes on when the caller's ends.
 ///
 /// # Errors
 /// If it cannot be traced or started, or the recording cannot be written.
@@ -114,6 +124,12 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let mut writer = Writer::new(BufWriter::with_capacity(0, out), start).map_err(write)?;
     let paths: Vec<PathBuf> =
         roots.iter().map(|(_, real)| Path::new(std::ffi::OsStr::from_bytes(real)).to_owned()).collect();
+    let trace = |cause| RecordError::Trace { cause };
+    // The tree is read while it stands still.
+    let attached = wanted
+        .process
+        .map(|process| ptrace::attach(process).map_err(|cause| RecordError::Join { process, cause }))
+        .transpose()?;
     tree::walk(&paths, (facts.dev(), facts.ino()), &mut |mut entry| {
         entry.path = hashed(&entry.path, secret.as_ref());
         if let crate::call::Node::Link { target: name } | crate::call::Node::Name { of: name } = &mut entry.node {
@@ -124,8 +140,23 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     .map_err(write)?;
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(Roots::new(&roots), overhead_ns, secret, Some(writer));
-    let trace = |cause| RecordError::Trace { cause };
-    let first = ptrace::start(&Task::Run(&words), &filter).map_err(trace)?;
+    let first = match (&attached, wanted.process) {
+        (Some(threads), Some(process)) => {
+            (tracer.stops_at_all, tracer.began) = (true, true);
+            tracer.add(process, None, 0);
+            let shared = (libc::CLONE_FILES | libc::CLONE_FS) as u32;
+            threads
+                .iter()
+                .filter(|thread| **thread != process)
+                .for_each(|thread| _ = tracer.add(*thread, Some(process), shared));
+            process
+        }
+        _ => {
+            let first = ptrace::start(&Task::Run(&words), &filter).map_err(trace)?;
+            tracer.add(first, None, 0);
+            first
+        }
+    };
     let ticks = Ticks::every(TICK_NS).map_err(trace)?;
     let status = tracer.follow(first, Some(wanted.cancel));
     drop(ticks);
@@ -192,6 +223,7 @@ fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordErr
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
     let mut tracer = Tracer::new(Roots::new(&[]), [0; 2], None, None);
     tracer.samples = Some(Vec::new());
+    tracer.add(first, None, 0);
     tracer.follow(first, None);
     let samples = tracer.samples.take().unwrap_or_default();
     if samples.len() < CALIBRATION as usize / 2 {
@@ -268,6 +300,8 @@ struct Tracer {
     last_thread: u32,
     last_file: u32,
     began: bool,
+    /// It has no filter: it ran before.
+    stops_at_all: bool,
     stops: u64,
     meanwhile: u64,
     uncertain_ns: u64,
@@ -299,6 +333,7 @@ impl Tracer {
             last_thread: 0,
             last_file: 0,
             began: false,
+            stops_at_all: false,
             stops: 0,
             meanwhile: 0,
             uncertain_ns: 0,
@@ -318,7 +353,6 @@ impl Tracer {
     /// Threads stop while the tracer is at work for others. After each stop that it answers it looks which others have come, so that
     /// the moment of a stop is known to the time that one answer takes, however long it then waits for its own.
     fn follow(&mut self, first: pid_t, cancel: Option<&AtomicBool>) -> i32 {
-        self.add(first, None, 0);
         let mut status = 0;
         let mut stopped: VecDeque<Noticed> = VecDeque::new();
         let mut looked_ns = self.now();
@@ -339,6 +373,9 @@ impl Tracer {
                 }
                 Waited::NoneLeft if block => return status,
                 Waited::Nothing | Waited::NoneLeft => looked_ns = now,
+            }
+            if self.stops_at_all && cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+                return 0;
             }
             self.look_after(now, &stopped, cancel);
             let Some(noticed) = stopped.pop_front() else { continue };
@@ -423,7 +460,7 @@ impl Tracer {
     }
 
     fn go_on(&mut self, thread: pid_t, signal: i32) {
-        let is_in_call = self.threads.get(&thread).is_some_and(|state| state.pending.is_some());
+        let is_in_call = self.stops_at_all || self.threads.get(&thread).is_some_and(|state| state.pending.is_some());
         self.resume(thread, if is_in_call { Resume::ToCallsEnd } else { Resume::ToNextStop }, signal);
     }
 
@@ -438,7 +475,9 @@ impl Tracer {
     fn stopped(&mut self, Stop { thread, status }: Stop, now: u64) {
         let (signal, event) = (libc::WSTOPSIG(status), status >> 16);
         match event {
-            libc::PTRACE_EVENT_SECCOMP => self.entered(thread, now),
+            libc::PTRACE_EVENT_SECCOMP => {
+                self.entered(thread, now, ptrace::message(thread) == Some(u64::from(filter::FOREIGN)));
+            }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.spawned(thread);
                 self.go_on(thread, 0);
@@ -452,6 +491,19 @@ impl Tracer {
             }
             EVENT_STOP if !self.threads.contains_key(&thread) => drop(self.early.insert(thread)),
             0 if signal == libc::SIGTRAP | 0x80 => {
+                if self.stops_at_all
+                    && let Some(foreign) = ptrace::is_before_call(thread)
+                {
+                    let call = ptrace::call(thread);
+                    let is_known = |(number, arguments): (u64, [u64; 6])| {
+                        decode(number, arguments).is_some() && filter::stops_at(number, arguments)
+                    };
+                    return if foreign || call.is_some_and(is_known) {
+                        self.entered(thread, now, foreign);
+                    } else {
+                        self.go_on(thread, 0);
+                    };
+                }
                 self.returned(thread, now);
                 self.go_on(thread, 0);
             }
@@ -665,11 +717,10 @@ impl Tracer {
     }
 
     /// A thread is about to make a call.
-    fn entered(&mut self, thread: pid_t, now: u64) {
+    fn entered(&mut self, thread: pid_t, now: u64, foreign: bool) {
         let Some(state) = self.threads.get_mut(&thread) else { return self.go_on(thread, 0) };
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
-        let foreign = ptrace::message(thread) == Some(u64::from(filter::FOREIGN));
         let asked = ptrace::call(thread).filter(|_| !foreign).and_then(|(number, arguments)| decode(number, arguments));
         let Some(asked) = asked else {
             if let Some(writer) = self.writer.as_mut() {

@@ -54,10 +54,46 @@ pub(super) fn resume(thread: pid_t, how: Resume, signal: i32) {
 /// The number and the arguments of the call that a thread is stopped before.
 pub(super) fn call(thread: pid_t) -> Option<(u64, [u64; 6])> {
     let info = info(thread)?;
-    let is_before = info.op == libc::PTRACE_SYSCALL_INFO_SECCOMP;
     // SAFETY: `op` says which member of the union the kernel filled; all are integers.
-    let seccomp = unsafe { info.u.seccomp };
-    is_before.then_some((seccomp.nr, seccomp.args))
+    let (seccomp, entry) = unsafe { (info.u.seccomp, info.u.entry) };
+    match info.op {
+        libc::PTRACE_SYSCALL_INFO_SECCOMP => Some((seccomp.nr, seccomp.args)),
+        libc::PTRACE_SYSCALL_INFO_ENTRY => Some((entry.nr, entry.args)),
+        _ => None,
+    }
+}
+
+/// Whether a thread that stops at all calls has stopped before one, of another architecture or not.
+pub(super) fn is_before_call(thread: pid_t) -> Option<bool> {
+    let info = info(thread)?;
+    (info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then_some(info.arch != super::filter::ARCHITECTURE)
+}
+
+/// Traces all threads of a process that runs, and stops them. It goes on without a tracer when this one ends, however it does.
+///
+/// # Errors
+/// Those of ptrace(2).
+pub(super) fn attach(process: pid_t) -> io::Result<Vec<pid_t>> {
+    let mut threads = Vec::new();
+    loop {
+        let before = threads.len();
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task"))?.flatten();
+        for thread in tasks.filter_map(|task| task.file_name().to_str()?.parse::<pid_t>().ok()) {
+            if threads.contains(&thread) {
+                continue;
+            }
+            match request(libc::PTRACE_SEIZE, thread, 0, (OPTIONS & !libc::PTRACE_O_EXITKILL) as usize) {
+                Ok(_) => threads.push(thread),
+                // A thread that is gone.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) && thread != process => continue,
+                Err(error) => return Err(error),
+            }
+            request(libc::PTRACE_INTERRUPT, thread, 0, 0)?;
+        }
+        if threads.len() == before {
+            return Ok(threads);
+        }
+    }
 }
 
 /// What the call that a thread was in has returned; a negative errno if it failed.

@@ -1,0 +1,437 @@
+//! A workload that resembles a recording: what is done to files, how often, in which sizes, by how many threads and with which pauses.
+//!
+//! Calls on an open file are one operation if together they are one of a workload's: making a file, reading it whole.
+
+use crate::call::{Block, Call, Kind, Node, Place};
+use crate::file::Reader;
+use crate::trace::joined;
+use fstone_model::workload::{
+    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Extent, FileChoice, Fileset,
+    FinalSync, IoSettings, OpenPolicy, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer,
+    Weighted, Workload,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Read};
+use std::time::Duration;
+
+/// Of sizes, how many are remembered; others are like these.
+const MOST_SIZES: usize = 1 << 16;
+/// The largest block of the workload.
+const MOST_BLOCK: u64 = 64 << 20;
+
+pub struct Likeness {
+    pub workload: Workload,
+    pub calls: u64,
+    /// Calls that are part of the workload's operations.
+    pub covered: u64,
+    pub left_out: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Did {
+    Create { synced: bool },
+    ReadWhole,
+    ReadFromStart,
+    ReadAnywhere,
+    WriteAnywhere,
+    Append,
+    OpenClose,
+    Called(Kind),
+}
+
+#[derive(Debug, Default)]
+struct Sizes {
+    count: u64,
+    bytes: u64,
+    /// The first ones.
+    sample: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    count: u64,
+    on_new: u64,
+    /// Of a call, and of all calls of one operation.
+    blocks: Sizes,
+    sums: Sizes,
+}
+
+/// An open file.
+#[derive(Debug, Default)]
+struct Session {
+    path: Vec<u8>,
+    is_new: bool,
+    appends: bool,
+    position: u64,
+    calls: u64,
+    reads: Sizes,
+    writes: Sizes,
+    wrote_behind: bool,
+    jumped: bool,
+    syncs: Vec<Kind>,
+    other: bool,
+}
+
+#[derive(Debug, Default)]
+struct Looking {
+    /// Files by the hash of their names: their size, and whether the program made them.
+    files: HashMap<u64, (u64, bool)>,
+    open: HashMap<u32, Session>,
+    seen: BTreeMap<Did, Seen>,
+    covered: u64,
+    left_out: BTreeMap<&'static str, u64>,
+}
+
+impl Sizes {
+    fn note(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.sample.len() < MOST_SIZES {
+            self.sample.push(bytes);
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        let room = MOST_SIZES - self.sample.len();
+        self.sample.extend(other.sample.iter().take(room));
+    }
+
+    fn median(&self, otherwise: u64) -> u64 {
+        let mut sizes = self.sample.clone();
+        sizes.sort_unstable();
+        sizes.get(sizes.len() / 2).copied().unwrap_or(otherwise)
+    }
+}
+
+fn hash(path: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Sizes by their magnitude.
+fn distribution(sizes: &[u64]) -> SizeDistribution {
+    let mut groups: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for size in sizes {
+        let (sum, count) = groups.entry(64 - size.leading_zeros()).or_default();
+        (*sum, *count) = (sum.saturating_add(*size), *count + 1);
+    }
+    let weighted: Vec<(u64, u32)> =
+        groups.values().map(|(sum, count)| ((sum / count).max(1), (*count).min(1 << 20) as u32)).collect();
+    match weighted[..] {
+        [] => SizeDistribution::Fixed(4096),
+        [(size, _)] => SizeDistribution::Fixed(size),
+        _ => SizeDistribution::Weighted(weighted),
+    }
+}
+
+/// Reads a recording to its end, and makes a workload of what it has.
+///
+/// # Errors
+/// Those of reading.
+pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Likeness> {
+    let mut looking = Looking::default();
+    let (mut calls, mut think_ns, mut busy_ns, mut elapsed_ns, mut directories) = (0, 0u64, 0u64, 0u64, 0);
+    let mut old = Sizes::default();
+    while let Some(block) = reader.block()? {
+        for entry in &block.tree {
+            match entry.node {
+                Node::File { size_bytes, .. } => {
+                    old.note(size_bytes);
+                    looking.files.insert(hash(&entry.path), (size_bytes, false));
+                }
+                Node::Directory => directories += 1,
+                _ => {}
+            }
+        }
+        for call in &block.calls {
+            think_ns = think_ns.saturating_add(call.think_ns);
+            elapsed_ns = elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
+            if call.kind != Kind::Wait {
+                busy_ns = busy_ns.saturating_add(call.think_ns).saturating_add(call.took_ns);
+            }
+            if !matches!(call.kind, Kind::Spawn | Kind::Exit | Kind::Wait) {
+                calls += 1;
+                looking.call(&block, call);
+            }
+        }
+    }
+    for (_, session) in std::mem::take(&mut looking.open) {
+        looking.closed(session);
+    }
+    let files = old.count.max(looking.files.values().filter(|(_, is_new)| !is_new).count() as u64);
+    // As many as did not wait for others, on average.
+    let threads = (busy_ns as f64 / elapsed_ns.max(1) as f64).round().clamp(1.0, 256.0) as u32;
+    Ok(looking.workload(name, calls, (think_ns, threads), (files, directories, &old.sample)))
+}
+
+impl Looking {
+    fn path(&self, block: &Block, place: Place) -> Vec<u8> {
+        let base = self.open.get(&place.base).map_or(&[][..], |session| &session.path);
+        joined(base, block.name(place))
+    }
+
+    fn did(&mut self, what: Did, is_new: bool) -> &mut Seen {
+        let seen = self.seen.entry(what).or_default();
+        seen.count += 1;
+        seen.on_new += u64::from(is_new);
+        seen
+    }
+
+    fn call(&mut self, block: &Block, call: &Call) {
+        if call.result < 0 && call.kind != Kind::Map {
+            *self.left_out.entry("that failed").or_default() += 1;
+            return;
+        }
+        let at = call.at.map(|at| self.path(block, at));
+        if call.kind == Kind::Open {
+            let path = at.unwrap_or_default();
+            let has = |flag: i32| call.flags & flag as u32 == flag as u32;
+            let is_new = has(libc::O_TMPFILE)
+                || has(libc::O_CREAT) && (has(libc::O_TRUNC) || !self.files.contains_key(&hash(&path)));
+            if is_new {
+                self.files.insert(hash(&path), (0, true));
+            }
+            let session = Session { path, is_new, appends: has(libc::O_APPEND), calls: 1, ..Session::default() };
+            self.open.insert(call.other, session);
+            return;
+        }
+        if call.kind == Kind::Close {
+            if let Some(mut session) = self.open.remove(&call.file) {
+                session.calls += 1;
+                self.closed(session);
+            }
+            return;
+        }
+        let is_placed = matches!(call.kind, Kind::Pread | Kind::Preadv | Kind::Pwrite | Kind::Pwritev);
+        let from = is_placed.then_some(call.offset.max(0) as u64);
+        if call.kind.reads() || call.kind.writes() {
+            return self.moved(call.file, from, call.result as u64, call.kind.writes());
+        }
+        if call.kind.is_copy() {
+            self.moved(call.file, None, call.result as u64, false);
+            return self.moved(call.other, None, call.result as u64, true);
+        }
+        if let Some(session) = self.open.get_mut(&call.file).filter(|_| at.is_none()) {
+            match call.kind {
+                Kind::Seek => {
+                    session.calls += 1;
+                    session.jumped |= call.result as u64 != session.position;
+                    session.position = call.result as u64;
+                    return;
+                }
+                Kind::Fsync | Kind::Fdatasync => {
+                    session.calls += 1;
+                    session.syncs.push(call.kind);
+                    return;
+                }
+                Kind::Getdents => {
+                    session.calls += 1;
+                    if !std::mem::replace(&mut session.other, true) {
+                        self.did(Did::Called(Kind::Getdents), false);
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+        let known = at.as_ref().and_then(|at| self.files.get(&hash(at)).copied());
+        let is_new = known.is_some_and(|(_, is_new)| is_new);
+        match (call.kind, at) {
+            (Kind::Unlink, Some(path)) => drop(self.files.remove(&hash(&path))),
+            (Kind::Rename, Some(from)) => {
+                if let (Some(known), Some(to)) = (self.files.remove(&hash(&from)), call.to) {
+                    let to = self.path(block, to);
+                    self.files.insert(hash(&to), known);
+                }
+            }
+            _ => {}
+        }
+        match operation(call.kind, 1) {
+            Some(_) => {
+                self.covered += 1;
+                self.did(Did::Called(alike(call.kind)), is_new).sums.note(call.length);
+            }
+            None => *self.left_out.entry(call.kind.name()).or_default() += 1,
+        }
+    }
+
+    fn moved(&mut self, number: u32, from: Option<u64>, bytes: u64, writes: bool) {
+        let Some(session) = self.open.get_mut(&number) else { return };
+        let from = from.unwrap_or(session.position);
+        session.calls += 1;
+        session.jumped |= from != session.position && !session.appends;
+        session.position = from.saturating_add(bytes);
+        let (size, _) = self.files.entry(hash(&session.path)).or_default();
+        if writes {
+            session.wrote_behind |= session.appends || from >= *size && *size > 0;
+            *size = (*size).max(session.position);
+            session.writes.note(bytes);
+        } else if bytes > 0 {
+            session.reads.note(bytes);
+        }
+    }
+
+    /// What the calls on an open file were together.
+    fn closed(&mut self, session: Session) {
+        self.covered += session.calls;
+        let Session { path, is_new, reads, writes, wrote_behind, jumped, syncs, other, .. } = session;
+        let size = self.files.get(&hash(&path)).map(|(size, _)| *size);
+        if is_new && !jumped && syncs.len() <= 1 {
+            let seen = self.did(Did::Create { synced: !syncs.is_empty() }, true);
+            seen.blocks.add(&writes);
+            return seen.sums.note(writes.bytes);
+        }
+        for kind in syncs {
+            self.did(Did::Called(kind), is_new);
+        }
+        if writes.count == 0 && reads.count > 0 && !jumped {
+            let whole = reads.bytes.saturating_mul(10) >= size.unwrap_or(0).saturating_mul(9);
+            let seen = self.did(if whole { Did::ReadWhole } else { Did::ReadFromStart }, is_new);
+            seen.blocks.add(&reads);
+            return seen.sums.note(reads.bytes);
+        }
+        let write = if wrote_behind && !jumped { Did::Append } else { Did::WriteAnywhere };
+        for (what, sizes) in [(Did::ReadAnywhere, &reads), (write, &writes)] {
+            if sizes.count > 0 {
+                let seen = self.seen.entry(what).or_default();
+                seen.count += sizes.count;
+                seen.on_new += if is_new { sizes.count } else { 0 };
+                seen.blocks.add(sizes);
+            }
+        }
+        if reads.count + writes.count == 0 && !other && size.is_some() {
+            self.did(Did::OpenClose, is_new);
+        }
+    }
+
+    fn workload(
+        mut self,
+        name: &str,
+        calls: u64,
+        (think_ns, threads): (u64, u32),
+        (files, directories, sizes): (u64, u64, &[u64]),
+    ) -> Likeness {
+        let made: Vec<u64> = self
+            .seen
+            .iter()
+            .filter(|(what, _)| matches!(what, Did::Create { .. }))
+            .flat_map(|(_, seen)| seen.sums.sample.iter().copied())
+            .collect();
+        let mut filesets = Vec::new();
+        if files > 0 {
+            let mut old = Fileset::new("old", Amount::Files(files), distribution(sizes));
+            "old".clone_into(&mut old.directory);
+            old.directories = Directories::Flat { count: directories.min(files), root_too: false };
+            filesets.push(old);
+        }
+        if !made.is_empty() || files == 0 {
+            // Some are there, for operations on new files that come before they are made.
+            let mut new = Fileset::new("new", Amount::Files(u64::from(threads) * 8), distribution(&made));
+            "new".clone_into(&mut new.directory);
+            filesets.push(new);
+        }
+        let last = filesets.len() as u32 - 1;
+        let most = self.seen.values().map(|seen| seen.count).max().unwrap_or(1);
+        let mut mix = Vec::new();
+        let operations: u64 = self.seen.values().map(|seen| seen.count).sum();
+        let keeps_open = self.seen.keys().all(|what| {
+            matches!(what, Did::ReadAnywhere | Did::WriteAnywhere | Did::Called(Kind::Fsync | Kind::Fdatasync))
+        });
+        for (what, seen) in std::mem::take(&mut self.seen) {
+            let block_bytes = seen.blocks.median(4096).clamp(1, MOST_BLOCK);
+            let moving = |extent, pattern| Transfer { extent, block_bytes, pattern, fsync: false };
+            let anywhere = Pattern::Random { distribution: Distribution::Uniform, align_bytes: block_bytes };
+            let operation = match what {
+                Did::Create { synced } => Operation::Create { block_bytes, fsync: synced },
+                Did::ReadWhole => Operation::Read(moving(Extent::Whole, Pattern::FromStart)),
+                Did::ReadFromStart => {
+                    Operation::Read(moving(Extent::Bytes(seen.sums.median(4096).max(1)), Pattern::FromStart))
+                }
+                Did::ReadAnywhere => Operation::Read(moving(Extent::Bytes(block_bytes), anywhere)),
+                Did::WriteAnywhere => Operation::Write(moving(Extent::Bytes(block_bytes), anywhere)),
+                Did::Append => Operation::Append(moving(Extent::Bytes(block_bytes), Pattern::FromStart)),
+                Did::OpenClose => Operation::OpenClose,
+                Did::Called(kind) => operation(kind, seen.sums.median(4096)).expect("others are left out"),
+            };
+            let is_new = matches!(what, Did::Create { .. }) || seen.on_new * 2 > seen.count || files == 0;
+            let mut action = Action::new(word(what), operation, Some(if is_new { last } else { 0 }));
+            action.choice = FileChoice::Uniform;
+            // As shares of the most frequent one, where counts are too large.
+            let weight = if most > 1 << 20 {
+                (seen.count as u128 * (1 << 20) / u128::from(most)) as u32
+            } else {
+                seen.count as u32
+            };
+            mix.push(Weighted { weight: weight.max(1), action });
+        }
+        let mut group = ThreadGroup::new("application", threads, Actions::Mix(mix));
+        group.open = if keeps_open { OpenPolicy::KeepOpen } else { OpenPolicy::PerOperation };
+        group.think_time = Duration::from_micros(think_ns / operations.max(1) / 1000);
+        let stop = Stop { operations: Some(operations.max(1)), ..Stop::default() };
+        let workload = Workload {
+            name: name.to_owned(),
+            filesets,
+            phases: vec![Phase::new("as recorded", vec![group], stop)],
+            io: IoSettings::default(),
+            data: DataPattern::default(),
+            on_error: ErrorPolicy::Continue,
+            final_sync: FinalSync::Syncfs,
+            callout: None,
+            launch: None,
+            replay: None,
+            series_interval: Duration::from_secs(1),
+        };
+        Likeness { workload, calls, covered: self.covered, left_out: self.left_out }
+    }
+}
+
+fn word(what: Did) -> &'static str {
+    match what {
+        Did::Create { synced: true } => "create durably",
+        Did::Create { synced: false } => "create",
+        Did::ReadWhole => "read whole",
+        Did::ReadFromStart => "read from start",
+        Did::ReadAnywhere => "read",
+        Did::WriteAnywhere => "write",
+        Did::Append => "append",
+        Did::OpenClose => "open and close",
+        Did::Called(kind) => kind.name(),
+    }
+}
+
+/// The kind that stands for others that ask the same.
+const fn alike(kind: Kind) -> Kind {
+    match kind {
+        Kind::Fstat | Kind::Access => Kind::Stat,
+        Kind::Fchmod => Kind::Chmod,
+        Kind::Futimens => Kind::Utimens,
+        Kind::Ftruncate => Kind::Truncate,
+        Kind::Sync => Kind::Syncfs,
+        kind => kind,
+    }
+}
+
+/// The operation of a call that is one by itself.
+fn operation(kind: Kind, bytes: u64) -> Option<Operation> {
+    Some(match alike(kind) {
+        Kind::Stat => Operation::Stat,
+        Kind::Fsync => Operation::Fsync,
+        Kind::Fdatasync => Operation::Fdatasync,
+        Kind::Syncfs => Operation::Syncfs,
+        Kind::Truncate => Operation::Truncate { size_bytes: bytes },
+        Kind::Fallocate => Operation::Fallocate { size_bytes: bytes.max(1), punch: false },
+        Kind::Getdents => Operation::Readdir,
+        Kind::Mkdir => Operation::Mkdir,
+        Kind::Unlink => Operation::Unlink,
+        Kind::Rename => Operation::Rename,
+        Kind::Link => Operation::Link,
+        Kind::Symlink => Operation::Symlink,
+        Kind::Chmod => Operation::Chmod,
+        Kind::Utimens => Operation::Utimens,
+        _ => return None,
+    })
+}
