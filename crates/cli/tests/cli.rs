@@ -265,7 +265,7 @@ fn an_interrupted_run_keeps_its_trials_and_leaves_nothing() {
 
     // And it goes on where it was, to the end.
     let resumed = bench.command(&["run", "./tiny.toml", "--resume"]).spawn().expect("it starts");
-    std::thread::sleep(Duration::from_secs(6));
+    std::thread::sleep(Duration::from_secs(3));
     support::interrupt(&resumed);
     let output = resumed.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));

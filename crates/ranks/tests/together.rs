@@ -221,6 +221,11 @@ fn group(name: &str, operation: Operation, choice: FileChoice) -> ThreadGroup {
     ThreadGroup::new(name, 2, Actions::Mix(vec![Weighted { weight: 1, action }]))
 }
 
+/// For what lasts until something happens: nobody else has to wait for the processors.
+fn at_ease(group: ThreadGroup) -> ThreadGroup {
+    ThreadGroup { rate_per_second: Some(500.0), ..group }
+}
+
 fn workload(fileset: Fileset, phases: Vec<Phase>) -> Workload {
     Workload {
         name: "together".into(),
@@ -538,22 +543,29 @@ fn a_seed_repeats_and_ranks_have_different_ones() {
 
 #[test]
 fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
-    let place = tempfile::tempdir().expect("a temporary directory");
     let time = Stop { time: Some(Duration::from_secs(300)), ..Stop::default() };
     let phases = vec![
         Phase::new("short", vec![group("stat", Operation::Stat, FileChoice::Uniform)], operations(100)),
-        Phase::new("long", vec![group("stat", Operation::Stat, FileChoice::Uniform)], time),
+        Phase::new("long", vec![at_ease(group("stat", Operation::Stat, FileChoice::Uniform))], time),
     ];
     let load = workload(files(20, 1.0), phases);
     // Set-up of three files counts too, and a busy machine may keep it waiting for seconds.
     let short = Duration::from_secs(8);
-    let run = |trouble| {
+    let run = &|trouble| {
+        let place = tempfile::tempdir().expect("a temporary directory");
         let started = Instant::now();
         let (told, ended) = run_on(3, &load, place.path(), short, trouble);
         assert!(started.elapsed() < Duration::from_secs(250), "nobody waits for the phase's end");
         (told.report.expect("rank 0 was told"), ended)
     };
-    let (report, ended) = run(Trouble::FallsSilent(2));
+    // At the same time: they wait more than they work.
+    let troubles =
+        [Trouble::FallsSilent(2), Trouble::Hangs(0), Trouble::Hangs(1), Trouble::Fails(1), Trouble::IsSignalled(1)];
+    let [silent, first, second, failed, signalled] = std::thread::scope(|scope| {
+        let runs = troubles.map(|trouble| scope.spawn(move || run(trouble)));
+        runs.map(|run| run.join().expect("no panic"))
+    });
+    let (report, ended) = silent;
     assert!(!ended[0].clean && report.ranked.merged == 2, "{report:?}");
     let RankOutcome::Died { words } = &report.ranked.per_rank[2].outcome else {
         panic!("{:?}", report.ranked.per_rank[2].outcome)
@@ -568,21 +580,20 @@ fn a_rank_that_falls_silent_or_fails_is_an_outcome() {
     assert_eq!(report.ranked.phases[0].ranks, 3, "what all ended is known of all");
     assert!(report.load.invocations() > 200, "both phases of two ranks: {}", report.load.invocations());
 
-    for hung in [0, 1] {
-        let (report, ended) = run(Trouble::Hangs(hung));
+    for (hung, (report, ended)) in [first, second].into_iter().enumerate() {
         assert!(!ended[0].clean && report.ranked.merged == 2, "{report:?}");
-        let RankOutcome::Hung { words } = &report.ranked.per_rank[hung as usize].outcome else { panic!("{report:?}") };
+        let RankOutcome::Hung { words } = &report.ranked.per_rank[hung].outcome else { panic!("{report:?}") };
         assert!(words.contains("nothing was completed for") && words.contains("\"long\""), "{words}");
     }
 
-    let (report, ended) = run(Trouble::Fails(1));
+    let (report, ended) = failed;
     assert!(ended.iter().all(|ended| ended.clean), "all can be waited for");
     assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: "no such thing".into() });
     assert_eq!(report.ranked.per_rank[2].outcome, RankOutcome::EndedEarly);
 
     assert_eq!(ended.iter().map(|ended| ended.status).collect::<Vec<_>>(), [7, 0, 0], "rank 0 tells of it");
 
-    let (report, ended) = run(Trouble::IsSignalled(1));
+    let (report, ended) = signalled;
     assert_eq!(ended.iter().map(|ended| ended.status).collect::<Vec<_>>(), [7, 7, 7], "whoever ends last");
     assert!(ended.iter().all(|ended| ended.clean) && report.ranked.merged == 3, "{report:?}");
     assert!(
@@ -600,7 +611,8 @@ fn an_error_ends_all_at_once_whatever_the_ranks_would_tell_each_other() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let time = Stop { time: Some(Duration::from_secs(300)), wear_out, ..Stop::default() };
         let stat = || vec![group("stat", Operation::Stat, FileChoice::Uniform)];
-        let long = Phase { rank_shift, ..Phase::new("long", stat(), time) };
+        let slow = stat().into_iter().map(at_ease).collect();
+        let long = Phase { rank_shift, ..Phase::new("long", slow, time) };
         let load = workload(
             Fileset { ranks: Sharing::Private, ..files(20, 1.0) },
             vec![Phase::new("short", stat(), operations(100)), long],

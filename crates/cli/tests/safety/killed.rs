@@ -19,7 +19,7 @@ use std::{
 const KILLS: &str = "FSTONE_TEST_KILLS";
 const REPEATS: u32 = 3;
 /// Within which the kills fall, from the start of a run: about as long as one takes.
-const SPAN: Duration = Duration::from_secs(8);
+const SPAN: Duration = Duration::from_secs(5);
 
 fn on_devices(disk: &str) -> String {
     format!(

@@ -56,7 +56,7 @@ fn two_runs_at_once_warn_of_each_other_and_one_can_wait() {
         bench.command(&[&common[..], more].concat()).spawn().expect("it starts")
     };
     let runs = [run("one", &["--repeats", "3"]), run("two", &["--repeats", "3"])];
-    // It starts while both are going on: reading the raw speed alone takes them two seconds.
+    // It starts while both are going on: their loads alone take them three seconds.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let waiting = run("three", &["--repeats", "1", "--wait"]);
     for run in runs {
