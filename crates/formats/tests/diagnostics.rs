@@ -355,6 +355,10 @@ fn files_have_to_fit_on_the_device() {
     assert!(said.contains("they take 2 GiB, and the device has 1 GiB"), "{said}");
     let larger = Overrides { device_size: Some(4 << 30), ..Overrides::default() };
     assert!(compile(&study("2 GiB"), &larger).is_ok());
+    let aged = "{ type = \"ext4\", age = { profile = \"agrawal\", utilization = \"50 %\", overwrites = 1 } }";
+    let of_aged = study("2 GiB").replace("{ type = \"ext4\" }", aged);
+    let said = compile(&of_aged, &Overrides::default()).expect_err("too much").to_string();
+    assert!(said.contains("do not fit on the device"), "{said}");
 }
 
 #[test]

@@ -234,10 +234,11 @@ fn cells(
             own_rows::settle(&mut cell, &form.variables);
             let step = |template: &Template| template.step(&numbers, &form.variables, &mut made, report);
             cell.steps = steps.templates.iter().map(step).collect();
+            // Before others than those of the templates are among the steps.
+            bounds::check_filesets(&cell, steps, &numbers, report);
             if let Some(age) = age {
                 step::put_age(&mut cell.steps, age);
             }
-            bounds::check_filesets(&cell, steps, &numbers, report);
             if let Some(only) = background {
                 cell.steps.retain(|step| !step.background || step.name == only);
             }
