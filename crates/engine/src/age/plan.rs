@@ -191,9 +191,8 @@ impl Planner {
 
     /// Bytes of the files as they are now, in whole blocks.
     pub(super) fn present_bytes(&self) -> u64 {
-        let missing =
-            |growing: &Growing| self.allocated(growing.file.size).saturating_sub(self.allocated(growing.written));
-        (self.lasting_bytes + self.passing_bytes).saturating_sub(self.growing.iter().map(missing).sum())
+        let missing = |growing: &Growing| self.allocated(growing.until) - self.allocated(growing.written);
+        self.lasting_bytes + self.passing_bytes - self.growing.iter().map(missing).sum::<u64>()
     }
 
     /// How many bytes files are to have in the end, now that it is known how much space they take.
@@ -248,7 +247,9 @@ impl Planner {
 
     /// The end: passing files are removed, and lasting ones for which there is no room.
     fn end(&mut self) {
-        let file = if self.passing.is_empty() {
+        let name = if let Some(name) = self.take_passing() {
+            name
+        } else {
             let excess = self.lasting_bytes as f64 - self.live_bytes;
             if excess <= self.mean_bytes || self.lasting.is_empty() {
                 self.settle_ages();
@@ -261,18 +262,28 @@ impl Planner {
             self.lasting_bytes -= self.allocated(file.size);
             self.of_lasting[0].counts[usize::from(file.size_class)] -= 1;
             self.of_lasting[1].counts[usize::from(file.depth)] -= 1;
-            file
-        } else {
-            self.take_passing()
+            file.name
         };
-        self.pending.push_back(Op::Remove { name: file.name });
+        self.pending.push_back(Op::Remove { name });
     }
 
-    fn take_passing(&mut self) -> File {
-        let at = self.random.below(self.passing.len() as u64) as usize;
-        let file = self.passing.swap_remove(at);
-        self.passing_bytes -= self.allocated(file.size);
-        file
+    /// A passing file that is to go; if there is no other, one that is not complete.
+    fn take_passing(&mut self) -> Option<Name> {
+        let (name, size) = if self.passing.is_empty() {
+            let at = self.growing.iter().position(|growing| growing.file.hours.is_none())?;
+            let Growing { file, until, .. } = self.growing.swap_remove(at);
+            (file.name, until)
+        } else {
+            let at = self.random.below(self.passing.len() as u64) as usize;
+            let file = self.passing.swap_remove(at);
+            (file.name, file.size)
+        };
+        self.passing_bytes -= self.allocated(size);
+        Some(name)
+    }
+
+    const fn bytes_of(&mut self, hours: Option<f64>) -> &mut u64 {
+        if hours.is_some() { &mut self.lasting_bytes } else { &mut self.passing_bytes }
     }
 
     fn made_until_now(&self) -> f64 {
@@ -367,14 +378,17 @@ impl Planner {
         let size = size_in(sizes, size_class, within).min((room as u64 / block).max(1) * block);
         let name = self.name_at(depth);
         let file = File { name, size, size_class: size_class as u16, depth: depth as u16, hours };
-        let bytes = self.allocated(size);
-        while !self.passing.is_empty() && (self.lasting_bytes + self.passing_bytes + bytes) as f64 > self.live_bytes {
-            let name = self.take_passing().name;
+        // Some are longer until they are complete.
+        let longer = size + size / 4;
+        let is_longer = size >= 2 * self.block && self.chance(16);
+        let has_room = (self.lasting_bytes + self.allocated(longer)) as f64 <= self.live_bytes;
+        let until = if is_longer && has_room { longer } else { size };
+        let bytes = self.allocated(until);
+        while (self.lasting_bytes + self.passing_bytes + bytes) as f64 > self.live_bytes {
+            let Some(name) = self.take_passing() else { break };
             self.pending.push_back(Op::Remove { name });
         }
-        *(if hours.is_some() { &mut self.lasting_bytes } else { &mut self.passing_bytes }) += bytes;
-        // Some are longer until they are complete.
-        let until = if size >= 2 * self.block && self.chance(16) { size + size / 4 } else { size };
+        *self.bytes_of(hours) += bytes;
         self.growing.push(Growing { file, written: 0, until });
         self.grow(self.growing.len() - 1);
         true
@@ -402,6 +416,8 @@ impl Planner {
         }
         self.growing.swap_remove(at);
         if until > file.size {
+            let given_back = self.allocated(until) - self.allocated(file.size);
+            *self.bytes_of(file.hours) -= given_back;
             self.pending.push_back(Op::Truncate { name: file.name, length: file.size });
         }
         if self.chance(16) {
@@ -543,6 +559,7 @@ pub(super) mod tests {
         depths: HashMap<u32, u32>,
         peak_bytes: u64,
         written_bytes: u64,
+        looked_bytes: u64,
         operations: HashSet<&'static str>,
     }
 
@@ -592,12 +609,12 @@ pub(super) mod tests {
                     self.hours.insert(key(name), hours);
                     "date"
                 }
-                Op::Sync => {
-                    self.peak_bytes = self.peak_bytes.max(self.bytes());
-                    "sync"
-                }
+                Op::Sync => "sync",
             };
-            self.operations.insert(kind);
+            if self.operations.insert(kind) || self.written_bytes >= self.looked_bytes + (1 << 20) {
+                self.looked_bytes = self.written_bytes;
+                self.peak_bytes = self.peak_bytes.max(self.bytes());
+            }
         }
 
         fn bytes(&self) -> u64 {
@@ -656,6 +673,24 @@ pub(super) mod tests {
                 files.apply(op);
             }
             near(&files, live);
+        }
+    }
+
+    /// A few large files fill as much of the disk as many small ones, those that are not complete included.
+    #[test]
+    fn no_more_is_there_at_once_than_what_remains() {
+        let class = |up_to: f64, weight| Class { up_to, weight };
+        for (sizes, utilization, overwrites) in [
+            (vec![class((10u64 << 20) as f64, 0.0), class((12u64 << 20) as f64, 1.0)], 0.8, 0.8),
+            (vec![class((100u64 << 20) as f64, 0.0), class((128u64 << 20) as f64, 1.0)], 0.8, 10.0),
+            (vec![class((1u64 << 20) as f64, 5.0), class((512u64 << 20) as f64, 1.0)], 0.9, 3.0),
+        ] {
+            let mut age = Age { utilization, overwrites, ..agrawal() };
+            age.profile.sizes = sizes;
+            let live = utilization * (1u64 << 30) as f64;
+            let (planner, files) = carried_out(&age, 1 << 30, 7);
+            assert!((files.peak_bytes as f64) < 1.01 * live, "{} of {live}: {:?}", files.peak_bytes, age.profile.sizes);
+            assert_eq!(planner.present_bytes(), files.bytes());
         }
     }
 
