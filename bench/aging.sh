@@ -14,6 +14,7 @@ cd "$place"
 export XDG_CACHE_HOME=$place/cache FSTONE_STORE=$place/fstone.db FSTONE_WORK_DIRECTORY=$place/work
 {
     echo "title = \"Aged\""
+    echo "seed = 1"
     echo "repeats = 1"
     echo "device = { loop = { size = \"${SIZE:-20 GiB}\" } }"
     echo "[factor.filesystem]"
@@ -23,6 +24,7 @@ export XDG_CACHE_HOME=$place/cache FSTONE_STORE=$place/fstone.db FSTONE_WORK_DIR
     done
     echo "[[step]]"
     echo "sync = {}"
+    echo "show = [\"time\"]"
 } >aged.toml
 for what in "with ageing" "again, with copies"; do
     from=$(date +%s.%N)
