@@ -89,7 +89,8 @@ impl Entry {
     }
 
     pub(crate) fn take(&mut self, row: RowMean) {
-        (self.mean, self.interval) = (Some(row.estimate), row.interval);
+        // One trial shows no scatter, and that of other rows need not be its own.
+        (self.mean, self.interval) = (Some(row.estimate), row.interval.filter(|_| self.values.len() > 1));
     }
 
     pub(crate) fn sample(&self) -> Option<Sample> {
@@ -106,6 +107,11 @@ impl Entry {
     /// Whether there are several figures, all of them 0.
     pub fn counted_nothing(&self) -> bool {
         self.values.len() > 1 && self.values.iter().all(|value| value.value == 0.0)
+    }
+
+    /// Its value that is farthest from 0.
+    pub(crate) fn farthest(&self) -> f64 {
+        self.summary.map_or(0.0, |all| all.max.abs().max(all.min.abs()))
     }
 
     /// The longer arm of the interval, so that mean ± this holds all of it.

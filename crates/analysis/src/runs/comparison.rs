@@ -4,7 +4,7 @@
 //! trials of both), so each pair gets the Mann–Whitney test and the Hodges–Lehmann shift, and the p-values are corrected
 //! over all pairs of the comparison (Holm). A *regression* is a difference that the corrected test calls real, in the
 //! worse direction, whose estimate is beyond the threshold; a row that completed and does not any more is one without
-//! any test, and so is one that loses or damages what it did not. Runs in virtual time are compared guest by guest ([`super::seeds`]), with the same correction.
+//! any test, and so is one that loses or damages what it did not, or much more of it. Runs in virtual time are compared guest by guest ([`super::seeds`]), with the same correction.
 //!
 //! Whether two runs may be compared at all is [`super::mismatches`]'s to say, before anything is computed.
 
@@ -101,9 +101,14 @@ impl ComparedFigure {
         self.baseline.summary.is_some() && self.other.summary.is_none()
     }
 
-    /// Whether trials of one run have other figures than each other.
-    fn varies(&self) -> bool {
-        [&self.baseline, &self.other].into_iter().any(|entry| entry.summary.is_some_and(|all| all.min < all.max))
+    /// Of a figure that is 0 in most trials, of which nothing is a share: whether it reaches far beyond what it did before.
+    fn hides(&self, better: Better) -> bool {
+        let Some(pair) = self.pair.filter(|pair| pair.exact.is_none() && pair.before == 0.0) else { return false };
+        let [was, is] = [&self.baseline, &self.other].map(Entry::farthest);
+        match better {
+            Better::Higher => was > 2.0 * is,
+            Better::Lower | Better::Neither => is > 2.0 * was || pair.after > 0.0,
+        }
     }
 
     /// What stands for the baseline's trials beside the change; without a comparison, their median.
@@ -220,10 +225,7 @@ impl<'a> RunComparison<'a> {
             let open =
                 matches!(figure.verdict, Verdict::NotFound | Verdict::TooFew) && column.better != Better::Neither;
             let even_odds = figure.pair.and_then(|pair| pair.even_odds);
-            // Around 0 there is no share; what varies there could hide anything.
-            let hides =
-                || figure.pair.is_some_and(|pair| pair.exact.is_none() && pair.before == 0.0) && figure.varies();
-            let is_blind = even_odds.map_or_else(hides, |even_odds| even_odds > share);
+            let is_blind = even_odds.map_or_else(|| figure.hides(column.better), |even_odds| even_odds > share);
             open && (figure.verdict == Verdict::TooFew || is_blind)
         };
         self.figures().filter(is_blind).collect()
@@ -239,9 +241,15 @@ impl<'a> RunComparison<'a> {
         self.nothing_could_differ() || self.is_missing() || unclear || blind || self.required_power.is_some_and(short)
     }
 
+    /// Whether the other run has a row or column of the baseline no more. Rows that `--only` left out were left out on purpose: the study has them still.
+    pub fn lacks(&self, only: &Unmatched) -> bool {
+        let [before, after] = [self.baseline, self.other].map(|analysis| &analysis.dataset.run.plan.source);
+        only.in_baseline && (only.is_column || before != after || before.is_empty())
+    }
+
     /// Whether the baseline has a row, a column or a figure that the other run lacks.
     pub fn is_missing(&self) -> bool {
-        self.unmatched.iter().any(|only| only.in_baseline)
+        self.unmatched.iter().any(|only| self.lacks(only))
             || self.outcomes.iter().any(|change| change.is_missing)
             || self.figures().any(|(_, figure)| figure.is_missing())
     }

@@ -1,20 +1,21 @@
 //! Rows whose trials ended otherwise than before, or lost or damaged what they did not before.
 
 use crate::{
-    harm::harms,
+    harm::{Harm, harms},
     notes::Footnote,
     run::Analysis,
     text::{counted, listing},
 };
 use fstone_model::Outcome;
+use fstone_stats::ALPHA;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Trials failed, hung, crashed or were refused where none did before, or something was lost or damaged.
+    /// Trials failed, hung, crashed or were refused where none did before or ended less badly, or more was lost or damaged.
     Worse,
     /// Trials complete where some did not.
     Better,
-    /// It was not tried in one of the runs: a tool or a permission was missing, or the run ended before.
+    /// It was not tried in one of the runs (a tool or a permission was missing, or the run ended before), or what changed may be chance.
     Unknown,
 }
 
@@ -36,10 +37,33 @@ struct Ending {
     words: String,
     bad: usize,
     completed: usize,
+    worst: u8,
+}
+
+/// How bad an end is beside others.
+const fn badness(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Completed | Outcome::Skipped(_) => 0,
+        Outcome::Refused(_) => 1,
+        Outcome::Failed(_) => 2,
+        Outcome::Hung(_) => 3,
+        Outcome::Crashed(_) => 4,
+    }
 }
 
 pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(usize, usize)]) -> Vec<OutcomeChange> {
-    let harms = rows.iter().filter_map(|&(row, partner)| harm(baseline, row, other, partner));
+    let of = |analysis: &Analysis<'_>, row: usize| {
+        let row = &analysis.rows[row];
+        let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
+        cell.map_or_else(Vec::new, |cell| harms(cell, &row.trials))
+    };
+    let both: Vec<(Vec<Harm>, Vec<Harm>)> = rows.iter().map(|&(a, b)| (of(baseline, a), of(other, b))).collect();
+    let known = both.iter().map(|(before, after)| after.iter().filter(|harm| known(before, harm).is_some()).count());
+    let level = ALPHA / known.sum::<usize>().max(1) as f64;
+    let harms = rows
+        .iter()
+        .zip(both)
+        .filter_map(|(&(row, partner), both)| harm((baseline, row), (other, partner), both, level));
     let endings = rows.iter().filter_map(|&(row, partner)| {
         let (before, after) = (ending(baseline, row), ending(other, partner));
         let turn = turn(&before, &after)?;
@@ -50,26 +74,28 @@ pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(us
     harms.chain(endings).collect()
 }
 
-/// No test stands between a first loss and its telling: it is what a filesystem must not do. Of what was lost before, too, figures
-/// tell whether it became more.
-fn harm(baseline: &Analysis<'_>, row: usize, other: &Analysis<'_>, partner: usize) -> Option<OutcomeChange> {
-    let of = |analysis: &Analysis<'_>, row: usize| {
-        let row = &analysis.rows[row];
-        let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
-        cell.map_or_else(Vec::new, |cell| harms(cell, &row.trials))
-    };
-    let (before, after) = (of(baseline, row), of(other, partner));
-    let any_new = after.iter().any(|(kind, _)| !before.iter().any(|(known, _)| known == kind));
+fn known<'a>(before: &'a [Harm], harm: &Harm) -> Option<&'a Harm> {
+    before.iter().find(|known| known.kind == harm.kind)
+}
+
+/// A first loss needs no test: it is what a filesystem must not do. Where something was lost before, too, it has to be clearly more.
+fn harm(
+    (baseline, row): (&Analysis<'_>, usize),
+    (other, partner): (&Analysis<'_>, usize),
+    (before, after): (Vec<Harm>, Vec<Harm>),
+    level: f64,
+) -> Option<OutcomeChange> {
+    let is_worse = |harm: &Harm| known(&before, harm).is_none_or(|known| harm.is_more_than(known, level));
     let turn = match (before.is_empty(), after.is_empty()) {
         (true, true) => return None,
-        _ if any_new => Turn::Worse,
+        _ if after.iter().any(is_worse) => Turn::Worse,
         // Nothing is lost where nothing was tried.
         (false, true) if other.rows[partner].completed > 0 => Turn::Better,
         _ => Turn::Unknown,
     };
-    let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<(&str, String)>| match harms.is_empty() {
+    let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<Harm>| match harms.is_empty() {
         true => format!("nothing lost or damaged in {}", counted(analysis.rows[row].trials.len(), "trial")),
-        false => listing(&harms.into_iter().map(|(_, words)| words).collect::<Vec<_>>()),
+        false => listing(&harms.into_iter().map(|harm| harm.words).collect::<Vec<_>>()),
     };
     Some(OutcomeChange {
         label: baseline.rows[row].label.clone(),
@@ -81,13 +107,15 @@ fn harm(baseline: &Analysis<'_>, row: usize, other: &Analysis<'_>, partner: usiz
     })
 }
 
-/// Only from none to some and from some to all: how many out of a few fail is largely chance.
+/// From none to some, from some to all, or to a worse end: how many out of a few fail is largely chance, and is only told.
 fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
     match ((before.bad, before.completed), (after.bad, after.completed)) {
         ((0, 0), (0, 0)) => None,
         ((0, 0), _) | (_, (0, 0)) => Some(Turn::Unknown),
         ((0, _), (1.., _)) | ((_, 1..), (1.., 0)) => Some(Turn::Worse),
         ((1.., _), (0, _)) | ((1.., 0), (_, 1..)) => Some(Turn::Better),
+        _ if after.worst > before.worst => Some(Turn::Worse),
+        _ if (before.bad, before.completed) != (after.bad, after.completed) => Some(Turn::Unknown),
         _ => None,
     }
 }
@@ -107,7 +135,8 @@ fn ending(analysis: &Analysis<'_>, index: usize) -> Ending {
         (0, _) => format!("no trial completed: {}", note().unwrap_or_default()),
         (completed, all) => format!("{} of {trials}: {}", all - completed, note().unwrap_or_default()),
     };
-    Ending { words, bad, completed: row.completed }
+    let worst = row.trials.iter().map(|trial| badness(&trial.outcome)).max().unwrap_or(0);
+    Ending { words, bad, completed: row.completed, worst }
 }
 
 #[cfg(test)]
@@ -116,15 +145,17 @@ mod tests {
 
     #[test]
     fn only_what_is_certain_without_a_test_is_a_turn() {
-        let ending = |bad, completed| Ending { words: String::new(), bad, completed };
+        let ending = |bad, completed, worst| Ending { words: String::new(), bad, completed, worst };
         let turn = |before: (usize, usize), after: (usize, usize)| {
-            super::turn(&ending(before.0, before.1), &ending(after.0, after.1))
+            super::turn(&ending(before.0, before.1, 2), &ending(after.0, after.1, 2))
         };
         assert_eq!(turn((0, 5), (0, 5)), None);
         assert_eq!(turn((0, 5), (1, 4)), Some(Turn::Worse));
         assert_eq!(turn((0, 5), (5, 0)), Some(Turn::Worse));
         assert_eq!(turn((1, 4), (5, 0)), Some(Turn::Worse));
-        assert_eq!(turn((1, 4), (2, 3)), None, "2 of 5 after 1 of 5 may be chance");
+        assert_eq!(turn((1, 4), (2, 3)), Some(Turn::Unknown), "2 of 5 after 1 of 5 may be chance");
+        assert_eq!(super::turn(&ending(1, 9, 2), &ending(3, 7, 3)), Some(Turn::Worse), "hung, where one failed");
+        assert_eq!(super::turn(&ending(5, 0, 1), &ending(4, 1, 3)), Some(Turn::Better), "one completes");
         assert_eq!(turn((5, 0), (5, 0)), None);
         assert_eq!(turn((5, 0), (4, 1)), Some(Turn::Better));
         assert_eq!(turn((1, 4), (0, 5)), Some(Turn::Better));

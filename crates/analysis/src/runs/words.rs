@@ -79,7 +79,10 @@ impl RunComparison<'_> {
         let told = self.unmatched.iter();
         told.map(|only| {
             let run = if only.in_baseline { &self.baseline_name } else { &self.other_name };
-            format!("{} {} is in {run} only", if only.is_column { "column" } else { "row" }, only.name)
+            let what = if only.is_column { "column" } else { "row" };
+            let left_out = only.in_baseline && !self.lacks(only);
+            let why = if left_out { format!("; {} left it out", self.other_name) } else { String::new() };
+            format!("{what} {} is in {run} only{why}", only.name)
         })
         .collect()
     }
@@ -220,7 +223,6 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     let mut sentences: Vec<String> = worse(true, "Lost or damaged").into_iter().collect();
     sentences.extend(worse(false, "Does not complete as before"));
     sentences.extend(missing(comparison));
-    sentences.extend(cannot_see);
     if compared == 0 {
         sentences.push(format!("{} and {} have no figure in common.", comparison.baseline_name, comparison.other_name));
     } else if comparison.nothing_could_differ() {
@@ -231,7 +233,9 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
             needed(comparison)
         ));
     } else {
-        sentences.push(headline(comparison, compared, &threshold));
+        let blind = if cannot_see.is_some() { comparison.blind().len() } else { 0 };
+        sentences.extend(cannot_see);
+        sentences.push(headline(comparison, (compared, blind), &threshold));
     }
     let told = |verdict, word: &str| {
         let figures: Vec<_> = comparison.figures().filter(|(_, figure)| figure.verdict == verdict).collect();
@@ -267,16 +271,19 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
     sentences
 }
 
-fn headline(comparison: &RunComparison<'_>, compared: usize, threshold: &str) -> String {
+/// Of the figures that are too noisy to say, it does not say that they are no worse.
+fn headline(comparison: &RunComparison<'_>, (compared, blind): (usize, usize), threshold: &str) -> String {
     let count = |verdict| comparison.count(verdict);
     let mut parts = Vec::new();
-    let regressions = count(Verdict::Regression);
-    parts.push(match regressions {
+    let others =
+        if blind > 0 { format!(" in the other {}", counted(compared - blind, "figure")) } else { String::new() };
+    match count(Verdict::Regression) {
+        0 if blind == compared => {}
         // Beside what is a regression without any figure.
-        0 if comparison.has_regression() => format!("no figure worse beyond {threshold}"),
-        0 => format!("no regression beyond {threshold}"),
-        some => format!("{} beyond {threshold}", counted(some, "regression")),
-    });
+        0 if comparison.has_regression() => parts.push(format!("no figure worse beyond {threshold}{others}")),
+        0 => parts.push(format!("no regression beyond {threshold}{others}")),
+        some => parts.push(format!("{} beyond {threshold}", counted(some, "regression"))),
+    }
     if count(Verdict::Improvement) > 0 {
         parts.push(counted(count(Verdict::Improvement), "improvement"));
     }
@@ -323,12 +330,17 @@ fn told_few(words: &str, mut told: Vec<String>) -> Option<String> {
 
 /// What the baseline has and the other run lacks: nothing is known of it.
 fn missing(comparison: &RunComparison<'_>) -> Option<String> {
-    let of_baseline = comparison.unmatched.iter().filter(|only| only.in_baseline);
+    let of_baseline = comparison.unmatched.iter().filter(|only| comparison.lacks(only));
     let whole = of_baseline.map(|only| format!("{} {}", if only.is_column { "column" } else { "row" }, only.name));
     let rows = comparison.outcomes.iter().filter(|change| change.is_missing);
     let rows = rows.map(|change| format!("{} ({})", change.label, change.other));
     // Of a row that is told to have ended otherwise no figure is to be expected.
-    let has_ended = |label: &str| comparison.outcomes.iter().any(|change| !change.is_harm && change.label == label);
+    let has_ended = |label: &str| {
+        comparison
+            .outcomes
+            .iter()
+            .any(|change| !change.is_harm && (change.turn == Turn::Worse || change.is_missing) && change.label == label)
+    };
     let figures = comparison.figures().filter(|(_, figure)| figure.is_missing() && !has_ended(&figure.label));
     let figures = figures.map(|(column, figure)| format!("{}, {}", figure.label, column.header));
     told_few(&format!("Missing in {}", comparison.other_name), whole.chain(rows).chain(figures).collect())
@@ -344,9 +356,21 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
         key(a).total_cmp(&key(b))
     });
     let (column, figure) = worst?;
+    let (label, header) = (&figure.label, &column.header);
     let missed = match size(figure) {
         Some(size) if size >= 1.0 => format!("a factor of {}", grouped(1.0 + size, 1)),
         Some(size) => format!("a difference of {}", reach(size)),
+        None if figure.before() == Some(0.0) && figure.verdict != Verdict::TooFew => {
+            let [was, is] = [&figure.baseline, &figure.other].map(|entry| column.scale.with_unit(entry.farthest()));
+            let more = if blind.len() > 1 {
+                format!("; {} are too noisy, too", counted(blind.len() - 1, "other figure"))
+            } else {
+                String::new()
+            };
+            return Some(format!(
+                "Too noisy to say in {label}, {header}, 0 in most trials: it reached {was} before and reaches {is} now{more}."
+            ));
+        }
         None => "any difference".to_owned(),
     };
     let trials = blind.iter().filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max();
@@ -357,7 +381,6 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
             counted(trials, "trial")
         )
     });
-    let (label, header) = (&figure.label, &column.header);
     Some(match blind.len() {
         1 => format!("Too noisy to say in {label}, {header}: {missed} could be missed{cost}."),
         count => {
@@ -413,7 +436,7 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
 fn required(comparison: &RunComparison<'_>) -> Option<String> {
     let share = comparison.required_power?;
     let short = comparison.could_miss(share);
-    let missing = comparison.unmatched.iter().filter(|only| only.in_baseline).count();
+    let missing = comparison.unmatched.iter().filter(|only| comparison.lacks(only)).count();
     let mut parts = Vec::new();
     if !short.is_empty() {
         let mut told: Vec<String> = short

@@ -75,7 +75,7 @@ pub(crate) enum ListWhat {
     after_help = "Examples:\n  fstone compare 3 7\n  fstone compare --save-baseline main 3\n  fstone compare --baseline main\n  \
     fstone compare --baseline main --threshold 2% --format markdown --output comment.md\n  fstone compare before.fstone after.fstone --format junit\n\n\
     A regression is a difference that is statistically significant (rank tests, Holm-corrected to 5 % over all figures), for the worse, and estimated \
-    to be larger than the threshold; or a row that no longer completes. The exit status is then 1. It is 8 if no regression was found but the \
+    to be larger than the threshold; or a row that no longer completes, ends worse, or loses or damages more. The exit status is then 1. It is 8 if no regression was found but the \
     comparison is inconclusive: the runs have no figure in common, no row has enough trials for any difference to show, some figure is so noisy that a \
     difference as large as the threshold is more likely missed than found (unless --allow-blind), or --require-power asks for more than the trials can show. \
     Otherwise it is 0."

@@ -117,7 +117,7 @@ fn not_compared(comparison: &RunComparison<'_>) -> Vec<NotCompared> {
     let unmatched = comparison.unmatched.iter().zip(lines).map(|(only, message)| NotCompared {
         name: only.name.clone(),
         message,
-        is_error: only.in_baseline,
+        is_error: comparison.lacks(only),
     });
     nothing.into_iter().chain(unmatched).collect()
 }

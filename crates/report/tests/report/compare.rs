@@ -259,6 +259,24 @@ fn a_row_that_does_not_complete_any_more_is_a_regression() {
         assert_eq!(turns, [("ext4 nodelalloc", Turn::Worse), ("xfs", Turn::Worse)]);
         assert_snapshot!("outcomes", comparison.sentences().join("\n"));
     });
+    let ending = |dataset: &Dataset, trials: usize, outcome: &Outcome| {
+        let mut dataset = dataset.clone();
+        let ended = dataset.trials.iter_mut().filter(|trial| trial.id.cell == 2).take(trials);
+        ended.for_each(|trial| trial.outcome = outcome.clone());
+        dataset
+    };
+    let (failed, hung) = (Outcome::Failed(Reason::new("load", "EIO")), Outcome::Hung(Reason::new("load", "EIO")));
+    let same = run(8, 6, 0.01, &|_, _| 1.0);
+    for (outcome, worse) in [(&failed, false), (&hung, true)] {
+        with(&ending(&before, 1, &failed), &ending(&same, 3, outcome), &CompareOptions::default(), |comparison| {
+            assert_eq!(comparison.has_regression(), worse, "{:?}", comparison.sentences());
+            assert!(
+                comparison.outcome_lines()[0].starts_with("xfs: 3 of 6 trials: "),
+                "{:?}",
+                comparison.outcome_lines()
+            );
+        });
+    }
     with(&after, &before, &CompareOptions::default(), |comparison| {
         assert!(!comparison.has_regression());
         assert!(comparison.outcomes.iter().all(|change| change.turn == Turn::Better));
@@ -278,7 +296,7 @@ fn what_is_lost_or_damaged_as_it_was_not_before_is_a_regression() {
     with(&before, &once, &CompareOptions::default(), |comparison| {
         assert!(comparison.has_regression());
         assert_snapshot!("harm", comparison.sentences().join("\n"));
-        assert!(compare::junit(comparison).contains("<failure type=\"outcome\" message=\"lost 1 promises"));
+        assert!(compare::junit(comparison).contains("<failure type=\"outcome\" message=\"lost 1 promise "));
     });
     with(&often, &after, &CompareOptions::default(), |comparison| {
         assert!(!comparison.has_regression() && !comparison.is_undecided(), "{:?}", comparison.sentences());
@@ -286,8 +304,29 @@ fn what_is_lost_or_damaged_as_it_was_not_before_is_a_regression() {
     });
     with(&often, &once, &CompareOptions::default(), |comparison| {
         assert!(!comparison.has_regression(), "it did before");
-        assert!(comparison.sentences().join(" ").contains("Lost or damaged before, too: xfs (lost 1 promises"));
+        assert!(comparison.sentences().join(" ").contains("Lost or damaged before, too: xfs (lost 1 promise "));
     });
+    let few = losing(&before, 3.0);
+    with(&few, &losing(&after, 165.0), &CompareOptions::default(), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert!(comparison.has_regression() && words.starts_with("Lost or damaged: xfs (lost 165 promises"), "{words}");
+    });
+    with(&often, &losing(&after, 190.0), &CompareOptions::default(), |comparison| {
+        assert!(!comparison.has_regression(), "a power cut may lose as much");
+    });
+    // As much in a trial, in more trials.
+    let damaged = |dataset: &Dataset, trials: usize| {
+        let mut dataset = dataset.clone();
+        for trial in dataset.trials.iter_mut().filter(|trial| trial.id.cell == 2).take(trials) {
+            trial.outcome = Outcome::Failed(Reason::new("load", "verify data/file3"));
+        }
+        dataset
+    };
+    for (now, worse) in [(3, false), (9, true)] {
+        with(&damaged(&before, 1), &damaged(&after, now), &CompareOptions::default(), |comparison| {
+            assert_eq!(comparison.has_regression(), worse, "{:?}", comparison.sentences());
+        });
+    }
     let mut unclean = once.clone();
     unclean.trials.last_mut().expect("trials").steps[0].figures.push(catalog::STATES_CLEAN.figure(99.9));
     with(&once, &unclean, &CompareOptions::default(), |comparison| {
@@ -327,12 +366,12 @@ fn what_is_missing_now_is_told_first_and_passes_no_gate() {
     with(&not_run, &skipped, &CompareOptions::default(), |comparison| assert!(!comparison.is_undecided()));
 }
 
-/// A run whose first figure of the first row is what is given, trial by trial.
-fn with_figures(mut dataset: Dataset, values: &[f64]) -> Dataset {
+/// A run in which this metric of the first row is what is given, trial by trial.
+fn with_figures(mut dataset: Dataset, metric: &str, values: &[f64]) -> Dataset {
     let trials = dataset.trials.iter_mut().filter(|trial| trial.id.cell == 0);
     for (trial, value) in trials.zip(values) {
         let mut figures = trial.steps.iter_mut().flat_map(|step| &mut step.figures);
-        figures.find(|figure| figure.metric == "transactions per second").expect("a figure").value = *value;
+        figures.find(|figure| figure.metric == metric).expect("a figure").value = *value;
     }
     dataset
 }
@@ -343,10 +382,12 @@ fn what_may_be_worse_than_the_threshold_passes_no_gate() {
     let around = |value: f64| (0..10).map(|trial| value + 0.01 * f64::from(trial)).collect::<Vec<_>>();
     let mut half = around(99.0);
     half[6..].fill(50.0);
-    let compared = |a: &[f64], b: &[f64], look: &dyn Fn(&RunComparison<'_>)| {
-        let (before, after) = (with_figures(before.clone(), a), with_figures(after.clone(), b));
+    let compared_in = |metric: &str, a: &[f64], b: &[f64], look: &dyn Fn(&RunComparison<'_>)| {
+        let (before, after) = (with_figures(before.clone(), metric, a), with_figures(after.clone(), metric, b));
         with(&before, &after, &CompareOptions::default(), look);
     };
+    let compared =
+        |a: &[f64], b: &[f64], look: &dyn Fn(&RunComparison<'_>)| compared_in("transactions per second", a, b, look);
     compared(&around(100.0), &half, &|comparison| {
         assert_eq!(comparison.count(Verdict::Unclear), 1, "{:?}", comparison.sentences());
         assert!(comparison.is_undecided() && !comparison.has_regression());
@@ -359,11 +400,22 @@ fn what_may_be_worse_than_the_threshold_passes_no_gate() {
     });
     let mut few = [0.0; 10];
     few[..4].copy_from_slice(&[1.0, 9.0, 2.0, 5.0]);
-    compared(&[0.0; 10], &few, &|comparison| {
-        assert!(comparison.is_undecided(), "what is 0 in most trials may hide anything");
+    compared_in("CPU", &[0.0; 10], &few, &|comparison| {
+        assert!(comparison.is_undecided() && !comparison.has_regression());
         let words = comparison.sentences().join(" ");
-        assert!(words.contains("Too noisy to say in ext4, transactions per second: any difference"), "{words}");
+        assert!(
+            words.contains("Too noisy to say in ext4, CPU, 0 in most trials: it reached 0 % before and "),
+            "{words}"
+        );
+        assert!(words.contains("No regression beyond 5 % in the other 8 figures"), "{words}");
     });
+    // What is 0 in most trials, and not now and then, was so before.
+    let as_before = few.map(|value| 0.9 * value);
+    compared_in("CPU", &few, &as_before, &|comparison| {
+        assert!(!comparison.is_undecided(), "{:?}", comparison.sentences());
+    });
+    compared(&[0.0; 10], &few, &|comparison| assert!(!comparison.is_undecided(), "more is better"));
+    compared(&few, &[0.0; 10], &|comparison| assert!(comparison.is_undecided(), "it never gets there now"));
 }
 
 #[test]
@@ -559,6 +611,17 @@ fn rows_of_one_run_only_are_named_and_not_compared() {
         assert_eq!(comparison.unmatched, [only("xfs", true), only("btrfs", false)]);
         assert_eq!(comparison.figures().count(), 6);
     });
+    // The study has the row still: `--only` left it out, and that was meant.
+    let (before, mut after) = (run(3, 10, 0.008, &|_, _| 1.0), run(8, 10, 0.008, &|_, _| 1.0));
+    after.run.plan.cells.pop();
+    after.trials.retain(|trial| trial.id.cell != 2);
+    for (source, missing) in [(before.run.plan.source.clone(), false), ("another study file".to_owned(), true)] {
+        after.run.plan.source = source;
+        with(&before, &after, &CompareOptions::default(), |comparison| {
+            assert_eq!(comparison.is_undecided(), missing, "{:?}", comparison.sentences());
+            assert!(comparison.unmatched_lines()[0].starts_with("row xfs is in run 3 only"));
+        });
+    }
 }
 
 #[test]
