@@ -8,8 +8,8 @@ use crate::{
 };
 use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
-    Blocking, Comparison, Sample, Scale,
-    compare::{Pairwise, PowerNote, row_means},
+    Blocking, Comparison, Interval, Sample, Scale,
+    compare::{Basis, Pairwise, PowerNote, row_means},
     compare_all,
 };
 
@@ -29,6 +29,8 @@ pub struct PanelComparison {
     pub rows: Vec<usize>,
     /// Their comparison, by place in `rows`.
     pub comparison: Comparison,
+    /// A row that scatters so much that the intervals of the others are so many times as wide as they are without it.
+    pub widened: Option<(usize, f64)>,
     /// Whether a run that goes on may act on it.
     pub(crate) judging: Judging,
 }
@@ -155,7 +157,40 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
-    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, judging })
+    let without = |row: usize| {
+        let others: Vec<(usize, Sample)> = present.iter().filter(|(other, _)| *other != row).cloned().collect();
+        with_blocks(rows, column, &others, how, |samples, blocking| compare_all(samples, how.scale, level, blocking))
+    };
+    let widened =
+        widened(&comparison, |place| without(present[place].0)).map(|(place, times)| (present[place].0, times));
+    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, widened, judging })
+}
+
+/// Intervals that one row makes so many times as wide are worth a warning.
+const WIDENED: f64 = 1.5;
+
+/// What a row does in a block is in the block's mean, and so in the residuals of every other row. The row by its place, and how many times
+/// as wide as without it the others' intervals are.
+fn widened(comparison: &Comparison, without: impl FnOnce(usize) -> Comparison) -> Option<(usize, f64)> {
+    let size = |interval: Interval| match comparison.scale {
+        Scale::Ratios => interval.high.ln() - interval.low.ln(),
+        Scale::Differences => interval.high - interval.low,
+    };
+    let median = |mut sizes: Vec<f64>| {
+        sizes.retain(|size| size.is_finite());
+        sizes.sort_by(f64::total_cmp);
+        sizes.get(sizes.len() / 2).copied()
+    };
+    let sizes: Vec<f64> = comparison.means.iter().map(|mean| mean.interval.map_or(0.0, size)).collect();
+    let place = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;
+    if sizes.len() < 3 || comparison.basis != Basis::Means || sizes[place] < 2.0 * median(sizes.clone())? {
+        return None;
+    }
+    let without = without(place);
+    let others = comparison.pairs.iter().filter(|pair| pair.baseline != place && pair.other != place);
+    let wide = |pair: &Pairwise| pair.shift.interval.high - pair.shift.interval.low;
+    let times = median(others.zip(&without.pairs).map(|(with, without)| wide(with) / wide(without)).collect())?;
+    (times >= WIDENED && without.basis == Basis::Means).then_some((place, times))
 }
 
 /// Passes the samples on with their blocks. A record that holds a trial twice has no usable blocks.

@@ -4,7 +4,7 @@ use crate::{
     clock,
     compare::{ColumnComparison, PanelComparison},
     drift::Drifting,
-    number::p_value,
+    number::{grouped, p_value},
     table::{ColumnView, Row},
     text,
 };
@@ -244,6 +244,7 @@ pub(super) fn warnings(
         warnings.extend(power(rows, comparisons));
     }
     warnings.extend(apart(comparisons));
+    warnings.extend(widened(columns, comparisons));
     warnings.extend(columns.iter().enumerate().filter_map(|(index, column)| outliers(rows, index, column)));
     warnings
 }
@@ -291,6 +292,32 @@ fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> 
         text::counted(note.repeats_needed, "trial")
     );
     Some(Warning { text: format!("{what}; {cure}"), rows: Vec::new(), trials: 0 })
+}
+
+/// A row that makes the intervals of all others wide, for each such row.
+fn widened(columns: &[ColumnView], comparisons: &[ColumnComparison]) -> Vec<Warning> {
+    let mut found: Vec<(usize, Vec<&str>, f64)> = Vec::new();
+    for (column, compared) in columns.iter().zip(comparisons) {
+        for (row, times) in compared.panels.iter().flatten().filter_map(|panel| panel.widened) {
+            match found.iter_mut().find(|(known, ..)| *known == row) {
+                Some((_, headers, most)) => {
+                    headers.push(&column.header);
+                    *most = most.max(times);
+                }
+                None => found.push((row, vec![&column.header], times)),
+            }
+        }
+    }
+    let told = |(row, headers, times): (usize, Vec<&str>, f64)| Warning {
+        text: format!(
+            "One row scatters so much in {} that the intervals of the others are up to {} times as wide as without it",
+            text::listing(&headers),
+            grouped(times, 1)
+        ),
+        rows: vec![row],
+        trials: 0,
+    };
+    found.into_iter().map(told).collect()
 }
 
 /// Rows that are not compared with the others, because what made their blocks differ would count as a difference between rows.

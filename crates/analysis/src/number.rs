@@ -83,8 +83,8 @@ impl Scale {
 
     /// The number without its unit, thousands separated: "10,383", "1.72".
     pub fn number(&self, value: f64) -> String {
-        // No count is more exactly none than another.
-        let decimals = if value == 0.0 && self.symbol.is_empty() { 0 } else { self.decimals };
+        // Nothing is no more exactly nothing by its decimals.
+        let decimals = if value == 0.0 { 0 } else { self.decimals };
         grouped(value / self.divisor, decimals)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     clock,
-    compare::{self, ColumnComparison},
+    compare::{self, ColumnComparison, PanelComparison},
     drift::{self, Drifting},
     harm, machines,
     notes::{self, Footnote, Lacking, Warning},
@@ -16,6 +16,7 @@ use fstone_model::{
     Better, Dataset, Trial, Unit,
     study::{Column, FILESYSTEM_FACTOR},
 };
+use fstone_stats::compare::Basis;
 use std::collections::HashMap;
 
 /// A run, worked out.
@@ -168,6 +169,14 @@ impl<'a> Analysis<'a> {
         let row = self.structure.panels.iter().find_map(|panel| panel.baseline)?;
         let row = &self.rows[row];
         Some(self.structure.subject.map_or(&row.label, |subject| &row.levels[subject]))
+    }
+
+    /// The columns in which rows of some panel are compared so.
+    pub fn compared_by(&self, basis: Basis) -> Vec<&str> {
+        let so = |panel: &PanelComparison| panel.comparison.basis == basis;
+        let columns = self.columns.iter().zip(&self.comparisons);
+        let columns = columns.filter(|(_, compared)| compared.panels.iter().flatten().any(so));
+        columns.map(|(column, _)| column.header.as_str()).collect()
     }
 
     pub fn has_unreliable(&self) -> bool {

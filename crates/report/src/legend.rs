@@ -6,7 +6,7 @@ use crate::{
     text::{counted, line, listing},
 };
 use fstone_model::{Cell, Trial, study::DeviceSpec};
-use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT};
+use fstone_stats::{ALPHA_TEXT, CONFIDENCE_TEXT, compare::Basis};
 
 /// The lines under the main table, in order; plain text.
 pub(crate) fn legend(analysis: &Analysis<'_>) -> Vec<String> {
@@ -173,6 +173,13 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
     if analysis.rows.iter().any(|row| row.harm.is_some()) {
         lines.push(format!("{HARMED} lost or damaged data, or could not be checked, as the answer says."));
     }
+    let by_ranks = analysis.compared_by(Basis::Ranks);
+    if !by_ranks.is_empty() {
+        lines.push(format!(
+            "Rows are compared by ranks in {}, where single trials lie too far off for means.",
+            listing(&by_ranks)
+        ));
+    }
     if analysis.has_letters() {
         let within =
             if analysis.structure.panels.len() > 1 { "Within a column and block of rows" } else { "Within a column" };
@@ -182,7 +189,8 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
 }
 
 pub(crate) fn ratios(analysis: &Analysis<'_>) -> Option<String> {
-    analysis.baseline_name().map(|baseline| format!("× is the ratio of means to the baseline, {baseline}."))
+    let baseline = analysis.baseline_name().filter(|_| analysis.entries().any(|entry| entry.ratio.is_some()));
+    baseline.map(|baseline| format!("× is the ratio of means to the baseline, {baseline}."))
 }
 
 /// Stands behind an interval from too few trials.

@@ -3,7 +3,7 @@
 use super::teller::{MAX_NAMES, Teller};
 use crate::{
     number::grouped,
-    text::{capitalised, counted, listing},
+    text::{capitalised, counted, listing, title},
 };
 
 impl Teller<'_> {
@@ -55,6 +55,6 @@ impl Teller<'_> {
         let drift = self.analysis.drifts.iter().find(|drift| drift.column == self.column)?;
         let change = drift.drift.relative_change.unwrap_or(0.0);
         let percent = grouped(change.abs() * 100.0, usize::from(change.abs() < 0.1));
-        Some(format!("{} drifted by {percent} % over the run.", capitalised(self.header())))
+        Some(format!("{} drifted by {percent} % over the run.", title(self.header())))
     }
 }

@@ -86,7 +86,9 @@ impl Analysis<'_> {
         let shown = (1..=told.len()).rev().find(|rows| *rows == 1 || words(*rows) <= MOST_HARM_WORDS).unwrap_or(0);
         let mut text = told[..shown].join("; ");
         if told.len() > shown {
-            text.push_str(&format!("; {} as well (‡ in the table)", counted(told.len() - shown, "more row")));
+            let more = told.len() - shown;
+            let verb = if more == 1 { "is" } else { "are" };
+            text.push_str(&format!("; {} {verb} marked ‡ in the table", counted(more, "more row")));
         }
         (!told.is_empty()).then(|| format!("{text}."))
     }

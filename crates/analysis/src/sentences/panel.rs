@@ -9,7 +9,7 @@ use crate::{
     compare::PanelComparison,
     number::grouped,
     table::HARDLY,
-    text::{capitalised, counted, listing},
+    text::{counted, listing},
 };
 use fstone_model::{
     Better, Cell,
@@ -90,15 +90,13 @@ impl Teller<'_> {
         if !panel.any_differ() {
             return self.no_difference(panel);
         }
-        let alike = self.best(panel);
-        let rest: Vec<usize> = rows.iter().copied().filter(|row| !alike.contains(row)).collect();
-        let Some((next, worst)) = rest.first().zip(rest.last()) else {
+        let best = self.best(panel);
+        let best_row = best[0];
+        let (rest, unknown): (Vec<usize>, Vec<usize>) =
+            rows[best.len()..].iter().copied().partition(|row| panel.differ(best_row, *row));
+        let Some((next, worst)) = rest.first().copied().zip(rest.last().copied()) else {
             return self.only_others_differ(panel);
         };
-        let (best_row, next, worst) = (alike[0], *next, *worst);
-        // A row that scatters may stand below those that are told apart from the best: it is not known to be anywhere.
-        let place = |row: usize| rows.iter().position(|other| *other == row);
-        let (best, unknown): (Vec<usize>, Vec<usize>) = alike.into_iter().partition(|row| place(*row) < place(next));
         let among = if panel.apart().is_empty() { "" } else { ", among rows that share blocks" };
         let verb = if best.len() == 1 { "is" } else { "are" };
         let mut text = format!(
@@ -203,7 +201,7 @@ impl Teller<'_> {
     pub(super) fn needed(&self) -> String {
         self.analysis.comparisons[self.column]
             .power_note()
-            .map_or_else(String::new, |note| format!(": that takes at least {}", note.repeats_needed))
+            .map_or_else(String::new, |note| format!(": that takes at least {}", counted(note.repeats_needed, "trial")))
     }
 
     fn no_difference(&self, panel: &PanelComparison) -> String {
@@ -216,10 +214,13 @@ impl Teller<'_> {
         );
         let reaches: Option<Vec<f64>> = panel
             .compared_pairs()
-            .map(|pair| pair.relative.map(|shift| shift.interval.low.abs().max(shift.interval.high.abs())))
+            // How far the larger may exceed the smaller, whichever that is.
+            .map(|pair| {
+                pair.relative.map(|shift| (-shift.interval.low.ln_1p()).max(shift.interval.high.ln_1p()).exp_m1())
+            })
             .collect();
         let unknown = reaches.iter().flatten().filter(|reach| **reach > HARDLY).count();
-        let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max));
+        let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max)).filter(|reach| *reach > 0.0);
         let second = reach.map(|reach| {
             if unknown > 0 {
                 return format!("; about {} almost nothing is known", counted(unknown, "pair"));
@@ -277,9 +278,8 @@ impl Teller<'_> {
         if more > 0 {
             effects.push(format!("{} as the table shows", counted(more, "more column")));
         }
-        let harm = [baseline, other].iter().any(|row| self.analysis.rows[*row].harm.is_some());
-        (!effects.is_empty())
-            .then(|| format!("{}{} {}.", capitalised(&name), if harm { " ‡" } else { "" }, listing(&effects)))
+        // An option keeps its spelling.
+        (!effects.is_empty()).then(|| format!("{name} {}.", listing(&effects)))
     }
 
     /// What two rows differ in if it is one option, as (the row without it, the row with it, its name).
@@ -288,7 +288,7 @@ impl Teller<'_> {
         let subject = &structure.varied[structure.subject?];
         let cell = |row: usize| -> &Cell { &self.analysis.dataset.run.plan.cells[row] };
         if subject.name != FILESYSTEM_FACTOR {
-            let name = format!("{} instead of {}", quoted(self.level(other)), quoted(self.level(baseline)));
+            let name = format!("{} instead of {}", self.name(other), self.name(baseline));
             return Some((baseline, other, name));
         }
         let (before, after) = (&cell(baseline).filesystem, &cell(other).filesystem);
@@ -296,10 +296,11 @@ impl Teller<'_> {
             return None;
         }
         let (less, more) = (options(before), options(after));
-        let only = |of: &[String], other: &[String]| -> Vec<String> {
-            of.iter().filter(|option| !other.contains(option)).cloned().collect()
+        let only = |of: &[String], other: &[String], row: usize| -> Vec<String> {
+            let options = of.iter().filter(|option| !other.contains(option));
+            options.map(|option| format!("{option}{}", self.mark(row))).collect()
         };
-        match (only(&less, &more).as_slice(), only(&more, &less).as_slice()) {
+        match (only(&less, &more, baseline).as_slice(), only(&more, &less, other).as_slice()) {
             ([], [added]) => Some((baseline, other, added.clone())),
             ([removed], []) => Some((other, baseline, removed.clone())),
             ([removed], [added]) => Some((baseline, other, format!("{added} instead of {removed}"))),

@@ -11,7 +11,10 @@ use crate::{
     text::{counted, line, listing},
 };
 use fstone_model::{Better, kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
-use fstone_stats::compare::{Pairwise, Shift};
+use fstone_stats::{
+    ALPHA,
+    compare::{Pairwise, Shift},
+};
 
 /// A list of places longer than this, in characters, becomes a count.
 const MAX_PLACES: usize = 60;
@@ -104,13 +107,10 @@ impl Teller<'_> {
             compared.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
         let mut parts = Vec::new();
         if !leaders.is_empty() {
-            let leads = self.leads(&leaders, compared.len(), true);
-            let more = leads.len().saturating_sub(MAX_NAMES);
-            let mut leads: Vec<String> = leads.into_iter().take(MAX_NAMES).collect();
-            if more > 0 {
-                leads.push(format!("{} elsewhere", counted(more, "other row")));
-            }
-            parts.push(listing(&leads));
+            parts.push(match leaders.len() {
+                0..=MAX_NAMES => listing(&self.leads(&leaders, compared.len(), true)),
+                _ => self.most_often(compared),
+            });
         }
         if !alike.is_empty() {
             parts.push(self.lead(&self.none_found(), &alike, compared.len()));
@@ -118,23 +118,48 @@ impl Teller<'_> {
         format!("In {}, {}.", self.header(), parts.join("; "))
     }
 
-    /// By how much a row differs most from the baseline of its panel, as a logarithm and in words, and where.
+    /// "xfs is among the highest in 12 of 19 combinations and ext4 in 3": where too many rows lead to say where each does.
+    fn most_often(&self, compared: &[(usize, &PanelComparison)]) -> String {
+        let differing = compared.iter().filter(|(_, panel)| panel.any_differ());
+        let mut counts: Vec<(String, usize)> = Vec::new();
+        for name in differing.flat_map(|(_, panel)| self.best(panel)).map(|row| self.name(row)) {
+            match counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((name, 1)),
+            }
+        }
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let (of, word) = (compared.len(), self.best_word());
+        let told = counts.iter().take(MAX_NAMES).enumerate().map(|(at, (name, count))| match at {
+            0 => format!("{name} is among the {word} in {count} of {of} combinations"),
+            _ => format!("{name} in {count}"),
+        });
+        listing(&told.collect::<Vec<_>>())
+    }
+
+    /// By how much a row differs most from the baseline of its panel, as a logarithm and in words, and where. What is picked from many
+    /// panels has to be a difference after a correction for that.
     fn largest_contrast(&self, compared: &[(usize, &PanelComparison)]) -> Option<(f64, String)> {
-        let size = |shift: &Shift| shift.estimate.ln_1p().abs();
+        let size = |pair: &Pairwise| pair.relative.map_or(f64::INFINITY, |shift| shift.estimate.ln_1p().abs());
         let of_panel = |(index, panel): &(usize, &PanelComparison)| {
             let baseline = self.analysis.baseline_of(*index)?;
-            let differing = panel.together().into_iter().filter_map(|row| {
-                let pair = panel.pair(baseline, row).filter(|pair| pair.differs)?;
-                Some((*index, row, baseline, pair.relative.filter(|shift| size(shift).is_finite())?))
-            });
-            differing.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))
+            let found = panel
+                .together()
+                .into_iter()
+                .filter_map(|row| Some((*index, row, baseline, panel.pair(baseline, row)?)));
+            let found = found.filter(|(.., pair)| pair.differs && pair.adjusted_p * compared.len() as f64 <= ALPHA);
+            found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))
         };
         let found = compared.iter().filter_map(of_panel);
-        let (index, row, baseline, shift) = found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))?;
+        let (index, row, baseline, pair) = found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))?;
         let place = self.analysis.structure.places(&[index]);
-        let text = format!("{} is up to {} ({place})", self.name(row), amount_against(shift, &self.name(baseline)));
-        let text = text.replacen("up to up to", "up to", 1);
-        Some((size(&shift), text))
+        let (name, other) = (self.name(row), self.name(baseline));
+        let text = match pair.relative.filter(|_| size(&pair).is_finite()) {
+            Some(shift) => format!("{name} is {} ({place})", amount_against(shift, &other)),
+            // Of 0 nothing is a share.
+            None => format!("{name} has {} and {other} {} ({place})", self.value(row), self.value(baseline)),
+        };
+        Some((size(&pair), if compared.len() > 1 { format!("at most, {text}") } else { text }))
     }
 
     /// Who leads where: (name, panels), in order of first appearance.
@@ -154,15 +179,15 @@ impl Teller<'_> {
         leaders
     }
 
-    /// The best of a panel, and who cannot be told apart from it; `None` where no two rows differ.
+    /// "xfs or ext4": the best of a panel, and who cannot be told apart from it; `None` where no two rows differ.
     fn leader(&self, panel: &PanelComparison) -> Option<String> {
         panel.any_differ().then(|| {
-            let best = self.best(panel);
-            let (first, tied) = best.split_first().expect("a panel has a best row");
-            match tied {
-                [] => self.name(*first),
-                tied => format!("{} (tied with {})", self.name(*first), self.names(tied)),
+            let mut names: Vec<String> = self.best(panel).into_iter().map(|row| self.name(row)).collect();
+            if names.len() > MAX_NAMES {
+                return format!("{} or one of {} others", names[0], names.len() - 1);
             }
+            let last = names.pop().expect("a panel has a best row");
+            if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
         })
     }
 
@@ -225,7 +250,9 @@ impl Teller<'_> {
                 let shifts: Vec<Shift> = differing.filter_map(|pair| pair.relative).collect();
                 let by = if shifts.is_empty() { String::new() } else { format!(" (by {})", span(&shifts)) };
                 let word = if up { "higher" } else { "lower" };
-                (count > 0).then(|| format!("{word} in {count} of {}{by}", pairs.len()))
+                let all = count == pairs.len() && count == compared.len();
+                let places = if all { "all".to_owned() } else { count.to_string() };
+                (count > 0).then(|| format!("{word} in {places}{by}"))
             };
             let alike = pairs.iter().filter(|pair| !pair.differs).count();
             let mut told: Vec<String> = [side(true), side(false)].into_iter().flatten().collect();
@@ -245,6 +272,7 @@ impl Teller<'_> {
             parts.push(format!("{} {verb} no clear difference anywhere", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
-        told.then(|| format!("Against the baseline, {}: {}.", quoted(&baseline_name), parts.join("; ")))
+        let (baseline, places) = (quoted(&baseline_name), counted(compared.len(), "combination"));
+        told.then(|| format!("Against the baseline, {baseline}, in {places}: {}.", parts.join("; ")))
     }
 }

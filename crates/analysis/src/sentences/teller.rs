@@ -60,8 +60,11 @@ impl<'a> Teller<'a> {
 
     /// What the row is called among those it is compared with. A row that lost data is never praised without that.
     pub(super) fn name(&self, row: usize) -> String {
-        let mark = if self.analysis.rows[row].harm.is_some() { " ‡" } else { "" };
-        format!("{}{mark}", quoted(self.level(row)))
+        format!("{}{}", quoted(self.level(row)), self.mark(row))
+    }
+
+    pub(super) fn mark(&self, row: usize) -> &'static str {
+        if self.analysis.rows[row].harm.is_some() { " ‡" } else { "" }
     }
 
     pub(super) fn level(&self, row: usize) -> &str {
@@ -80,11 +83,12 @@ impl<'a> Teller<'a> {
         self.analysis.comparisons[self.column].panels[panel].as_ref()
     }
 
-    /// The best row of a panel, and those that are not told apart from it.
+    /// The best row of a panel, and those beside it that are not told apart from it. A row that scatters may stand below those that are:
+    /// it is not known to be anywhere.
     pub(super) fn best(&self, panel: &PanelComparison) -> Vec<usize> {
         let rows = panel.together();
         let best = rows[0];
-        rows.into_iter().filter(|row| *row == best || !panel.differ(best, *row)).collect()
+        rows.into_iter().take_while(|row| *row == best || !panel.differ(best, *row)).collect()
     }
 
     pub(super) fn most_trials(&self) -> usize {

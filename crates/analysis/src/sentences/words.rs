@@ -65,6 +65,10 @@ pub(super) fn span(shifts: &[Shift]) -> String {
     let low = ends.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let decimals = decimals(high - low);
+    // Almost all is not all.
+    if falls && low < 100.0 && low > 99.99 {
+        return "more than 99.99 %".to_owned();
+    }
     let (low, high) = (grouped(low, decimals), grouped(high, decimals));
     let is_none = |text: &str| text.bytes().all(|digit| b"0.".contains(&digit));
     match (is_none(&low), low == high) {

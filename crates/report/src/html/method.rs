@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::{MAX_COMPARED_ROWS, PanelComparison},
+    analysis::MAX_COMPARED_ROWS,
     legend::overlap,
     number::grouped,
     text::{counted, line, listing},
@@ -63,28 +63,20 @@ pub(super) fn method(analysis: &Analysis<'_>) -> Vec<String> {
 }
 
 fn compared(analysis: &Analysis<'_>) -> String {
-    let used = |basis: Basis| -> Vec<&str> {
-        let columns = analysis.columns.iter().zip(&analysis.comparisons);
-        let uses = |panel: &PanelComparison| panel.comparison.basis == basis;
-        columns
-            .filter(|(_, of)| of.panels.iter().flatten().any(uses))
-            .map(|(column, _)| column.header.as_str())
-            .collect()
-    };
     let within = if analysis.structure.panels.len() > 1 { "column and block of rows" } else { "column" };
     let mut text = format!(
         "All pairs of rows within a {within} are compared at once by Tukey’s studentised range, each row’s scatter moderated by that \
          of all, so that in at most {ALPHA_TEXT} of tables any pair is called different by mistake; differences have intervals that \
          hold together with {CONFIDENCE_TEXT}. More than {MAX_COMPARED_ROWS} rows are not compared.",
     );
-    let ranks = used(Basis::Ranks);
+    let ranks = analysis.compared_by(Basis::Ranks);
     if !ranks.is_empty() {
         text.push_str(&format!(
             " In {} the figures are too far from normal for that: exact rank tests within blocks (Mann–Whitney, signed ranks) with Hodges–Lehmann shifts were used instead.",
             line(&listing(&ranks)),
         ));
     }
-    let exact = used(Basis::Exact);
+    let exact = analysis.compared_by(Basis::Exact);
     if !exact.is_empty() {
         text.push_str(&format!(
             " In {} nothing varies within a row, so figures are compared as they are.",

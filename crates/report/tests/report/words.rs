@@ -236,6 +236,79 @@ fn a_row_that_scatters_is_not_among_the_best_by_that() {
     assert!(text.contains(", among rows that share blocks, ") && !text.contains("C and"), "{text}");
 }
 
+/// Eight blocks of a rate for each row.
+fn rates(rows: &[[f64; 8]]) -> Dataset {
+    rows_of(&rows.iter().map(<[f64; 8]>::as_slice).collect::<Vec<_>>(), "transactions per second")
+}
+
+const STEADY: [f64; 8] = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 101.0, 99.0];
+
+#[test]
+fn a_row_that_widens_the_intervals_of_the_others_is_named() {
+    let wild = [60.0, 160.0, 52.0, 190.0, 55.0, 150.0, 98.0, 120.0];
+    let other = STEADY.map(|value| 299.0 - 2.0 * value);
+    let told = |rows: &[[f64; 8]]| {
+        let dataset = rates(rows);
+        let analysis = Analysis::of(&dataset);
+        let warnings: Vec<String> = analysis.warnings.iter().map(|warning| warning.told(&analysis.rows)).collect();
+        warnings.join(" ")
+    };
+    let warned = told(&[STEADY, other, wild, STEADY.map(|value| 1.02 * value)]);
+    assert!(
+        warned.contains("One row scatters so much in ") && warned.contains(" times as wide as without it (c)"),
+        "{warned}"
+    );
+    assert!(!told(&[STEADY, other, STEADY]).contains("scatters so much"));
+}
+
+#[test]
+fn ranks_are_said_and_ties_in_them_break_no_rule() {
+    let mut late = STEADY;
+    (late[2], late[5]) = (9000.0, 7000.0);
+    let rows = [STEADY, late, STEADY.map(|value| 1.1 * value), late.map(|value| 0.9 * value)];
+    let text = terminal(&rates(&rows), &TerminalOptions { width: 400, ..TerminalOptions::default() });
+    assert!(text.contains("Rows are compared by ranks in "), "{text}");
+    // Two values: a test may find what its interval does not.
+    let mut random = Random::new(6);
+    for _ in 0..60 {
+        let rows: Vec<[f64; 8]> =
+            (0..4).map(|_| [(); 8].map(|()| if random.unit() < 0.5 { 10.0 } else { 11.0 })).collect();
+        let dataset = rates(&rows);
+        let words = Analysis::of(&dataset).rules_in_words();
+        assert!(!words.contains("contradicts"), "{words}");
+    }
+}
+
+#[test]
+fn marks_are_where_they_belong() {
+    let mut one = rates(&[STEADY, STEADY.map(|value| 0.9 * value)]);
+    one.trials.retain(|trial| trial.id.cell == 0 || trial.id.repetition == 0);
+    let analysis = Analysis::of(&one);
+    assert_eq!(analysis.rows[1].entries[0].interval, None, "a single trial shows no scatter");
+    let text = terminal(&one, &TerminalOptions { width: 300, ..TerminalOptions::default() });
+    assert!(text.contains("(1 trial)"), "{text}");
+    // Without a figure there is no ratio to explain.
+    one.trials.clear();
+    one.run.plan.baseline = Some(0);
+    fixture::unsuccessful(&mut one, 0, 0, 0, Outcome::Failed(Reason::new("load", "No space left on device")));
+    assert!(!terminal(&one, &TerminalOptions::default()).contains("× is the ratio"));
+    // The row that lost something, and not the other.
+    let mut pair = pair(1.3, 0.01, 8, RATE);
+    for cell in &mut pair.run.plan.cells {
+        cell.filesystem.kind = "ext4".into();
+    }
+    pair.run.plan.cells[1].filesystem.mount = "noatime".into();
+    for (lossy, start) in [(0, "noatime raises "), (1, "noatime ‡ raises ")] {
+        let mut dataset = pair.clone();
+        let trial = dataset.trials.iter_mut().find(|trial| trial.id.cell == lossy).expect("there is one");
+        trial.steps[0].figures.push(catalog::PROMISES_LOST.figure(1.0));
+        let told = answer(&dataset);
+        assert!(told.contains("lost 1 promise after") && told.contains(&format!("\n{start}")), "{told}");
+    }
+    let almost = answer(&rates(&[STEADY, STEADY.map(|value| value / 1e6)]));
+    assert!(almost.contains("more than 99.99 %") || !almost.contains("100.00 %"), "{almost}");
+}
+
 #[test]
 fn groups_are_told() {
     assert_snapshot!(answer(&fixture::small_file(10)));
@@ -375,13 +448,13 @@ fn a_study_says_what_is_compared() {
     assert_eq!(
         answer(&dataset),
         "In transactions per second, xfs is highest at kernel uml:5.10 and kernel uml:6.1.\n\
-         Against the baseline, ext4: xfs is higher in 2 of 2 (by 97–103 %)."
+         Against the baseline, ext4, in 2 combinations: xfs is higher in all (by 97–103 %)."
     );
     dataset.run.plan.compare = Some("kernel".into());
     assert_eq!(
         answer(&dataset),
         "In transactions per second, uml:6.1 is highest on ext4 and xfs.\n\
-         Against the baseline, uml:5.10: uml:6.1 is higher in 2 of 2 (by 23–26 %)."
+         Against the baseline, uml:5.10, in 2 combinations: uml:6.1 is higher in all (by 23–26 %)."
     );
     let analysis = Analysis::of(&dataset);
     let titles: Vec<&str> = analysis.structure.panels.iter().map(|panel| panel.title.as_str()).collect();
@@ -577,6 +650,12 @@ fn no_table_makes_an_impossible_sentence_or_a_long_answer() {
         let words: usize = short.iter().map(|sentence| sentence.split_whitespace().count()).sum();
         assert!(words <= MOST_WORDS, "{words} words: {short:#?}");
         let long = analysis.answer(Length::Long);
+        // What no ratio exceeds is more than how well it is known.
+        let told = long.join(" ");
+        let bound = |words: &str| told.split_once(words)?.1.split_once(" %")?.0.replace(',', "").parse::<f64>().ok();
+        if let (Some(most), Some(known)) = (bound("none exceeds "), bound("known to ± ")) {
+            assert!(most >= known || known == 5.0, "{told}");
+        }
         assert!(short.iter().all(|sentence| long.contains(sentence)));
         let warnings = analysis.warnings.iter().map(|warning| warning.text.clone());
         for text in long.into_iter().chain(warnings).chain([analysis.rules_in_words()]) {
@@ -656,10 +735,10 @@ fn a_paired_question_is_answered_as_asked() {
     (filesystem.kind, filesystem.mount) = ("ext4".into(), "noatime".into());
     let told = answer(&dataset);
     let first = told.lines().next().expect("a sentence");
-    assert!(first.starts_with("Noatime changes transactions per second by −") && first.ends_with(" %."), "{told}");
+    assert!(first.starts_with("noatime changes transactions per second by −") && first.ends_with(" %."), "{told}");
     let mut found = pair(1.3, 0.01, 10, RATE);
     found.run.plan.cells[1].filesystem = dataset.run.plan.cells[1].filesystem.clone();
-    assert!(answer(&found).starts_with("Noatime raises transactions per second by 2"), "{}", answer(&found));
+    assert!(answer(&found).starts_with("noatime raises transactions per second by 2"), "{}", answer(&found));
 }
 
 #[test]
