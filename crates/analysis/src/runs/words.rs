@@ -362,10 +362,9 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
         Some(size) => format!("a difference of {}", reach(size)),
         None if figure.before() == Some(0.0) && figure.verdict != Verdict::TooFew => {
             let [was, is] = [&figure.baseline, &figure.other].map(|entry| column.scale.with_unit(entry.farthest()));
-            let more = if blind.len() > 1 {
-                format!("; {} are too noisy, too", counted(blind.len() - 1, "other figure"))
-            } else {
-                String::new()
+            let more = match blind.len() - 1 {
+                0 => String::new(),
+                more => format!("; {} too", counted(more, "other figure")),
             };
             return Some(format!(
                 "Too noisy to say in {label}, {header}, 0 in most trials: it reached {was} before and reaches {is} now{more}."

@@ -74,7 +74,9 @@ impl Teller<'_> {
             farthest.filter(|(row, _)| said != Some((*row, reference)) && said != Some((reference, *row)))
         {
             largest = largest.max(size(&shift));
-            parts.push(format!("{} is {}", self.name(row), amount_against(shift, &self.name(reference))));
+            let text = format!("{} is {}", self.name(row), amount_against(shift, &self.name(reference)));
+            // What is best here comes first.
+            parts.insert(if row == best { 0 } else { parts.len() }, text);
         }
         if parts.is_empty() {
             // A proven difference of which no share is known, as from 0.
@@ -83,6 +85,6 @@ impl Teller<'_> {
             let told = |row: usize| format!("{} has {}", self.name(row), self.value(row));
             return Some((NOTABLE.ln(), format!("In {}, {} and {}.", self.header(), told(row), told(reference))));
         }
-        Some((largest, format!("In {}, {}.", self.header(), listing(&parts))))
+        Some((largest, format!("In {}, {}.", self.header(), parts.join(", and "))))
     }
 }

@@ -29,7 +29,12 @@ impl Teller<'_> {
                 })
                 .collect();
             let (empty, all) = (empty.len(), shown.count());
-            parts.push(format!("there is no figure for {empty} of {all} rows: {}", listing(&told)));
+            parts.push(match words.as_slice() {
+                [(word, rows)] if rows.len() > MAX_NAMES => {
+                    format!("there is no figure for {empty} of {all} rows ({word})")
+                }
+                _ => format!("there is no figure for {empty} of {all} rows: {}", listing(&told)),
+            });
         }
         let partial = analysis.rows.iter().filter(|row| row.completed > 0).map(|row| row.trials.len() - row.completed);
         let partial: usize = partial.sum();
