@@ -139,11 +139,13 @@ fn fill(file: &File, bytes: u64, duration: Duration) -> io::Result<u64> {
     // Any seed will do: nothing depends on the data but that it cannot be compressed.
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
     let mut buffer = vec![0; PIECE_BYTES + ALIGNMENT];
+    let piece = aligned(&mut buffer);
+    // Each piece begins with another number, so that no two are the same.
+    random.fill_bytes(piece);
     let started = Instant::now();
-    let mut offset = 0;
+    let mut offset = 0_u64;
     while offset < bytes && (offset < LEAST_FILE_BYTES || started.elapsed() < duration) {
-        let piece = aligned(&mut buffer);
-        random.fill_bytes(piece);
+        piece[..8].copy_from_slice(&offset.to_le_bytes());
         file.write_all_at(piece, offset)?;
         offset += PIECE_BYTES as u64;
     }
