@@ -40,15 +40,15 @@ if ($copies) {
 } else {
     count();
 }
-my $counted = "$arguments[$input].counted.s";
-open my $out, ">", $counted or die "$counted: $!";
-print $out @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1]\n" } @table;
-print $out "\t.section work_calls, \"a\", \@progbits\n", map { "\t.long $_->[0], .Lwork$_->[1], $_->[2]\n" } @calls if @calls;
-close $out or die "$counted: $!";
-$arguments[$input] = $counted;
-my $status = system "as", @arguments;
-unlink $counted;
-exit($status ? 1 : 0);
+# Without a name, so that there is nothing to be guessed by others, or left behind.
+open my $counted, "+>", undef or die "a temporary file: $!";
+print $counted @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1]\n" } @table
+    or die "a temporary file: $!";
+print $counted "\t.section work_calls, \"a\", \@progbits\n", map { "\t.long $_->[0], .Lwork$_->[1], $_->[2]\n" } @calls or die "a temporary file: $!" if @calls;
+seek $counted, 0, 0 or die "a temporary file: $!";
+open STDIN, "<&", $counted or die "a temporary file: $!";
+$arguments[$input] = "--";
+exec "as", @arguments or die "as: $!";
 
 # Finds the functions, as lists of [kind, line, word, operands].
 sub count {

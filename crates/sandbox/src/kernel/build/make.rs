@@ -35,7 +35,7 @@ pub(super) fn missing_tools() -> Vec<(&'static str, &'static str)> {
 pub(super) fn run_make(
     tree: &Path,
     targets: &[&str],
-    assembler: Option<&str>,
+    options: &[String],
     log: &Path,
     tell: &mut dyn FnMut(BuildProgress),
 ) -> Result<(), BuildError> {
@@ -44,12 +44,7 @@ pub(super) fn run_make(
     command.current_dir(tree).args(["ARCH=um", "O=built", &format!("-j{jobs}")]);
     // Nothing of who builds it, where and when: the kernel is a function of its sources and the compiler.
     command.args(["KBUILD_BUILD_TIMESTAMP=1970-01-01", "KBUILD_BUILD_USER=fstone", "KBUILD_BUILD_HOST=fstone"]);
-    if let Some(place) = assembler {
-        // A kernel's code calls and loads directly. User-mode Linux asks for indirection, which would be counted, and does not need it.
-        // The assembler goes by the tables to see how far the stack reaches.
-        let options = "-mcmodel=small -fasynchronous-unwind-tables";
-        command.args([format!("KCFLAGS={options} -B{place}"), format!("KAFLAGS=-B{place}")]);
-    }
+    command.args(options);
     command.arg("KBUILD_BUILD_VERSION=1").args(targets);
     let is_anew = !tree.join("built/linux").exists();
     run(command, log, &mut |done, elapsed| {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! kernels/fstone-builds/NAME/source/        the sources: unpacked, or links into the user's own tree, which is left untouched; NAME
-//!                                    has KEY at its end for what was unpacked
+//!                                    ends with KEY for what was unpacked, and with a hash of a tree's path
 //! kernels/fstone-builds/NAME/source/built/  what make makes of them; kept for trees, so that the next build is short
 //! kernels/fstone-builds/NAME/build.log
 //! kernels/exact-KEY/linux            the kernel; KEY is a hash of sources, configuration, patch and compiler
@@ -79,7 +79,7 @@ pub(super) fn build(
     let binary = home.join("linux");
     let noted = home.join("release");
     if !binary.is_file() {
-        let place = store.join(BUILDS).join(source.place(key));
+        let place = store.join(BUILDS).join(source.place(key, counting)?);
         fs::create_dir_all(&place).map_err(file_error(&place))?;
         let release = make_in(&place, &source, counting, tell).inspect_err(|error| {
             // Nothing can be made of what was unpacked, and its log says no more than the error.
@@ -156,28 +156,31 @@ fn make_in(
             "there will be no figures of it, and --cpu will be refused",
         ));
     }
-    let assembler = counts.then(|| counting_assembler(place)).transpose()?;
-    let assembler = assembler.as_deref();
+    let options = options(place, counting, counts)?;
     tell(BuildProgress::Preparing("configuring"));
     let out = tree.join(source::BUILT);
     fs::create_dir_all(&out).map_err(file_error(&out))?;
-    let wanted = out.join("exact.config");
+    let wanted = out.join(source::BEGAN);
     fs::write(&wanted, CONFIGURATION).map_err(file_error(&wanted))?;
-    run_make(&tree, &["tinyconfig"], assembler, &log, tell)?;
+    run_make(&tree, &["tinyconfig"], &options, &log, tell)?;
     let configuration = out.join(".config");
     let tiny = fs::read_to_string(&configuration).map_err(file_error(&configuration))?;
     fs::write(&configuration, merged(&tiny, CONFIGURATION)).map_err(file_error(&configuration))?;
-    run_make(&tree, &["olddefconfig"], assembler, &log, tell)?;
-    run_make(&tree, &["linux"], assembler, &log, tell)?;
+    run_make(&tree, &["olddefconfig"], &options, &log, tell)?;
+    run_make(&tree, &["linux"], &options, &log, tell)?;
     let release = out.join("include/config/kernel.release");
     Ok(fs::read_to_string(&release).map_err(file_error(&release))?.trim().to_owned())
 }
 
-/// Where the assembler is that counts, as make sees it from where it builds. The name changes with its text and the patch's: what was
-/// built with others is built anew.
-fn counting_assembler(place: &Path) -> Result<String, BuildError> {
-    let name = format!("as-{}", &hex(&Sha256::digest([COUNT, WORK].concat()))[..12]);
-    let directory = place.join(&name);
+/// The compiler's, the same as long as the patches and the assembler are: make builds everything anew when they change, for patched files
+/// keep their times.
+fn options(place: &Path, counting: bool, counts: bool) -> Result<[String; 2], BuildError> {
+    let patches = if counting { [CHARGE, WORK, COUNT].concat() } else { CHARGE.to_owned() };
+    let patches = format!("-DFSTONE_PATCHES=0x{}", &hex(&Sha256::digest(patches))[..12]);
+    if !counts {
+        return Ok([format!("KCFLAGS={patches}"), format!("KAFLAGS={patches}")]);
+    }
+    let directory = place.join("as");
     let program = directory.join("as");
     let make = || -> io::Result<()> {
         fs::create_dir_all(&directory)?;
@@ -185,7 +188,13 @@ fn counting_assembler(place: &Path) -> Result<String, BuildError> {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
     };
     make().map_err(file_error(&program))?;
-    Ok(format!("../../{name}/"))
+    // A kernel's code calls and loads directly. User-mode Linux asks for indirection, which would be counted, and does not need it.
+    // The assembler goes by the tables to see how far the stack reaches. As make sees it from where it builds:
+    let assembler = "-B../../as/";
+    Ok([
+        format!("KCFLAGS=-mcmodel=small -fasynchronous-unwind-tables {assembler} {patches}"),
+        format!("KAFLAGS={assembler} {patches}"),
+    ])
 }
 
 fn merged(base: &str, wanted: &str) -> String {
@@ -313,6 +322,64 @@ mod tests {
             let kernel = build().unwrap();
             assert_eq!(fs::read_to_string(&kernel.binary).unwrap(), "time-travel=ext:\n", "{change}");
         }
+    }
+
+    /// make goes by times, and all of these files are older than what was built of the first.
+    #[test]
+    fn trees_of_one_name_are_not_mixed() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        let (user, store) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        let write = |tree: &Path, text: &str| {
+            let file = tree.join("new");
+            fs::write(&file, text).unwrap();
+            fs::File::options().write(true).open(&file).unwrap().set_modified(old).unwrap();
+            fs::rename(file, tree.join("a.c")).unwrap();
+        };
+        let trees = ["before", "after"].map(|name| {
+            let place = user.path().join(name);
+            let tree = sources(&place, "1.0");
+            let makefile = fs::read_to_string(tree.join("Makefile")).unwrap();
+            let makefile = makefile.replace("linux:", "linux: $(O)/a.o")
+                + "\t@cat $(O)/a.o >> $(O)/linux\n$(O)/a.o: a.c\n\t@cp a.c $@\n";
+            fs::write(tree.join("Makefile"), makefile).unwrap();
+            write(&tree, name);
+            tree
+        });
+        let built = |tree: &Path| {
+            let kernel = build(store.path(), &tree.display().to_string(), None, false, &mut |_| ()).unwrap();
+            fs::read_to_string(kernel.binary).unwrap()
+        };
+        assert_eq!(
+            trees.each_ref().map(|tree| built(tree)),
+            ["before", "after"].map(|name| format!("time-travel=ext:\n{name}"))
+        );
+        // One that replaces another and is older than what was built of that.
+        write(&trees[0], "later");
+        assert_eq!(built(&trees[0]), "time-travel=ext:\nlater");
+        assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn the_counting_assembler_leaves_nothing_beside_its_input() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("count.pl"), COUNT).unwrap();
+        fs::write(at("a.s"), "\t.text\n\t.type f, @function\nf:\n\tmovl $1, %eax\n\tret\n").unwrap();
+        fs::write(at("victim"), "as it was").unwrap();
+        std::os::unix::fs::symlink("victim", at("a.s.counted.s")).unwrap();
+        fs::write(at("as"), "#!/bin/sh\ncat > got\nexit 3\n").unwrap();
+        fs::set_permissions(at("as"), fs::Permissions::from_mode(0o755)).unwrap();
+        let mut perl = Command::new("perl");
+        perl.current_dir(place.path()).env("PATH", format!("{}:/usr/bin:/bin", place.path().display()));
+        let status = perl.args(["count.pl", "-o", "fs/a.o", "a.s"]).status();
+        let Ok(status) = status else { return eprintln!("skipped: there is no perl here") };
+        assert_eq!(status.code(), Some(3), "the assembler's own");
+        assert!(fs::read_to_string(at("got")).unwrap().contains("addq\t$2, work_instructions(%rip)"));
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "as it was");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 6);
     }
 
     /// What was built of an archive that did not end is not taken for another one's.

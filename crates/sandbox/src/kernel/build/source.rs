@@ -2,6 +2,7 @@
 
 use super::super::error::{StoreError, file_error};
 use super::super::fetch::{Archive, unpack_anew};
+use super::super::identity::COUNTING;
 use super::make::run;
 use super::report::{BuildError, BuildProgress};
 use fstone_files::remove_own_tree;
@@ -13,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a build leaves in a tree that was built in place, and is not source.
 const PRODUCTS: [&str; 6] = ["o", "a", "ko", "cmd", "d", "mod"];
@@ -25,6 +27,9 @@ pub(super) const BUILDS: &str = "fstone-builds";
 
 /// Below the sources: what make makes of them.
 pub(super) const BUILT: &str = "built";
+
+/// Below that: written when make begins.
+pub(super) const BEGAN: &str = "exact.config";
 
 #[derive(Debug)]
 pub(super) struct KernelSource {
@@ -164,10 +169,32 @@ impl KernelSource {
         matches!(self.kind, Kind::Tree { .. })
     }
 
-    /// Where it is built, among the builds. What was built of an archive before is used again only for the same bytes: files
-    /// of another archive can be older than what was made of them, and make would not notice. Trees are kept up to date by hand.
-    pub(super) fn place(&self, key: &str) -> String {
-        if self.is_tree() { self.name.clone() } else { format!("{}-{key}", self.name) }
+    /// Where it is built, among the builds. What was built before is used again only for the same archive or tree: files of another
+    /// can be older than what was made of these, and make would not notice. A tree is its directory, wherever that was moved from.
+    pub(super) fn place(&self, key: &str, counting: bool) -> Result<String, BuildError> {
+        let Kind::Tree { root, .. } = &self.kind else { return Ok(format!("{}-{key}", self.name)) };
+        let is = fs::metadata(root).map_err(file_error(root))?;
+        let mut digest = Sha256::new();
+        digest.update(is.dev().to_le_bytes());
+        digest.update(is.ino().to_le_bytes());
+        digest.update(root.as_os_str().as_bytes());
+        // Other options, by which make would build everything anew.
+        let counting = if counting { COUNTING } else { "" };
+        Ok(format!("{}-{}{counting}", self.name, &super::hex(&digest.finalize())[..12]))
+    }
+
+    /// Whether a file of a tree was replaced by one of an older time since then, as by a rename or by rsync.
+    fn is_set_back(&self, since: SystemTime) -> io::Result<bool> {
+        let Kind::Tree { root, files } = &self.kind else { return Ok(false) };
+        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()));
+        for path in files.iter().map(|file| root.join(file)) {
+            let is = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path))?;
+            if (is.ctime(), is.ctime_nsec()) >= since && (is.mtime(), is.mtime_nsec()) <= since {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     pub(super) fn digest(&self) -> Result<Vec<u8>, BuildError> {
@@ -227,6 +254,12 @@ impl KernelSource {
             Kind::Tar(path) => unpack(path, place),
             Kind::Tree { root, files } => {
                 clear(place).map_err(file_error(place))?;
+                let built = place.join(BUILT);
+                let began = fs::metadata(built.join(BEGAN)).and_then(|file| file.modified());
+                // make goes by times.
+                if began.is_ok_and(|began| self.is_set_back(began).unwrap_or(true)) {
+                    remove_own_tree(&built).map_err(file_error(&built))?;
+                }
                 for file in files {
                     let link = place.join(file);
                     let parent = link.parent().unwrap_or(place);
@@ -349,7 +382,7 @@ pub(super) fn patch(tree: &Path, patch: &str, log: &Path) -> Result<bool, BuildE
     else {
         return Ok(false);
     };
-    let times: Vec<std::time::SystemTime> = times;
+    let times: Vec<SystemTime> = times;
     for file in &files {
         let content = fs::read(file).map_err(file_error(file))?;
         fs::remove_file(file).and_then(|()| fs::write(file, content)).map_err(file_error(file))?;
