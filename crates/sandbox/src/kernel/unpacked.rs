@@ -3,7 +3,7 @@
 use super::elf::{self, LOADER, LOADER_LINK};
 use super::error::{StoreError, file_error};
 use super::fetch::Archive;
-use super::identity::{COUNTS, Flavour, Kernel, TIME_TRAVEL, knows};
+use super::identity::{COUNTING, COUNTS, Flavour, Kernel, TIME_TRAVEL, knows};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,8 @@ fn uml_kernel(
     let beside = root.map(|root| root.join("usr/lib/uml/modules").join(&kernel.release));
     let candidates = [beside, Some(Path::new("/usr/lib/uml/modules").join(&kernel.release))];
     kernel.modules = candidates.into_iter().flatten().find(|path| path.join("modules.dep").is_file());
+    // As one that is built: it has other figures than a kernel of this release that does not count.
+    kernel.release += if counts { COUNTING } else { "" };
     Ok(kernel)
 }
 
@@ -147,6 +149,16 @@ mod tests {
         assert!(matches!(kernel_in(Path::new("/dev/zero"), "", None), Err(StoreError::NoKernel(_))));
         let Some(installed) = installed() else { return eprintln!("skipped: there is no user-mode Linux here") };
         assert_eq!(kernel_in(&installed.binary, "", None).unwrap().release, installed.release);
+    }
+
+    #[test]
+    fn a_kernel_that_counts_has_another_name() {
+        let place = tempfile::tempdir().unwrap();
+        let kernel = place.path().join("linux");
+        for (text, name) in [("", "exact:6.1.176"), ("work_charge=\0", "exact:6.1.176-counting")] {
+            fs::write(&kernel, format!("\x7fELFLinux version 6.1.176 (x)\0time-travel=ext:\0{text}")).unwrap();
+            assert_eq!(kernel_in(&kernel, "", None).unwrap().name(), name);
+        }
     }
 
     #[test]
