@@ -107,7 +107,7 @@ pub(crate) fn simulate(
         count_exactly(&mut step.reply, &|number| report.mark(number));
         without_the_hosts(&mut step.reply);
         // Once for each row: some ten thousand bytes a step.
-        if perturbed.is_some() || id.repetition > 0 {
+        if perturbed.is_some() || id.repetition > options.first_block {
             step.reply.commands.retain(|command| command.argv != [KERNEL_WORK]);
         }
     }

@@ -71,6 +71,8 @@ pub struct GuestOptions {
     pub charge: Duration,
     /// What their kernels' work takes; nothing if it is absent.
     pub processor: Option<Processor>,
+    /// Of the blocks that this machine runs: its trials record what each function did.
+    pub first_block: u32,
 }
 
 impl GuestOptions {
@@ -93,6 +95,7 @@ impl GuestOptions {
             speed: Speed::default(),
             faults: Vec::new(),
             models: Vec::new(),
+            first_block: 0,
             charge: fstone_sandbox::exact::CHARGE,
             processor: None,
         }

@@ -9,6 +9,7 @@ use super::{
     whole::carry_out,
 };
 use crate::{
+    command::SystemRunner,
     events::LoadProgress,
     machine::Machine,
     meters,
@@ -17,7 +18,7 @@ use crate::{
 use fstone_model::{Outcome, outcome::Reason};
 use fstone_sandbox::agent::{Context, Handler, LoadError, is_guest, time_of_a_read};
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -98,13 +99,17 @@ impl Served {
     }
 
     fn whole_trial(&mut self, trial: WholeTrial, host: &dyn AgentHost) -> Result<TrialReply, String> {
+        if trial.counts_work {
+            // It would be counted.
+            self.machine.runner = Arc::new(SystemRunner::new(Arc::clone(&self.machine.stop)).seldom_looking());
+        }
         match self.open(trial.opening, host) {
             Answer::Ready(_) => {}
             Answer::Not(outcome) => return Ok(TrialReply::Not(outcome)),
             Answer::Lab(words) => return Err(words),
         }
         let session = self.session.as_mut().ok_or("it was not opened")?;
-        meters::read_work(trial.counts_work);
+        meters::may_count(trial.counts_work);
         std::thread::sleep(std::time::Duration::from_nanos(trial.delay_ns));
         let late_ns = trial.counts_work.then_some(trial.delay_ns);
         Ok(TrialReply::Done(carry_out(session, &trial.steps, late_ns, host)))

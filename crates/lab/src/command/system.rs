@@ -45,17 +45,24 @@ pub struct SystemRunner {
     stop: Arc<Stop>,
     /// Who sees what is printed while a command runs.
     seen_by: Option<Seer>,
+    /// How often it is looked whether a command is to be stopped.
+    look: Duration,
 }
 
 type Seer = Box<dyn Fn(&[u8]) + Send + Sync>;
 
 impl SystemRunner {
     pub const fn new(stop: Arc<Stop>) -> Self {
-        Self { stop, seen_by: None }
+        Self { stop, seen_by: None, look: LOOK }
     }
 
     pub(crate) fn seen_by(self, seer: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
         Self { seen_by: Some(Box::new(seer)), ..self }
+    }
+
+    /// Where every look is measured, and only the limit ends a command.
+    pub(crate) fn seldom_looking(self) -> Self {
+        Self { look: Duration::from_secs(60), ..self }
     }
 }
 
@@ -150,7 +157,8 @@ impl CommandRunner for SystemRunner {
         };
         let mut killed: Option<(Instant, KilledBy)> = None;
         let duration = loop {
-            let exited = wait_for(&ended, &mut streams, self.seen_by.as_ref()).map_err(failed("poll"))?;
+            let look = if killed.is_some() { LOOK } else { self.look.min(limit.saturating_sub(started.elapsed())) };
+            let exited = wait_for(&ended, &mut streams, self.seen_by.as_ref(), look).map_err(failed("poll"))?;
             if exited {
                 break started.elapsed();
             }
@@ -205,12 +213,17 @@ enum KilledBy {
     Limit,
 }
 
-/// Waits at most [`LOOK`] for output or the command's end, takes the output in, and tells whether it ended.
-fn wait_for(ended: &OwnedFd, streams: &mut [Option<Stream>; 2], seer: Option<&Seer>) -> std::io::Result<bool> {
+/// Waits at most so long for output or the command's end, takes the output in, and tells whether it ended.
+fn wait_for(
+    ended: &OwnedFd,
+    streams: &mut [Option<Stream>; 2],
+    seer: Option<&Seer>,
+    look: Duration,
+) -> std::io::Result<bool> {
     let mut watched = vec![PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN)];
     let open = streams.iter().flatten().filter_map(|stream| stream.pipe.as_ref());
     watched.extend(open.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
-    let timeout = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
+    let timeout = Timespec { tv_sec: look.as_secs().cast_signed(), tv_nsec: look.subsec_nanos().into() };
     match poll(&mut watched, Some(&timeout)) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),

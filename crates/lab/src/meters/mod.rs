@@ -4,7 +4,8 @@
 //! tell. Between them the meters can pause. A meter never fails: what this machine cannot tell is absent from the readings and from the figures.
 //!
 //! What is slow to read (every kernel thread) is read outside the interval that what is quick to read (/proc/stat,
-//! the device) spans, so that metering costs the step next to nothing: about 15 µs every 100 ms, for the dirty pages.
+//! the device) spans, so that metering costs the step next to nothing: about 15 µs every 100 ms, for the dirty pages. A kernel that counts its
+//! work would count that, too, so there is no peak of them there.
 
 mod cpu;
 mod device;
@@ -18,7 +19,7 @@ pub(crate) use device::Marker;
 pub use device::{DeviceCounters, DeviceNumber};
 pub use process::ProcessTimes;
 pub use work::KernelWork;
-pub(crate) use work::read_work;
+pub(crate) use work::may_count;
 
 use fstone_model::{
     Better, Unit,
@@ -60,7 +61,7 @@ pub(crate) fn marker(device: &Path) -> Option<Marker> {
 #[derive(Debug)]
 pub struct Meters {
     device: Option<DeviceNumber>,
-    dirty: dirty::Sampler,
+    dirty: Option<dirty::Sampler>,
     /// Where the counters were when they last began to run; `None` while they pause.
     running: Option<Counters>,
     work: Option<work::Counter>,
@@ -103,7 +104,7 @@ impl Meters {
         let device = device.and_then(DeviceNumber::of);
         Self {
             device,
-            dirty: dirty::Sampler::start(),
+            dirty: (!work::counts()).then(dirty::Sampler::start),
             running: None,
             work: work::Counter::take(),
             sum: Readings::default(),
@@ -135,7 +136,7 @@ impl Meters {
     pub fn pause(&mut self) {
         let Some(begin) = self.running.take() else { return };
         let elapsed = begin.at.elapsed();
-        if let Some(work) = &self.work {
+        if let Some(work) = &mut self.work {
             work.pause();
         }
         let cpu = CpuTimes::read();
@@ -159,7 +160,11 @@ impl Meters {
     #[must_use]
     pub fn end(mut self) -> Readings {
         self.pause();
-        Readings { work: self.work.and_then(|work| work.read()), peak_dirty_bytes: self.dirty.stop(), ..self.sum }
+        Readings {
+            work: self.work.and_then(|work| work.read()),
+            peak_dirty_bytes: self.dirty.and_then(dirty::Sampler::stop),
+            ..self.sum
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use fstone_files::read_text;
 use fstone_model::result::{CommandRecord, KERNEL_WORK};
 use std::{
     collections::{BTreeMap, HashMap},
-    fs,
+    fs::{File, OpenOptions},
     io::Write,
     path::Path,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -14,36 +14,50 @@ use std::{
 /// for the file would be a system call more, which takes virtual time, on kernels that do not.
 static FREE: AtomicBool = AtomicBool::new(false);
 
-pub(crate) fn read_work(counts: bool) {
+/// Whether it counts: what meters do beside a step would be counted as the step's.
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn may_count(counts: bool) {
     FREE.store(counts, Relaxed);
+    COUNTS.store(counts, Relaxed);
+}
+
+pub(super) fn counts() -> bool {
+    COUNTS.load(Relaxed)
 }
 
 #[derive(Debug)]
 pub(super) struct Counter {
+    /// Kept open: all that a mark takes is counted. `None` once one failed, for the sums are of another interval then.
+    file: Option<File>,
     has_begun: bool,
 }
 
 impl Counter {
     pub(super) fn take() -> Option<Self> {
-        FREE.swap(false, Relaxed).then_some(Self { has_begun: false })
+        let open = || OpenOptions::new().write(true).open(KERNEL_WORK).ok();
+        FREE.swap(false, Relaxed).then(|| Self { file: open(), has_begun: false })
     }
 
     pub(super) fn resume(&mut self) {
-        Self::mark(if self.has_begun { b"1" } else { b"0" });
+        self.mark(if self.has_begun { b"1" } else { b"0" });
         self.has_begun = true;
     }
 
-    pub(super) fn pause(&self) {
-        Self::mark(b"2");
+    pub(super) fn pause(&mut self) {
+        self.mark(b"2");
     }
 
     /// What the file takes: 0 begins to sum anew, 1 goes on, 2 stops.
-    fn mark(word: &[u8]) {
-        let _ = fs::OpenOptions::new().write(true).open(KERNEL_WORK).and_then(|mut file| file.write_all(word));
+    fn mark(&mut self, word: &[u8]) {
+        if self.file.as_mut().is_some_and(|file| file.write_all(word).is_err()) {
+            self.file = None;
+        }
     }
 
     pub(super) fn read(&self) -> Option<KernelWork> {
-        self.has_begun.then(|| read_text(Path::new(KERNEL_WORK)).ok()).flatten().as_deref().and_then(KernelWork::parse)
+        self.file.as_ref().filter(|_| self.has_begun)?;
+        KernelWork::parse(&read_text(Path::new(KERNEL_WORK)).ok()?)
     }
 }
 
@@ -92,15 +106,15 @@ impl KernelWork {
             functions: Vec::new(),
             paths: BTreeMap::new(),
         };
-        // By number: "path NUMBER CALLER COUNT NAME", and the caller of an outermost one is 0.
+        // By number: "path NUMBER CALLER COUNT NAME", and the caller of an outermost one is 0. Names of modules' functions have a space.
         let mut calls = HashMap::new();
-        for line in lines {
-            let (count, name) = line?;
+        for (count, name) in lines.flatten() {
             if count == "path" {
-                let [number, caller, count, name] = name.split(' ').collect::<Vec<_>>().try_into().ok()?;
-                calls.insert(number, (caller, count.parse::<u64>().ok()?, plain(name)));
-            } else {
-                work.functions.push((plain(name), count.parse().ok()?));
+                let [number, caller, count, name] = name.splitn(4, ' ').collect::<Vec<_>>()[..] else { continue };
+                let Ok(count) = count.parse::<u64>() else { continue };
+                calls.insert(number, (caller, count, plain(name)));
+            } else if let Ok(count) = count.parse() {
+                work.functions.push((plain(name), count));
             }
         }
         for (mut number, (_, count, _)) in calls.iter().filter(|(_, (_, count, _))| *count > 0) {
@@ -194,14 +208,14 @@ mod tests {
         // What would not be seen is its caller's.
         let recorded = work.plus(&work).record().output_tail;
         assert_eq!(recorded, "140 f\n>1 200 f\n>2 0 h\n>3 1999998 g");
-        for text in [
-            "",
-            "70 instructions\n",
-            "x instructions\n1 bytes\n1 ns\n0 background\n",
-            "1 instructions\n1 bytes\n1 ns\n0 background\nf\n",
-            "1 instructions\n1 bytes\n1 ns\n0 background\npath 1 0 f\n",
-        ] {
+        for text in ["", "70 instructions\n", "x instructions\n1 bytes\n1 ns\n0 background\n"] {
             assert_eq!(KernelWork::parse(text), None, "{text:?}");
         }
+        // A line that is none costs itself only.
+        let text =
+            "9 instructions\n1 bytes\n1 ns\n0 background\nf\nx h\npath 1 0 f\npath 1 0 7 g [module]\n9 g [module]\n";
+        let work = KernelWork::parse(text).unwrap();
+        assert_eq!((work.instructions, work.functions), (9, vec![of("g [module]", 9)]));
+        assert_eq!(work.paths, BTreeMap::from([(vec!["g [module]".to_owned()], 7)]));
     }
 }

@@ -4,7 +4,7 @@ use super::Call;
 use crate::{
     events::LoadProgress,
     fragmentation::{self, Fragmentation},
-    meters::Meters,
+    meters::{KernelWork, Meters},
     place::device::ScratchDevice,
     stop::Stop,
     trial::{
@@ -48,7 +48,9 @@ impl Session {
                 lately: None,
             });
         });
-        report.figures = of_interval(&meters.end());
+        let readings = meters.end();
+        report.figures = of_interval(&readings);
+        report.commands.extend(readings.work.as_ref().map(KernelWork::record));
         let (operations, written) = ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     command::{CommandLine, CommandOutput, NOT_FOUND, RunError, User},
-    meters::Meters,
+    meters::{KernelWork, Meters},
     place::device::ScratchDevice,
     trial::{
         beside::{Awaited, GRACE, LOOK, LoadPlace, Serving, Waiting, closed_to, fill, service_command, user},
@@ -93,7 +93,9 @@ impl Session {
             .map_err(|error| failed(step, error.to_string()))?;
         self.services.push(serving);
         self.until_ready(step, service, &command, said_bytes)?;
-        report.figures = of_interval(&meters.end());
+        let readings = meters.end();
+        report.figures = of_interval(&readings);
+        report.commands.extend(readings.work.as_ref().map(KernelWork::record));
         Ok(())
     }
 

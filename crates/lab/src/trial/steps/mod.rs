@@ -167,11 +167,13 @@ impl Session {
         }
         let readings = meters.end();
         let figures = of_interval(&readings);
+        let work = readings.work.as_ref().map(KernelWork::record);
         match made {
             Made::Done => report.figures = figures,
             Made::Ended(output) => {
                 report.figures = of_command(figures, &output);
-                self.judge(step, &output, report)?;
+                report.commands.extend(work);
+                return self.judge(step, &output, report);
             }
             Made::Counted(counted) => {
                 report.figures = figures;
@@ -179,7 +181,7 @@ impl Session {
             }
             Made::Not(words) => self.warn(format!("{}: {words}", step.name)),
         }
-        report.commands.extend(readings.work.as_ref().map(KernelWork::record));
+        report.commands.extend(work);
         Ok(())
     }
 

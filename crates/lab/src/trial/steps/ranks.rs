@@ -7,7 +7,7 @@ use super::apart::Apart;
 use crate::{
     command::{CommandLine, CommandOutput},
     events::LoadProgress,
-    meters::{Meters, Readings},
+    meters::{KernelWork, Meters, Readings},
     trial::{
         load::{load_figures, ranks_figures},
         record::{Halt, StepReport, failed},
@@ -129,6 +129,7 @@ impl Session {
         report: &mut StepReport,
     ) -> Result<(), Halt> {
         let told = outcome(step, &ranks, output);
+        report.commands.extend(readings.and_then(|readings| readings.work.as_ref()).map(KernelWork::record));
         report.figures.extend(figures(&ranks, readings));
         let skew = skew(step, &ranks);
         let settled = self.settle_load(step, workload, ranks.into_load(), report);
