@@ -1,5 +1,6 @@
-//! What kernels did, function by function: every instruction is counted, so a profile is exact, and so is a difference of two. By path of
-//! calls it is a sample, of the stack at every 10,007th instruction, and as exact: another run has the same.
+//! What kernels did, function by function: every instruction is counted, so a profile is exact, and so is a difference of two. Unlike the
+//! kernel's work, functions include what it took to map pages of programs. By path of calls it is a sample, of the stack at every 10,007th
+//! instruction, that is repeatable: another run has the same.
 
 use fstone_model::{Dataset, StepResult, metric::catalog, result::KERNEL_WORK};
 

@@ -33,20 +33,23 @@ pub fn profile(profile: &Profile, most: usize) -> String {
     out
 }
 
-/// The calls with the most work beneath them, as a tree: what each and all that it called did, and what it did itself.
+/// The calls with the most work beneath them, as a tree: what each and all that it called did, and what it did itself, as shares of all samples.
 pub fn profile_calls(profile: &Profile, most: usize) -> String {
     let mut out = head(profile);
     let _ = writeln!(out, "  {:>14} {:>8} {:>8}  call", "per operation", "share", "itself");
-    let mut works: Vec<f64> = profile.calls.iter().map(|call| call.all).collect();
-    works.sort_by(|one, other| other.total_cmp(one));
-    let least = works.get(most.saturating_sub(1)).or(works.last()).copied().unwrap_or(0.0);
-    for call in profile.calls.iter().filter(|call| call.all >= least) {
-        let share = |count: f64| count * 100.0 / profile.instructions.max(1.0);
+    let mut kept: Vec<usize> = (0..profile.calls.len()).collect();
+    // Stable: what has no less work than what it called stays before it.
+    kept.sort_by(|one, other| profile.calls[*other].all.total_cmp(&profile.calls[*one].all));
+    kept.truncate(most);
+    kept.sort_unstable();
+    let all: f64 = profile.calls.iter().map(|call| call.own).sum();
+    for call in kept.iter().map(|number| &profile.calls[*number]) {
+        let share = |count: f64| count * 100.0 / all.max(1.0);
         let each = grouped(call.all / profile.operations, 1);
         let (name, indent) = (text::line(&call.function), "  ".repeat(call.depth - 1));
         let _ = writeln!(out, "  {each:>14} {:>6.2} % {:>6.2} %  {indent}{name}", share(call.all), share(call.own));
     }
-    rest(&mut out, works.len(), works.iter().filter(|work| **work >= least).count());
+    rest(&mut out, profile.calls.len(), most);
     out
 }
 
@@ -148,10 +151,13 @@ mod tests {
             profile_calls(&ext4, 2),
             "ext4, create: 100 instructions of the kernel, 10.0 for each of 10 operations\n\
              \x20  per operation    share   itself  call\n\
-             \x20            9.0  90.00 %   0.00 %  sys_open\n\
-             \x20            6.0  60.00 %  60.00 %    walk\n\
+             \x20            9.0 100.00 %   0.00 %  sys_open\n\
+             \x20            6.0  66.67 %  66.67 %    walk\n\
              \x20 and 1 more (--lines 3)\n"
         );
+        let tie = vec![call(1, "a", 0.0, 30.0), call(2, "b", 0.0, 30.0), call(3, "c", 30.0, 30.0)];
+        let shown = profile_calls(&Profile { calls: tie, ..ext4.clone() }, 2);
+        assert!(shown.contains("  b\n") && shown.ends_with("and 1 more (--lines 3)\n"), "{shown}");
         assert_eq!(profile_folded(&ext4), "ext4;create;sys_open;walk 60\next4;create;sys_open;crc32 30\n");
     }
 }
