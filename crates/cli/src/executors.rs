@@ -236,6 +236,7 @@ pub(crate) fn guests(context: &Context, arguments: &RunArguments, plan: &Plan) -
         models: models(plan)?,
         charge: arguments.charge.or(call).unwrap_or(options.charge),
         processor,
+        first_block: arguments.blocks.as_ref().and_then(|blocks| blocks.0.first()).copied().unwrap_or(0),
         memory_bytes: arguments.guest_memory.or(of_the_day).unwrap_or(options.memory_bytes),
         speed: arguments.guest_disk.unwrap_or_default(),
         ..options
@@ -309,8 +310,14 @@ pub(crate) fn make_exact(
             let text =
                 study.recorded_file(&name).map_or_else(|| read_text(Path::new(path)), |text| Ok(text.to_owned()));
             let text = text.map_err(|error| bad(format!("{option} {path}: {error}")))?;
-            plan.attachments.retain(|(known, _)| *known != name);
-            plan.attachments.push((name.clone(), text));
+            match plan.attachments.iter().find(|(known, _)| *known == name) {
+                Some((_, known)) if *known != text => {
+                    let words = "the run would have another file of this name; rename one of them";
+                    return Err(bad(format!("{option} {path}: {words}")));
+                }
+                Some(_) => {}
+                None => plan.attachments.push((name.clone(), text)),
+            }
             Ok(Some(name))
         }
         other => Ok(other.map(str::to_owned)),
@@ -348,7 +355,8 @@ fn processor(context: &Context, arguments: &RunArguments, plan: &Plan) -> Result
     let Some(named) = arguments.cpu.as_deref().filter(|named| *named != "free") else { return Ok(None) };
     let name = file_name(named);
     let processor = match plan.attachments.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => Processor::parse(name.trim_end_matches(".toml"), text),
+        // With its ending, so that nobody takes it for one that is built in.
+        Some((_, text)) => Processor::parse(&name, text),
         None => Processor::find(named),
     };
     let processor = processor.map_err(|error| Failure::new(Exit::BadInput, format!("--cpu {named}: {error}")))?;
@@ -387,7 +395,12 @@ pub(crate) fn check_work(context: &Context, arguments: &RunArguments, plan: &Pla
     ];
     let asks = |metric: &str| of_work.iter().any(|known| known.name == metric);
     if let Some(column) = plan.columns.iter().find(|column| asks(&column.metric)) {
-        let words = without_counts(context, plan);
+        let in_real_time = || {
+            let is_real = |cell: &Cell| !cell.kernel.is_exact();
+            let words = "only kernels in virtual time count their work: build one with `fstone kernel build --counting`, and name it with --kernel";
+            plan.cells.iter().any(is_real).then(|| words.to_owned())
+        };
+        let words = without_counts(context, plan).or_else(in_real_time);
         let uncharged = || "the kernel's work takes no time; let it with --cpu MODEL (`fstone device`)".to_owned();
         let words = words.or_else(|| (column.metric == catalog::KERNEL_TIME.name && !is_charged).then(uncharged));
         words.iter().for_each(|words| terminal::tell(&format!("{}: {words}", column.header)));

@@ -132,6 +132,9 @@ pub(crate) struct ProfileArguments {
     /// Only this step
     #[arg(long, value_name = "STEP")]
     pub(crate) step: Option<String>,
+    /// Compare although these differ between the runs
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) across: Vec<Across>,
     /// Functions or calls to print
     #[arg(long, value_name = "NUMBER", default_value_t = 20)]
     pub(crate) lines: usize,

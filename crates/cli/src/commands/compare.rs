@@ -42,14 +42,7 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
     if baseline.dataset == other.dataset {
         return Err(Failure::new(Exit::BadInput, "both are the same run; compare it with another"));
     }
-    let across: Vec<Setting> = arguments.across.iter().map(|across| setting(*across)).collect();
-    let refused: Vec<Mismatch> = runs::mismatches(&baseline.dataset, &other.dataset)
-        .into_iter()
-        .filter(|mismatch| !across.contains(&mismatch.setting))
-        .collect();
-    if !refused.is_empty() {
-        return Err(Failure::new(Exit::CannotHere, refusal(&baseline.name, &other.name, &refused)));
-    }
+    refuse_mismatches(&baseline, &other, &arguments.across)?;
     let (first, second) = (Analysis::of(&baseline.dataset), Analysis::of(&other.dataset));
     if let Some(unknown) =
         arguments.column.iter().find(|header| !first.columns.iter().any(|column| column.header == **header))
@@ -169,6 +162,17 @@ fn setting(across: Across) -> Setting {
         Across::Device => Setting::Device,
         Across::Machine => Setting::Machine,
     }
+}
+
+/// Refuses runs whose difference says nothing of the filesystems.
+pub(super) fn refuse_mismatches(baseline: &Named, other: &Named, across: &[Across]) -> Result<(), Failure> {
+    let across: Vec<Setting> = across.iter().map(|across| setting(*across)).collect();
+    let mut refused = runs::mismatches(&baseline.dataset, &other.dataset);
+    refused.retain(|mismatch| !across.contains(&mismatch.setting));
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::CannotHere, refusal(&baseline.name, &other.name, &refused)))
 }
 
 fn refusal(baseline: &str, other: &str, refused: &[Mismatch]) -> String {

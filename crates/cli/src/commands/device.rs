@@ -7,7 +7,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_drive::{Kind, Model, Parameter, Processor, curves};
+use fstone_drive::{Kind, Model, ModelError, Parameter, Processor, curves};
 use fstone_files::read_text;
 use fstone_model::units::format_bytes;
 use std::{fmt::Write, path::Path};
@@ -32,9 +32,24 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
         terminal::print(&text);
         return Ok(Exit::Success);
     };
-    if let Ok(processor) = Processor::find(name) {
-        terminal::print(&described(processor.name(), processor.title(), processor.parameters()));
-        return Ok(Exit::Success);
+    let file = if is_file(name) { Some(read_text(Path::new(name)).map_err(anyhow::Error::from)) } else { None };
+    let processor = match file {
+        Some(text) => text.map(|text| Processor::parse(name, &text)),
+        None => Ok(Processor::find(name)),
+    };
+    match processor.with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)? {
+        Ok(processor) => {
+            let [instruction, byte] = processor.rates_ps();
+            let mut text = described(processor.name(), processor.title(), processor.parameters());
+            let _ =
+                writeln!(text, "Charged: {instruction} ps for an instruction, {byte} ps for a byte copied or filled");
+            terminal::print(&text);
+            return Ok(Exit::Success);
+        }
+        // A drive, or nothing.
+        Err(ModelError::Form { name, .. }) if name == "kind" => {}
+        Err(ModelError::NoSuchModel(_)) => {}
+        Err(error) => return Err(Failure::new(Exit::BadInput, format!("failed to read the model {name}: {error}"))),
     }
     let model = find(name).with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)?;
     if arguments.size < SMALLEST {
@@ -65,10 +80,14 @@ fn described(name: &str, title: &str, parameters: &[Parameter]) -> String {
     text
 }
 
+fn is_file(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "toml")
+}
+
 /// A model that is built in, or the one in a file.
 pub(crate) fn find(name: &str) -> anyhow::Result<Model> {
     let path = Path::new(name);
-    if path.extension().is_some_and(|extension| extension == "toml") {
+    if is_file(name) {
         let text = read_text(path)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         return Ok(Model::parse(&stem, &text)?);

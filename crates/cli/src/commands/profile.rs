@@ -1,17 +1,22 @@
 //! `fstone profile`: what a run's kernels did, function by function, and what differs between two.
 
-use super::{Context, compare::find};
+use super::{
+    Context,
+    compare::{Named, find, refuse_mismatches},
+};
 use crate::{
     args::ProfileArguments,
     exit::Exit,
     terminal::{self, CommandResult, Failure},
 };
 use fstone_analysis::profile::{Profile, profiles};
+use fstone_model::metric::catalog;
 use fstone_report::{profile, profile_calls, profile_difference, profile_folded};
 
 pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> CommandResult {
     let ProfileArguments { run, other, row, lines, calls, folded, .. } = arguments;
-    let before = chosen(context, run, row.first(), arguments)?;
+    let first = find(context, run)?;
+    let before = chosen(&first, row.first(), arguments)?;
     let differ = match row.len() {
         2 => true,
         0 | 1 => other.is_some(),
@@ -26,7 +31,11 @@ pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> C
         ));
     }
     let texts: Vec<String> = if differ {
-        let after = chosen(context, other.as_ref().unwrap_or(run), row.last(), arguments)?;
+        let second = other.as_ref().map(|other| find(context, other)).transpose()?;
+        if let Some(second) = &second {
+            refuse_mismatches(&first, second, &arguments.across)?;
+        }
+        let after = chosen(second.as_ref().unwrap_or(&first), row.last(), arguments)?;
         let is_mate =
             |one: &Profile, other: &Profile| other.step == one.step && (row.len() == 2 || other.row == one.row);
         let mates = |one| after.iter().filter(move |other| is_mate(one, other)).map(move |other| (one, other));
@@ -51,19 +60,19 @@ fn bad(words: &str) -> Failure {
 }
 
 /// The profiles of a run, or those of one row or step of it.
-fn chosen(
-    context: &Context,
-    run: &str,
-    row: Option<&String>,
-    arguments: &ProfileArguments,
-) -> Result<Vec<Profile>, Failure> {
-    let found = find(context, run)?;
+fn chosen(found: &Named, row: Option<&String>, arguments: &ProfileArguments) -> Result<Vec<Profile>, Failure> {
     let mut profiles = profiles(&found.dataset);
     if profiles.is_empty() {
-        return Err(bad(&format!(
-            "{} has no profile: no kernel counted its work. Run it with --exact on a kernel of `fstone kernel build --counting`",
-            found.name
-        )));
+        let mut steps = found.dataset.trials.iter().flat_map(|trial| &trial.steps);
+        let counted = steps.any(|step| step.figure(catalog::KERNEL_WORK.name).is_some());
+        let why = match (counted, found.dataset.run.is_anonymous()) {
+            (false, _) => {
+                "no kernel counted its work. Run it with --exact on a kernel of `fstone kernel build --counting`"
+            }
+            (true, true) => "what each function did was left out of an anonymous run",
+            (true, false) => "the trials that would have it are not there: it is recorded with the first of each row",
+        };
+        return Err(bad(&format!("{} has no profile: {why}", found.name)));
     }
     let known: Vec<String> = profiles.iter().map(|one| format!("{:?}, {:?}", one.row, one.step)).collect();
     let is = |wanted: Option<&String>, name: &str| wanted.is_none_or(|wanted| wanted == name);

@@ -288,7 +288,10 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
             executors::check_work(context, arguments, &plan)?;
             Ok(*plan)
         }
-        Chosen::Directory => on_directory(context, &plan, None),
+        Chosen::Directory => {
+            executors::check_work(context, arguments, &plan)?;
+            on_directory(context, &plan, None)
+        }
     }
 }
 

@@ -409,7 +409,9 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
     assert!(of_ext4.contains("  ext4_") && !of_ext4.contains("  xfs_"), "{of_ext4}");
     let difference = bench.succeed(&["profile", "1", "--row", "ext4", "--row", "xfs", "--lines", "400"]);
     assert!(difference.contains("all of the kernel") && difference.contains("  xfs_"), "{difference}");
-    assert!(bench.succeed(&["profile", "1", "2", "--row", "xfs"]).starts_with("before: xfs, "));
+    assert!(bench.succeed(&["profile", "1", "1", "--row", "xfs"]).starts_with("before: xfs, "));
+    let (code, _, err) = bench.run(&["profile", "1", "2"]);
+    assert!(code == 3 && err.contains("server-today"), "as compare does: {code}: {err}");
     let folded = bench.succeed(&["profile", "1", "--folded", "--row", "xfs"]);
     // A call of the kernel's own interface is the outermost, and what the filesystem does for it is below.
     let is_below = |line: &str| line.contains(";handle_syscall;") && line.contains(";xfs_");
