@@ -34,7 +34,8 @@ kinds! {
     Setxattr "setxattr", Fsetxattr "fsetxattr", Listxattr "listxattr", Flistxattr "flistxattr",
     Removexattr "removexattr", Fremovexattr "fremovexattr", Flock "flock", Lock "fcntl lock", Sendfile "sendfile",
     CopyRange "copy_file_range", Splice "splice", Reflink "ioctl FICLONE", Map "mmap", Uring "io_uring_enter", Aio "io_submit",
-    Spawn "clone", Wait "wait4", Exit "exit",
+    Spawn "clone", Wait "wait4", Exit "exit", Readahead "readahead", Statfs "statfs", Fstatfs "fstatfs",
+    SetFlags "fcntl F_SETFL", Msync "msync", OpenByHandle "open_by_handle_at", Bind "bind",
 }
 
 impl Kind {
@@ -55,9 +56,9 @@ impl Kind {
         matches!(self, Self::Spawn | Self::Wait | Self::Exit)
     }
 
-    /// I/O that a tracer of system calls does not see: only that it was prepared is recorded.
+    /// What is recorded and not replayed: I/O that a tracer of system calls does not see, and calls that no replay can make.
     pub const fn is_uncovered(self) -> bool {
-        matches!(self, Self::Map | Self::Uring | Self::Aio)
+        matches!(self, Self::Map | Self::Uring | Self::Aio | Self::Msync | Self::OpenByHandle | Self::Bind)
     }
 }
 
@@ -89,7 +90,9 @@ pub struct Call {
     pub at: Option<Place>,
     /// The second name: of rename and link; the target of a symbolic link and the name of an attribute as they are, with base 0.
     pub to: Option<Place>,
+    /// Of a copy, where it begins in `file` and in `other`; -1 for their positions.
     pub offset: i64,
+    pub other_offset: i64,
     pub length: u64,
     /// The kernel's own, and those below.
     pub flags: u32,
@@ -111,14 +114,24 @@ impl Call {
         match self.kind {
             K::Open => at && (self.result < 0 || other),
             K::Truncate | K::Stat | K::Access | K::Readlink | K::Mkdir | K::Rmdir | K::Unlink | K::Mknod => at,
-            K::Chmod | K::Chown | K::Utimens | K::Listxattr => at,
+            K::Chmod | K::Chown | K::Utimens | K::Listxattr | K::Statfs => at,
             K::Rename | K::Symlink | K::Getxattr | K::Setxattr | K::Removexattr => at && to,
             K::Link => (at || file) && to,
             K::Fgetxattr | K::Fsetxattr | K::Fremovexattr => file && to,
             K::Sendfile | K::CopyRange | K::Splice => file || other,
             K::Reflink => file && other,
-            K::Sync | K::Map | K::Uring | K::Aio | K::Spawn | K::Wait | K::Exit => true,
+            K::Sync | K::Spawn | K::Wait | K::Exit => true,
+            kind if kind.is_uncovered() => true,
             _ => file,
+        }
+    }
+
+    /// Flags of preadv2(2) and pwritev2(2); with others none.
+    pub(crate) const fn vector_flags(&self) -> i32 {
+        if matches!(self.kind, Kind::Readv | Kind::Preadv | Kind::Writev | Kind::Pwritev) {
+            self.flags as i32
+        } else {
+            0
         }
     }
 
@@ -170,6 +183,8 @@ pub struct Start {
     pub command: Vec<Vec<u8>>,
     /// The directories that were recorded, as absolute paths. Of several, each is a directory "0", "1", … of the top; a single one is the top.
     pub roots: Vec<Vec<u8>>,
+    /// The same as they were given, links included; of a converted log none.
+    pub given: Vec<Vec<u8>>,
     pub began_unix_ns: u64,
     pub hashed: bool,
     /// What recording adds to a call, and to the time before the next: taken out of the times.

@@ -16,16 +16,18 @@ use std::path::Path;
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// A block is written when it has so many calls, or so many bytes of names and files.
 const CALLS: usize = 8192;
 const NAME_BYTES: usize = 512 << 10;
-/// The largest block, unpacked: 8192 calls of at most 106 bytes, twice [`NAME_BYTES`], and the command with its directories.
+/// The largest block, unpacked: 8192 calls of at most 116 bytes, twice [`NAME_BYTES`], and the command with its directories.
 const MOST_BYTES: usize = 4 << 20;
 /// As zstd's bound for what does not compress.
 const MOST_PACKED: usize = MOST_BYTES + (MOST_BYTES >> 8) + 64;
 /// The kernel takes names of 4096 bytes: with each part hashed, 2048 parts of 16 bytes and a slash.
 const MOST_NAME: usize = 2048 * 17;
+/// Of files that are not recorded, for a message.
+pub(crate) const OUTSIDE_NAMES: usize = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -45,6 +47,7 @@ pub struct Writer<W: Write> {
     block: Block,
     names: HashMap<Vec<u8>, u32>,
     name_bytes: usize,
+    outside_names: Vec<Vec<u8>>,
     pub calls: u64,
     bytes: u64,
 }
@@ -56,7 +59,7 @@ impl<W: Write> Writer<W> {
         out.write_all(MAGIC)?;
         out.write_all(&VERSION.to_le_bytes())?;
         let block = Block { start: Some(start), ..Block::default() };
-        Ok(Self { out, block, names: HashMap::new(), name_bytes: 0, calls: 0, bytes: 20 })
+        Ok(Self { out, block, names: HashMap::new(), name_bytes: 0, outside_names: Vec::new(), calls: 0, bytes: 20 })
     }
 
     /// # Errors
@@ -90,8 +93,13 @@ impl<W: Write> Writer<W> {
     pub fn outside(&mut self, bytes: u64, name: Option<&[u8]>) {
         self.block.outside_calls += 1;
         self.block.outside_bytes += bytes;
-        if let Some(name) = name.filter(|_| self.block.outside_names.len() < 4) {
-            self.block.outside_names.push(name[..name.len().min(MOST_NAME)].to_vec());
+        // As many as are shown: a recording has no name that its user cannot see.
+        if let Some(name) = name.filter(|_| self.outside_names.len() < OUTSIDE_NAMES) {
+            let name = name[..name.len().min(MOST_NAME)].to_vec();
+            if !self.outside_names.contains(&name) {
+                self.outside_names.push(name.clone());
+                self.block.outside_names.push(name);
+            }
         }
     }
 
@@ -269,7 +277,11 @@ fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
     let known = |place: Option<Place>| place.is_none_or(|place| (place.name as usize) < block.names.len());
     let is_sound = block.calls.iter().all(|call| known(call.at) && known(call.to));
     let is_short = |name: &Vec<u8>| name.len() <= MOST_NAME && !name.contains(&0);
-    (is_sound && block.names.iter().all(is_short)).then_some(block)
+    let is_plain = |entry: &Entry| match &entry.node {
+        Node::Link { target: name } | Node::Name { of: name } => is_short(&entry.path) && is_short(name),
+        Node::Directory | Node::File { .. } => is_short(&entry.path),
+    };
+    (is_sound && block.names.iter().all(is_short) && block.tree.iter().all(is_plain)).then_some(block)
 }
 
 #[cfg(test)]
@@ -334,6 +346,15 @@ mod tests {
             found = [found[0] + block.tree.len(), found[1] + block.calls.len()];
         }
         assert_eq!((reader.ending(), found), (Some(Ending::Whole), [3000, 200]));
+    }
+
+    #[test]
+    fn parts_of_the_tree_have_no_longer_names_than_calls() {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        let node = Node::Link { target: vec![b'x'; MOST_NAME + 1] };
+        writer.entry(Entry { path: b"a".to_vec(), mode: 0o777, node }).expect("memory");
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        assert!(matches!(Reader::new(&bytes[..]), Err(ReadError::NoStart)));
     }
 
     #[test]

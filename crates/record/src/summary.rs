@@ -4,7 +4,7 @@ use crate::call::{Block, Kind, Node};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
 use fstone_model::Histogram;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
 
 /// Parts of the time that threads and calls are counted in.
@@ -129,20 +129,19 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
     let mut files = Files::default();
     // When calls began, in parts of a time that doubles as needed.
     let (mut part_ns, mut over_time) = (1_000_000u64, [0u64; PARTS]);
-    let mut living = 1u32;
-    (summary.threads, summary.most_threads) = (1, 1);
+    // Logs do not say how all threads began.
+    let mut living = HashSet::new();
     while let Some(block) = reader.block()? {
         tree(&mut summary, &block);
         for call in &block.calls {
             summary.elapsed_ns = summary.elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
             summary.think_ns = summary.think_ns.saturating_add(call.think_ns);
-            match call.kind {
-                Kind::Spawn => {
-                    (living, summary.threads) = (living.saturating_add(1), summary.threads.saturating_add(1));
-                    summary.most_threads = summary.most_threads.max(living);
-                }
-                Kind::Exit => living = living.saturating_sub(1),
-                _ => {}
+            for thread in [Some(call.thread), u32::try_from(call.result).ok().filter(|_| call.kind == Kind::Spawn)] {
+                summary.threads += u32::from(thread.is_some_and(|thread| living.insert(thread)));
+            }
+            summary.most_threads = summary.most_threads.max(living.len() as u32);
+            if call.kind == Kind::Exit {
+                living.remove(&call.thread);
             }
             if call.kind.is_of_threads() {
                 continue;
@@ -238,7 +237,7 @@ fn tree(summary: &mut Summary, block: &Block) {
     summary.outside_calls = summary.outside_calls.saturating_add(block.outside_calls);
     summary.outside_bytes = summary.outside_bytes.saturating_add(block.outside_bytes);
     for name in &block.outside_names {
-        if summary.outside_names.len() < 4 && !summary.outside_names.contains(name) {
+        if summary.outside_names.len() < crate::file::OUTSIDE_NAMES && !summary.outside_names.contains(name) {
             summary.outside_names.push(name.clone());
         }
     }

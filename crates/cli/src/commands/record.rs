@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
 use fstone_model::{text, units::format_bytes, when::duration};
 use fstone_record::{
-    Call, Ending, IMPLICIT, INHERITED, Import, ImportError, ReadError, Reader, RecordError, Start, Summary, Wanted,
+    Call, Ending, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start, Summary,
+    Wanted,
 };
 use std::fmt::Write;
 use std::fs::File;
@@ -237,6 +238,11 @@ fn shown(start: &Start, summary: &Summary) -> String {
     if summary.queued_requests > 0 {
         line("not covered", format!("{} requests through io_uring or libaio", summary.queued_requests));
     }
+    for group in &summary.groups {
+        if matches!(group.kind, Kind::Msync | Kind::OpenByHandle | Kind::Bind) {
+            line("not covered", format!("{} calls of {}", group.calls, group.kind.name()));
+        }
+    }
     if summary.outside_calls > 0 {
         let names: Vec<String> = summary.outside_names.iter().map(|one| name(one)).collect();
         let bytes = format_bytes(summary.outside_bytes);
@@ -326,7 +332,8 @@ fn numbers(call: &Call) -> String {
             let _ = write!(text, "{what}{value}");
         }
     }
-    for (what, value) in [("length", call.length as i64), ("offset", call.offset)] {
+    for (what, value) in [("length", call.length as i64), ("offset", call.offset), ("other offset", call.other_offset)]
+    {
         if value != 0 {
             let _ = write!(text, " {what} {value}");
         }
@@ -340,8 +347,8 @@ fn numbers(call: &Call) -> String {
 
 const fn note(call: &Call) -> &'static str {
     match call.kind {
-        fstone_record::Kind::Open if call.flags & INHERITED != 0 => " (inherited)",
-        fstone_record::Kind::Close if call.flags & IMPLICIT != 0 => " (implicit)",
+        Kind::Open if call.flags & INHERITED != 0 => " (inherited)",
+        Kind::Close if call.flags & IMPLICIT != 0 => " (implicit)",
         _ => "",
     }
 }

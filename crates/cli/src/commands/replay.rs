@@ -9,7 +9,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_files::OwnDirectory;
 use fstone_model::{Histogram, units::format_bytes, when::duration};
-use fstone_record::{Pace, Program, ReplayError, Report, Settings};
+use fstone_record::{CompileError, Pace, Program, ReplayError, Report, Settings};
 use std::fmt::Write;
 
 /// What a killed replay left begins with this, and is removed by the next.
@@ -21,7 +21,10 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
     let cancel = cancel_on_signals()?;
     let mut reader = open(&arguments.file)?;
     let failed = || format!("cannot replay {}", arguments.file.display());
-    let program = Program::compile(&mut reader).with_context(failed).or_exit(Exit::BadInput)?;
+    let program = Program::compile(&mut reader, &cancel).map_err(|error| {
+        let exit = if matches!(error, CompileError::Interrupted) { Exit::Interrupted } else { Exit::BadInput };
+        Failure { exit, error: anyhow::Error::new(error).context(failed()) }
+    })?;
     let above = &arguments.directory;
     if !above.is_dir() {
         return Err(Failure::new(Exit::BadInput, format!("{} is no directory", above.display())));

@@ -575,3 +575,81 @@ fn a_study_says_what_it_cannot_do_with_a_recording() {
         assert!(exit == 2 && told.contains(said), "{step}: {exit}: {told}");
     }
 }
+
+/// The recording is in the directory that it is of, and is no part of it.
+#[test]
+fn calls_have_the_names_that_their_files_have_then() {
+    const PROGRAM: &str = r#"
+import ctypes, fcntl, os
+os.mkdir("a"); os.chdir("a"); os.rename("../a", "../b")
+open("f", "w").write("x" * 9000)
+libc = ctypes.CDLL(None)
+unnamed = os.open(".", os.O_TMPFILE | os.O_RDWR)
+os.write(unnamed, b"x" * 500)
+assert libc.linkat(-100, b"/proc/self/fd/%d" % unnamed, -100, b"made", 0x400) == 0
+f, g = os.open("f", os.O_RDWR), os.open("g", os.O_RDWR | os.O_CREAT)
+os.copy_file_range(f, g, 4000, 5000, 1 << 20)
+os.pwritev(g, [b"y" * 100], 0, os.RWF_DSYNC)
+fcntl.fcntl(f, fcntl.F_SETFL, os.O_APPEND)
+os.write(f, b"y")
+open("/dev/fd/%d" % f).read(10)
+os.statvfs("f"), os.fstatvfs(f), os.stat("made")
+for name in os.listdir(".."):
+    os.stat("../" + name)
+    if name.endswith(".rec"):
+        open("../" + name, "rb").read()
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let mut command = bench.command(&["record", "--", "python3", "-c", PROGRAM]);
+    let output = command.current_dir(&place).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let calls = bench.succeed(&["record", "show", "--calls", "place/python3.rec"]);
+    let plain = calls.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in ["offset 5000 other offset 1048576 = 4000", "flags 0o2 = 100", "statfs \"b/f\"", "\"b/made\""] {
+        assert!(plain.contains(said), "{said}: {calls}");
+    }
+    assert!(!calls.contains("python3.rec"), "{calls}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "place/python3.rec", "--directory", "target", "--pace", "full", "--keep"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
+    for name in ["f", "g", "made"] {
+        let [here, there] =
+            [&place, &kept].map(|top| fs::metadata(top.join("b").join(name)).expect("it is there").len());
+        assert_eq!(here, there, "{name}");
+    }
+}
+
+/// Each child is killed while it makes children of its own, and has one that is no child of the recorded program.
+#[test]
+fn what_killed_processes_leave_does_not_keep_a_recording_from_its_end() {
+    const PROGRAM: &str = r#"
+import os, random, signal, time
+for number in range(60):
+    child = os.fork()
+    if child == 0:
+        while True:
+            if os.fork() == 0:
+                os._exit(0)
+    time.sleep(random.uniform(0, 0.004))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+open("done", "w")
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let file = bench.path("k.rec").display().to_string();
+    let command = bench.command(&["record", "-o", &file, "--", "python3", "-c", PROGRAM]);
+    // This process has a child when it begins to record.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "sleep 60 & echo $! > ../pid; exec \"$@\"", "sh"]).arg(command.get_program());
+    let mut recorder = shell.args(command.get_args()).current_dir(&place).spawn().expect("it starts");
+    wait_until("the recording ends", || recorder.try_wait().expect("it is there").is_some());
+    let pid = fs::read_to_string(bench.path("pid")).expect("readable");
+    assert!(Command::new("kill").arg(pid.trim()).status().expect("kill").success());
+    assert!(place.join("done").exists());
+    assert!(!bench.succeed(&["record", "show", "k.rec"]).contains("was not finished"));
+}

@@ -10,7 +10,7 @@ use fstone_model::{
     ranks::{PhaseMeeting, RanksReport},
     workload::{Replay, ReplayPace},
 };
-use fstone_record::{Moment, Pace, Program, Reader, ReplayError, Settings};
+use fstone_record::{CompileError, Moment, Pace, Program, Reader, ReplayError, Settings};
 use std::{io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool};
 
 pub struct LoadRequest<'a> {
@@ -107,7 +107,10 @@ impl Loader for EngineLoader {
 fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, LoadFailure> {
     let failed = |why: &dyn std::fmt::Display| LoadFailure::Failed(format!("cannot replay {}: {why}", replay.file));
     let mut reader = Reader::open(Path::new(&replay.file)).map_err(|error| failed(&error))?;
-    let program = Program::compile(&mut reader).map_err(|error| failed(&error))?;
+    let program = Program::compile(&mut reader, request.stop).map_err(|error| match error {
+        CompileError::Interrupted => LoadFailure::Interrupted(None),
+        error => failed(&error),
+    })?;
     if reader.digest() != replay.digest {
         return Err(failed(&"it is another recording than when the run began"));
     }

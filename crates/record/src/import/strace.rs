@@ -11,7 +11,7 @@ use std::rc::Rc;
 const SOMEWHERE: &[u8] = b"/working-directory";
 
 /// Calls: what each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `f`
-/// and `o` descriptors, `n` a length, `@` an offset, `x` flags, `m` a mode, `v` vectors, `s` what stat(2) says, `h` how to open.
+/// and `o` descriptors, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `s` what stat(2) says, `h` how to open.
 const CALLS: &[(&str, Kind, &str)] = &[
     ("open", Kind::Open, "pxm"),
     ("creat", Kind::Open, "pm"),
@@ -22,12 +22,12 @@ const CALLS: &[(&str, Kind, &str)] = &[
     ("pread64", Kind::Pread, "f-n@"),
     ("readv", Kind::Readv, "fv"),
     ("preadv", Kind::Preadv, "fv-@"),
-    ("preadv2", Kind::Preadv, "fv-@"),
+    ("preadv2", Kind::Preadv, "fv-@x"),
     ("write", Kind::Write, "f-n"),
     ("pwrite64", Kind::Pwrite, "f-n@"),
     ("writev", Kind::Writev, "fv"),
     ("pwritev", Kind::Pwritev, "fv-@"),
-    ("pwritev2", Kind::Pwritev, "fv-@"),
+    ("pwritev2", Kind::Pwritev, "fv-@x"),
     ("lseek", Kind::Seek, "f@x"),
     ("fsync", Kind::Fsync, "f"),
     ("fdatasync", Kind::Fdatasync, "f"),
@@ -38,6 +38,11 @@ const CALLS: &[(&str, Kind, &str)] = &[
     ("ftruncate", Kind::Ftruncate, "fn"),
     ("fallocate", Kind::Fallocate, "fx@n"),
     ("fadvise64", Kind::Fadvise, "f@nx"),
+    ("readahead", Kind::Readahead, "f@n"),
+    ("statfs", Kind::Statfs, "p"),
+    ("fstatfs", Kind::Fstatfs, "f"),
+    ("msync", Kind::Msync, "-nx"),
+    ("open_by_handle_at", Kind::OpenByHandle, "--x"),
     ("stat", Kind::Stat, "ps"),
     ("lstat", Kind::Stat, "ps"),
     ("fstat", Kind::Fstat, "fs"),
@@ -90,8 +95,8 @@ const CALLS: &[(&str, Kind, &str)] = &[
     ("fremovexattr", Kind::Fremovexattr, "ft"),
     ("flock", Kind::Flock, "fx"),
     ("sendfile", Kind::Sendfile, "of@n"),
-    ("copy_file_range", Kind::CopyRange, "f@o-n"),
-    ("splice", Kind::Splice, "f@o-n"),
+    ("copy_file_range", Kind::CopyRange, "f@o>n"),
+    ("splice", Kind::Splice, "f@o>n"),
     ("mmap", Kind::Map, "-nxxf@"),
     ("io_uring_enter", Kind::Uring, "-n"),
     ("io_submit", Kind::Aio, "-n"),
@@ -152,6 +157,21 @@ const WORDS: &[(&str, i32)] = &[
     ("S_IFSOCK", libc::S_IFSOCK as i32),
     ("S_IFCHR", libc::S_IFCHR as i32),
     ("S_IFBLK", libc::S_IFBLK as i32),
+    ("RWF_HIPRI", libc::RWF_HIPRI),
+    ("RWF_DSYNC", libc::RWF_DSYNC),
+    ("RWF_SYNC", libc::RWF_SYNC),
+    ("RWF_NOWAIT", libc::RWF_NOWAIT),
+    ("RWF_APPEND", libc::RWF_APPEND),
+    ("RWF_NOAPPEND", 0x20),
+    ("SIGHUP", libc::SIGHUP),
+    ("SIGINT", libc::SIGINT),
+    ("SIGQUIT", libc::SIGQUIT),
+    ("SIGABRT", libc::SIGABRT),
+    ("SIGBUS", libc::SIGBUS),
+    ("SIGKILL", libc::SIGKILL),
+    ("SIGSEGV", libc::SIGSEGV),
+    ("SIGPIPE", libc::SIGPIPE),
+    ("SIGTERM", libc::SIGTERM),
     ("F_WRLCK", libc::F_WRLCK),
     ("F_UNLCK", libc::F_UNLCK),
     ("CLONE_FILES", libc::CLONE_FILES),
@@ -192,6 +212,13 @@ const WORDS: &[(&str, i32)] = &[
     ("ETXTBSY", libc::ETXTBSY),
     ("EOVERFLOW", libc::EOVERFLOW),
     ("ECHILD", libc::ECHILD),
+    ("ENODEV", libc::ENODEV),
+    ("ENOMSG", libc::ENOMSG),
+    ("E2BIG", libc::E2BIG),
+    ("EDEADLK", libc::EDEADLK),
+    ("ENOLCK", libc::ENOLCK),
+    ("ENFILE", libc::ENFILE),
+    ("EPIPE", libc::EPIPE),
     ("ESTALE", libc::ESTALE),
 ];
 
@@ -327,6 +354,8 @@ struct Thread {
     table: Table,
     directory: Directory,
     unfinished: Option<(String, u64)>,
+    /// What it is about to close.
+    closing: Option<Slot>,
     /// The child of its call that has not returned yet was met already.
     child: Option<u32>,
 }
@@ -336,8 +365,9 @@ struct Reading<'a, 'e> {
     words: HashMap<&'static str, i32>,
     calls: HashMap<&'static str, (Kind, &'static str)>,
     threads: HashMap<u32, Thread>,
-    /// The numbers of all threads there were.
+    /// The numbers of all threads there were; a PID may come again.
     numbers: HashMap<u32, u32>,
+    last_thread: u32,
     last_file: u32,
     log: &'a mut Log,
     is_annotated: bool,
@@ -353,6 +383,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         calls: CALLS.iter().map(|(name, kind, roles)| (*name, (*kind, *roles))).collect(),
         threads: HashMap::new(),
         numbers: HashMap::new(),
+        last_thread: 0,
         last_file: 0,
         log: &mut log,
         is_annotated: false,
@@ -413,7 +444,12 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         }
         if let Some(head) = text.strip_suffix("<unfinished ...>") {
             let head = head.trim_end().to_owned();
-            reading.threads.get_mut(&pid).expect("it began above").unfinished = Some((head, begun_ns));
+            let thread = reading.threads.get_mut(&pid).expect("it began above");
+            if let Some(fd) = head.strip_prefix("close(").and_then(descriptor) {
+                // Its number may be another file's before the call returns.
+                thread.closing = thread.table.borrow_mut().remove(&fd);
+            }
+            thread.unfinished = Some((head, begun_ns));
             continue;
         }
         let mut took_ns = now_ns - begun_ns;
@@ -424,10 +460,11 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
             let length = before.len();
             text.truncate(length);
         }
-        let parts = text.rsplit_once(" = ").and_then(|(call, result)| {
-            let (name, arguments) = call.trim_end().strip_suffix(')')?.split_once('(')?;
+        // A path in the result may have the sign as well.
+        let parts = text.rmatch_indices(" = ").find_map(|(at, _)| {
+            let (name, arguments) = text[..at].trim_end().strip_suffix(')')?.split_once('(')?;
             let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            is_name.then_some((name, arguments, result.trim()))
+            is_name.then_some((name, arguments, text[at + 3..].trim()))
         });
         match parts {
             Some((name, arguments, result)) => {
@@ -484,7 +521,8 @@ impl Reading<'_, '_> {
         begin_ns: u64,
         parent: Option<&(u32, i64, Table, Directory)>,
     ) -> Result<(), ImportError> {
-        let number = self.numbers.len() as u32 + 1;
+        self.last_thread += 1;
+        let number = self.last_thread;
         self.numbers.insert(pid, number);
         let (table, directory) = match parent {
             None => Default::default(),
@@ -495,7 +533,7 @@ impl Reading<'_, '_> {
                 (table, directory)
             }
         };
-        self.threads.insert(pid, Thread { number, table, directory, unfinished: None, child: None });
+        self.threads.insert(pid, Thread { number, table, directory, unfinished: None, closing: None, child: None });
         if let Some((thread, ..)) = parent {
             let call = Call { kind: Kind::Spawn, thread: *thread, begin_ns, result: number.into(), ..Call::default() };
             self.hand_over(Heard { call, ..Heard::default() })?;
@@ -505,11 +543,12 @@ impl Reading<'_, '_> {
 
     fn ends(&mut self, pid: u32, now_ns: u64, how: &str) -> Result<(), ImportError> {
         let Some(thread) = self.threads.remove(&pid) else { return Ok(()) };
+        let mut words = how.split(' ').skip(1);
         if thread.number == 1
-            && let Some(status) =
-                how.strip_prefix("+++ exited with ").and_then(|rest| rest.split(' ').next()?.parse::<i32>().ok())
+            && let Some((how, word)) = words.next().zip(words.nth(1))
         {
-            self.log.status = status << 8;
+            let word = number(word, &self.words) as i32;
+            self.log.status = if how == "exited" { word << 8 } else { word & 0x7f };
         }
         let number = thread.number;
         if let Ok(table) = Rc::try_unwrap(thread.table) {
@@ -539,7 +578,7 @@ impl Reading<'_, '_> {
 
     /// The file of a descriptor. One that was open before the log is known where its path is written.
     fn slot(&mut self, pid: u32, text: &str, now_ns: u64) -> Result<Option<Slot>, ImportError> {
-        let Ok(fd) = text.split('<').next().unwrap_or_default().trim().parse::<i32>() else { return Ok(None) };
+        let Some(fd) = descriptor(text) else { return Ok(None) };
         let path = annotated(text);
         self.is_annotated |= path.is_some();
         let thread = &self.threads[&pid];
@@ -673,11 +712,18 @@ impl Reading<'_, '_> {
             "ioctl" => {
                 let parts = parts();
                 let [to, request, from] = [0, 1, 2].map(|at| parts.get(at).copied().unwrap_or_default());
+                let inside = |name| field(from, name).unwrap_or_default();
+                let (from, numbers) = if request.contains("FICLONERANGE") {
+                    let numbers = ["src_offset=", "src_length=", "dest_offset="];
+                    (inside("src_fd="), numbers.map(|name| number(inside(name), &self.words)))
+                } else {
+                    (from, [0; 3])
+                };
                 if request.contains("FICLONE")
-                    && !request.contains("RANGE")
                     && let (Some(to), Some(from)) = (self.slot(pid, to, begin_ns)?, self.slot(pid, from, begin_ns)?)
                 {
                     let (file, other) = (from.file.number, to.file.number);
+                    let [offset, length, other_offset] = numbers;
                     let call = Call {
                         kind: Kind::Reflink,
                         thread,
@@ -685,6 +731,9 @@ impl Reading<'_, '_> {
                         took_ns,
                         file,
                         other,
+                        offset,
+                        length: length as u64,
+                        other_offset,
                         result: value,
                         ..Call::default()
                     };
@@ -726,12 +775,26 @@ impl Reading<'_, '_> {
                 self.duplicated(pid, parts, result as i32, begin_ns + took_ns)
             }
             "F_SETFD" => {
-                if let Ok(fd) = fd.split('<').next().unwrap_or_default().parse::<i32>()
+                if let Some(fd) = descriptor(fd)
                     && let Some(slot) = self.threads[&pid].table.borrow_mut().get_mut(&fd)
                 {
                     slot.closed_by_exec = argument.contains("CLOEXEC");
                 }
                 Ok(())
+            }
+            "F_SETFL" => {
+                let Some(slot) = self.slot(pid, fd, begin_ns)? else { return Ok(()) };
+                let call = Call {
+                    kind: Kind::SetFlags,
+                    thread: thread_number(&self.threads, pid),
+                    begin_ns,
+                    took_ns,
+                    file: slot.file.number,
+                    flags: number(argument, &self.words) as u32,
+                    result,
+                    ..Call::default()
+                };
+                self.hand_over(Heard { call, ..Heard::default() })
             }
             "F_SETLK" | "F_SETLKW" | "F_OFD_SETLK" | "F_OFD_SETLKW" => {
                 let Some(slot) = self.slot(pid, fd, begin_ns)? else { return Ok(()) };
@@ -766,7 +829,7 @@ impl Reading<'_, '_> {
             heard.call.flags = libc::AT_SYMLINK_NOFOLLOW as u32;
         }
         if kind.is_copy() {
-            heard.call.offset = -1;
+            (heard.call.offset, heard.call.other_offset) = (-1, -1);
         }
         for (role, part) in roles.chars().zip(parts) {
             match role {
@@ -786,9 +849,10 @@ impl Reading<'_, '_> {
                     heard.call.other = self.slot(pid, part, begin_ns)?.map_or(0, |slot| slot.file.number);
                 }
                 'n' => heard.call.length = number(part, &self.words) as u64,
-                '@' if *part != "NULL" => {
-                    heard.call.offset =
-                        number(part.trim_start_matches('[').split(' ').next().unwrap_or_default(), &self.words);
+                '@' | '>' if *part != "NULL" => {
+                    let first = part.trim_start_matches('[').split([' ', ']']).next().unwrap_or_default();
+                    let into = if role == '@' { &mut heard.call.offset } else { &mut heard.call.other_offset };
+                    *into = number(first, &self.words);
                 }
                 'm' => heard.call.mode = number(part, &self.words) as u16,
                 'x' => heard.call.flags |= number(part, &self.words) as u32,
@@ -814,9 +878,17 @@ impl Reading<'_, '_> {
                 _ => {}
             }
         }
+        if heard.call.offset == -1 {
+            heard.call.kind = match kind {
+                Kind::Preadv => Kind::Readv,
+                Kind::Pwritev => Kind::Writev,
+                kind => kind,
+            };
+        }
         if kind == Kind::Close {
-            let fd = fd.and_then(|fd| fd.split('<').next()?.trim().parse::<i32>().ok()).unwrap_or(-1);
-            let slot = self.threads[&pid].table.borrow_mut().remove(&fd);
+            let thread = self.threads.get_mut(&pid).expect("it is there");
+            let by_number = |fd| thread.table.borrow_mut().remove(&fd);
+            let slot = thread.closing.take().or_else(|| fd.and_then(descriptor).and_then(by_number));
             // Of a file that other descriptors are of as well, it closes nothing.
             let Some(Ok(file)) = slot.map(|slot| Rc::try_unwrap(slot.file)) else { return Ok(()) };
             heard.call.file = file.number;
@@ -827,7 +899,7 @@ impl Reading<'_, '_> {
                 return if kind.is_copy() && heard.call.other != 0 { self.hand_over(heard) } else { Ok(()) };
             };
             heard.call.file = slot.file.number;
-            heard.call.kind = match kind {
+            heard.call.kind = match heard.call.kind {
                 Kind::Stat => Kind::Fstat,
                 Kind::Chown => Kind::Fchown,
                 Kind::Chmod => Kind::Fchmod,
@@ -854,6 +926,11 @@ impl Reading<'_, '_> {
             Ok(())
         }
     }
+}
+
+/// "3</a/path>".
+fn descriptor(text: &str) -> Option<i32> {
+    text.split(['<', ')']).next()?.trim().parse().ok()
 }
 
 fn thread_number(threads: &HashMap<u32, Thread>, pid: u32) -> u32 {
@@ -938,5 +1015,47 @@ mod tests {
         assert_eq!(named(&wrong, &[], true).expect("lenient").2.left_out_lines, 1);
         let error = named(log, &["/elsewhere"], false).map(|_| ()).expect_err("nothing is there").to_string();
         assert!(error.contains("below /elsewhere"), "{error}");
+    }
+
+    /// Another thread opens a file while a close is on its way; a PID comes again; a result has a sign in its path.
+    #[test]
+    fn numbers_that_come_again_are_of_others() {
+        let log = r#"101 10.0 openat(AT_FDCWD</w>, "one", O_RDWR|O_CREAT, 0600) = 3</w/one = 1> <0.000010>
+101 10.1 clone(child_stack=NULL, flags=CLONE_FILES) = 102 <0.000010>
+101 10.2 close(3</w/one> <unfinished ...>
+102 10.2 openat(AT_FDCWD</w>, "two", O_RDWR|O_CREAT, 0600) = 3</w/two> <0.000010>
+101 10.3 <... close resumed>) = 0 <0.1>
+102 10.4 pwritev2(3</w/two>, [{iov_base="x", iov_len=1}], 1, -1, RWF_DSYNC) = 1 <0.000010>
+102 10.5 copy_file_range(3</w/two>, [0], 3</w/two>, [4096], 1, 0) = 1 <0.000010>
+102 10.6 msync(0x7f0000000000, 4096, MS_SYNC) = 0 <0.000010>
+102 10.7 +++ exited with 0 +++
+101 10.8 clone(child_stack=NULL, flags=SIGCHLD) = 102 <0.000010>
+101 10.8 clone(child_stack=NULL, flags=SIGCHLD) = 103 <0.000010>
+103 10.9 +++ exited with 0 +++
+101 11.0 +++ killed by SIGKILL +++
+"#;
+        let (calls, _, _) = named(log, &[], false).expect("sound");
+        let told: Vec<String> = calls
+            .iter()
+            .map(|(call, _)| {
+                let crate::call::Call { thread, file, other, offset, other_offset, flags, .. } = *call;
+                format!("{thread} {} #{file} #{other} {offset} {other_offset} {flags:x}", call.kind.name())
+            })
+            .collect();
+        let expected = [
+            "1 open #0 #1 0 0 42",
+            "1 clone #0 #0 0 0 0",
+            "2 open #0 #2 0 0 42",
+            "1 close #1 #0 0 0 0",
+            "2 writev #2 #0 -1 0 2",
+            "2 copy_file_range #2 #2 0 4096 0",
+            "2 msync #0 #0 0 0 0",
+            "2 exit #0 #0 0 0 0",
+            "1 clone #0 #0 0 0 0",
+            "1 clone #0 #0 0 0 0",
+            "4 exit #0 #0 0 0 0",
+            "1 exit #0 #0 0 0 0",
+        ];
+        assert_eq!(told, expected);
     }
 }

@@ -7,6 +7,7 @@
 
 use super::program::{Action, Program, Target};
 use crate::call::{INHERITED, Kind};
+use crate::trace::{FICLONE, FICLONERANGE};
 use libc::{
     AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, c_long,
 };
@@ -174,7 +175,8 @@ pub(super) struct Caller<'a> {
     directories: Vec<Option<(u32, i32)>>,
     input: Buffer,
     writes: usize,
-    /// A file that was opened to be cut, because there is no call that cuts one beneath a directory by its name, or for the mode of one.
+    /// A file that was opened to be cut, because there is no call that cuts one beneath a directory by its name, or for its mode or its
+    /// filesystem.
     pub(super) to_cut: Option<i64>,
     /// Data of the next call, if that is to say what it is.
     pub(super) stamped: Buffer,
@@ -277,6 +279,7 @@ impl<'a> Caller<'a> {
         let flags = match action.kind {
             Kind::Truncate => Some(libc::O_WRONLY),
             Kind::Chmod if !self.common.has_fchmodat2 => Some(O_PATH),
+            Kind::Statfs => Some(O_PATH),
             _ => None,
         };
         if let Some(flags) = flags.filter(|_| is_there(action.at))
@@ -298,7 +301,7 @@ impl<'a> Caller<'a> {
         use Kind as K;
         let none = i64::from(AT_SYMLINK_NOFOLLOW);
         let (file, other) = (self.file(action.file), self.file(action.other));
-        let offset = action.offset;
+        let (offset, to) = (action.offset, action.other_offset);
         let mode = i64::from(action.mode);
         let text = |index: u32| self.common.texts[index as usize].as_ptr() as i64;
         let attribute = if matches!(
@@ -329,6 +332,7 @@ impl<'a> Caller<'a> {
         let inputs = [inputs.as_ptr() as i64, input_count as i64];
         let outputs = [outputs.as_ptr() as i64, output_count as i64];
         let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
+        let mut filesystem = std::mem::MaybeUninit::<libc::statfs>::uninit();
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
         Ok(match action.kind {
@@ -339,10 +343,20 @@ impl<'a> Caller<'a> {
             }
             K::Read if !reads_more => on(libc::SYS_read, [input, room, 0, 0, 0]),
             K::Pread if !reads_more => on(libc::SYS_pread64, [input, room, offset, 0, 0]),
+            K::Readv if action.flags != 0 => on(libc::SYS_preadv2, [inputs[0], inputs[1], -1, 0, action.flags.into()]),
+            K::Preadv if action.flags != 0 => {
+                on(libc::SYS_preadv2, [inputs[0], inputs[1], offset, 0, action.flags.into()])
+            }
             K::Read | K::Readv => on(libc::SYS_readv, [inputs[0], inputs[1], 0, 0, 0]),
             K::Pread | K::Preadv => on(libc::SYS_preadv, [inputs[0], inputs[1], offset, 0, 0]),
             K::Write if !writes_more => on(libc::SYS_write, [data, length, 0, 0, 0]),
             K::Pwrite if !writes_more => on(libc::SYS_pwrite64, [data, length, offset, 0, 0]),
+            K::Writev if action.flags != 0 => {
+                on(libc::SYS_pwritev2, [outputs[0], outputs[1], -1, 0, action.flags.into()])
+            }
+            K::Pwritev if action.flags != 0 => {
+                on(libc::SYS_pwritev2, [outputs[0], outputs[1], offset, 0, action.flags.into()])
+            }
             K::Write | K::Writev => on(libc::SYS_writev, [outputs[0], outputs[1], 0, 0, 0]),
             K::Pwrite | K::Pwritev => on(libc::SYS_pwritev, [outputs[0], outputs[1], offset, 0, 0]),
             K::Seek => on(libc::SYS_lseek, [offset, i64::from(action.flags), 0, 0, 0]),
@@ -363,6 +377,19 @@ impl<'a> Caller<'a> {
             }
             K::Ftruncate => on(libc::SYS_ftruncate, [action.length as i64, 0, 0, 0, 0]),
             K::Fallocate => on(libc::SYS_fallocate, [i64::from(action.flags), offset, action.length as i64, 0, 0]),
+            K::Readahead => on(libc::SYS_readahead, [offset, action.length as i64, 0, 0, 0]),
+            K::Statfs => {
+                self.place(action.at)?;
+                match self.to_cut {
+                    Some(fd) if fd >= 0 => call(libc::SYS_fstatfs, [fd, filesystem.as_mut_ptr() as i64, 0, 0, 0, 0]),
+                    refused => refused.unwrap_or(-i64::from(libc::ENOENT)),
+                }
+            }
+            K::Fstatfs => on(libc::SYS_fstatfs, [filesystem.as_mut_ptr() as i64, 0, 0, 0, 0]),
+            K::SetFlags => {
+                const KEPT: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME;
+                on(libc::SYS_fcntl, [libc::F_SETFL.into(), (action.flags & KEPT as u32).into(), 0, 0, 0])
+            }
             K::Fadvise => on(libc::SYS_fadvise64, [offset, action.length as i64, i64::from(action.flags), 0, 0]),
             K::Stat => {
                 let (directory, name) = self.named(action.at)?;
@@ -470,14 +497,27 @@ impl<'a> Caller<'a> {
             K::Sendfile | K::CopyRange | K::Splice => match (action.file, action.other) {
                 (_, 0) if offset >= 0 => on(libc::SYS_preadv, [inputs[0], inputs[1], offset, 0, 0]),
                 (_, 0) => on(libc::SYS_readv, [inputs[0], inputs[1], 0, 0, 0]),
+                (0, _) if to >= 0 => call(libc::SYS_pwritev, [other, outputs[0], outputs[1], to, 0, 0]),
                 (0, _) => call(libc::SYS_writev, [other, outputs[0], outputs[1], 0, 0, 0]),
-                _ if action.kind == K::Sendfile => {
-                    call(libc::SYS_sendfile, [other, file, 0, action.length as i64, 0, 0])
+                _ => {
+                    let mut offsets = [offset, to];
+                    let length = action.length as i64;
+                    let [from, to] = offsets.each_mut().map(|one| if *one >= 0 { &raw mut *one as i64 } else { 0 });
+                    match action.kind {
+                        K::Sendfile => call(libc::SYS_sendfile, [other, file, from, length, 0, 0]),
+                        _ => on(libc::SYS_copy_file_range, [from, other, to, length, 0]),
+                    }
                 }
-                _ => on(libc::SYS_copy_file_range, [0, other, 0, action.length as i64, 0]),
             },
-            K::Reflink => call(libc::SYS_ioctl, [other, 0x4004_9409, file, 0, 0, 0]),
-            K::Map | K::Uring | K::Aio | K::Spawn | K::Wait | K::Exit => 0,
+            K::Reflink if (offset, action.length, to) == (0, 0, 0) => {
+                call(libc::SYS_ioctl, [other, FICLONE.into(), file, 0, 0, 0])
+            }
+            K::Reflink => {
+                // As the kernel's `struct file_clone_range`.
+                let range = [file, offset, action.length as i64, to];
+                call(libc::SYS_ioctl, [other, FICLONERANGE.into(), range.as_ptr() as i64, 0, 0, 0])
+            }
+            K::Map | K::Uring | K::Aio | K::Msync | K::OpenByHandle | K::Bind | K::Spawn | K::Wait | K::Exit => 0,
         })
     }
 
@@ -513,7 +553,11 @@ impl<'a> Caller<'a> {
         let kept = if action.flags & O_PATH as u32 != 0 { O_PATH | O_DIRECTORY } else { KEPT };
         let flags = action.flags & kept as u32 | (O_NOFOLLOW | O_CLOEXEC) as u32;
         let (directory, name) = self.place(action.at)?;
-        let opened = open_beneath(directory, name, flags, action.mode);
+        let mut opened = open_beneath(directory, name, flags, action.mode);
+        if action.flags & INHERITED != 0 && [libc::EISDIR, libc::EACCES].contains(&(-opened as i32)) {
+            // A log does not say whether it was to be written to.
+            opened = open_beneath(directory, name, flags & !(libc::O_ACCMODE as u32), action.mode);
+        }
         if opened < 0 {
             return Err(opened);
         }

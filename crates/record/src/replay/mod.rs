@@ -95,7 +95,7 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     pub thread: u32,
-    /// The number of the call in its thread.
+    /// The number of the call in its thread, as the recording has both.
     pub number: u64,
     pub kind: Kind,
     pub name: Vec<u8>,
@@ -235,7 +235,7 @@ fn replay_with(
         ..Report::default()
     };
     let mut cpu_ns = [0; 2];
-    let lanes = std::thread::scope(|scope| {
+    let mut lanes = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for index in 0..program.lanes.len() {
             let run =
@@ -284,6 +284,9 @@ fn replay_with(
         (settings.watch)(Moment::Synced);
     }
     report.cpu_ns = [after[0] - before[0], after[1] - before[1]];
+    let mut first: Vec<_> = lanes.iter_mut().flat_map(|lane| std::mem::take(&mut lane.first)).collect();
+    first.sort_by_key(|(moment, _)| *moment);
+    report.first = first.into_iter().take(SHOWN).map(|(_, difference)| difference).collect();
     lanes.into_iter().for_each(|lane| lane.add_to(&mut report));
     for (kind, recorded) in &program.recorded {
         report.kinds.entry(*kind).or_default().recorded = recorded.clone();
@@ -327,9 +330,6 @@ fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>)
             }
             Node::File { size_bytes, stored_bytes } => {
                 files.push(&entry.path);
-                if entry.mode & 0o200 == 0 {
-                    modes.push((&entry.path, entry.mode));
-                }
                 make_file(common, &directory, name, *size_bytes, *stored_bytes, entry.mode)
             }
             Node::Link { target } => symlinkat(target.as_slice(), &directory, name),
@@ -383,7 +383,7 @@ fn make_file(
     mode: u16,
 ) -> Result<(), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    let mut file = File::from(beneath(directory.as_raw_fd(), name, flags, mode & 0o777 | 0o200)?);
+    let mut file = File::from(beneath(directory.as_raw_fd(), name, flags, 0o600)?);
     let mut left = stored_bytes.min(size_bytes);
     let number = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
     while left > 0 {
@@ -393,7 +393,11 @@ fn make_file(
         file.write_all(common.data.part(from, part)).map_err(|error| number(&error))?;
         left -= part as u64;
     }
-    if stored_bytes < size_bytes { ftruncate(&file, size_bytes) } else { Ok(()) }
+    if stored_bytes < size_bytes {
+        ftruncate(&file, size_bytes)?;
+    }
+    // Now, because its owner may have no right to open it, and whatever the umask is.
+    fchmod(&file, Mode::from_raw_mode(u32::from(mode) & 0o777))
 }
 
 /// One lane as it runs.
@@ -423,7 +427,7 @@ struct Done {
     late: u64,
     extra: u64,
     extra_ns: u64,
-    first: Vec<Difference>,
+    first: Vec<(Instant, Difference)>,
 }
 
 impl Run<'_> {
@@ -584,8 +588,11 @@ impl Done {
                 crate::trace::joined(&program.texts[path as usize], &program.texts[name as usize])
             };
             let recorded = i64::from(action.result);
-            let number = index as u64 + 1;
-            self.first.push(Difference { thread: lane as u32 + 1, number, kind: action.kind, name, recorded, got });
+            let threads = &program.lanes[lane].threads;
+            let (begin, thread) = threads[threads.partition_point(|(begin, _)| *begin <= index) - 1];
+            let number = (index - begin) as u64 + 1;
+            let difference = Difference { thread, number, kind: action.kind, name, recorded, got };
+            self.first.push((Instant::now(), difference));
         }
     }
 
@@ -595,8 +602,6 @@ impl Done {
         report.late += self.late;
         report.extra += self.extra;
         report.extra_ns += self.extra_ns;
-        let room = SHOWN - report.first.len();
-        report.first.extend(self.first.into_iter().take(room));
         for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
             let calls = tally.latencies.count;
             if calls == 0 {
@@ -630,12 +635,16 @@ mod tests {
         replayed_before(None, make)
     }
 
+    fn compiled_of(bytes: &[u8]) -> Result<Program, CompileError> {
+        Program::compile(&mut Reader::new(bytes).expect("sound"), &AtomicBool::new(false))
+    }
+
     fn replayed_before(witness: Option<&Witness>, make: impl FnOnce(&mut Recording)) -> (tempfile::TempDir, Report) {
         let start = Start { roots: vec![b"/app".to_vec()], ..Start::default() };
         let mut writer = Writer::new(Vec::new(), start).expect("memory");
         make(&mut writer);
         let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
-        let program = Program::compile(&mut Reader::new(&bytes[..]).expect("sound")).expect("small");
+        let program = compiled_of(&bytes).expect("small");
         let place = tempfile::tempdir().expect("a temporary directory");
         std::fs::write(place.path().join("victim"), "precious").expect("writable");
         std::fs::create_dir(place.path().join("replay")).expect("writable");
@@ -782,7 +791,7 @@ mod tests {
         let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
         make(&mut writer);
         let (bytes, _) = writer.finish(End { at_ns: 1_000_000_000, status: 0 }).expect("memory");
-        Program::compile(&mut Reader::new(&bytes[..]).expect("sound"))
+        compiled_of(&bytes)
     }
 
     /// Once this was the largest result there is, and more than the buffer.
@@ -859,6 +868,94 @@ mod tests {
         assert_eq!(waits_for(&program, (0, 2), 1), Some(2), "the write waits for the read at the end");
         assert_eq!(waits_for(&program, (1, 2), 0), Some(3), "the second read waits for the write");
         assert_eq!(waits_for(&program, (0, 3), 1), Some(3), "the truncation waits for it");
+    }
+
+    /// A second thread overwrites what the first one syncs and cuts, and empties a directory that the first cannot remove.
+    #[test]
+    fn syncs_come_after_writes_truncations_after_overwrites_and_removals_that_fail_before_those_that_succeed() {
+        let program = compiled(|writer| {
+            let at = |end_ns: u64, change: fn(&mut Call)| {
+                move |call: &mut Call| {
+                    change(call);
+                    (call.begin_ns, call.took_ns) = (end_ns - 5, 5);
+                }
+            };
+            let write = |call: &mut Call| {
+                (call.thread, call.file, call.length, call.result) = (2, 2, 100, 100);
+            };
+            let node = Node::File { size_bytes: 1000, stored_bytes: 1000 };
+            writer.entry(Entry { path: b"f".to_vec(), mode: 0o644, node }).expect("memory");
+            call(writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (libc::O_RDWR as u32, 1));
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            call(writer, Kind::Open, "f", "", |call| {
+                (call.thread, call.flags, call.other) = (2, libc::O_RDWR as u32, 2);
+            });
+            call(writer, Kind::Pwrite, "", "", at(10, write));
+            call(writer, Kind::Fsync, "", "", at(20, |call| call.file = 1));
+            // It is not over when the sync begins.
+            call(writer, Kind::Pwrite, "", "", at(28, write));
+            call(writer, Kind::Fdatasync, "", "", at(30, |call| call.file = 1));
+            call(writer, Kind::Ftruncate, "", "", at(40, |call| call.file = 1));
+            call(writer, Kind::Mkdir, "d", "", at(50, |call| call.thread = 2));
+            call(writer, Kind::Sync, "", "", at(60, |_| {}));
+            call(writer, Kind::Mkdir, "d/x", "", at(70, |call| call.thread = 2));
+            call(writer, Kind::Rmdir, "d", "", at(80, |call| call.result = -39));
+            call(writer, Kind::Rmdir, "d/x", "", at(90, |call| call.thread = 2));
+        })
+        .expect("small");
+        let waits = [2, 3, 4, 5, 6].map(|index| waits_for(&program, (0, index), 1));
+        assert_eq!(waits, [Some(2), None, Some(3), Some(4), Some(5)]);
+        assert_eq!(waits_for(&program, (1, 5), 0), Some(7), "it is empty after the failed removal");
+    }
+
+    #[test]
+    fn copies_and_vectors_go_where_they_went() {
+        let (place, report) = replayed(|writer| {
+            let open =
+                |file| move |call: &mut Call| (call.flags, call.other) = ((libc::O_RDWR | libc::O_CREAT) as u32, file);
+            call(writer, Kind::Open, "a", "", open(1));
+            call(writer, Kind::Open, "b", "", open(2));
+            let moved = |file, length, flags| {
+                move |call: &mut Call| {
+                    (call.file, call.length, call.result, call.flags) = (file, length, length as i64, flags as u32);
+                }
+            };
+            call(writer, Kind::Write, "", "", moved(1, 9000, 0));
+            let copy = |offset, other_offset, result| {
+                move |call: &mut Call| {
+                    (call.file, call.other, call.length, call.result) = (1, 2, 4000, result);
+                    (call.offset, call.other_offset) = (offset, other_offset);
+                }
+            };
+            call(writer, Kind::CopyRange, "", "", copy(8000, 50_000, 1000));
+            call(writer, Kind::Sendfile, "", "", copy(8500, -1, 500));
+            call(writer, Kind::CopyRange, "", "", copy(-1, -1, 0));
+            // At the end, wherever the offset is; and at the position, which moves to there.
+            call(writer, Kind::Pwritev, "", "", moved(2, 100, libc::RWF_APPEND));
+            call(writer, Kind::Writev, "", "", moved(2, 100, libc::RWF_DSYNC));
+            call(writer, Kind::SetFlags, "", "", |call| (call.file, call.flags) = (2, libc::O_APPEND as u32));
+            call(writer, Kind::Write, "", "", moved(2, 10, 0));
+            call(writer, Kind::Statfs, "a", "", |_| {});
+            call(writer, Kind::Readahead, "", "", |call| (call.file, call.length) = (1, 4096));
+            call(writer, Kind::Chmod, ".", "", |call| call.mode = 0o755);
+        });
+        let size = |name: &str| std::fs::metadata(place.path().join("replay").join(name)).expect("it was made").len();
+        assert_eq!((report.differences, size("a"), size("b")), (0, 9000, 51_110), "{:?}", report.first);
+        assert_eq!(report.left_out.into_values().sum::<u64>(), 1, "the top keeps its mode");
+    }
+
+    #[test]
+    fn a_hostile_name_does_not_make_compiling_endless() {
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        let node = Node::Link { target: b"a/../".repeat(6900) };
+        writer.entry(Entry { path: b"l".to_vec(), mode: 0o777, node }).expect("memory");
+        writer.entry(Entry { path: b"a".to_vec(), mode: 0o755, node: Node::Directory }).expect("memory");
+        for _ in 0..100_000 {
+            call(&mut writer, Kind::Stat, "l", "", |_| {});
+        }
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let cancelled = Program::compile(&mut Reader::new(&bytes[..]).expect("sound"), &AtomicBool::new(true));
+        assert!(matches!(cancelled, Err(CompileError::Interrupted)));
     }
 
     /// Two threads read an open file at once; a third reads when they are done.
@@ -979,7 +1076,8 @@ mod tests {
             call(&mut writer, Kind::Stat, &format!("f{number}"), "", |_| {});
         }
         let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
-        let made = Program::compile_within(&mut Reader::new(&bytes[..]).expect("sound"), 8 << 20);
+        let made =
+            Program::compile_within(&mut Reader::new(&bytes[..]).expect("sound"), &AtomicBool::new(false), 8 << 20);
         assert!(matches!(made, Err(CompileError::Memory { calls: 1024..300_000, .. })));
     }
 
@@ -1064,6 +1162,7 @@ mod tests {
                     let result = if bits & 1 == 0 { result as i64 } else { (result % 9) as i64 - 3 };
                     let call = Call {
                         kind: Kind::ALL[kind], thread, file, other, at, to, offset: offset as i64, length, result,
+                        other_offset: bits as i64,
                         flags: bits as u32, mode: (bits >> 32) as u16, begin_ns: offset, think_ns: length, took_ns: bits,
                     };
                     if !complete || call.is_complete() && call.has_possible_result() {

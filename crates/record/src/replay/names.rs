@@ -3,6 +3,7 @@
 //! Names are resolved here, once, links included. What is carried out goes to a directory that is open and one name in it, so no link
 //! is ever followed by the kernel.
 
+use crate::trace::Roots;
 use std::collections::HashMap;
 
 /// A place in the program of a replay: a lane, and how many of its actions have ended with it.
@@ -48,9 +49,10 @@ pub(super) struct Node {
     pub(super) locked: Option<Mark>,
     /// Of a directory: the last changes of names in it.
     pub(super) names_changed: Marks,
-    /// Of a file: the last reads, which come before it is made shorter, and those that came to its end, which come before it is made
-    /// longer.
+    /// Of a file: the last reads and writes, which come before it is made shorter, and reads that came to its end, which come before it
+    /// is made longer. A sync comes after writes. Of a directory: calls that failed because it is not empty.
     pub(super) readers: Marks,
+    pub(super) writers: Marks,
     pub(super) at_end: Marks,
 }
 
@@ -73,8 +75,10 @@ pub(super) struct Names {
     by_name: HashMap<(u32, u32), u32>,
     texts: HashMap<Box<[u8]>, u32>,
     pub(super) text: Vec<Box<[u8]>>,
-    /// The recorded directories as absolute paths, for links that name them so.
-    roots: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Bytes of the texts.
+    pub(super) bytes: usize,
+    /// For links with absolute paths.
+    roots: Roots,
     /// The names that the last resolution passed.
     pub(super) passed: Vec<u32>,
 }
@@ -94,13 +98,14 @@ pub(super) struct Found {
 }
 
 impl Names {
-    pub(super) fn new(roots: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+    pub(super) fn new(roots: Roots) -> Self {
         let mut names = Self {
             nodes: Vec::new(),
             names: Vec::new(),
             by_name: HashMap::new(),
             texts: HashMap::new(),
             text: Vec::new(),
+            bytes: 0,
             roots,
             passed: Vec::new(),
         };
@@ -115,13 +120,14 @@ impl Names {
         }
         let number = self.text.len() as u32;
         self.text.push(text.into());
+        self.bytes += text.len();
         self.texts.insert(text.into(), number);
         number
     }
 
     pub(super) fn node(&mut self, what: What) -> u32 {
-        let [names_changed, readers, at_end] = Default::default();
-        self.nodes.push(Node { what, changed: None, locked: None, names_changed, readers, at_end });
+        let [names_changed, readers, writers, at_end] = Default::default();
+        self.nodes.push(Node { what, changed: None, locked: None, names_changed, readers, writers, at_end });
         (self.nodes.len() - 1) as u32
     }
 
@@ -225,12 +231,7 @@ impl Names {
         if !target.starts_with(b"/") {
             return Some((directory, target.to_vec()));
         }
-        let path = crate::trace::normal(target);
-        self.roots.iter().find_map(|(root, top)| {
-            let rest = path.strip_prefix(root.as_slice())?;
-            let below = rest.is_empty() || rest.starts_with(b"/");
-            below.then(|| (TOP, crate::trace::joined(top, rest.strip_prefix(b"/").unwrap_or(rest))))
-        })
+        self.roots.below(&crate::trace::normal(target)).map(|name| (TOP, name))
     }
 
     /// A name begins to stand for a node, or for none.
@@ -273,18 +274,23 @@ mod tests {
 
     #[test]
     fn names_lead_where_the_kernel_would_go_and_not_out() {
-        let mut names = Names::new(vec![(b"/home/x".to_vec(), Vec::new())]);
+        let mut names = Names::new(Roots::new(&[(b"/home/y".to_vec(), b"/home/x".to_vec())]));
         let directory = |above| What::Directory { above, name: 0 };
         let a = add(&mut names, b"a", directory(TOP));
         let b = add(&mut names, b"a/b", directory(a));
         let file = add(&mut names, b"a/b/file", What::File { size_bytes: 1 });
-        for (name, target) in
-            [("up", "../a/b"), ("abs", "/home/x/a"), ("out", "/etc"), ("out2", "../../etc"), ("loop", "loop")]
-        {
+        for (name, target) in [
+            ("up", "../a/b"),
+            ("abs", "/home/x/a"),
+            ("given", "/home/y/a"),
+            ("out", "/etc"),
+            ("out2", "../../etc"),
+            ("loop", "loop"),
+        ] {
             add(&mut names, format!("a/{name}").as_bytes(), What::Link { target: target.into() });
         }
         let mut node = |path: &str, follow| names.resolve(TOP, path.as_bytes(), follow).map(|found| found.node);
-        for path in ["a/b/file", "a//b/./file", "a/up/file", "a/abs/up/file", "a/b/../up/../b/file"] {
+        for path in ["a/b/file", "a//b/./file", "a/up/file", "a/abs/up/file", "a/given/b/file", "a/b/../up/../b/file"] {
             assert_eq!(node(path, true), Some(Some(file)), "{path}");
         }
         assert_eq!(node("a/up", true), Some(Some(b)));

@@ -4,19 +4,23 @@
 //! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
 
 use super::names::{Found, Mark, Marks, Names, TOP, What};
-use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place};
+use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place, Start};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
+use crate::trace::Roots;
 use fstone_model::Histogram;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why most calls are left out: [`Report::left_out`](super::Report::left_out).
 pub const OUTSIDE: &str = "about files outside of the recorded directories";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
-/// Memory is asked for after so many calls.
+/// Memory is asked for after so many calls, and so many bytes of names.
 const ASKED_EVERY: u64 = 1024;
+const ASKED_BYTES: usize = 16 << 20;
+const RWF_NOAPPEND: i32 = 0x20;
 /// Another lane waits for this action.
 pub(super) const AWAITED: u8 = 1;
 /// It waits for others before it thinks, because its thread begins with it.
@@ -37,6 +41,7 @@ pub(super) struct Action {
     pub(super) waits: u32,
     pub(super) result: i32,
     pub(super) offset: i64,
+    pub(super) other_offset: i64,
     pub(super) length: u64,
     pub(super) begin_ns: u64,
     pub(super) think_ns: u64,
@@ -54,6 +59,8 @@ pub(super) struct Target {
 pub(super) struct Lane {
     pub(super) actions: Vec<Action>,
     pub(super) waits: Vec<Mark>,
+    /// The threads of the recording that it is, and where each begins.
+    pub(super) threads: Vec<(usize, u32)>,
     /// How far each other lane is known to have come.
     known: HashMap<u32, u32>,
     /// When each action ended, as far as can be said without what recording cost, and when it was seen to end.
@@ -93,6 +100,8 @@ pub struct Program {
 pub enum CompileError {
     #[error("cannot read it: {0}")]
     Read(io::Error),
+    #[error("interrupted")]
+    Interrupted,
     #[error("more than {MOST_LANES} of its threads ran at once")]
     Threads,
     #[error("a thread has more than four thousand million calls")]
@@ -116,6 +125,11 @@ struct OpenFile {
     users: Marks,
 }
 
+/// Whether a write with these flags of pwritev2(2) goes to the end of a file.
+pub(super) const fn appends(is_so: bool, flags: i32) -> bool {
+    is_so && flags & RWF_NOAPPEND == 0 || flags & libc::RWF_APPEND != 0
+}
+
 #[derive(Clone, Copy)]
 struct Thread {
     lane: u32,
@@ -124,7 +138,8 @@ struct Thread {
     begun: bool,
 }
 
-struct Compiler {
+struct Compiler<'a> {
+    cancel: &'a AtomicBool,
     names: Names,
     program: Program,
     threads: HashMap<u32, Thread>,
@@ -136,6 +151,8 @@ struct Compiler {
     waits: Vec<Mark>,
     /// Calls until now, of all threads.
     read: u64,
+    /// Bytes of texts when memory was last asked for.
+    asked_bytes: usize,
     /// Memory of this process when it began, and how much more it may take.
     began_bytes: u64,
     most_bytes: u64,
@@ -146,15 +163,19 @@ impl Program {
     ///
     /// # Errors
     /// If it cannot be read, or is larger than what can be replayed.
-    pub fn compile<R: Read>(reader: &mut Reader<R>) -> Result<Self, CompileError> {
-        Self::compile_within(reader, available_bytes() / 2)
+    pub fn compile<R: Read>(reader: &mut Reader<R>, cancel: &AtomicBool) -> Result<Self, CompileError> {
+        Self::compile_within(reader, cancel, available_bytes() / 2)
     }
 
-    pub(super) fn compile_within<R: Read>(reader: &mut Reader<R>, most_bytes: u64) -> Result<Self, CompileError> {
-        let roots = &reader.start.roots;
-        let tops =
-            roots.iter().enumerate().map(|(index, root)| (root.clone(), crate::trace::top_name(index, roots.len())));
-        let mut compiler = Compiler::new(tops.collect(), most_bytes);
+    pub(super) fn compile_within<R: Read>(
+        reader: &mut Reader<R>,
+        cancel: &AtomicBool,
+        most_bytes: u64,
+    ) -> Result<Self, CompileError> {
+        let Start { roots, given, .. } = &reader.start;
+        let pairs =
+            roots.iter().enumerate().map(|(index, root)| (given.get(index).unwrap_or(root).clone(), root.clone()));
+        let mut compiler = Compiler::new(Roots::new(&pairs.collect::<Vec<_>>()), cancel, most_bytes);
         while let Some(block) = reader.block().map_err(CompileError::Read)? {
             compiler.block(block)?;
         }
@@ -183,8 +204,8 @@ fn available_bytes() -> u64 {
     kib.map_or(u64::MAX, |kib| kib.saturating_mul(1024))
 }
 
-impl Compiler {
-    fn new(roots: Vec<(Vec<u8>, Vec<u8>)>, most_bytes: u64) -> Self {
+impl<'a> Compiler<'a> {
+    fn new(roots: Roots, cancel: &'a AtomicBool, most_bytes: u64) -> Self {
         let program = Program {
             tree: Vec::new(),
             lanes: Vec::new(),
@@ -202,6 +223,7 @@ impl Compiler {
             is_cut: false,
         };
         Self {
+            cancel,
             names: Names::new(roots),
             program,
             threads: HashMap::new(),
@@ -212,6 +234,7 @@ impl Compiler {
             counts: BTreeMap::new(),
             waits: Vec::new(),
             read: 0,
+            asked_bytes: 0,
             began_bytes: resident_bytes(),
             most_bytes,
         }
@@ -300,8 +323,12 @@ impl Compiler {
 
     fn call(&mut self, block: &Block, call: &Call) -> Result<(), CompileError> {
         self.read += 1;
-        if self.read.is_multiple_of(ASKED_EVERY) {
+        if self.read.is_multiple_of(ASKED_EVERY) || self.names.bytes - self.asked_bytes > ASKED_BYTES {
+            self.asked_bytes = self.names.bytes;
             self.fits()?;
+        }
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(CompileError::Interrupted);
         }
         if !call.has_possible_result() || !call.is_complete() && !call.may_lack() {
             return Err(CompileError::Damaged { kind: call.kind, number: self.read });
@@ -323,6 +350,7 @@ impl Compiler {
             // Below it none is possible.
             result: call.result.min(i64::from(i32::MAX)) as i32,
             offset: call.offset,
+            other_offset: call.other_offset,
             length: call.length,
             begin_ns: call.begin_ns,
             think_ns: call.think_ns,
@@ -342,7 +370,8 @@ impl Compiler {
             }
             kind if kind.is_uncovered() => Err(match kind {
                 Kind::Map => "mappings: what was read and written through them is not known",
-                _ => "requests through io_uring or libaio",
+                Kind::Uring | Kind::Aio => "requests through io_uring or libaio",
+                _ => "msync, open_by_handle_at and names of sockets",
             }),
             _ => self.on_files(block, call, &mut action, mark),
         };
@@ -356,6 +385,7 @@ impl Compiler {
         let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
         if !std::mem::replace(&mut thread.begun, true) {
             action.bits |= BEGINS;
+            self.program.lanes[lane as usize].threads.push((count as usize - 1, call.thread));
             self.waits.extend(thread.parent.take());
         }
         self.push(lane, action, call.took_ns);
@@ -455,7 +485,11 @@ impl Compiler {
             name.users.add(mark);
         }
         if let Some(directory) = found.directory {
-            self.names.nodes[directory as usize].names_changed.add(mark);
+            let directory = &mut self.names.nodes[directory as usize];
+            directory.names_changed.add(mark);
+            if node.is_none() {
+                self.waits.extend(directory.readers.take());
+            }
         }
         self.names.bind(found, node);
     }
@@ -481,7 +515,7 @@ impl Compiler {
             Kind::Stat | Kind::Access | Kind::Chown | Kind::Utimens | Kind::Chmod => !nofollow,
             Kind::Getxattr | Kind::Setxattr | Kind::Listxattr | Kind::Removexattr => !nofollow,
             Kind::Link => call.flags & libc::AT_SYMLINK_FOLLOW as u32 != 0,
-            Kind::Truncate => true,
+            Kind::Truncate | Kind::Statfs => true,
             _ => false,
         };
         let at = match call.at {
@@ -524,6 +558,37 @@ impl Compiler {
             Kind::Close => {
                 let file = self.open.remove(&call.file).expect("it was used above");
                 self.waits.extend(file.users.all());
+            }
+            Kind::Chmod | Kind::Fchmod if node == Some(TOP) => return Err("that change the mode of the top"),
+            // What is there keeps it from being removed or replaced.
+            Kind::Rmdir | Kind::Rename if !succeeded => {
+                let target = if call.kind == Kind::Rename { to.and_then(|found| found.node) } else { node };
+                if let Some(target) = target {
+                    let target = &mut self.names.nodes[target as usize];
+                    self.waits.extend(target.names_changed.all());
+                    target.readers.add(mark);
+                }
+            }
+            Kind::Fsync | Kind::Fdatasync | Kind::SyncRange => {
+                // Also for those of others, which had ended.
+                let has_ended = |one: &&Mark| {
+                    let lane = &self.program.lanes[one.lane as usize];
+                    lane.ends_ns.get(one.count as usize - 1).is_some_and(|[_, seen_ns]| *seen_ns <= call.begin_ns)
+                };
+                if let Some(node) = node {
+                    let node = &self.names.nodes[node as usize];
+                    self.waits.extend(node.writers.all().iter().chain(node.names_changed.all()).filter(has_ended));
+                }
+            }
+            Kind::Syncfs | Kind::Sync => {
+                for (index, lane) in self.program.lanes.iter().enumerate() {
+                    let count = lane.ends_ns.partition_point(|[_, seen_ns]| *seen_ns <= call.begin_ns) as u32;
+                    self.waits.extend((count > 0).then_some(Mark { lane: index as u32, count }));
+                }
+            }
+            Kind::SetFlags if succeeded => {
+                let file = self.open.get_mut(&call.file).expect("it was used above");
+                file.appends = call.flags & libc::O_APPEND as u32 != 0;
             }
             Kind::Mknod
                 if u32::from(call.mode) & libc::S_IFMT != libc::S_IFREG && u32::from(call.mode) & libc::S_IFMT != 0 =>
@@ -604,6 +669,12 @@ impl Compiler {
                 file.position = file.position.saturating_add(call.result);
             }
         }
+        if call.kind.is_copy()
+            && call.offset < 0
+            && let Some(file) = self.open.get_mut(&call.file)
+        {
+            file.position = file.position.saturating_add(call.result.max(0));
+        }
         self.sized(call, node, mark);
         Ok(())
     }
@@ -622,37 +693,47 @@ impl Compiler {
             *most = (*most).max(call.result.max(0) as u64);
         }
         let Some(node) = node else { return };
+        let cloned_bytes = match self.open.get(&call.file).map(|file| &self.names.nodes[file.node as usize].what) {
+            Some(What::File { size_bytes }) if call.length == 0 => *size_bytes,
+            _ => call.length,
+        };
         let node = &mut self.names.nodes[node as usize];
         let What::File { size_bytes } = &mut node.what else { return };
         let before = *size_bytes;
-        match call.kind {
-            Kind::Write | Kind::Writev if wrote => {
-                let file = self.open.get_mut(&call.file).expect("it was used");
-                let from = if file.appends { before as i64 } else { file.position };
-                file.position = from.saturating_add(call.result);
-                *size_bytes = before.max(file.position.max(0) as u64);
-            }
-            Kind::Pwrite | Kind::Pwritev if wrote => {
-                *size_bytes = before.max(call.offset.saturating_add(call.result).max(0) as u64);
-            }
-            Kind::Truncate | Kind::Ftruncate if call.result >= 0 => *size_bytes = call.length,
-            Kind::Fallocate if call.result >= 0 => {}
-            // Where it is copied to may be said by a pointer that is not recorded: usually there is none.
-            _ if copied && call.result >= 0 => {
-                let file = self.open.get_mut(&call.other).expect("it was used");
-                file.position = file.position.saturating_add(call.result);
-                *size_bytes = before.max(file.position.max(0) as u64);
-            }
+        let file = self.open.get_mut(if copied { &call.other } else { &call.file });
+        let appends = file.as_ref().is_some_and(|file| appends(file.appends, call.vector_flags()));
+        let (is_placed, moved) = match call.kind {
+            Kind::Write | Kind::Writev if wrote => (None, call.result),
+            Kind::Pwrite | Kind::Pwritev if wrote => (Some(call.offset), call.result),
+            Kind::Truncate | Kind::Ftruncate | Kind::Fallocate if call.result >= 0 => (None, 0),
+            Kind::Reflink if copied && call.result >= 0 => (Some(call.other_offset), cloned_bytes as i64),
+            _ if copied && call.result >= 0 => (Some(call.other_offset).filter(|offset| *offset >= 0), call.result),
             _ => return,
+        };
+        match (call.kind, file) {
+            (Kind::Truncate | Kind::Ftruncate, _) => *size_bytes = call.length,
+            (Kind::Fallocate, _) if call.flags != 0 => {}
+            (Kind::Fallocate, _) => *size_bytes = before.max((call.offset.max(0) as u64).saturating_add(call.length)),
+            (_, Some(file)) => {
+                let at = if appends { before as i64 } else { is_placed.unwrap_or(file.position) };
+                let end = at.saturating_add(moved);
+                if is_placed.is_none() {
+                    file.position = end;
+                }
+                *size_bytes = before.max(end.max(0) as u64);
+            }
+            _ => {}
         }
-        let is_shorter = *size_bytes < before;
+        let moves_data = call.kind == Kind::Fallocate && call.flags & !(libc::FALLOC_FL_KEEP_SIZE as u32) != 0;
+        let is_cut = *size_bytes < before || moves_data;
         if *size_bytes != before || !call.kind.writes() {
             node.changed = Some(mark);
             self.waits.extend(node.at_end.take());
-            if is_shorter {
-                self.waits.extend(node.readers.take());
+            if is_cut {
+                self.waits.extend(node.readers.take().into_iter().chain(node.writers.take()));
             }
         }
+        node.writers.add(mark);
     }
 
     fn opened(&mut self, call: &Call, action: &mut Action, found: Found, mark: Mark) -> Result<(), &'static str> {
@@ -673,7 +754,7 @@ impl Compiler {
                 {
                     *size_bytes = 0;
                     file.changed = Some(mark);
-                    self.waits.extend(file.readers.take());
+                    self.waits.extend(file.readers.take().into_iter().chain(file.writers.take()));
                 }
                 node
             }

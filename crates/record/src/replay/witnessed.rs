@@ -7,6 +7,7 @@ use super::program::Action;
 use crate::call::Kind;
 use fstone_engine::{Change, FileId, Witness};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub(super) struct Witnessed<'a> {
@@ -18,7 +19,7 @@ pub(super) struct Witnessed<'a> {
 }
 
 enum Opened {
-    File { file: FileId, appends: bool, synchronous: bool },
+    File { file: FileId, appends: AtomicBool, synchronous: bool },
     Directory(Option<Arc<str>>),
 }
 
@@ -38,6 +39,8 @@ pub(super) struct Writing {
     file: FileId,
     appends: bool,
     synchronous: bool,
+    /// The call says where, and does not move the file's position.
+    is_placed: bool,
     offset: i64,
     says: Option<(u64, u64)>,
 }
@@ -56,7 +59,9 @@ impl<'a> Witnessed<'a> {
 
     fn file(&self, slot: u32) -> Option<(FileId, bool, bool)> {
         match self.opened[slot as usize].get() {
-            Some(Opened::File { file, appends, synchronous }) => Some((*file, *appends, *synchronous)),
+            Some(Opened::File { file, appends, synchronous }) => {
+                Some((*file, appends.load(Ordering::Relaxed), *synchronous))
+            }
             _ => None,
         }
     }
@@ -126,12 +131,19 @@ impl Witnessed<'_> {
     fn writing(&self, caller: &mut Caller<'_>, action: &Action) -> Option<Writing> {
         let slot = if action.kind.writes() { action.file } else { action.other };
         let (file, appends, synchronous) = self.file(slot)?;
-        let is_placed = matches!(action.kind, Kind::Pwrite | Kind::Pwritev) && !appends;
-        let offset = if is_placed { action.offset } else { position(caller.file(slot), appends) };
+        let flags = if matches!(action.kind, Kind::Writev | Kind::Pwritev) { action.flags as i32 } else { 0 };
+        let appends = super::program::appends(appends, flags);
+        let synchronous = synchronous || flags & (libc::RWF_DSYNC | libc::RWF_SYNC) != 0;
+        let placed = match action.kind {
+            Kind::Pwrite | Kind::Pwritev => Some(action.offset).filter(|_| !appends),
+            kind if kind.is_copy() => Some(action.other_offset).filter(|offset| *offset >= 0),
+            _ => None,
+        };
+        let (is_placed, offset) = (placed.is_some(), placed.unwrap_or_else(|| position(caller.file(slot), appends)));
         let bytes = if action.kind.writes() { action.length } else { action.result.max(0) as u64 };
         let data = caller.stamped.filled(bytes).filter(|_| offset >= 0);
         let says = data.and_then(|data| self.witness.stamp(data, file, offset as u64));
-        Some(Writing { slot, file, appends, synchronous, offset, says })
+        Some(Writing { slot, file, appends, synchronous, is_placed, offset, says })
     }
 
     /// Writes down what a call did.
@@ -154,6 +166,11 @@ impl Witnessed<'_> {
                 }
                 _ => {}
             },
+            Kind::SetFlags => {
+                if let Some(Opened::File { appends, .. }) = self.opened[action.file as usize].get() {
+                    appends.store(action.flags & libc::O_APPEND as u32 != 0, Ordering::Relaxed);
+                }
+            }
             Kind::Sync | Kind::Syncfs => change(Change::SyncedAll),
             Kind::Truncate => {
                 if let Some((inode, _)) = expected.there {
@@ -180,7 +197,7 @@ impl Witnessed<'_> {
                 }
             }
             _ => match expected.writing {
-                Some(writing) => self.wrote(caller, action, begun, writing, got),
+                Some(writing) => self.wrote(caller, begun, writing, got),
                 None if action.kind.is_copy() || action.kind == Kind::Reflink => self.was_cut(begun, action.other),
                 None => {}
             },
@@ -217,14 +234,13 @@ impl Witnessed<'_> {
                 }
                 None => self.witness.file(facts.st_ino),
             };
-            Opened::File { file, appends: has(libc::O_APPEND), synchronous: has(libc::O_DSYNC) }
+            Opened::File { file, appends: has(libc::O_APPEND).into(), synchronous: has(libc::O_DSYNC) }
         };
         let _ = self.opened[action.other as usize].set(opened);
     }
 
-    fn wrote(&self, caller: &Caller<'_>, action: &Action, begun: u64, writing: Writing, got: i64) {
-        let Writing { slot, file, appends, synchronous: durable, offset, says } = writing;
-        let is_placed = matches!(action.kind, Kind::Pwrite | Kind::Pwritev) && !appends;
+    fn wrote(&self, caller: &Caller<'_>, begun: u64, writing: Writing, got: i64) {
+        let Writing { slot, file, appends, synchronous: durable, is_placed, offset, says } = writing;
         let is_where_expected = is_placed || position(caller.file(slot), appends) == offset + got;
         let change = match (got, is_where_expected && offset >= 0) {
             (0, _) => return,

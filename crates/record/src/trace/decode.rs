@@ -21,6 +21,8 @@ pub(super) struct Asked {
     pub(super) mode: u32,
     /// An array of `iovec`s whose lengths count, a structure, or where an offset is, by the kind.
     pub(super) pointer: u64,
+    /// Where the offset of the other file is.
+    pub(super) other_pointer: u64,
     pub(super) count: u64,
 }
 
@@ -30,7 +32,6 @@ pub(super) enum What {
     /// Changes the table of descriptors and is no call to a filesystem.
     Duplicate,
     CloseRange,
-    ChangeDirectory,
 }
 
 impl Default for What {
@@ -55,6 +56,8 @@ const HERE: u64 = AT_FDCWD as u64;
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW as u32;
 /// Newer than libc's list; the same on every architecture.
 const SYS_FCHMODAT2: c_long = 452;
+pub(crate) const FICLONE: u32 = 0x4004_9409;
+pub(crate) const FICLONERANGE: u32 = 0x4020_940D;
 
 /// `None` for calls that are not recorded.
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -82,20 +85,28 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_dup2 => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },
         libc::SYS_fcntl => match a[1] as i32 {
             libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },
+            libc::F_SETFL => Asked { flags: a[2] as u32, ..on(K::SetFlags, a[0]) },
             _ => Asked { flags: a[1] as u32, pointer: a[2], ..on(K::Lock, a[0]) },
         },
         libc::SYS_read => Asked { length: a[2], ..on(K::Read, a[0]) },
         libc::SYS_pread64 => Asked { length: a[2], offset: a[3] as i64, ..on(K::Pread, a[0]) },
         libc::SYS_readv => Asked { pointer: a[1], count: a[2], ..on(K::Readv, a[0]) },
-        libc::SYS_preadv | libc::SYS_preadv2 => {
-            Asked { pointer: a[1], count: a[2], offset: a[3] as i64, ..on(K::Preadv, a[0]) }
+        libc::SYS_preadv => Asked { pointer: a[1], count: a[2], offset: a[3] as i64, ..on(K::Preadv, a[0]) },
+        // With -1 it is where the file is, and moves on.
+        libc::SYS_preadv2 | libc::SYS_pwritev2 => {
+            let kind = match (number as c_long, a[3] as i64) {
+                (libc::SYS_preadv2, -1) => K::Readv,
+                (libc::SYS_preadv2, _) => K::Preadv,
+                (_, -1) => K::Writev,
+                _ => K::Pwritev,
+            };
+            let offset = (a[3] as i64).max(if matches!(kind, K::Readv | K::Writev) { 0 } else { i64::MIN });
+            Asked { pointer: a[1], count: a[2], offset, flags: a[5] as u32, ..on(kind, a[0]) }
         }
         libc::SYS_write => Asked { length: a[2], ..on(K::Write, a[0]) },
         libc::SYS_pwrite64 => Asked { length: a[2], offset: a[3] as i64, ..on(K::Pwrite, a[0]) },
         libc::SYS_writev => Asked { pointer: a[1], count: a[2], ..on(K::Writev, a[0]) },
-        libc::SYS_pwritev | libc::SYS_pwritev2 => {
-            Asked { pointer: a[1], count: a[2], offset: a[3] as i64, ..on(K::Pwritev, a[0]) }
-        }
+        libc::SYS_pwritev => Asked { pointer: a[1], count: a[2], offset: a[3] as i64, ..on(K::Pwritev, a[0]) },
         libc::SYS_lseek => Asked { offset: a[1] as i64, flags: a[2] as u32, ..on(K::Seek, a[0]) },
         libc::SYS_fsync => on(K::Fsync, a[0]),
         libc::SYS_fdatasync => on(K::Fdatasync, a[0]),
@@ -109,6 +120,14 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_fallocate => {
             Asked { flags: a[1] as u32, offset: a[2] as i64, length: a[3], ..on(K::Fallocate, a[0]) }
         }
+        libc::SYS_readahead => Asked { offset: a[1] as i64, length: a[2], ..on(K::Readahead, a[0]) },
+        libc::SYS_statfs => named(K::Statfs, HERE, a[0]),
+        libc::SYS_fstatfs => on(K::Fstatfs, a[0]),
+        libc::SYS_msync => Asked { what: What::Call(K::Msync), length: a[1], flags: a[2] as u32, ..Asked::default() },
+        libc::SYS_open_by_handle_at => {
+            Asked { what: What::Call(K::OpenByHandle), flags: a[2] as u32, ..Asked::default() }
+        }
+        libc::SYS_bind => Asked { what: What::Call(K::Bind), pointer: a[1], ..Asked::default() },
         libc::SYS_fadvise64 => Asked { offset: a[1] as i64, length: a[2], flags: a[3] as u32, ..on(K::Fadvise, a[0]) },
         #[cfg(target_arch = "x86_64")]
         libc::SYS_stat => named(K::Stat, HERE, a[0]),
@@ -178,16 +197,19 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_lremovexattr => Asked { text: a[1], flags: NOFOLLOW, ..named(K::Removexattr, HERE, a[0]) },
         libc::SYS_fremovexattr => Asked { text: a[1], ..on(K::Fremovexattr, a[0]) },
         libc::SYS_flock => Asked { flags: a[1] as u32, ..on(K::Flock, a[0]) },
-        libc::SYS_sendfile => {
-            Asked { other: Some(a[0] as i32), pointer: a[2], length: a[3], offset: -1, ..on(K::Sendfile, a[1]) }
-        }
+        libc::SYS_sendfile => Asked { other: Some(a[0] as i32), pointer: a[2], length: a[3], ..on(K::Sendfile, a[1]) },
         libc::SYS_copy_file_range => {
-            Asked { other: Some(a[2] as i32), pointer: a[1], length: a[4], offset: -1, ..on(K::CopyRange, a[0]) }
+            let other_pointer = a[3];
+            Asked { other: Some(a[2] as i32), pointer: a[1], other_pointer, length: a[4], ..on(K::CopyRange, a[0]) }
         }
         libc::SYS_splice => {
-            Asked { other: Some(a[2] as i32), pointer: a[1], length: a[4], offset: -1, ..on(K::Splice, a[0]) }
+            let other_pointer = a[3];
+            Asked { other: Some(a[2] as i32), pointer: a[1], other_pointer, length: a[4], ..on(K::Splice, a[0]) }
         }
         // The filter lets no other request stop.
+        libc::SYS_ioctl if a[1] as u32 == FICLONERANGE => {
+            Asked { other: Some(a[0] as i32), pointer: a[2], ..on(K::Reflink, 0) }
+        }
         libc::SYS_ioctl => Asked { other: Some(a[0] as i32), ..on(K::Reflink, a[2]) },
         libc::SYS_mmap => Asked {
             length: a[1],
@@ -203,8 +225,6 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_fork | libc::SYS_vfork => Asked { what: What::Call(K::Spawn), ..Asked::default() },
         libc::SYS_wait4 => Asked { what: What::Call(K::Wait), ..Asked::default() },
         libc::SYS_waitid => Asked { what: What::Call(K::Wait), pointer: a[2], ..Asked::default() },
-        libc::SYS_chdir => Asked { what: What::ChangeDirectory, ..named(K::Open, HERE, a[0]) },
-        libc::SYS_fchdir => Asked { what: What::ChangeDirectory, ..on(K::Open, a[0]) },
         _ => return None,
     };
     Some(asked)

@@ -1,6 +1,6 @@
 //! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
 
-use super::decode::decode;
+use super::decode::{FICLONE, FICLONERANGE, decode};
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 #[cfg(target_arch = "x86_64")]
@@ -10,7 +10,6 @@ pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// No architecture has larger numbers of calls yet.
 const NUMBERS: u64 = 600;
-const FICLONE: u32 = 0x4004_9409;
 /// What the event of a call of another architecture says.
 pub(super) const FOREIGN: u16 = 1;
 
@@ -30,15 +29,22 @@ const STOP: sock_filter = end_with(libc::SECCOMP_RET_TRACE);
 const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
 
 /// Of fcntl(2).
-const COMMANDS: [i32; 6] =
-    [libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+const COMMANDS: [i32; 7] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_SETFL,
+    libc::F_SETLK,
+    libc::F_SETLKW,
+    libc::F_OFD_SETLK,
+    libc::F_OFD_SETLKW,
+];
 
 /// Whether the filter would stop at a call that [`decode`] knows, for a program that stops at all of them.
 pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
     match number as std::os::raw::c_long {
         libc::SYS_fcntl => COMMANDS.contains(&(arguments[1] as i32)),
         libc::SYS_mmap => arguments[3] & libc::MAP_ANONYMOUS as u64 == 0,
-        libc::SYS_ioctl => arguments[1] as u32 == FICLONE,
+        libc::SYS_ioctl => [FICLONE, FICLONERANGE].contains(&(arguments[1] as u32)),
         _ => true,
     }
 }
@@ -55,7 +61,7 @@ pub(super) fn program() -> Vec<sock_filter> {
     ];
     for number in (0..NUMBERS).filter(|number| decode(*number, [0; 6]).is_some()) {
         let steps = match number as std::os::raw::c_long {
-            // Only a duplicate or a lock; most calls of it are about flags.
+            // Not those that only ask.
             libc::SYS_fcntl => {
                 let mut steps = vec![argument(1)];
                 steps.extend(COMMANDS.iter().flat_map(|command| [is(*command as u32, 1), STOP]));
@@ -66,7 +72,7 @@ pub(super) fn program() -> Vec<sock_filter> {
                 let anonymous = step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, libc::MAP_ANONYMOUS as u32);
                 vec![argument(3), anonymous, ALLOW, STOP]
             }
-            libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, ALLOW],
+            libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, is(FICLONERANGE, 1), STOP, ALLOW],
             _ => vec![STOP],
         };
         program.push(is(number as u32, steps.len() as u8));

@@ -5,6 +5,7 @@ mod filter;
 mod ptrace;
 mod tables;
 
+pub(crate) use decode::{FICLONE, FICLONERANGE};
 pub(crate) use tables::{Roots, joined, normal, top_name};
 
 use crate::call::{Call, End, IMPLICIT, INHERITED, Kind, Start};
@@ -19,6 +20,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -113,6 +115,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         kernel: system.release().to_string_lossy().into_owned(),
         command: if wanted.hash_names { Vec::new() } else { shortened(wanted.command) },
         roots: roots.iter().map(|(_, real)| hashed(real, secret.as_ref())).collect(),
+        given: roots.iter().map(|(given, _)| hashed(given, secret.as_ref())).collect(),
         began_unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         hashed: wanted.hash_names,
         overhead_ns,
@@ -121,6 +124,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     };
     let write = |cause| RecordError::Write { cause };
     let facts = out.metadata().map_err(write)?;
+    let own = std::fs::read_link(format!("/proc/self/fd/{}", out.as_raw_fd())).map_err(write)?;
     let mut writer = Writer::new(BufWriter::with_capacity(0, out), start).map_err(write)?;
     let paths: Vec<PathBuf> =
         roots.iter().map(|(_, real)| Path::new(std::ffi::OsStr::from_bytes(real)).to_owned()).collect();
@@ -139,12 +143,13 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     })
     .map_err(write)?;
     writer.flush().map_err(write)?;
-    let mut tracer = Tracer::new(Roots::new(&roots), overhead_ns, secret, Some(writer));
+    let mut tracer =
+        Tracer::new(Roots::new(&roots).except(own.as_os_str().as_bytes()), overhead_ns, secret, Some(writer));
     let first = match (&attached, wanted.process) {
         (Some(threads), Some(process)) => {
             (tracer.stops_at_all, tracer.began) = (true, true);
             tracer.add(process, None, 0);
-            let shared = (libc::CLONE_FILES | libc::CLONE_FS) as u32;
+            let shared = libc::CLONE_FILES as u32;
             threads
                 .iter()
                 .filter(|thread| **thread != process)
@@ -250,7 +255,6 @@ fn hashed(path: &[u8], secret: Option<&RandomState>) -> Vec<u8> {
 struct Thread {
     number: u32,
     descriptors: Descriptors,
-    directory: Rc<RefCell<Option<Vec<u8>>>>,
     pending: Option<Pending>,
     /// When it last went on; at first later than any time.
     resumed_ns: u64,
@@ -388,6 +392,11 @@ impl Tracer {
                 if stop.thread == first {
                     status = stop.status;
                 }
+                self.adopt(now);
+                // Not until no child is left: this process may have had some before.
+                if self.threads.is_empty() && stopped.is_empty() && !ptrace::has_tracees() {
+                    return status;
+                }
             }
         }
     }
@@ -410,7 +419,8 @@ impl Tracer {
             let ended = |thread: pid_t| {
                 stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
             };
-            self.threads.keys().filter(|thread| !ended(**thread)).for_each(|thread| ptrace::send(*thread, signal));
+            let all = self.threads.keys().chain(&self.early);
+            all.filter(|thread| !ended(**thread)).for_each(|thread| ptrace::send(*thread, signal));
         }
     }
 
@@ -448,13 +458,9 @@ impl Tracer {
             Some(parent) => Rc::new(RefCell::new(parent.descriptors.borrow().clone())),
             None => Descriptors::default(),
         };
-        let directory = match parent {
-            Some(parent) if shares(libc::CLONE_FS) => parent.directory.clone(),
-            _ => Rc::default(),
-        };
         self.numbers.insert(thread, number);
         let resumed_ns = u64::MAX;
-        let new = Thread { number, descriptors, directory, pending: None, resumed_ns, ran_ns: 0, think_ns: 0 };
+        let new = Thread { number, descriptors, pending: None, resumed_ns, ran_ns: 0, think_ns: 0 };
         self.threads.insert(thread, new);
         number
     }
@@ -489,7 +495,10 @@ impl Tracer {
             EVENT_STOP if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
                 self.resume(thread, Resume::Listening, 0);
             }
-            EVENT_STOP if !self.threads.contains_key(&thread) => drop(self.early.insert(thread)),
+            EVENT_STOP if !self.threads.contains_key(&thread) => {
+                self.early.insert(thread);
+                self.adopt(now);
+            }
             0 if signal == libc::SIGTRAP | 0x80 => {
                 if self.stops_at_all
                     && let Some(foreign) = ptrace::is_before_call(thread)
@@ -518,7 +527,10 @@ impl Tracer {
         let child = child as pid_t;
         let pending = self.threads.get(&parent).and_then(|state| state.pending.as_ref());
         let call = pending.map(|pending| pending.call).filter(|call| call.kind == Kind::Spawn);
-        let number = self.add(child, Some(parent), call.map_or(0, |call| call.flags));
+        let number = match self.threads.get(&child) {
+            Some(known) => known.number,
+            None => self.add(child, Some(parent), call.map_or(0, |call| call.flags)),
+        };
         if let (Some(call), Some(state)) = (call, self.threads.get_mut(&parent)) {
             // Now, because the new thread's calls may come before this one returns.
             let think_ns = std::mem::take(&mut state.think_ns);
@@ -526,6 +538,25 @@ impl Tracer {
         }
         if self.early.remove(&child) {
             self.go_on(child, 0);
+        }
+    }
+
+    /// Threads whose parents were killed before they said that they had made them.
+    fn adopt(&mut self, now: u64) {
+        let is_orphan = |thread: &pid_t| tables::parent(*thread).is_none_or(|of| !self.threads.contains_key(&of));
+        for orphan in self.early.iter().copied().filter(is_orphan).collect::<Vec<_>>() {
+            self.early.remove(&orphan);
+            let oldest = self.threads.values().map(|state| state.number).min();
+            let number = self.add(orphan, None, 0);
+            match oldest {
+                Some(thread) => {
+                    let result = i64::from(number);
+                    self.write(Call { kind: Kind::Spawn, thread, begin_ns: now, result, ..Call::default() });
+                }
+                // It comes after what others did.
+                None => self.threads.values_mut().for_each(|state| state.think_ns = now),
+            }
+            self.go_on(orphan, 0);
         }
     }
 
@@ -551,7 +582,6 @@ impl Tracer {
             let own = state.descriptors.borrow().clone();
             state.descriptors = Rc::new(RefCell::new(own));
         }
-        state.directory = Rc::default();
         let descriptors = state.descriptors.clone();
         if let Some(present) = tables::present(thread) {
             let gone: Vec<i32> = descriptors.borrow().keys().copied().filter(|fd| !present.contains(fd)).collect();
@@ -667,12 +697,8 @@ impl Tracer {
     /// Where a name is: relative to an open file of the recording or to the top, and its absolute path; the path alone elsewhere.
     fn named(&mut self, thread: pid_t, directory: i32, name: &[u8], now: u64) -> (Option<Named>, Vec<u8>) {
         let above = match name {
-            [b'/', ..] => Vec::new(),
-            _ if directory == libc::AT_FDCWD => {
-                let Some(state) = self.threads.get(&thread) else { return (None, name.to_vec()) };
-                let mut known = state.directory.borrow_mut();
-                known.get_or_insert_with(|| tables::working_directory(thread).unwrap_or_default()).clone()
-            }
+            [b'/', ..] => tables::directory(thread, "root"),
+            _ if directory == libc::AT_FDCWD => tables::directory(thread, "cwd"),
             _ => match self.slot(thread, directory, now) {
                 Some(Slot::Recorded(file)) => {
                     let path = normal(&joined(&file.path, name));
@@ -680,13 +706,16 @@ impl Tracer {
                     if path.starts_with(&file.path) && self.roots.below(&path).is_some() {
                         return (Some(Named { base: file.number, name: name.to_vec() }), path);
                     }
-                    file.path.clone()
+                    // It may have another name by now.
+                    tables::look(thread, directory).map_or_else(|| file.path.clone(), |found| found.path)
                 }
                 Some(Slot::Elsewhere(Some(path))) => path.to_vec(),
                 _ => return (None, name.to_vec()),
             },
         };
-        let path = normal(&joined(&above, name));
+        // No ".." leads above the root.
+        let name_below = if name.starts_with(b"/") { normal(name) } else { name.to_vec() };
+        let path = normal(&joined(&above, &name_below));
         let below = self.roots.below(&path).filter(|name| name.len() <= MOST_NAME);
         // Only a directory has a name that ends so.
         let slash = if name.ends_with(b"/") { &b"/"[..] } else { b"" };
@@ -762,7 +791,25 @@ impl Tracer {
             }
             Kind::Spawn if asked.pointer != 0 => call.flags = Self::number(thread, asked.pointer).unwrap_or(0) as u32,
             Kind::Sendfile | Kind::CopyRange | Kind::Splice => {
-                call.offset = Self::number(thread, asked.pointer).map_or(-1, |offset| offset as i64);
+                [call.offset, call.other_offset] = [asked.pointer, asked.other_pointer]
+                    .map(|address| Self::number(thread, address).map_or(-1, |offset| offset as i64));
+            }
+            Kind::Reflink if asked.pointer != 0 => {
+                // struct file_clone_range: descriptor, offset, length, offset in the other.
+                let [fd, offset, length, other_offset] =
+                    [0, 8, 16, 24].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(u64::MAX));
+                asked.fd = Some(fd as i32);
+                (call.offset, call.length, call.other_offset) = (offset as i64, length, other_offset as i64);
+            }
+            Kind::Bind => {
+                // struct sockaddr_un, unless the name is none of a file.
+                let mut head = [0; 3];
+                ptrace::read(thread, asked.pointer, &mut head);
+                if head[..2] == (libc::AF_UNIX as u16).to_ne_bytes() && head[2] != 0 {
+                    asked.at = Some((libc::AT_FDCWD, asked.pointer.wrapping_add(2)));
+                } else {
+                    pending.outside = Some(None);
+                }
             }
             Kind::Lock => {
                 // struct flock: type, whence, start, length.
@@ -785,12 +832,23 @@ impl Tracer {
             pending.text = Self::string(thread, asked.text);
         }
         for second in [false, true] {
-            let Some((directory, address)) = (if second { asked.to } else { asked.at }) else { continue };
+            let Some((mut directory, address)) = (if second { asked.to } else { asked.at }) else { continue };
             let name = if address == 0 { Some(Vec::new()) } else { Self::string(thread, address) };
-            let Some(name) = name else {
+            let Some(mut name) = name else {
                 pending.outside = Some(None);
                 continue;
             };
+            if let Some(fd) = tables::descriptor(&name).filter(|_| !second) {
+                match kind {
+                    Kind::Open => name = tables::look(thread, fd).map_or(name, |found| found.path),
+                    Kind::Link | Kind::Stat | Kind::Chown | Kind::Chmod | Kind::Utimens
+                        if call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0 =>
+                    {
+                        (directory, name) = (fd, Vec::new());
+                    }
+                    _ => {}
+                }
+            }
             if name.is_empty() && !second && directory != libc::AT_FDCWD {
                 // AT_EMPTY_PATH: about the descriptor itself.
                 call.kind = match call.kind {
@@ -868,13 +926,6 @@ impl Tracer {
                 }
                 return;
             }
-            What::ChangeDirectory => {
-                state.think_ns += took_ns;
-                if result == 0 {
-                    *state.directory.borrow_mut() = None;
-                }
-                return;
-            }
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
@@ -891,7 +942,19 @@ impl Tracer {
                 _ => result,
             };
             let child = if waited > 0 { self.numbers.get(&(waited as pid_t)).copied() } else { None };
-            call.result = child.map_or(result.min(0), i64::from);
+            // A number of another PID namespace, or none at all: what it took is not to be lost.
+            if child.is_none() && result >= 0 {
+                state.think_ns += took_ns;
+                return;
+            }
+            call.result = child.map_or(result, i64::from);
+        }
+        if call.kind == Kind::OpenByHandle {
+            let opened = if result >= 0 { self.slot(thread, result as i32, now) } else { None };
+            match opened {
+                Some(Slot::Recorded(file)) => (call.file, call.result) = (file.number, 0),
+                _ => pending.outside = Some(None),
+            }
         }
         let state = self.threads.get_mut(&thread).expect("it was there above");
         if let Some(name) = &pending.outside {

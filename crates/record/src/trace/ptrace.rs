@@ -154,6 +154,23 @@ pub(super) fn wait(block: bool) -> Waited {
     }
 }
 
+/// Whether threads are traced that have not stopped yet: of processes that were killed while they forked.
+pub(super) fn has_tracees() -> bool {
+    // SAFETY: integers, of which zero is a value; the kernel writes to it alone.
+    let has_children = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+        libc::waitid(libc::P_ALL, 0, &raw mut info, options) == 0
+    };
+    // Children may be of another program that this process was before.
+    let own = format!("TracerPid:\t{}\n", rustix::thread::gettid());
+    let traced = |entry: std::fs::DirEntry| {
+        let text = proc_text(&format!("{}/status", entry.path().display()));
+        text.is_some_and(|text| text.contains(&own))
+    };
+    has_children && std::fs::read_dir("/proc").into_iter().flatten().flatten().any(traced)
+}
+
 /// Interrupts the waits of the thread that made it, again and again, until it is dropped: SIGALRM, which nothing else here uses.
 pub(super) struct Ticks(libc::timer_t);
 

@@ -14,6 +14,8 @@ pub(super) type Root = (Vec<u8>, Vec<u8>);
 pub(crate) struct Roots {
     /// Each as it was given and as it is without links, and the directory of the top that it is.
     prefixes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What is not recorded although it is below one: the recording itself.
+    except: Option<Vec<u8>>,
 }
 
 impl Roots {
@@ -26,7 +28,12 @@ impl Roots {
                 prefixes.push((normal(given), top));
             }
         }
-        Self { prefixes }
+        Self { prefixes, except: None }
+    }
+
+    pub(super) fn except(mut self, path: &[u8]) -> Self {
+        self.except = self.below(path);
+        self
     }
 
     /// An absolute path below a root, from the top; `None` for others.
@@ -39,7 +46,7 @@ impl Roots {
                 _ if prefix == b"/" => rest,
                 _ => return None,
             };
-            Some(joined(top, rest))
+            Some(joined(top, rest)).filter(|name| Some(name) != self.except.as_ref())
         })
     }
 }
@@ -109,8 +116,24 @@ pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
     Some(Found { path, flags, position })
 }
 
-pub(super) fn working_directory(thread: i32) -> Option<Vec<u8>> {
-    Some(fs::read_link(format!("/proc/{thread}/cwd")).ok()?.as_os_str().as_bytes().to_vec())
+/// Where relative names of a thread ("cwd") or its absolute ones ("root") are now: both can be renamed by others.
+pub(super) fn directory(thread: i32, which: &str) -> Vec<u8> {
+    let link = fs::read_link(format!("/proc/{thread}/{which}")).unwrap_or_default();
+    link.as_os_str().as_bytes().strip_suffix(b"/").unwrap_or(link.as_os_str().as_bytes()).to_vec()
+}
+
+/// The descriptor that a name is another name of.
+pub(super) fn descriptor(name: &[u8]) -> Option<i32> {
+    let prefixes = ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"];
+    let number = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_bytes()))?;
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+/// The process that made a process, or that a thread is of.
+pub(super) fn parent(thread: i32) -> Option<i32> {
+    let text = proc_text(&format!("/proc/{thread}/status"))?;
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key))?.trim().parse::<i32>().ok();
+    value("Tgid:").filter(|group| *group != thread).or(value("PPid:"))
 }
 
 /// The descriptors that a process has now.
