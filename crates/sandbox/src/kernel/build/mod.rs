@@ -22,7 +22,7 @@ use super::identity::{COUNTING, COUNTS, Flavour, Kernel, TIME_TRAVEL, knows};
 use fstone_files::{Temporary, remove_own_tree};
 use make::{missing_tools, run_make};
 use sha2::{Digest, Sha256};
-use source::BUILDS;
+use source::{BUILDS, hex};
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -40,10 +40,6 @@ const WORK: &str = include_str!("../../../kernel/work.patch");
 
 /// The assembler that the compiler runs then.
 const COUNT: &str = include_str!("../../../kernel/count.pl");
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// Builds what `source` names, unless that was built before. The kernel is not registered yet.
 pub(super) fn build(

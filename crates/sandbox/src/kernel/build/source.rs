@@ -31,6 +31,10 @@ pub(super) const BUILT: &str = "built";
 /// Below that: written when make begins.
 pub(super) const BEGAN: &str = "exact.config";
 
+pub(super) fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[derive(Debug)]
 pub(super) struct KernelSource {
     name: String,
@@ -180,7 +184,7 @@ impl KernelSource {
         digest.update(root.as_os_str().as_bytes());
         // Other options, by which make would build everything anew.
         let counting = if counting { COUNTING } else { "" };
-        Ok(format!("{}-{}{counting}", self.name, &super::hex(&digest.finalize())[..12]))
+        Ok(format!("{}-{}{counting}", self.name, &hex(&digest.finalize())[..12]))
     }
 
     /// Whether a file of a tree was replaced by one of an older time since then, as by a rename or by rsync.
