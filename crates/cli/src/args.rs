@@ -322,10 +322,13 @@ pub(crate) enum AgeAction {
         #[arg(long, conflicts_with = "names")]
         all: bool,
     },
-    /// Print the profile of the files below a directory: their sizes, ages (mtime) and depths
+    /// Print the profile of the files below a directory: their sizes, ages (mtime) and depths; as root, also their extents
     Learn {
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
+        #[arg(value_name = "DIR", required_unless_present = "image")]
+        directory: Option<PathBuf>,
+        /// Learn from the image of a filesystem, which is mounted read-only for that (as root)
+        #[arg(long, value_name = "FILE", conflicts_with = "directory")]
+        image: Option<PathBuf>,
         /// Write it into this file, for `age = { profile = "FILE.toml", … }` in a study beside it
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,

@@ -5,13 +5,15 @@ use fstone_formats::{
     diagnostic::{Diagnostics, Source, closest},
     study::{self, Overrides},
 };
+use fstone_lab::trial::old_image;
 use fstone_model::{
     Plan,
     workload::{Replay, ReplayPace},
 };
 use fstone_record::{ReadError, Reader};
 use std::{
-    io,
+    fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
@@ -103,7 +105,8 @@ impl Study {
             Files::Directory(directory) => {
                 let cannot = |error| format!("cannot read {}: {error}", directory.join(name).display());
                 let path = regular_below(directory, name).map_err(cannot)?;
-                recording(&path).unwrap_or_else(|| read_text(&path).map_err(cannot))
+                let described = recording(&path).or_else(|| image(&path).map(|image| image.map_err(cannot)));
+                described.unwrap_or_else(|| read_text(&path).map_err(cannot))
             }
         }
     }
@@ -135,6 +138,16 @@ fn recording(path: &Path) -> Option<Result<String, String>> {
         serde_json::to_string(&replay).map_err(|error| error.to_string())
     };
     Some(describe(&mut reader))
+}
+
+/// The same of an image; `None` for what could be text.
+fn image(path: &Path) -> Option<io::Result<String>> {
+    let mut first = Vec::new();
+    File::open(path).and_then(|file| file.take(4096).read_to_end(&mut first)).ok()?;
+    first.contains(&0).then(|| {
+        let json = serde_json::to_string(&old_image(path)?)?;
+        Ok(format!("{}{json}", study::IMAGE_MARK))
+    })
 }
 
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use fstone_formats::{
 };
 use fstone_model::{
     Plan,
+    age::Past,
     study::{FilesystemType, StepAction, TRIAL_STEP},
     workload::Amount,
 };
@@ -77,7 +78,8 @@ fn an_aged_level_has_a_step_before_those_of_the_study() {
     assert_eq!(steps(0), ["mkfs", "mount", "load"]);
     assert_eq!(steps(2), ["mkfs", "mount", "age", "load"]);
     assert_eq!(steps(4), ["mkfs", "mount", "load"]);
-    let StepAction::Age(age) = &plan.cells[2].steps[2].action else { panic!("{:?}", plan.cells[2].steps[2]) };
+    let StepAction::Age(past) = &plan.cells[2].steps[2].action else { panic!("{:?}", plan.cells[2].steps[2]) };
+    let Past::Aged(age) = &**past else { panic!("{past:?}") };
     assert_eq!((age.utilization, age.overwrites, age.compressible, age.seed), (0.8, 10.0, 0.25, Some(3)));
     assert_eq!((age.profile.name.as_str(), age.profile.sizes[1].weight, age.profile.depths[1].depth), ("own", 2.5, 2));
     assert!(plan.attachments.iter().any(|(name, text)| name == "own.toml" && text == profile), "it goes with the run");
@@ -90,6 +92,32 @@ fn an_aged_level_has_a_step_before_those_of_the_study() {
     ] {
         let told = with(wrong).expect_err(wrong).to_string();
         assert!(told.contains(place), "{told}");
+    }
+}
+
+#[test]
+fn an_old_image_is_described_by_the_loader_and_by_no_text_file() {
+    let described = |described: String, age: &str| {
+        let text = RIGHT.replace("\"xfs\" = { type = \"xfs\" }", &format!("\"xfs\" = {{ type = \"xfs\", {age} }}"));
+        let loader = move |name: &str| if name == "old.img" { Ok(described.clone()) } else { read(name) };
+        study::compile(&Source::new("study.toml", &text), &loader, &types(), &Overrides::default())
+    };
+    let (image, age) =
+        (r#"{"file":"/x/old.img","holds":"xfs","size_bytes":9,"modified_ns":7}"#, r#"age = { image = "old.img" }"#);
+    let right = format!("{}{image}", study::IMAGE_MARK);
+    let plan = described(right.clone(), age).expect("it is right");
+    let StepAction::Age(past) = &plan.cells[2].steps[2].action else { panic!("{:?}", plan.cells[2].steps[2]) };
+    assert_eq!(past.image().map(|image| (image.name(), image.size_bytes)), Some(("old.img", 9)));
+    assert!(plan.attachments.contains(&("old.img".into(), right.clone())), "it is read again from a recorded run");
+    for (text, age, words) in [
+        (image.to_owned(), age, "it is text"),
+        (right.replace("xfs", "ext4"), age, "it holds ext4"),
+        (right.replace("xfs", ""), age, "no filesystem was recognised in it"),
+        (right.clone(), r#"mkfs = "-K", age = { image = "old.img" }"#, "takes no `mkfs` options"),
+        (right, r#"age = { image = "old.img", seed = 1 }"#, "unknown key `seed`"),
+    ] {
+        let told = described(text, age).expect_err(words).to_string();
+        assert!(told.contains(words), "{told}");
     }
 }
 

@@ -11,6 +11,7 @@ use crate::stop::Stop;
 use fstone_model::{
     age::AGED_DIRECTORY,
     metric::{Figure, catalog},
+    units::format_bytes,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -326,9 +327,21 @@ const fn place_of(mapping: &Mapping) -> (u32, u64) {
     (mapping.device, mapping.physical)
 }
 
+/// Free extents, their bytes, and how many there are of each length, as "free extents from 4 KiB: 12; 8 KiB: 3;"; `None` if the
+/// filesystem of a directory does not list them.
+pub fn free_space(place: &Path) -> Option<(u64, u64, String)> {
+    let free = free_extents(place)?;
+    let (count, bytes) = free.iter().fold((0, 0), |(count, bytes), of| (count + of.0, bytes + of.1));
+    let mut words = "free extents from".to_owned();
+    for (power, (count, _)) in free.iter().enumerate().filter(|(_, (count, _))| *count > 0) {
+        words.push_str(&format!(" {}: {count};", format_bytes(1 << power)));
+    }
+    Some((count, bytes, words))
+}
+
 /// How many free extents a filesystem has, and of how many bytes, by the power of two at or below their lengths; `None` if it does not
 /// list them.
-pub(crate) fn free_extents(place: &Path) -> Option<[(u64, u64); 64]> {
+fn free_extents(place: &Path) -> Option<[(u64, u64); 64]> {
     let directory = fs::File::open(place).ok()?;
     let mut found = [(0, 0); 64];
     let last = Mapping {

@@ -2,6 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Where the past of a filesystem comes from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Past {
+    Aged(Age),
+    Image(OldImage),
+}
+
+/// The image of a filesystem that lived elsewhere, of which trials get copies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OldImage {
+    /// An absolute path on the host, without links.
+    pub file: String,
+    /// What it holds, in the words of blkid: "ext4".
+    pub holds: String,
+    pub size_bytes: u64,
+    /// When it was changed last, since 1970. An image of another size or time is another one.
+    pub modified_ns: u64,
+}
+
 /// The state that ageing has to reach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Age {
@@ -54,6 +74,44 @@ const MAXIMUM_CLASSES: usize = 100;
 const MAXIMUM_DEPTH: u32 = 100;
 const MAXIMUM_DIRECTORIES: u32 = 100_000;
 const LARGEST: f64 = (1u64 << 50) as f64;
+
+impl Past {
+    /// Its profile, or its image without the directory.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Aged(age) => &age.profile.name,
+            Self::Image(image) => image.name(),
+        }
+    }
+
+    pub const fn image(&self) -> Option<&OldImage> {
+        match self {
+            Self::Aged(_) => None,
+            Self::Image(image) => Some(image),
+        }
+    }
+
+    /// # Errors
+    /// As [`Age::check`].
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Aged(age) => age.check(),
+            Self::Image(_) => Ok(()),
+        }
+    }
+}
+
+impl From<Age> for Past {
+    fn from(age: Age) -> Self {
+        Self::Aged(age)
+    }
+}
+
+impl OldImage {
+    pub fn name(&self) -> &str {
+        self.file.rsplit('/').next().unwrap_or_default()
+    }
+}
 
 impl Age {
     /// # Errors

@@ -4,7 +4,7 @@
 //! reads its columns. Every level's setting has been applied: a cell needs nothing but itself to be run.
 
 use crate::{
-    StepKind, Trial, Workload, age::Age, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
+    StepKind, Trial, Workload, age::Past, mkfs::MkfsOptions, output::OutputFigure, own::OwnFilesystem, result::TrialId,
     service::Service, units, workload::Replay,
 };
 use serde::{Deserialize, Serialize};
@@ -301,8 +301,8 @@ pub enum StepAction {
     },
     /// Mount, check and read the states that power cuts during the preceding loads could have left.
     PowerCut(PowerCut),
-    /// Age the mounted filesystem, then mount it anew with cold caches.
-    Age(Arc<Age>),
+    /// Age the mounted filesystem, or look at a copy of an old one; then mount it anew with cold caches.
+    Age(Arc<Past>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,12 +9,15 @@ use crate::{
     args::{RerunArguments, RunArguments, VerifyArguments},
     executors,
     exit::Exit,
+    paths,
     progress::{Expected, RunProgress},
     sources,
     studies::Study,
     terminal::{self, CommandResult, Failure, OrExit},
 };
+use anyhow::Context as _;
 use fstone_analysis::{profile, text::counted};
+use fstone_files::OwnDirectory;
 use fstone_lab::{
     inventory::{self, InventoryContext},
     machine::Machine,
@@ -22,10 +25,13 @@ use fstone_lab::{
         carry_out::{LabError, Recorder, RecorderError, RunEnd, carry_out_schedule},
         schedule::Schedule,
     },
+    trial::DIGEST,
 };
 use fstone_model::{Dataset, Figure, Plan, StepResult, Trial, metric::catalog, result::TrialId, text};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// What the name of the directory begins with in which aged filesystems are for as long as it takes.
+const AGED_ANEW: &str = "aged-anew-";
 /// The step under which a guest in virtual time is recorded, with the hash of its requests.
 const GUEST: &str = "guest";
 
@@ -55,7 +61,16 @@ pub(super) fn again(context: &Context, arguments: &VerifyArguments, recorded: &D
     let cancel = cancel_on_signals()?;
     let progress = RunProgress::new(Expected::default());
     let mut against = Against { recorded, cancel: &cancel, trials: 0, figures: 0, difference: None };
-    let lab = lab_options(context, &options, &plan, None)?;
+    let mut lab = lab_options(context, &options, &plan, None)?;
+    // What is kept proves nothing: filesystems are aged anew, where none is kept.
+    let cache = paths::own_cache();
+    let anew = lab.aged.as_ref().map(|_| {
+        OwnDirectory::remove_left(&cache, AGED_ANEW);
+        OwnDirectory::make(&cache, AGED_ANEW)
+    });
+    let anew = anew.transpose().with_context(|| format!("cannot make a directory in {}", cache.display()));
+    let anew = anew.or_exit(Exit::LabFailed)?;
+    lab.aged = anew.as_ref().map(|anew| anew.path().to_owned());
     // Those that were made, whatever rule or budget had decided which.
     let trials = recorded.trials.iter().map(|trial| trial.id);
     let schedule = Schedule::exactly(&plan, trials).map_err(LabError::from);
@@ -184,6 +199,12 @@ fn function_at_fault(before: &StepResult, now: &StepResult) -> String {
     change.map_or_else(String::new, |change| format!(" (most of it in {})", text::line(&change.function)))
 }
 
+/// That of an aged image, unless it was recorded without or was left out of a bundle.
+fn digest(step: &StepResult) -> Option<&str> {
+    let command = step.commands.iter().find(|command| command.argv == [DIGEST])?;
+    Some(command.output_tail.as_str()).filter(|digest| !digest.is_empty())
+}
+
 /// How many figures are the same; `Err` is the first difference.
 fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
     if before.seed != now.seed {
@@ -219,6 +240,11 @@ fn first_difference(before: &Trial, now: &Trial) -> Result<usize, String> {
                 ));
             }
             same += 1;
+        }
+        if let (Some(then), Some(now)) = (digest(before), digest(now_step))
+            && then != now
+        {
+            return Err(format!("step {}: the image's SHA-256 was {then}, and is {now} now", before.step));
         }
         // Last, for a figure says more than a hash.
         let told = |step: &StepResult| step.commands.first().map(|command| command.output_tail.clone());

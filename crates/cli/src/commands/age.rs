@@ -13,9 +13,14 @@ use fstone_analysis::{
     text::{counted, line},
     when,
 };
-use fstone_lab::trial::{KeptImage, kept_images, remove_image};
+use fstone_files::OwnDirectory;
+use fstone_lab::{
+    fragmentation,
+    stop::Stop,
+    trial::{KeptImage, TO_CLEAN, kept_images, old_image, remove_image},
+};
 use fstone_model::{
-    age::{Class, Depth, Profile},
+    age::{Age, Class, Depth, OldImage, Past, Profile},
     units::format_bytes,
 };
 use std::{
@@ -24,6 +29,7 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::Path,
+    process::Command,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -40,12 +46,19 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
             let found: Result<Vec<_>, _> = names.iter().map(|name| find(&images(), name)).collect();
             return Ok(remove(&found?));
         }
-        AgeAction::Learn { directory, output } => {
-            let (profile, unseen) = learn(directory)?;
-            if unseen > 0 {
-                terminal::tell(&format!("{} could not be read.", counted(unseen, "file or directory")));
-            }
-            documents::deliver(output.as_deref(), &written(&profile))?;
+        AgeAction::Learn { directory, image, output } => {
+            let text = match (directory, image) {
+                (_, Some(image)) => learn_image(image)?,
+                (Some(directory), None) => {
+                    let (profile, unseen) = learn(directory)?;
+                    if unseen > 0 {
+                        terminal::tell(&format!("{} could not be read.", counted(unseen, "file or directory")));
+                    }
+                    written(&profile) + &extents(directory)
+                }
+                (None, None) => unreachable!("the arguments require one of them"),
+            };
+            documents::deliver(output.as_deref(), &text)?;
         }
     }
     Ok(Exit::Success)
@@ -89,14 +102,17 @@ fn life(image: &KeptImage) -> String {
         let _ = write!(options, " -o {}", life.filesystem.mount);
     }
     let options = if options.is_empty() { options } else { format!(" ({})", options.trim()) };
-    let seed = age.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+    let past = match age {
+        Past::Aged(Age { utilization, overwrites, seed, .. }) => {
+            let seed = seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+            format!("{}, {} % in use, {overwrites} overwrites{seed}", age.name(), utilization * 100.0)
+        }
+        Past::Image(image) => format!("a copy of {}", image.file),
+    };
     line(&format!(
-        "{}{options} of {}, {}, {} % in use, {} overwrites{seed}, {}",
+        "{}{options} of {}, {past}, {}",
         life.filesystem.kind,
         format_bytes(life.size_bytes),
-        age.profile.name,
-        age.utilization * 100.0,
-        age.overwrites,
         life.kernel.split(' ').next().unwrap_or_default()
     ))
 }
@@ -196,6 +212,46 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
         Ok(()) => Ok((profile, unseen)),
         Err(why) => Err(Failure::new(Exit::BadInput, format!("{}: {why}", failed()))),
     }
+}
+
+/// What is mounted in a namespace that ends with the program in it, however that ends.
+const LEARN_MOUNTED: &str = r#"mount -t "$1" -o ro,loop -- "$2" "$3" && exec "$0" age learn "$3""#;
+const MOUNTED: &str = "learnt-";
+
+fn learn_image(image: &Path) -> Result<String, Failure> {
+    let cannot = || format!("cannot learn from {}", image.display());
+    let OldImage { file, holds, .. } = old_image(image).with_context(cannot).or_exit(Exit::BadInput)?;
+    if holds.is_empty() {
+        return Err(Failure::new(Exit::BadInput, format!("{}: no filesystem was recognised in it", cannot())));
+    }
+    if !rustix::process::geteuid().is_root() {
+        let cure = "run it with sudo, or learn from a directory where it is mounted";
+        return Err(Failure::new(Exit::CannotHere, format!("{}: it is mounted for that, as root; {cure}", cannot())));
+    }
+    let cache = paths::own_cache();
+    paths::create_in_own_cache(&cache).with_context(cannot).or_exit(Exit::LabFailed)?;
+    OwnDirectory::remove_left(&cache, MOUNTED);
+    let place = OwnDirectory::make(&cache, MOUNTED).with_context(cannot).or_exit(Exit::LabFailed)?;
+    let program = std::env::current_exe().with_context(cannot).or_exit(Exit::LabFailed)?;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--", "sh", "-c", LEARN_MOUNTED]).arg(program).args([&holds, &file]).arg(place.path());
+    let output = command.output().with_context(cannot).or_exit(Exit::LabFailed)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&place.path().display().to_string(), &file);
+    if output.status.success() {
+        return Ok(text(&output.stdout));
+    }
+    let words = text(&output.stderr);
+    let cure = format!("if it was not unmounted: {TO_CLEAN}");
+    Err(Failure::new(Exit::CannotHere, format!("{}: {}; {cure}", cannot(), words.trim())))
+}
+
+/// For root, who may look at where files are on the device, as comments.
+fn extents(root: &Path) -> String {
+    let counted = rustix::process::geteuid().is_root().then(|| fragmentation::count(root, &Stop::default()));
+    let Some(Ok(counted)) = counted else { return String::new() };
+    let figures = counted.figures().into_iter().map(|figure| format!("\n# {}: {:.3}", figure.metric, figure.value));
+    let free = fragmentation::free_space(root).map(|(_, _, words)| format!("\n# {words}"));
+    figures.chain(free).chain(["\n".to_owned()]).collect()
 }
 
 /// How many values are in each class up to the largest value, which ends the last one.

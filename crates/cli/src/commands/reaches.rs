@@ -61,8 +61,8 @@ fn reaches(plan: &Plan) -> Vec<String> {
             | StepAction::Trim
             | StepAction::Fsck { .. }
             | StepAction::Fragmentation
-            | StepAction::PowerCut(_)
-            | StepAction::Age(_) => None,
+            | StepAction::PowerCut(_) => None,
+            StepAction::Age(past) => past.image().map(|image| format!("reads {}", image.file)),
         }));
     }
     let mut seen = HashSet::new();

@@ -309,6 +309,14 @@ fn a_filesystem_is_aged_in_virtual_time_to_the_same_last_bit() {
         "a perturbed guest has a copy, too: {removed}{err}"
     );
     assert_eq!(trials().0, first, "made anew");
+    // What is kept cannot be mounted any more: the label is part of what the superblock's checksum is of.
+    let kept = std::fs::read_dir(bench.path("cache/fstone/aged")).expect("there").flatten().next().expect("one").path();
+    let file = std::fs::File::options().write(true).open(kept).expect("ours");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"changed", 1024 + 0x78).expect("written");
+    let (code, out, err) = bench.run_with(&["verify", "1", "--again"], &there);
+    assert!(code == 0 && out.contains("are the same to the last bit"), "aged anew, not copied: {out}{err}");
+    let left = std::fs::read_dir(bench.path("cache/fstone")).expect("there").flatten();
+    assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with("aged-anew")));
 }
 
 /// Another user, home, temporary directory, locale and a larger environment, and from a bundle: the same to the last bit.

@@ -4,7 +4,7 @@ use super::{
     disk::{Disk, READ_AHEAD},
     may_use_devices,
 };
-use crate::support::{Bench, has_uml};
+use crate::support::{Bench, has_uml, trials};
 use fstone_lab::run::schedule::block_order;
 use fstone_model::{Dataset, Outcome, Trial, result::TrialId, study::TRIAL_STEP};
 use fstone_store::{OpenError, Store};
@@ -92,6 +92,74 @@ threads = 2
 weight = 1
 write = { size = "4 KiB", block = "4 KiB", pattern = "random" }
 "#;
+
+/// Its original is never written, and what cannot be copied as it was is refused.
+#[test]
+fn an_old_image_is_copied_and_its_profile_is_learnt() {
+    if !may_use_devices() {
+        return;
+    }
+    let bench = Bench::new();
+    let tool = |words: &[&str]| {
+        let output = Command::new(words[0]).args(&words[1..]).current_dir(bench.path("")).output().expect("installed");
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8").trim().to_owned()
+    };
+    fs::create_dir_all(bench.path("tree/below")).expect("made");
+    fs::write(bench.path("tree/below/one"), [1; 100_000]).expect("written");
+    for name in ["old.img", "dirty.img"] {
+        fs::File::create_new(bench.path(name)).expect("made").set_len(48 << 20).expect("sized");
+        tool(&["mkfs.ext4", "-q", "-F", "-O", "^metadata_csum", "-d", "tree", name]);
+    }
+    // The feature of a journal that has to be replayed, in the superblock.
+    let mut dirty = fs::read(bench.path("dirty.img")).expect("readable");
+    dirty[1024 + 0x60] |= 4;
+    fs::write(bench.path("dirty.img"), dirty).expect("written");
+    let before = fs::read(bench.path("old.img")).expect("readable");
+    let said = |words: &[&str]| {
+        let mut command = bench.command(words);
+        command.env("XDG_CACHE_HOME", bench.path("cache"));
+        let output = command.output().expect("it runs");
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        (output.status.code(), out + &err)
+    };
+    let run = |image: &str, size: &str| {
+        bench.tiny_study(&format!("\"old\" = {{ type = \"ext4\", age = {{ image = \"{image}\" }} }}"));
+        let study = fs::read_to_string(bench.path("tiny.toml")).expect("readable").replace("64 MiB", size);
+        bench.write("tiny.toml", &study);
+        said(&["run", "./tiny.toml", "--duration", "100ms", "--repeats", "1"])
+    };
+    let (code, words) = run("old.img", "64 MiB");
+    assert!(code == Some(0) && words.contains("the same history, that of old.img"), "{words}");
+    let step = trials(&bench.json())[0]["figures"].to_string();
+    assert!(step.contains("utilization") && step.contains("aged files"), "{step}");
+    let (_, list) = said(&["age", "list"]);
+    assert!(list.contains("1 aged filesystem") && list.contains("a copy of /"), "{list}");
+
+    let device = tool(&["losetup", "-f", "--show", "old.img"]);
+    let attached = run("old.img", "64 MiB");
+    let learnt = said(&["age", "learn", "--image", "old.img"]);
+    tool(&["losetup", "-d", &device]);
+    for (code, words) in [attached, learnt] {
+        assert!(code == Some(2) && words.contains(&format!("attached to {device}; umount")), "{words}");
+    }
+    for (image, size, refusal) in [
+        ("old.img", "32 MiB", "it has 48 MiB, and the device 32 MiB (fix: device = { loop = { size"),
+        ("dirty.img", "64 MiB", "its filesystem was not unmounted, and its log has to be replayed"),
+    ] {
+        let (_, words) = run(image, size);
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("refused at old image") && words.contains(refusal), "{words}");
+    }
+    assert!(fs::read(bench.path("old.img")).expect("readable") == before, "the original is as it was");
+    let (code, profile) = said(&["age", "learn", "--image", "old.img"]);
+    assert!(code == Some(0) && profile.contains("old.img") && profile.contains("[1, 1, "), "{profile}");
+    assert!(profile.contains("# layout score: ") && profile.contains("# free extents from "), "{profile}");
+    let (code, words) = said(&["age", "learn", "--image", "dirty.img"]);
+    assert!(code == Some(3) && words.contains("if it was not unmounted"), "{code:?} {words}");
+    assert!(fs::read_dir(bench.path("cache/fstone")).expect("there").count() == 1, "only the copy is kept");
+    assert!(!tool(&["losetup", "-a"]).contains("old.img"));
+}
 
 /// Ageing, or the copying of what was aged, is killed: whatever is kept is whole, and nothing else is there.
 #[test]

@@ -9,7 +9,10 @@ use crate::{
     decode::{Field, Text, document},
     diagnostic::{Diagnostic, Report},
 };
-use fstone_model::age::{Age, Class, Depth, Profile};
+use fstone_model::{
+    age::{Age, Class, Depth, OldImage, Past, Profile},
+    study::FilesystemSpec,
+};
 use std::sync::Arc;
 
 macro_rules! built_in {
@@ -21,9 +24,23 @@ macro_rules! built_in {
 const PROFILES: &[(&str, &str)] =
     built_in!["agrawal", "dabre", "douceur", "grundman", "meyer", "pramod", "wang-lanl", "wang-os"];
 
+/// What a loader puts before the description of an image that it gives instead of its content. No text file begins with it.
+pub const IMAGE_MARK: char = '\0';
+
 /// `None` for a fresh filesystem, and after an error, which is reported.
-pub(super) fn age(field: &Field<AgeChoice>, files: &mut Files<'_>, report: &mut Report) -> Option<Arc<Age>> {
-    let AgeChoice::Aged(aged) = &field.value else { return None };
+pub(super) fn age(
+    field: &Field<AgeChoice>,
+    of: &FilesystemSpec,
+    files: &mut Files<'_>,
+    report: &mut Report,
+) -> Option<Arc<Past>> {
+    let aged = match &field.value {
+        AgeChoice::Fresh => return None,
+        AgeChoice::Aged(aged) => aged,
+        AgeChoice::Image(surface) => {
+            return image(surface.image.as_ref()?, of, files, report).map(|image| Arc::new(Past::Image(image)));
+        }
+    };
     let AgeSurface { profile, utilization, overwrites, compressible, seed } = &**aged;
     let profile = named(profile.as_ref()?, files, report)?;
     let (utilization, overwrites) = (utilization.as_ref()?, overwrites.as_ref()?);
@@ -40,7 +57,28 @@ pub(super) fn age(field: &Field<AgeChoice>, files: &mut Files<'_>, report: &mut 
         report.push(Diagnostic::error(span, why));
         return None;
     }
-    Some(Arc::new(age))
+    Some(Arc::new(age.into()))
+}
+
+fn image(field: &Field<Text>, of: &FilesystemSpec, files: &mut Files<'_>, report: &mut Report) -> Option<OldImage> {
+    let Text(name) = &field.value;
+    let source = files.source(field, report)?;
+    let described = source.text().strip_prefix(IMAGE_MARK).and_then(|json| serde_json::from_str::<OldImage>(json).ok());
+    let error = match described {
+        Some(image) if image.holds != of.kind => Diagnostic::error(field.span, format!("`{name}` is no {}", of.kind))
+            .label(match image.holds.as_str() {
+                "" => "no filesystem was recognised in it".to_owned(),
+                holds => format!("it holds {holds}"),
+            })
+            .note("an image holds one filesystem; of a disk with partitions, copy one of them into a file"),
+        Some(_) if of.own.is_some() || of.tree.is_some() || !of.mkfs.is_empty() => {
+            Diagnostic::error(field.span, "an image is copied as it is: it takes no `mkfs` options and no `tree`")
+        }
+        Some(image) => return Some(image),
+        None => Diagnostic::error(field.span, format!("`{name}` is no image of a filesystem")).label("it is text"),
+    };
+    report.push(error);
+    None
 }
 
 fn named(field: &Field<Text>, files: &mut Files<'_>, report: &mut Report) -> Option<Profile> {

@@ -34,7 +34,7 @@ pub(super) fn factors(
     if let Some(Field { key, value, .. }) = &surface.filesystem {
         let levels = value.0.iter().map(|(name, surface)| {
             let filesystem = filesystem::filesystem(&name.value, &surface.value, types, own, report);
-            let age = surface.value.age.as_ref().and_then(|field| age::age(field, files, report));
+            let age = surface.value.age.as_ref().and_then(|field| age::age(field, &filesystem, files, report));
             At { span: name.span, value: named(&name.value, Setting::Filesystem(filesystem, age)) }
         });
         let levels = levels.collect();

@@ -6,7 +6,7 @@ use crate::{
     native::{Parameter, Quantity, Target},
 };
 use fstone_model::{
-    age::Age,
+    age::Past,
     study::{DeviceSpec, FilesystemSpec, KernelSpec},
     units,
 };
@@ -32,7 +32,7 @@ pub(super) const NO_BACKGROUND: &str = "none";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Setting {
-    Filesystem(FilesystemSpec, Option<Arc<Age>>),
+    Filesystem(FilesystemSpec, Option<Arc<Past>>),
     Device(DeviceSpec),
     Kernel(KernelSpec),
     /// A file of the device's queue directory in sysfs, and its content.

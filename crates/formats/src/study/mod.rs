@@ -33,6 +33,7 @@ mod source_tree;
 mod step;
 mod surface;
 
+pub use age::IMAGE_MARK;
 pub use compile::{compile, compile_with_warnings};
 pub use overrides::{DeviceChoice, Overrides};
 pub use source_tree::{SourceTree, put_source_trees, source_trees};
@@ -72,7 +73,10 @@ pub fn reference() -> Vec<KeyReference> {
         ("service.NAME.ready", surface::ReadySurface::keys()),
         ("factor", surface::FactorsSurface::keys()),
         ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
-        ("factor.filesystem.NAME.age", surface::AgeSurface::keys()),
+        (
+            "factor.filesystem.NAME.age",
+            surface::OldImageSurface::keys().into_iter().chain(surface::AgeSurface::keys()).collect(),
+        ),
         ("sweep", surface::SweepSurface::keys()),
         ("step", surface::StepSurface::keys()),
         ("step.load", surface::LoadSurface::keys()),

@@ -15,7 +15,7 @@ use crate::{
 };
 use fstone_model::{
     StepKind,
-    age::Age,
+    age::Past,
     study::{PowerCut, Step, StepAction, TRIAL_STEP},
 };
 use std::{sync::Arc, time::Duration};
@@ -257,7 +257,7 @@ pub(super) fn steps(
 }
 
 /// Ages a filesystem after it is mounted, before the study's own steps.
-pub(super) fn put_age(steps: &mut Vec<Step>, age: Arc<Age>) {
+pub(super) fn put_age(steps: &mut Vec<Step>, age: Arc<Past>) {
     let action = StepAction::Age(age);
     let at = steps.iter().position(|step| matches!(step.action, StepAction::Mount)).map_or(0, |mount| mount + 1);
     let limit = default_limit(&action);

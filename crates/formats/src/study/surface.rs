@@ -184,6 +184,14 @@ table! {
 }
 
 table! {
+    /// The image of a filesystem that was used elsewhere: each trial gets a copy.
+    pub(crate) struct OldImageSurface {
+        /// A file beside the study, not mounted, with a filesystem of this type and no partitions.
+        "image" => image: Text, required;
+    }
+}
+
+table! {
     /// How a filesystem was used before the steps begin.
     pub(crate) struct AgeSurface {
         /// What its files are like: a profile by name, or a .toml file beside the study.
@@ -203,6 +211,7 @@ table! {
 pub(crate) enum AgeChoice {
     Fresh,
     Aged(Box<AgeSurface>),
+    Image(OldImageSurface),
 }
 
 impl Decode for AgeChoice {
@@ -213,16 +222,18 @@ impl Decode for AgeChoice {
                 wrong_type(node, &Self::expected(), report);
                 None
             }
+            None if node.get_ref().get("image").is_some() => OldImageSurface::decode(node, report).map(Self::Image),
             None => AgeSurface::decode(node, report).map(|aged| Self::Aged(Box::new(aged))),
         }
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "enum": ["fresh"] }, AgeSurface::schema()] })
+        json!({ "anyOf": [{ "enum": ["fresh"] }, AgeSurface::schema(), OldImageSurface::schema()] })
     }
 
     fn expected() -> String {
-        "\"fresh\", or { profile = \"agrawal\", utilization = \"80 %\", overwrites = 10 }".into()
+        "\"fresh\", { profile = \"agrawal\", utilization = \"80 %\", overwrites = 10 } or { image = \"old.img\" }"
+            .into()
     }
 }
 

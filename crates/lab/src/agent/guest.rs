@@ -81,7 +81,7 @@ pub(crate) fn set_up(
     let place = directory.as_ref().map_or_else(|| work.to_owned(), PathBuf::from);
     // Nobody but the simulated disk looks at the image, so that nothing needs copying.
     let (base, content) = match content {
-        Some(content) if cell.kernel.is_exact() => (Some(content.by_reference()), None),
+        Some(content) if cell.kernel.is_exact() && !content.settles => (Some(content.by_reference()), None),
         content => (None, content),
     };
     let (image, id) = make_image(&place, *size_bytes, content, undo)?;

@@ -141,6 +141,10 @@ impl CommandOutput {
         }
     }
 
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.stdout.contains(words) || self.stderr.contains(words)
+    }
+
     /// The tool's own words about why it failed: what it said first on standard error, before it went on to explain
     /// its usage; else what it said on standard output.
     pub fn words(&self) -> String {

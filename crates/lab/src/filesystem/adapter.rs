@@ -92,6 +92,11 @@ pub trait Filesystem: Sync {
         self.verdict(output) == Verdict::Clean
     }
 
+    /// Whether a check that only reads found a log or journal that is not replayed.
+    fn is_unclean(&self, _output: &CommandOutput) -> bool {
+        false
+    }
+
     fn figures(&self, _output: &CommandOutput) -> Vec<Figure> {
         Vec::new()
     }

@@ -62,10 +62,9 @@ impl Filesystem for Btrfs {
 
     /// `btrfs check` has one status for everything; where it got as far as checking, errors are the filesystem's.
     fn verdict(&self, output: &CommandOutput) -> Verdict {
-        let checked = output.stderr.contains("checking extents") || output.stdout.contains("checking extents");
         match output.status {
             0 => Verdict::Clean,
-            1 if checked => Verdict::Errors,
+            1 if output.says("checking extents") => Verdict::Errors,
             _ => Verdict::Unusable,
         }
     }

@@ -98,6 +98,10 @@ impl Filesystem for Ext {
         Some(CommandLine::new("e2fsck", [flags, device]))
     }
 
+    fn is_unclean(&self, output: &CommandOutput) -> bool {
+        output.says("skipping journal recovery")
+    }
+
     /// From e2fsck's last line: `/dev/loop0: 11/32768 files (0.0% non-contiguous), 13883/131072 blocks`.
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let parsed = || {

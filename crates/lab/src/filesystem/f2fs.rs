@@ -53,6 +53,10 @@ impl Filesystem for F2fs {
         }
     }
 
+    fn is_unclean(&self, output: &CommandOutput) -> bool {
+        output.says("sudden-power-off")
+    }
+
     /// From lines such as `[FSCK] valid_inode_count matched with CP              [Ok..] [0x1]`.
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let count = |name: &str| {

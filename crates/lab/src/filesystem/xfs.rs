@@ -60,6 +60,10 @@ impl Filesystem for Xfs {
         }
     }
 
+    fn is_unclean(&self, output: &CommandOutput) -> bool {
+        output.says("valuable metadata changes in a log")
+    }
+
     fn superblock(&self, device: &str) -> Option<CommandLine> {
         // What xfs_info(8) runs; without its wrapper's search for a mount point.
         Some(CommandLine::new("xfs_db", ["-r", "-c", "info", device]))

@@ -12,17 +12,18 @@ use crate::{
     machine::Machine,
     place::{
         custody,
-        device::{Content, copy, room},
+        device::{Content, copy, digest, room, signature},
     },
 };
 use fstone_files::{FileIdentity, Temporary, create_directories};
 use fstone_model::{
     Cell, Step, StepKind, StepResult, Trial,
-    age::Age,
+    age::{Age, OldImage, Past},
     fnv::fnv1a,
     metric::catalog,
+    outcome::Reason,
     result::{CommandRecord, Effective, KERNEL_WORK},
-    study::{DeviceSpec, FilesystemSpec, KernelSpec, StepAction},
+    study::{DeviceSpec, FilesystemSpec, FsckMode, KernelSpec, StepAction},
     units::{format_bytes, nanoseconds},
 };
 use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, futimens};
@@ -38,6 +39,8 @@ use std::{
     time::SystemTime,
 };
 
+/// What a digest of an image is recorded as, beside the commands of its ageing.
+pub const DIGEST: &str = "sha256sum";
 /// What the names of images end with, and their last bytes.
 const END: &str = "aged";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
@@ -52,7 +55,7 @@ pub struct Life {
     pub size_bytes: u64,
     sector_bytes: u32,
     /// With its seed.
-    pub age: Age,
+    pub age: Past,
     pub kernel: String,
     tools: Vec<Option<String>>,
     /// This program and, in virtual time, the simulated machine.
@@ -70,6 +73,10 @@ struct Record {
     warnings: Vec<String>,
 }
 
+/// The first step of a trial that makes a copy of an old image; an old image that is not clean is refused with this cure.
+pub(super) const OLD_IMAGE: &str = "old image";
+pub const TO_CLEAN: &str = "mount and unmount it once, or a copy of it: mount -o loop IMAGE DIRECTORY";
+
 /// The image that a trial begins with.
 pub(super) struct Aged<'a> {
     directory: &'a Path,
@@ -77,6 +84,8 @@ pub(super) struct Aged<'a> {
     key: String,
     size_bytes: u64,
     pub(super) seed: u64,
+    original: Option<OldImage>,
+    is_exact: bool,
     /// Two copies of one filesystem have one UUID, and are not mounted at once.
     is_exclusive: bool,
 }
@@ -113,20 +122,52 @@ impl<'a> Aged<'a> {
             let simulated = if cell.kernel.is_exact() { simulated(guests, drive) } else { String::new() };
             (format!("{} {} {}", kernel.name(), kernel.source, stamp(&kernel.binary)?), simulated)
         };
-        let seed = age.seed.unwrap_or(job.seed);
+        let (seed, age) = match &**age {
+            Past::Aged(age) => {
+                let seed = age.seed.unwrap_or(job.seed);
+                (seed, Past::Aged(Age { seed: Some(seed), ..age.clone() }))
+            }
+            image @ Past::Image(_) => (0, image.clone()),
+        };
+        let original = age.image().cloned();
         let tools = filesystem::find(&spec.kind)?.facts().tools;
         let life = Life {
             filesystem: FilesystemSpec { name: String::new(), ..spec.clone() },
             size_bytes: *size_bytes,
             sector_bytes: *sector_bytes,
-            age: Age { seed: Some(seed), ..(**age).clone() },
+            age,
             kernel,
             tools: tools.iter().map(|tool| tool_version(tool, &*machine.runner)).collect(),
             made_by: format!("{} {made_by}", stamp(&options.agent)?),
         };
         let key = serde_json::to_string(&life).ok()?;
         let name = name_of(&life, &key);
-        Some(Self { directory, name, key, size_bytes: *size_bytes, seed, is_exclusive: is_host })
+        let is_exact = cell.kernel.is_exact();
+        Some(Self { directory, name, key, size_bytes: *size_bytes, seed, original, is_exact, is_exclusive: is_host })
+    }
+
+    /// The old image that is copied, opened for reading alone; `None` if the filesystem is aged from mkfs on.
+    ///
+    /// # Errors
+    /// Why it must not be copied.
+    pub(super) fn original(&self) -> Result<Option<File>, Reason> {
+        let Some(image) = &self.original else { return Ok(None) };
+        let refused = |words: String| Reason::new(OLD_IMAGE, format!("{}: {words}", image.file));
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(
+            rustix::fs::open(&image.file, flags, Mode::empty()).map_err(|error| refused(format!("open: {error}")))?,
+        );
+        if let Some(device) = attached_to(&file) {
+            let cure = format!("umount {device}; losetup -d {device}");
+            return Err(refused(format!("it is attached to {device}, and may be written meanwhile")).with_cure(cure));
+        }
+        is_unchanged(&file, image).map_err(|error| refused(error.to_string()))?;
+        if image.size_bytes > self.size_bytes {
+            let [image, device] = [image.size_bytes, self.size_bytes].map(format_bytes);
+            let cure = format!("device = {{ loop = {{ size = \"{image}\" }} }}");
+            return Err(refused(format!("it has {image}, and the device {device}")).with_cure(cure));
+        }
+        Ok(Some(file))
     }
 
     /// To be held while an image that is not there is made: others of this process wait instead of making it, too.
@@ -151,23 +192,44 @@ impl<'a> Aged<'a> {
     }
 
     /// Keeps the image that a trial of [`maker`] made, or says why that cannot be.
-    pub(super) fn keep(&self, image: File, trial: &Trial, stop: &AtomicBool) -> Origin {
+    ///
+    /// # Errors
+    /// If the old image, of which it is a copy, is not what it was when the trial began.
+    pub(super) fn keep(
+        &self,
+        image: File,
+        original: Option<&File>,
+        trial: &Trial,
+        stop: &AtomicBool,
+    ) -> io::Result<Origin> {
         let steps = trial.steps.iter().filter(|result| result.step != StepKind::Unmount.name());
+        let mut steps: Vec<StepResult> = steps.filter_map(of_the_state).collect();
+        // A real kernel never makes the same image again.
+        let hashed = if self.is_exact { Some(&image) } else { original };
+        let digest = hashed.map(|hashed| digest(hashed, stop)).transpose()?;
+        if let (Some(original), Some(image)) = (original, &self.original) {
+            is_unchanged(original, image)?;
+        }
+        let aged = steps.iter_mut().find(|result| result.step == StepKind::Age.name());
+        if let (Some(aged), Some(output_tail)) = (aged, digest) {
+            let argv = vec![DIGEST.to_owned()];
+            aged.commands.push(CommandRecord { argv, status: None, duration_ns: 0, output_tail });
+        }
         let mut record = Record {
             key: self.key.clone(),
-            steps: steps.filter_map(of_the_state).collect(),
+            steps,
             effective: Effective { mount: None, ..trial.effective.clone() },
             warnings: trial.warnings.iter().filter(|words| words.starts_with("age: ")).cloned().collect(),
         };
         let why = match self.store(&image, &record, stop) {
             Ok(()) => match self.open() {
-                Some(kept) => return kept,
+                Some(kept) => return Ok(kept),
                 None => "it is in use or gone".to_owned(),
             },
             Err(error) => error.to_string(),
         };
         record.warnings.push(format!("age: the image is not kept in {}: {why}", self.directory.display()));
-        Origin { image, record, name: self.name.clone() }
+        Ok(Origin { image, record, name: self.name.clone() })
     }
 
     fn store(&self, image: &File, record: &Record, stop: &AtomicBool) -> io::Result<()> {
@@ -192,8 +254,21 @@ impl<'a> Aged<'a> {
 /// The cell whose trial makes the image.
 pub(super) fn maker(cell: &Cell) -> Cell {
     let mut steps = cell.steps[..3].to_vec();
+    if is_of_an_image(&steps[2]) {
+        let action = StepAction::Fsck { mode: FsckMode::ReadOnly };
+        steps[0] = Step { name: OLD_IMAGE.to_owned(), action, ..steps[2].clone() };
+    }
     steps.push(Step { name: StepKind::Unmount.name().to_owned(), action: StepAction::Unmount, ..steps[2].clone() });
     Cell { steps, ..cell.clone() }
+}
+
+pub(super) fn is_of_an_image(step: &Step) -> bool {
+    matches!(&step.action, StepAction::Age(past) if past.image().is_some())
+}
+
+/// What a trial that makes an image begins with: a copy of the original.
+pub(super) const fn of_original<'c>(original: &'c File, stop: &'c AtomicBool) -> Content<'c> {
+    Content { image: original, settles: true, stop, copied: Shared::new(None) }
 }
 
 /// The cell of a trial that begins with a copy.
@@ -295,6 +370,46 @@ pub fn remove_image(image: &KeptImage) -> io::Result<()> {
     fs::remove_file(&image.path)
 }
 
+/// Describes the image of a filesystem for a plan, without following what takes its path later.
+///
+/// # Errors
+/// If it cannot be examined.
+pub fn old_image(path: &Path) -> io::Result<OldImage> {
+    let path = path.canonicalize()?;
+    if let Some(device) = attached_to(&File::open(&path)?) {
+        return Err(io::Error::other(format!("it is attached to {device}; umount {device}; losetup -d {device}")));
+    }
+    let holds = signature(&path, &*Machine::host().runner).map_err(io::Error::other)?.unwrap_or_default();
+    let holds = holds.split(" labelled ").next().unwrap_or_default().to_owned();
+    let file = path.to_str().ok_or_else(|| io::Error::other("its path is no UTF-8"))?.to_owned();
+    let facts = path.metadata()?;
+    Ok(OldImage { file, holds, size_bytes: facts.len(), modified_ns: modified_ns(&facts) })
+}
+
+fn modified_ns(facts: &Metadata) -> u64 {
+    let modified = facts.modified().ok().and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    nanoseconds(modified.unwrap_or_default())
+}
+
+fn is_unchanged(file: &File, image: &OldImage) -> io::Result<()> {
+    let facts = file.metadata()?;
+    match facts.is_file() && (facts.len(), modified_ns(&facts)) == (image.size_bytes, image.modified_ns) {
+        true => Ok(()),
+        false => Err(io::Error::other("it has changed since the study was read; run the study anew")),
+    }
+}
+
+/// The loop device that has this file behind it.
+fn attached_to(file: &File) -> Option<String> {
+    let facts = file.metadata().ok()?;
+    fs::read_dir("/sys/block").ok()?.flatten().find_map(|device| {
+        let backing = fs::read_to_string(device.path().join("loop/backing_file")).ok()?;
+        let other = fs::metadata(backing.trim_end_matches('\n')).ok()?;
+        let is_it = (other.dev(), other.ino()) == (facts.dev(), facts.ino());
+        is_it.then(|| format!("/dev/{}", device.file_name().to_string_lossy()))
+    })
+}
+
 /// Removes images, the one that was not used for the longest time first, until there is room for another one.
 fn make_room(directory: &Path, file: &File, needed: u64) -> io::Result<()> {
     let images = kept_images(directory);
@@ -380,12 +495,19 @@ mod tests {
         let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
         let profile = Profile { name: "p".into(), sizes: class(4096.0), ages: class(0.1), depths };
         let age = Age { profile, utilization: 0.5, overwrites: 1.0, compressible: 0.0, seed: Some(seed) };
-        let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age)))]);
+        let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         cell.device = testing::loop_device(1 << 20);
         let id = TrialId { cell: 0, repetition: 0 };
         let sink = &crate::events::Silent;
         let job = Job { cell: &cell, id, position: 0, seed: 3, direct: false, sink, explorer: None };
         Aged::of(&job, options, &Machine::host()).expect("it is aged")
+    }
+
+    fn seed(image: &KeptImage) -> Option<u64> {
+        match &image.life.age {
+            Past::Aged(age) => age.seed,
+            Past::Image(_) => None,
+        }
     }
 
     fn trial() -> Trial {
@@ -428,17 +550,17 @@ mod tests {
         assert!(aged(&options, 1).open().is_none());
         let [one, two] = [1, 2].map(|seed| aged(&options, seed));
         for each in [&one, &two] {
-            let kept = each.keep(image(), &trial(), &stop);
+            let kept = each.keep(image(), None, &trial(), &stop).expect("kept");
             assert_eq!(kept.warnings().collect::<Vec<_>>(), ["age: missed"]);
             assert!(kept.record.steps[0].figures.len() == 1 && kept.record.steps[0].duration_ns == 0);
             assert!(aged(&options, each.seed).open().is_none(), "its filesystem may be mounted");
             let removed = kept_images(&directory).iter().map(remove_image).any(|removed| removed.is_ok());
             assert!(!removed || each.seed == 2, "a trial uses it");
         }
-        let one = one.keep(image(), &trial(), &stop);
+        let one = one.keep(image(), None, &trial(), &stop).expect("kept");
         drop(one.record);
         let images = kept_images(&directory);
-        assert!(images.iter().all(|image| image.life.age.seed.is_some() && image.result.is_some()), "{images:?}");
+        assert!(images.iter().all(|image| seed(image).is_some() && image.result.is_some()), "{images:?}");
         drop(one.image);
         let path = images[0].path.clone();
         // What a kill, a full disk or another user could leave.
@@ -447,7 +569,8 @@ mod tests {
             fs::write(&path, damaged).expect("written");
             assert!(read(&path).is_none() && remove_image(&images[0]).is_err() && path.exists());
         }
-        let kept = aged(&options, images[0].life.age.seed.expect("a seed")).keep(image(), &trial(), &stop);
+        let kept =
+            aged(&options, seed(&images[0]).expect("a seed")).keep(image(), None, &trial(), &stop).expect("kept");
         assert!(kept.warnings().any(|words| words.contains("or damaged; remove it")), "what is foreign stays");
         fs::write(&path, &whole).expect("written");
         fs::write(directory.join("notes.txt"), "mine").expect("written");

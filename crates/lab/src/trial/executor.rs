@@ -32,6 +32,7 @@ use crate::{
 use fstone_files::FileIdentity;
 use fstone_model::{
     Outcome, Step, StepResult, Trial,
+    age::Past,
     dataset::Holder,
     outcome::Reason,
     own::OwnCommand,
@@ -99,16 +100,22 @@ impl Executor for AgentExecutor<'_> {
                 // A guest that is perturbed gets the same.
                 let id = TrialId { repetition: 0, ..job.id };
                 let making = Job { id, seed: aged.seed, ..*job };
-                match (self.trial(&making, Role::Makes(&mut image))?, image) {
-                    (TrialEnd::Finished(made), Some(Ok(image))) => aged.keep(image, &made, self.cancel),
+                let original = aged.original();
+                let failed = |made: Box<Trial>, error: io::Error| {
+                    let why = Reason::new(DEVICE, format!("the aged image cannot be copied: {error}"));
+                    let outcome = Outcome::Failed(why);
+                    Ok(TrialEnd::Finished(Box::new(Trial { id: job.id, seed: job.seed, outcome, ..*made })))
+                };
+                match (self.trial(&making, Role::Makes(&mut image, original.as_ref().map(Option::as_ref)))?, image) {
+                    (TrialEnd::Finished(made), Some(Ok(image))) => {
+                        match aged.keep(image, original.ok().flatten().as_ref(), &made, self.cancel) {
+                            Ok(origin) => origin,
+                            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(TrialEnd::Cancelled),
+                            Err(error) => return failed(made, error),
+                        }
+                    }
                     (TrialEnd::Finished(made), Some(Err(error))) if made.outcome == Outcome::Completed => {
-                        let why = Reason::new(DEVICE, format!("the aged image cannot be copied: {error}"));
-                        return Ok(TrialEnd::Finished(Box::new(Trial {
-                            id: job.id,
-                            seed: job.seed,
-                            outcome: Outcome::Failed(why),
-                            ..*made
-                        })));
+                        return failed(made, error);
                     }
                     (TrialEnd::Finished(made), _) => {
                         return Ok(TrialEnd::Finished(Box::new(Trial { id: job.id, seed: job.seed, ..*made })));
@@ -129,8 +136,8 @@ impl Executor for AgentExecutor<'_> {
 /// A trial's part in an aged filesystem.
 enum Role<'a> {
     Whole,
-    /// It makes the image, which is here in the end.
-    Makes(&'a mut Option<io::Result<File>>),
+    /// It makes the image, which is here in the end; as a copy of an old one, or why not.
+    Makes(&'a mut Option<io::Result<File>>, Result<Option<&'a File>, &'a Reason>),
     Copies(&'a Origin),
 }
 
@@ -146,13 +153,14 @@ impl AgentExecutor<'_> {
         let whole = job.cell;
         let part = match &role {
             Role::Whole => None,
-            Role::Makes(_) => Some(aged::maker(whole)),
+            Role::Makes(..) => Some(aged::maker(whole)),
             Role::Copies(_) => Some(aged::rest(whole)),
         };
         let job = &Job { cell: part.as_ref().unwrap_or(whole), ..*job };
         let content = match &role {
             Role::Copies(origin) => Some(origin.content(whole, self.cancel)),
-            _ => None,
+            Role::Makes(_, Ok(Some(original))) => Some(aged::of_original(original, self.cancel)),
+            Role::Makes(..) | Role::Whole => None,
         };
         let mut making = Making::new(self, job, clock);
         making.content = content.as_ref();
@@ -160,16 +168,20 @@ impl AgentExecutor<'_> {
             making.record.effective.superblock = origin.superblock();
             making.record.warnings.extend(origin.warnings());
         }
-        let seed = whole.steps.iter().find_map(|step| match &step.action {
-            StepAction::Age(age) => age.seed,
+        let same = whole.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(past) => match &**past {
+                Past::Aged(age) => age.seed.map(|seed| format!("seed {seed}")),
+                Past::Image(image) => Some(image.name().to_owned()),
+            },
             _ => None,
         });
-        if let (Some(seed), Role::Whole | Role::Copies(_)) = (seed, &role) {
-            making.record.warn(format!("age: every repeat begins with the same history, that of seed {seed}"));
+        if let (Some(of), Role::Whole | Role::Copies(_)) = (same, &role) {
+            making.record.warn(format!("age: every repeat begins with the same history, that of {of}"));
         }
-        let ended = match preflight(job.cell, making.host.machine) {
-            Some(obstacle) => Err(Halt::Outcome(obstacle.outcome())),
-            None => making.carry_out(),
+        let ended = match (preflight(job.cell, making.host.machine), &role) {
+            (Some(obstacle), _) => Err(Halt::Outcome(obstacle.outcome())),
+            (None, Role::Makes(_, Err(reason))) => Err(Halt::Outcome(Outcome::Refused((*reason).clone()))),
+            (None, _) => making.carry_out(),
         };
         let ended = making.end_agents(ended);
         let Making { mut record, mut provided, .. } = making;
@@ -190,7 +202,7 @@ impl AgentExecutor<'_> {
             // Without effect where it is not known, or hangs and is still mounted.
             let _ = self.machine.runner.run(&command, FORGET_LIMIT);
         }
-        if let (Ok(()), Role::Makes(image)) = (&ended, role) {
+        if let (Ok(()), Role::Makes(image, _)) = (&ended, role) {
             *image = provided.take().map(|provided| provided.into_image(self.machine));
         }
         record.warnings.extend(provided.and_then(|provided| provided.give_back(self.machine)));
@@ -267,6 +279,13 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     fn carry_out(&mut self) -> Result<(), Halt> {
         let job = self.job;
         self.set_up()?;
+        // What mkfs makes is no copy of an old image.
+        if self.content.is_none()
+            && let Some(step) = job.cell.steps.iter().find(|step| aged::is_of_an_image(step))
+        {
+            let words = "the image is not copied: fstone has no directory for it";
+            return Err(Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))));
+        }
         if job.cell.kernel.is_exact() {
             return self.simulate();
         }

@@ -36,7 +36,7 @@ mod warm;
 pub(crate) mod watch;
 pub(crate) mod who;
 
-pub use aged::{KeptImage, Life, kept_images, remove_image};
+pub use aged::{DIGEST, KeptImage, Life, TO_CLEAN, kept_images, old_image, remove_image};
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
 pub use explorer::{Explorer, SequenceFound};

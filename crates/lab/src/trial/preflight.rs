@@ -1,6 +1,6 @@
 //! What speaks against a cell before anything is touched.
 
-use super::steps::cure;
+use super::{aged::is_of_an_image, steps::cure};
 use crate::{
     agent::is_hidden_in_guests,
     filesystem::{self, Filesystem},
@@ -63,7 +63,9 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
             })
         })
     };
-    if let Some(obstacle) = obstacle_of_ranks(cell, machine).or_else(|| obstacle_of_replay(cell)) {
+    if let Some(obstacle) =
+        obstacle_of_ranks(cell, machine).or_else(|| obstacle_of_replay(cell)).or_else(|| obstacle_of_image(cell))
+    {
         return Some(obstacle);
     }
     let in_guest = cell.kernel != KernelSpec::Host;
@@ -128,6 +130,18 @@ fn obstacle_of_replay(cell: &Cell) -> Option<Obstacle> {
     let step = cell.steps.iter().find(is_hidden).filter(|_| cell.kernel != KernelSpec::Host)?;
     let words = "a guest has directories of its own in place of /dev, /proc, /run and /sys, and does not see the recording there";
     Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("keep the study elsewhere"))
+}
+
+/// Only an image of fstone's own becomes a copy of an old one, and the log of a guest's disk begins with mkfs.
+fn obstacle_of_image(cell: &Cell) -> Option<Obstacle> {
+    let step = cell.steps.iter().find(|step| is_of_an_image(step))?;
+    let refused = |words: String| Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) };
+    if cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_))) {
+        return Some(refused("power cuts need a filesystem that is made in the trial".to_owned()));
+    }
+    let is_loop = matches!(cell.device, DeviceSpec::Loop { .. });
+    let words = || format!("an old image cannot be copied to {}", cell.device.describe());
+    (!is_loop).then(|| refused(words()).with_cure("device = { loop = { size = \"…\" } }"))
 }
 
 fn obstacle_of_ranks(cell: &Cell, machine: &Machine) -> Option<Obstacle> {

@@ -107,7 +107,7 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
         limit: Duration::from_secs(10),
     };
     let steps = vec![
-        step("age", StepAction::Age(Arc::new(ageing(0.1)))),
+        step("age", StepAction::Age(Arc::new(ageing(0.1).into()))),
         step("copy-in", copy),
         step("load", StepAction::Load(Arc::new(synced))),
         step("service", StepAction::Service(Arc::new(service))),
@@ -190,7 +190,7 @@ fn a_filesystem_is_aged_until_its_targets_are_reached() {
     // The smallest xfs has 300 MiB.
     let cells = [("ext4", 128), ("btrfs", 128), ("xfs", 304), ("f2fs", 128)].map(|(kind, mebibytes)| {
         let steps = vec![
-            step("age", StepAction::Age(Arc::new(ageing(0.4)))),
+            step("age", StepAction::Age(Arc::new(ageing(0.4).into()))),
             load(small_files(50, None)),
             step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
         ];
@@ -252,7 +252,7 @@ fn an_aged_filesystem_is_made_once_and_copied_for_each_trial() {
     for (kind, in_memory) in [("ext4", false), ("ext4", true), ("btrfs", false)] {
         let age = Age { seed: None, ..ageing(0.3) };
         let fsck = step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly });
-        let mut cell = cell(kind, "", "", vec![step("age", StepAction::Age(Arc::new(age))), fsck]);
+        let mut cell = cell(kind, "", "", vec![step("age", StepAction::Age(Arc::new(age.into()))), fsck]);
         cell.device = DeviceSpec::Loop {
             size_bytes: 128 << 20,
             direct_io: false,
@@ -304,15 +304,15 @@ fn an_aged_filesystem_is_made_once_and_copied_for_each_trial() {
 #[test]
 fn what_cannot_be_aged_is_refused() {
     let work = scratch_directory();
-    let mut of_directory = cell("dir", "", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8))))]);
+    let mut of_directory = cell("dir", "", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8).into())))]);
     of_directory.device = DeviceSpec::Directory { path: Some(work.path().display().to_string()) };
     let mut memory = Memory::default();
     let mut cells = vec![of_directory];
     if may_use_devices(&["mkfs.ext4"]) {
-        let few_inodes = cell("ext4", "-N 256", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8))))]);
+        let few_inodes = cell("ext4", "-N 256", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8).into())))]);
         let mut large = ageing(0.8);
         large.profile.sizes[3].up_to = (1u64 << 30) as f64;
-        cells.extend([few_inodes, cell("ext4", "", "", vec![step("age", StepAction::Age(Arc::new(large)))])]);
+        cells.extend([few_inodes, cell("ext4", "", "", vec![step("age", StepAction::Age(Arc::new(large.into())))])]);
     }
     let expected = ["ageing needs a device", "inodes are free", "its largest files have 1073741824 bytes"];
     carry_out(&plan(cells, 1), &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false))

@@ -314,7 +314,7 @@ fn full() -> Dataset {
     let profile = Profile { name: text(), sizes: class(), ages: class(), depths };
     let age = Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None };
     let actions = [
-        StepAction::Age(Arc::new(age)),
+        StepAction::Age(Arc::new(age.into())),
         StepAction::Load(Arc::new(load())),
         StepAction::Command { argv: list(), shell: false, success: vec![0], figures: vec![figure] },
         StepAction::Service(Arc::new(service)),

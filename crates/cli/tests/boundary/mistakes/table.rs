@@ -299,6 +299,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("age rm ext4", 2, "there is no aged filesystem \"ext4\"; `fstone age list` lists them"),
     ("age rm ext4 --all", 2, "the argument '[NAME]...' cannot be used with '--all'"),
     ("age show ../one.toml", 2, "there is no aged filesystem \"../one.toml\"; `fstone age list` lists them"),
+    ("age learn --image none", 2, "cannot learn from none\n  because No such file or directory (os error 2)"),
     ("age learn none", 2, "cannot learn from none\n  because No such file or directory (os error 2)"),
     ("note 1", 2, "the following required arguments were not provided:\n  <TEXT>"),
     ("note 1 ''", 2, "invalid value '' for '<TEXT>': a note cannot be empty"),

@@ -6,6 +6,7 @@ use rustix::{
     fs::{Advice, SeekFrom, fadvise, fstatvfs, ioctl_ficlone, seek},
     io::Errno,
 };
+use sha2::{Digest, Sha256};
 use std::{
     cell::Cell,
     fs::File,
@@ -93,6 +94,30 @@ pub(crate) fn copy(from: &File, to: &File, bytes: u64, stop: &AtomicBool) -> io:
     }
 }
 
+/// The SHA-256 of what an image has, wherever its holes are: of each piece that is not all zero, behind its offset.
+///
+/// # Errors
+/// Those of the calls; [`io::ErrorKind::Interrupted`] after `stop`.
+pub(crate) fn digest(image: &File, stop: &AtomicBool) -> io::Result<String> {
+    let (mut digest, mut buffer) = (Sha256::new(), vec![0; PIECE_BYTES as usize]);
+    let bytes = image.metadata()?.len();
+    let mut at = 0;
+    while let Ok(data) = seek(image, SeekFrom::Data(at)) {
+        if stop.load(Ordering::Acquire) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        at = data / PIECE_BYTES * PIECE_BYTES;
+        let piece = &mut buffer[..(bytes - at).min(PIECE_BYTES) as usize];
+        image.read_exact_at(piece, at)?;
+        if piece.iter().any(|byte| *byte != 0) {
+            digest.update(at.to_le_bytes());
+            digest.update(&*piece);
+        }
+        at += piece.len() as u64;
+    }
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// How many bytes may be written to the filesystem of a file. In memory there is no limit but that of memory.
 pub(crate) fn room(file: &File) -> io::Result<u64> {
     let stat = fstatvfs(file)?;
@@ -123,6 +148,13 @@ mod tests {
         let mut read = vec![0; 6000];
         to.read_exact_at(&mut read, 3 << 20).expect("read");
         assert!(read[..5000].iter().all(|byte| *byte == 1) && read[5000..].iter().all(|byte| *byte == 0));
+        // The same bytes without holes, and one other bit.
+        let full = file("full");
+        full.write_all_at(&vec![0; 64 << 20], 0).expect("written");
+        full.write_all_at(&[1; 5000], 3 << 20).expect("written");
+        assert_eq!(digest(&full, &stop).expect("read"), digest(&to, &stop).expect("read"));
+        full.write_all_at(&[3], (3 << 20) + 1).expect("written");
+        assert_ne!(digest(&full, &stop).expect("read"), digest(&to, &stop).expect("read"));
         stop.store(true, Ordering::Release);
         let stopped = copy(&from, &file("stopped"), 64 << 20, &stop);
         assert!(by_reference || stopped.is_err_and(|error| error.kind() == io::ErrorKind::Interrupted));

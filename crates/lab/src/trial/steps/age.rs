@@ -16,7 +16,7 @@ use crate::{
 use fstone_engine::age::{AgeError, age};
 use fstone_model::{
     Step,
-    age::{AGED_DIRECTORY, Age, TOLERANCE, class_of, compare, weights},
+    age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
     metric::{Figure, catalog},
     outcome::{Outcome, Reason},
     result::CommandRecord,
@@ -25,19 +25,59 @@ use fstone_model::{
 use std::{fs::Metadata, os::unix::fs::MetadataExt, path::Path, time::Instant};
 
 impl Session {
-    /// Ages, measures the state, and makes the calls that follow.
+    /// Ages what is no copy of an old image, measures the state, and makes the calls that follow.
     pub(super) fn age(
         &mut self,
         step: &Step,
-        wanted: &Age,
+        past: &Past,
         place: &Path,
         then: &[Call<'_>],
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<(), Halt> {
-        let seed = wanted.seed.unwrap_or(self.seed);
-        let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
+        let (mut argv, mut words) = (vec!["age".to_owned(), past.name().to_owned()], String::new());
         let started = Instant::now();
+        let wanted = match past {
+            Past::Aged(wanted) => Some(wanted),
+            Past::Image(_) => None,
+        };
+        if let Some(wanted) = wanted {
+            let seed = wanted.seed.unwrap_or(self.seed);
+            argv.push(format!("seed={seed}"));
+            let (operations, written) = self.live(step, wanted, seed, place, progress, report)?;
+            words = format!("{operations} operations wrote {}\n", format_bytes(written));
+        }
+        let duration_ns = nanoseconds(started.elapsed());
+        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
+        report.figures.extend(state.figures);
+        self.count(step, &counted, report)?;
+        words.push_str(&state.words);
+        report.commands.push(CommandRecord { argv, status: None, duration_ns, output_tail: words });
+        for miss in state.misses {
+            self.warn(format!("{}: {miss}", step.name));
+        }
+        for call in then {
+            let _held = self.prepare(call)?;
+            self.make(step, call, report)?;
+            // mkfs, after which it is read otherwise, did not run here.
+            if wanted.is_none() && matches!(call, Call::Unmount(_)) {
+                self.read_superblock();
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the numbers of operations and of bytes written.
+    fn live(
+        &self,
+        step: &Step,
+        wanted: &Age,
+        seed: u64,
+        place: &Path,
+        progress: OnProgress<'_>,
+        report: &mut StepReport,
+    ) -> Result<(u64, u64), Halt> {
+        let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
         let ended = age(wanted, place, seed, self.machine.stop.flag(), &|now| {
             progress(LoadProgress {
                 phase: "ageing".to_owned(),
@@ -51,29 +91,11 @@ impl Session {
         let readings = meters.end();
         report.figures = of_interval(&readings);
         report.commands.extend(readings.work.as_ref().map(KernelWork::record));
-        let (operations, written) = ended.map_err(|error| match error {
+        ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),
             AgeError::Call { .. } => failed(step, error.to_string()),
-        })?;
-        let duration_ns = nanoseconds(started.elapsed());
-        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
-        report.figures.extend(state.figures);
-        self.count(step, &counted, report)?;
-        report.commands.push(CommandRecord {
-            argv: ["age", &wanted.profile.name, &format!("seed={seed}")].map(str::to_owned).to_vec(),
-            status: None,
-            duration_ns,
-            output_tail: format!("{operations} operations wrote {}\n{}", format_bytes(written), state.words),
-        });
-        for miss in state.misses {
-            self.warn(format!("{}: {miss}", step.name));
-        }
-        for call in then {
-            let _held = self.prepare(call)?;
-            self.make(step, call, report)?;
-        }
-        Ok(())
+        })
     }
 }
 
@@ -86,13 +108,17 @@ struct State {
 }
 
 impl State {
-    fn of(place: &Path, wanted: &Age, stop: &Stop) -> Result<(Self, Fragmentation), String> {
-        let profile = &wanted.profile;
-        let root = place.join(AGED_DIRECTORY);
-        let [mut sizes, mut ages] = [&profile.sizes, &profile.ages].map(|classes| vec![0; classes.len()]);
-        let mut depths = vec![0; profile.depths.len()];
-        let now = std::fs::metadata(&root).map_err(|error| format!("stat {AGED_DIRECTORY}: {error}"))?.mtime();
+    /// Without targets, of all files.
+    fn of(place: &Path, wanted: Option<&Age>, stop: &Stop) -> Result<(Self, Fragmentation), String> {
+        let profile = wanted.map(|wanted| &wanted.profile);
+        let root = if wanted.is_some() { place.join(AGED_DIRECTORY) } else { place.to_owned() };
+        let classes = |count: fn(&Profile) -> usize| vec![0; profile.map_or(0, count)];
+        let (mut sizes, mut ages) = (classes(|profile| profile.sizes.len()), classes(|profile| profile.ages.len()));
+        let (mut depths, mut files) = (classes(|profile| profile.depths.len()), 0u64);
+        let now = std::fs::metadata(&root).map_err(|error| format!("stat {}: {error}", root.display()))?.mtime();
         let counted = fragmentation::count_seeing(&root, stop, &mut |path: &Path, metadata: &Metadata| {
+            files += 1;
+            let Some(profile) = profile else { return };
             sizes[class_of(&profile.sizes, metadata.len() as f64)] += 1;
             let hours = (now - metadata.mtime()).max(0) as f64 / 3600.0;
             ages[class_of(&profile.ages, hours)] += 1;
@@ -105,20 +131,22 @@ impl State {
         let used = space.f_blocks.saturating_sub(space.f_bfree) as f64;
         let reached = used / (used + space.f_bavail as f64);
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let figures = vec![
-            catalog::UTILIZATION.figure(reached * 100.0),
-            catalog::AGED_FILES.figure(sizes.iter().sum::<u64>() as f64),
-        ];
-        let words = format!("utilization {}, target {}", percent(reached), percent(wanted.utilization));
-        let mut state = Self { figures, words, misses: Vec::new() };
-        if (reached / wanted.utilization - 1.0).abs() > TOLERANCE {
-            state.misses.push(format!("missed its target: {}", state.words));
+        let figures = vec![catalog::UTILIZATION.figure(reached * 100.0), catalog::AGED_FILES.figure(files as f64)];
+        let mut state = Self { figures, words: format!("utilization {}", percent(reached)), misses: Vec::new() };
+        if let Some(Age { utilization, .. }) = wanted {
+            state.words.push_str(&format!(", target {}", percent(*utilization)));
+            if (reached / utilization - 1.0).abs() > TOLERANCE {
+                state.misses.push(format!("missed its target: {}", state.words));
+            }
         }
-        for (what, metric, counts, weights) in [
-            ("sizes", catalog::SIZES_CHI, sizes, weights(&profile.sizes)),
-            ("ages", catalog::AGES_CHI, ages, weights(&profile.ages)),
-            ("depths", catalog::DEPTHS_CHI, depths, profile.depth_weights()),
-        ] {
+        let distributions = profile.map(|profile| {
+            [
+                ("sizes", catalog::SIZES_CHI, sizes, weights(&profile.sizes)),
+                ("ages", catalog::AGES_CHI, ages, weights(&profile.ages)),
+                ("depths", catalog::DEPTHS_CHI, depths, profile.depth_weights()),
+            ]
+        });
+        for (what, metric, counts, weights) in distributions.into_iter().flatten() {
             let (chi, elsewhere) = compare(&counts, &weights);
             state.figures.push(metric.figure(chi));
             let words = format!("{what}: {} of the files in another class than in the profile", percent(elsewhere));
@@ -127,16 +155,12 @@ impl State {
                 state.misses.push(format!("missed its target: {words}"));
             }
         }
-        if let Some(free) = fragmentation::free_extents(place) {
-            let (count, bytes) = free.iter().fold((0u64, 0u64), |(count, bytes), of| (count + of.0, bytes + of.1));
+        if let Some((count, bytes, words)) = fragmentation::free_space(place) {
             state.figures.push(catalog::FREE_EXTENTS.figure(count as f64));
             if count > 0 {
                 state.figures.push(catalog::MEAN_FREE_EXTENT.figure(bytes as f64 / count as f64));
             }
-            state.words.push_str("\nfree extents from");
-            for (power, (count, _)) in free.iter().enumerate().filter(|(_, (count, _))| *count > 0) {
-                state.words.push_str(&format!(" {}: {count};", format_bytes(1 << power)));
-            }
+            state.words.push_str(&format!("\n{words}"));
         }
         Ok((state, counted))
     }

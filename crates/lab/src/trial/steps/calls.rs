@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Outcome, Step, Workload,
-    age::Age,
+    age::Past,
     outcome::Reason,
     own::{MAXIMUM_CLIENTS, OwnCommand},
     service::{Ready, Service},
@@ -57,7 +57,7 @@ pub(crate) enum Call<'s> {
     Load(&'s Workload),
     CountExtents(PathBuf),
     Age {
-        age: &'s Age,
+        age: &'s Past,
         place: PathBuf,
     },
     /// Starts a service; with what that takes, as a person would type it.
@@ -106,7 +106,10 @@ impl Call<'_> {
             }
             Self::Serve { typed, .. } => typed.clone(),
             Self::CountExtents(_) => "count the extents of every file (FIEMAP)".to_owned(),
-            Self::Age { age, .. } => format!(
+            Self::Age { age: Past::Image(image), .. } => {
+                format!("look at the copy of {}", typed(std::slice::from_ref(&image.file)))
+            }
+            Self::Age { age: Past::Aged(age), .. } => format!(
                 "age it by profile {}: {} overwrites, then {} % in use",
                 age.profile.name,
                 age.overwrites,

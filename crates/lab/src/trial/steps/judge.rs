@@ -5,6 +5,7 @@ use crate::{
     filesystem::{Filesystem, Verdict, mkfs_refused},
     fragmentation::Fragmentation,
     trial::{
+        aged::{OLD_IMAGE, TO_CLEAN},
         measure::is_accepted,
         record::{Halt, StepReport, failed},
         session::Session,
@@ -77,6 +78,10 @@ impl Session {
         let Some(filesystem) = self.filesystem else { return Ok(()) };
         report.figures.extend(filesystem.figures(output));
         let said = || format!("{}: exit status {}: {}", ran(report), output.status, last_words(output));
+        if step.name == OLD_IMAGE && filesystem.is_unclean(output) {
+            let reason = Reason::new(OLD_IMAGE, "its filesystem was not unmounted, and its log has to be replayed");
+            return Err(Halt::Outcome(Outcome::Refused(reason.with_cure(TO_CLEAN))));
+        }
         match filesystem.verdict(output) {
             Verdict::Clean => Ok(()),
             Verdict::Corrected => {
