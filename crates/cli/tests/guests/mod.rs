@@ -313,7 +313,7 @@ fn a_filesystem_is_aged_in_virtual_time_to_the_same_last_bit() {
     let kept = std::fs::read_dir(bench.path("cache/fstone/aged")).expect("there").flatten().next().expect("one").path();
     let file = std::fs::File::options().write(true).open(kept).expect("ours");
     std::os::unix::fs::FileExt::write_all_at(&file, b"changed", 1024 + 0x78).expect("written");
-    let (code, out, err) = bench.run_with(&["verify", "1", "--again"], &there);
+    let (code, out, err) = bench.run_with(&["verify", "1", "--again", "--allow-commands"], &there);
     assert!(code == 0 && out.contains("are the same to the last bit"), "aged anew, not copied: {out}{err}");
     let left = std::fs::read_dir(bench.path("cache/fstone")).expect("there").flatten();
     assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().starts_with("aged-anew")));

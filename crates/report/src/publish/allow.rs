@@ -62,7 +62,7 @@ use Shown::{Host, LeftOut, Name, Part};
 
 /// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
 /// texts are left out.
-const PLACES: [(&str, Option<Kind>, Shown); 116] = [
+const PLACES: [(&str, Option<Kind>, Shown); 118] = [
     ("Plan.study", None, Name),
     ("Plan.compare", None, Name),
     ("Factor.name", None, Name),
@@ -106,6 +106,7 @@ const PLACES: [(&str, Option<Kind>, Shown); 116] = [
     ("ErrorReport.call", None, Name),
     ("PhaseMeeting.name", None, Name),
     ("Profile.name", None, Name),
+    ("OldImage.holds", None, Name),
     ("RankPhase.name", None, Name),
     // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.
     ("Outcome.outcome", None, Name),
@@ -120,6 +121,7 @@ const PLACES: [(&str, Option<Kind>, Shown); 116] = [
     ("DeviceSpec.directory.path", Some(Kind::Paths), LeftOut),
     ("DeviceSpec.scratch.directory", Some(Kind::Paths), LeftOut),
     ("FilesystemSpec.tree", Some(Kind::Paths), LeftOut),
+    ("OldImage.file", Some(Kind::Paths), LeftOut),
     ("StepAction.copy-in.source", Some(Kind::Paths), LeftOut),
     ("StepAction.copy-in.target", Some(Kind::Paths), LeftOut),
     ("KernelSpec.uml", Some(Kind::Paths), Part(version)),

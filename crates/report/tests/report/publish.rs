@@ -3,7 +3,7 @@
 use crate::{figures, fixture, pages::check_html};
 use fstone_model::{
     Better, Dataset, Note, Outcome, Unit,
-    age::{Age, Class, Depth, Profile},
+    age::{Age, Class, Depth, OldImage, Past, Profile},
     dataset::BlockOrigin,
     load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, OwnSeries, PhaseReport, ThreadReport},
     outcome::Reason,
@@ -313,8 +313,10 @@ fn full() -> Dataset {
     let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
     let profile = Profile { name: text(), sizes: class(), ages: class(), depths };
     let age = Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None };
+    let image = OldImage { file: text(), holds: text(), size_bytes: 1 << 20, modified_ns: 7 };
     let actions = [
         StepAction::Age(Arc::new(age.into())),
+        StepAction::Age(Arc::new(Past::Image(image))),
         StepAction::Load(Arc::new(load())),
         StepAction::Command { argv: list(), shell: false, success: vec![0], figures: vec![figure] },
         StepAction::Service(Arc::new(service)),
