@@ -96,7 +96,10 @@ fn listed(images: &[KeptImage], directory: &Path) -> String {
 
 /// "ext4 of 20 GiB, agrawal, 80 % in use, 10 overwrites, seed 7, 6.1.0-18-amd64"
 fn life(image: &KeptImage) -> String {
-    let (life, age) = (&image.life, &image.life.age);
+    let Some((life, ..)) = &image.past else {
+        return "no use: damaged, or made by another build of fstone".to_owned();
+    };
+    let age = &life.age;
     let mut options = life.filesystem.mkfs.join(" ");
     if !life.filesystem.mount.is_empty() {
         let _ = write!(options, " -o {}", life.filesystem.mount);
@@ -120,7 +123,7 @@ fn life(image: &KeptImage) -> String {
 /// Its targets beside what was reached, and a histogram of its free extents.
 fn shown(image: &KeptImage) -> String {
     let mut text = format!("{}: {}\n\n", image.name(), life(image));
-    let Some(result) = &image.result else { return text };
+    let Some((_, Some(result), warnings)) = &image.past else { return text };
     let said = result.commands.iter().map(|command| command.output_tail.as_str());
     for line in said.flat_map(str::lines) {
         match line.strip_prefix("free extents from") {
@@ -132,7 +135,7 @@ fn shown(image: &KeptImage) -> String {
     for figure in &result.figures {
         let _ = writeln!(text, "{:<20} {}", figure.metric, (figure.value * 1000.0).round() / 1000.0);
     }
-    text.extend(image.warnings.iter().map(|words| format!("{words}\n")));
+    text.extend(warnings.iter().map(|words| format!("{words}\n")));
     text
 }
 

@@ -44,6 +44,14 @@ pub struct AgeProgress {
     pub written_bytes: u64,
 }
 
+#[derive(Debug, Clone, Copy)]
+pub struct Lived {
+    pub operations: u64,
+    pub written_bytes: u64,
+    /// What was to be written.
+    pub planned_bytes: f64,
+}
+
 /// Why a filesystem was not aged; completes "failed to age it: …".
 #[derive(Debug, thiserror::Error)]
 pub enum AgeError {
@@ -55,8 +63,7 @@ pub enum AgeError {
     Interrupted,
 }
 
-/// Ages the filesystem whose root is given; nothing else may write there meanwhile. Returns the numbers of operations and of bytes
-/// written.
+/// Ages the filesystem whose root is given; nothing else may write there meanwhile.
 ///
 /// # Errors
 /// [`AgeError`]; the filesystem must not be measured then.
@@ -66,7 +73,7 @@ pub fn age(
     seed: u64,
     stop: &AtomicBool,
     progress: &dyn Fn(AgeProgress),
-) -> Result<(u64, u64), AgeError> {
+) -> Result<Lived, AgeError> {
     let directory = root.join(AGED_DIRECTORY);
     let failed =
         |call| move |cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
@@ -119,7 +126,8 @@ pub fn age(
                 // Ages count from here.
                 let times = Timestamps { last_access: now, last_modification: now };
                 futimens(&base, &times).map_err(failed("utimens"))?;
-                return Ok((operations, planner.written_bytes()));
+                let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
+                return Ok(Lived { operations, written_bytes, planned_bytes });
             }
             last_looks -= 1;
             continue;

@@ -233,16 +233,25 @@ impl Planner {
         if is_over {
             return self.end();
         }
-        if self.chance(8) {
+        let may_write_more = self.may_write_more();
+        if may_write_more && self.chance(8) {
             return self.overwrite();
         }
         let filled = (self.total_bytes - self.live_bytes).min(self.live_bytes);
         let is_filling = (self.written_bytes as f64) < filled;
         let is_due = !is_filling && self.made_until_now() <= self.share_made(self.time) * self.files();
-        if is_due || self.time >= 1.0 || !self.make(None) {
+        if is_due || self.time >= 1.0 || !may_write_more || !self.make(None) {
             let hours = self.hours();
             self.full = !self.make(Some(hours));
         }
+    }
+
+    /// Whether more can be written than the lasting files that are not there yet.
+    fn may_write_more(&self) -> bool {
+        let lasting = self.growing.iter().filter(|growing| growing.file.hours.is_some());
+        let missing: u64 = lasting.map(|growing| growing.until - growing.written).sum();
+        let to_write = self.live_bytes - self.lasting_bytes as f64 + missing as f64;
+        self.written_bytes as f64 + to_write < self.total_bytes
     }
 
     /// The end: passing files are removed, and lasting ones for which there is no room.
@@ -380,7 +389,7 @@ impl Planner {
         let file = File { name, size, size_class: size_class as u16, depth: depth as u16, hours };
         // Some are longer until they are complete.
         let longer = size + size / 4;
-        let is_longer = size >= 2 * self.block && self.chance(16);
+        let is_longer = size >= 2 * self.block && self.may_write_more() && self.chance(16);
         let has_room = (self.lasting_bytes + self.allocated(longer)) as f64 <= self.live_bytes;
         let until = if is_longer && has_room { longer } else { size };
         let bytes = self.allocated(until);

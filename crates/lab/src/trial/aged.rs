@@ -124,7 +124,9 @@ impl<'a> Aged<'a> {
         };
         let (seed, age) = match &**age {
             Past::Aged(age) => {
-                let seed = age.seed.unwrap_or(job.seed);
+                // A plan's seed is a new one for each run, unless it is given, and what is kept is for all runs.
+                let of_trial = if cell.kernel.is_exact() { job.seed } else { u64::from(job.id.repetition) };
+                let seed = age.seed.unwrap_or(of_trial);
                 (seed, Past::Aged(Age { seed: Some(seed), ..age.clone() }))
             }
             image @ Past::Image(_) => (0, image.clone()),
@@ -323,10 +325,8 @@ fn of_the_state(result: &StepResult) -> Option<StepResult> {
 pub struct KeptImage {
     path: PathBuf,
     identity: FileIdentity,
-    pub life: Life,
-    /// The result of its ageing.
-    pub result: Option<StepResult>,
-    pub warnings: Vec<String>,
+    /// Its life, the result of its ageing, and warnings; `None` if it is no use: damaged, or of another build of fstone.
+    pub past: Option<(Life, Option<StepResult>, Vec<String>)>,
     /// What it takes on the disk.
     pub bytes: u64,
     pub used: SystemTime,
@@ -343,12 +343,14 @@ impl KeptImage {
 pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
     let Ok(directory) = own_directory(directory) else { return Vec::new() };
     let image = |path: PathBuf| {
-        let (_, record, facts) = read(&path)?;
-        let life: Life = serde_json::from_str(&record.key).ok()?;
-        let result = record.steps.into_iter().find(|result| result.step == StepKind::Age.name());
+        let Tail { whole, facts, .. } = tail(&path)?;
+        let past = whole.map(|(record, life)| {
+            let result = record.steps.into_iter().find(|result| result.step == StepKind::Age.name());
+            (life, result, record.warnings)
+        });
         let (identity, bytes) = (FileIdentity::of(&facts), facts.blocks() * 512);
         let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(KeptImage { path, identity, life, result, warnings: record.warnings, bytes, used })
+        Some(KeptImage { path, identity, past, bytes, used })
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut images: Vec<KeptImage> = entries.filter_map(|entry| image(entry.path())).collect();
@@ -361,7 +363,7 @@ pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
 /// # Errors
 /// When a trial uses it, or it is something else by now; those of unlink(2).
 pub fn remove_image(image: &KeptImage) -> io::Result<()> {
-    let (file, _, facts) = read(&image.path).ok_or_else(|| io::Error::other("it is not what it was"))?;
+    let Tail { file, facts, .. } = tail(&image.path).ok_or_else(|| io::Error::other("it is not what it was"))?;
     if !image.identity.is(&facts) {
         return Err(io::Error::other("another image has taken its place"));
     }
@@ -442,8 +444,25 @@ fn own_directory(directory: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// An image and its record; `None` for whatever is not a complete one that this user made.
+/// An image and its record; `None` for whatever is not a complete one that this build and user made.
 fn read(path: &Path) -> Option<(File, Record, Metadata)> {
+    let Tail { file, facts, whole } = tail(path)?;
+    Some((file, whole?.0, facts))
+}
+
+/// An image, and what is behind it.
+struct Tail {
+    file: File,
+    facts: Metadata,
+    /// `None` if it is damaged, or another build made it, whose records are others.
+    whole: Option<(Record, Life)>,
+}
+
+/// `None` for whatever is no image of this user's.
+fn tail(path: &Path) -> Option<Tail> {
+    if path.extension()? != END {
+        return None;
+    }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let facts = file.metadata().ok()?;
@@ -458,10 +477,13 @@ fn read(path: &Path) -> Option<(File, Record, Metadata)> {
     let from = end.checked_sub(length).filter(|_| magic == MAGIC && length <= RECORD_BYTES)?;
     let mut text = vec![0; length as usize];
     file.read_exact_at(&mut text, from).ok()?;
-    let record: Record = serde_json::from_slice(&text).ok()?;
-    let life: Life = serde_json::from_str(&record.key).ok()?;
-    let is_whole = life.size_bytes == from && path.file_name()? == name_of(&life, &record.key).as_str();
-    is_whole.then_some((file, record, facts))
+    let whole = || {
+        let record: Record = serde_json::from_slice(&text).ok()?;
+        let life: Life = serde_json::from_str(&record.key).ok()?;
+        let is_it = life.size_bytes == from && path.file_name()? == name_of(&life, &record.key).as_str();
+        is_it.then_some((record, life))
+    };
+    Some(Tail { file, facts, whole: whole() })
 }
 
 fn name_of(life: &Life, key: &str) -> String {
@@ -504,7 +526,7 @@ mod tests {
     }
 
     fn seed(image: &KeptImage) -> Option<u64> {
-        match &image.life.age {
+        match &image.past.as_ref()?.0.age {
             Past::Aged(age) => age.seed,
             Past::Image(_) => None,
         }
@@ -560,18 +582,31 @@ mod tests {
         let one = one.keep(image(), None, &trial(), &stop).expect("kept");
         drop(one.record);
         let images = kept_images(&directory);
-        assert!(images.iter().all(|image| seed(image).is_some() && image.result.is_some()), "{images:?}");
+        assert!(
+            images
+                .iter()
+                .all(|image| seed(image).is_some() && image.past.as_ref().is_some_and(|past| past.1.is_some())),
+            "{images:?}"
+        );
         drop(one.image);
         let path = images[0].path.clone();
         // What a kill, a full disk or another user could leave.
         let whole = fs::read(&path).expect("readable");
-        for damaged in [&whole[..whole.len() - 1], &whole[1..], &whole[..1 << 20], &[][..]] {
+        for damaged in [&whole[..whole.len() - 1], &whole[..1 << 20], &[][..]] {
             fs::write(&path, damaged).expect("written");
             assert!(read(&path).is_none() && remove_image(&images[0]).is_err() && path.exists());
         }
         let kept =
             aged(&options, seed(&images[0]).expect("a seed")).keep(image(), None, &trial(), &stop).expect("kept");
         assert!(kept.warnings().any(|words| words.contains("or damaged; remove it")), "what is foreign stays");
+        // Another build has other records: such an image is no use, and takes room.
+        let record = [&whole[..1 << 20], b"{}", &2u64.to_le_bytes(), &MAGIC].concat();
+        let other = path.with_file_name("ext4-0123456789abcdef.aged");
+        for useless in [&record[..], &whole[1..]] {
+            fs::write(&other, useless).expect("written");
+            let found = kept_images(&directory).into_iter().find(|image| image.path == other).expect("it is listed");
+            assert!(found.past.is_none() && read(&other).is_none() && remove_image(&found).is_ok() && !other.exists());
+        }
         fs::write(&path, &whole).expect("written");
         fs::write(directory.join("notes.txt"), "mine").expect("written");
         assert!(remove_image(&images[0]).is_ok() && !path.exists() && directory.join("notes.txt").exists());

@@ -288,7 +288,7 @@ fn an_aged_filesystem_is_made_once_and_copied_for_each_trial() {
             lives.push((trial.id, age.commands[0].clone()));
         }
         let images = kept_images(&aged);
-        assert!(images.iter().all(|image| image.result.is_some()));
+        assert!(images.iter().all(|image| image.past.as_ref().is_some_and(|past| past.1.is_some())));
         lives.sort_by_key(|(id, _)| *id);
         (lives, images.iter().map(|image| (image.name(), image.bytes)).collect::<BTreeMap<_, _>>())
     };

@@ -13,7 +13,7 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_engine::age::{AgeError, age};
+use fstone_engine::age::{AgeError, Lived, age};
 use fstone_model::{
     Step,
     age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
@@ -44,8 +44,13 @@ impl Session {
         if let Some(wanted) = wanted {
             let seed = wanted.seed.unwrap_or(self.seed);
             argv.push(format!("seed={seed}"));
-            let (operations, written) = self.live(step, wanted, seed, place, progress, report)?;
-            words = format!("{operations} operations wrote {}\n", format_bytes(written));
+            let Lived { operations, written_bytes, planned_bytes } =
+                self.live(step, wanted, seed, place, progress, report)?;
+            let [written, planned] = [written_bytes, planned_bytes as u64].map(format_bytes);
+            words = format!("{operations} operations wrote {written}, target {planned}\n");
+            if (written_bytes as f64 / planned_bytes - 1.0).abs() > TOLERANCE {
+                self.warn(format!("{}: missed its target: {written} written, target {planned}", step.name));
+            }
         }
         let duration_ns = nanoseconds(started.elapsed());
         let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
@@ -67,7 +72,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the numbers of operations and of bytes written.
     fn live(
         &self,
         step: &Step,
@@ -76,7 +80,7 @@ impl Session {
         place: &Path,
         progress: OnProgress<'_>,
         report: &mut StepReport,
-    ) -> Result<(u64, u64), Halt> {
+    ) -> Result<Lived, Halt> {
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
         let ended = age(wanted, place, seed, self.machine.stop.flag(), &|now| {
             progress(LoadProgress {
