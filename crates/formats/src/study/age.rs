@@ -1,7 +1,7 @@
 //! Aged filesystems of a study, and profiles.
 
 use super::{
-    load::Files,
+    load::{Files, IMAGE_MARK},
     surface::{AgeChoice, AgeSurface, ProfileSurface},
 };
 use crate::{
@@ -23,9 +23,6 @@ macro_rules! built_in {
 
 const PROFILES: &[(&str, &str)] =
     built_in!["agrawal", "dabre", "douceur", "grundman", "meyer", "pramod", "wang-lanl", "wang-os"];
-
-/// What a loader puts before the description of an image that it gives instead of its content. No text file begins with it.
-pub const IMAGE_MARK: char = '\0';
 
 /// `None` for a fresh filesystem, and after an error, which is reported.
 pub(super) fn age(
@@ -62,7 +59,7 @@ pub(super) fn age(
 
 fn image(field: &Field<Text>, of: &FilesystemSpec, files: &mut Files<'_>, report: &mut Report) -> Option<OldImage> {
     let Text(name) = &field.value;
-    let source = files.source(field, report)?;
+    let source = files.described(field, report)?;
     let described = source.text().strip_prefix(IMAGE_MARK).and_then(|json| serde_json::from_str::<OldImage>(json).ok());
     let error = match described {
         Some(image) if image.holds != of.kind => Diagnostic::error(field.span, format!("`{name}` is no {}", of.kind))

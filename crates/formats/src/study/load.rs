@@ -18,6 +18,9 @@ use std::{
     sync::Arc,
 };
 
+/// What a loader puts before the description of an image that it gives instead of its content. No text file begins with it.
+pub const IMAGE_MARK: char = '\0';
+
 /// Reads a file that the study names, by the path written there; says why it cannot.
 pub(super) type Loader<'l> = dyn Fn(&str) -> Result<String, String> + 'l;
 
@@ -69,7 +72,7 @@ impl<'l> Files<'l> {
             return load.clone();
         }
         let source = self.source(field, report)?;
-        let mut beside = |name: &str| self.beside(name);
+        let mut beside = |name: &str| self.text(name);
         let loaded = read(&mut Document { source: &source, seconds: None, loader: &mut beside });
         let load = taken(loaded, report);
         self.loads.insert(key, load.clone());
@@ -88,7 +91,27 @@ impl<'l> Files<'l> {
         Ok(text)
     }
 
+    fn text(&mut self, name: &str) -> Result<String, String> {
+        let text = self.beside(name)?;
+        let is_text = !text.starts_with(IMAGE_MARK);
+        if is_text { Ok(text) } else { Err("it is no text, or larger than 16 MiB".to_owned()) }
+    }
+
     pub(super) fn source(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
+        self.with(Self::text, field, report)
+    }
+
+    /// A file, or what the loader says of one that is no text.
+    pub(super) fn described(&mut self, field: &Field<Text>, report: &mut Report) -> Option<Source> {
+        self.with(Self::beside, field, report)
+    }
+
+    fn with(
+        &mut self,
+        read: fn(&mut Self, &str) -> Result<String, String>,
+        field: &Field<Text>,
+        report: &mut Report,
+    ) -> Option<Source> {
         let Text(name) = &field.value;
         if !stays_beside(name) {
             report.push(
@@ -98,7 +121,7 @@ impl<'l> Files<'l> {
             );
             return None;
         }
-        match self.beside(name) {
+        match read(self, name) {
             Ok(text) => Some(Source::new(name, text)),
             Err(why) => {
                 report.push(Diagnostic::error(field.span, format!("`{name}` cannot be read")).label(why));

@@ -33,8 +33,8 @@ mod source_tree;
 mod step;
 mod surface;
 
-pub use age::IMAGE_MARK;
 pub use compile::{compile, compile_with_warnings};
+pub use load::IMAGE_MARK;
 pub use overrides::{DeviceChoice, Overrides};
 pub use source_tree::{SourceTree, put_source_trees, source_trees};
 pub use step::default_limit;
