@@ -21,12 +21,14 @@ pub(crate) enum Kind {
 
 /// What the database is, by its header and by whether it has tables.
 pub(crate) fn kind(connection: &Connection) -> rusqlite::Result<Kind> {
+    // Before its header: another process may make the store meanwhile, and a header that has just been written is right whatever was
+    // there before.
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if application == APPLICATION_ID {
         return Ok(Kind::Store(version));
     }
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(if application == 0 && version == 0 && tables == 0 { Kind::Empty } else { Kind::Foreign })
 }
 

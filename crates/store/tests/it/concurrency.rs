@@ -55,10 +55,9 @@ fn writers_and_readers_do_not_get_into_each_others_way() {
             }
             reads
         });
-        for writer in writers {
-            writer.join().expect("the writer did not panic");
-        }
+        let writers: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         done.store(true, Ordering::Relaxed);
+        writers.into_iter().for_each(|writer| writer.expect("the writer did not panic"));
         assert!(reader.join().expect("the reader did not panic") > 0);
     });
     let runs = Store::open_read_only(&path).expect("opened").runs().expect("read");
