@@ -231,7 +231,9 @@ impl Planner {
             return self.grow(at);
         }
         if is_over {
-            return self.end();
+            // A late correction can make files complete before enough was written.
+            let overwrites = (self.written_bytes as f64) < self.total_bytes && self.has_data();
+            return if overwrites { self.overwrite() } else { self.end() };
         }
         let may_write_more = self.may_write_more();
         if may_write_more && self.chance(8) {
@@ -244,6 +246,10 @@ impl Planner {
             let hours = self.hours();
             self.full = !self.make(Some(hours));
         }
+    }
+
+    fn has_data(&self) -> bool {
+        self.growing.is_empty() && self.lasting_bytes + self.passing_bytes > 0
     }
 
     /// Whether more can be written than the lasting files that are not there yet.
@@ -722,6 +728,8 @@ pub(super) mod tests {
             files.hours.values().for_each(|hours| counts[class_of(&age.profile.ages, *hours)] += 1);
             let (_, elsewhere) = compare(&counts, &weights(&age.profile.ages));
             assert!(elsewhere < 0.02, "{by} at {when}: {elsewhere} of the files elsewhere: {counts:?}");
+            let share = files.written_bytes as f64 / planner.total_bytes();
+            assert!((0.99..1.04).contains(&share), "{by} at {when}: {share} of what was to be written");
         }
     }
 
