@@ -32,7 +32,7 @@ pub struct Age {
     pub overwrites: f64,
     /// The share of the data that a compressor can remove, 0 to 1.
     pub compressible: f64,
-    /// The trial's seed unless given, so that repeats differ.
+    /// Unless given, each repetition has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }

@@ -29,6 +29,7 @@ use fstone_model::{
 use rustix::fs::{FlockOperation, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, futimens};
 use serde::{Deserialize, Serialize};
 use std::{
+    borrow::Cow,
     cell::Cell as Shared,
     collections::BTreeMap,
     fs::{self, File, Metadata},
@@ -97,8 +98,24 @@ pub(super) struct Origin {
     name: String,
 }
 
+/// The trial's cell with the seed of its history, which is the same in all runs. A plan's seed is a new one for each run unless it is
+/// given; in virtual time it is always the same, and guests that are perturbed share it.
+pub(super) fn with_seed<'c>(job: &Job<'c>) -> Cow<'c, Cell> {
+    let mut cell = Cow::Borrowed(job.cell);
+    let of_trial = if job.cell.kernel.is_exact() { job.seed } else { u64::from(job.id.repetition) };
+    for (at, step) in job.cell.steps.iter().enumerate() {
+        if let StepAction::Age(past) = &step.action
+            && let Past::Aged(age @ Age { seed: None, .. }) = &**past
+        {
+            let age = Past::Aged(Age { seed: Some(of_trial), ..age.clone() });
+            cell.to_mut().steps[at].action = StepAction::Age(Arc::new(age));
+        }
+    }
+    cell
+}
+
 impl<'a> Aged<'a> {
-    /// `None` unless the trial's filesystem is aged, on an image, before all else.
+    /// `None` unless the trial's filesystem is aged, on an image, before all else. Its history has a seed.
     pub(super) fn of(job: &Job<'_>, options: &'a LabOptions, machine: &Machine) -> Option<Self> {
         let directory = options.aged.as_deref()?;
         let cell = job.cell;
@@ -122,14 +139,10 @@ impl<'a> Aged<'a> {
             let simulated = if cell.kernel.is_exact() { simulated(guests, drive) } else { String::new() };
             (format!("{} {} {}", kernel.name(), kernel.source, stamp(&kernel.binary)?), simulated)
         };
-        let (seed, age) = match &**age {
-            Past::Aged(age) => {
-                // A plan's seed is a new one for each run, unless it is given, and what is kept is for all runs.
-                let of_trial = if cell.kernel.is_exact() { job.seed } else { u64::from(job.id.repetition) };
-                let seed = age.seed.unwrap_or(of_trial);
-                (seed, Past::Aged(Age { seed: Some(seed), ..age.clone() }))
-            }
-            image @ Past::Image(_) => (0, image.clone()),
+        let age = Past::clone(age);
+        let seed = match &age {
+            Past::Aged(age) => age.seed?,
+            Past::Image(_) => 0,
         };
         let original = age.image().cloned();
         let tools = filesystem::find(&spec.kind)?.facts().tools;
@@ -512,17 +525,51 @@ mod tests {
         result::TrialId,
     };
 
-    fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
+    fn cell(seed: Option<u64>) -> Cell {
         let class = |up_to| vec![Class { up_to, weight: 1.0 }];
         let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
-        let profile = Profile { name: "p".into(), sizes: class(4096.0), ages: class(0.1), depths };
-        let age = Age { profile, utilization: 0.5, overwrites: 1.0, compressible: 0.0, seed: Some(seed) };
+        let profile = Profile {
+            name: "p".into(),
+            sizes: class(4096.0),
+            ages: class(0.1),
+            depths,
+            overwritten: None,
+            appended: None,
+        };
+        let age = Age { profile, utilization: 0.5, overwrites: 1.0, compressible: 0.0, seed };
         let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         cell.device = testing::loop_device(1 << 20);
-        let id = TrialId { cell: 0, repetition: 0 };
-        let sink = &crate::events::Silent;
-        let job = Job { cell: &cell, id, position: 0, seed: 3, direct: false, sink, explorer: None };
-        Aged::of(&job, options, &Machine::host()).expect("it is aged")
+        cell
+    }
+
+    fn job(cell: &Cell, repetition: u32, seed: u64) -> Job<'_> {
+        let id = TrialId { cell: 0, repetition };
+        Job { cell, id, position: 0, seed, direct: false, sink: &crate::events::Silent, explorer: None }
+    }
+
+    fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
+        Aged::of(&job(&cell(Some(seed)), 0, 3), options, &Machine::host()).expect("it is aged")
+    }
+
+    #[test]
+    fn a_history_is_the_same_in_all_runs() {
+        let seed = |cell: &Cell, repetition, seed| {
+            let seeded = with_seed(&job(cell, repetition, seed));
+            let ages = seeded.steps.iter().filter_map(|step| match &step.action {
+                StepAction::Age(past) => Some(Past::clone(past)),
+                _ => None,
+            });
+            ages.map(|past| if let Past::Aged(age) = past { age.seed } else { None }).collect::<Vec<_>>()
+        };
+        for device in [testing::loop_device(1 << 20), DeviceSpec::Block { path: "/dev/x".into() }] {
+            let on = |kernel: KernelSpec, seed| Cell { kernel, device: device.clone(), ..cell(seed) };
+            for of_run in [7, 8] {
+                assert_eq!(seed(&on(KernelSpec::Host, None), 2, of_run), [Some(2)]);
+                assert_eq!(seed(&on(KernelSpec::Host, Some(5)), 2, of_run), [Some(5)]);
+            }
+            let exact = KernelSpec::Exact(String::new());
+            assert_eq!(seed(&on(exact, None), 2, 7), [Some(7)], "perturbed guests are further repetitions");
+        }
     }
 
     fn seed(image: &KeptImage) -> Option<u64> {

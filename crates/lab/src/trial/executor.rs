@@ -31,7 +31,7 @@ use crate::{
 };
 use fstone_files::FileIdentity;
 use fstone_model::{
-    Outcome, Step, StepResult, Trial,
+    Cell, Outcome, Step, StepResult, Trial,
     age::Past,
     dataset::Holder,
     outcome::Reason,
@@ -87,10 +87,11 @@ impl<'m> AgentExecutor<'m> {
 
 impl Executor for AgentExecutor<'_> {
     fn run(&mut self, job: &Job<'_>) -> Result<TrialEnd, ExecutorError> {
-        let aged = Aged::of(job, self.options, self.machine);
+        let cell = aged::with_seed(job);
+        let aged = Aged::of(&Job { cell: &cell, ..*job }, self.options, self.machine);
         // Nothing is made for trials that there cannot be.
         let aged = aged.filter(|_| preflight(job.cell, self.machine).is_none());
-        let Some(aged) = aged else { return self.trial(job, Role::Whole) };
+        let Some(aged) = aged else { return self.trial(job, &cell, Role::Whole) };
         let turn = aged.turn();
         let held = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let origin = match aged.open() {
@@ -106,7 +107,10 @@ impl Executor for AgentExecutor<'_> {
                     let outcome = Outcome::Failed(why);
                     Ok(TrialEnd::Finished(Box::new(Trial { id: job.id, seed: job.seed, outcome, ..*made })))
                 };
-                match (self.trial(&making, Role::Makes(&mut image, original.as_ref().map(Option::as_ref)))?, image) {
+                match (
+                    self.trial(&making, &cell, Role::Makes(&mut image, original.as_ref().map(Option::as_ref)))?,
+                    image,
+                ) {
                     (TrialEnd::Finished(made), Some(Ok(image))) => {
                         match aged.keep(image, original.ok().flatten().as_ref(), &made, self.cancel) {
                             Ok(origin) => origin,
@@ -129,7 +133,7 @@ impl Executor for AgentExecutor<'_> {
             }
         };
         drop(held);
-        self.trial(job, Role::Copies(&origin))
+        self.trial(job, &cell, Role::Copies(&origin))
     }
 }
 
@@ -142,7 +146,8 @@ enum Role<'a> {
 }
 
 impl AgentExecutor<'_> {
-    fn trial(&mut self, job: &Job<'_>, role: Role<'_>) -> Result<TrialEnd, ExecutorError> {
+    /// The cell is the job's, with the seed of its history.
+    fn trial(&mut self, job: &Job<'_>, whole: &Cell, role: Role<'_>) -> Result<TrialEnd, ExecutorError> {
         if job.cell.kernel != KernelSpec::Host && self.options.guests.is_none() {
             return Err(ExecutorError::Kernel { kernel: job.cell.kernel.written() });
         }
@@ -150,12 +155,12 @@ impl AgentExecutor<'_> {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.machine.stop.clear();
 
-        let whole = job.cell;
         let part = match &role {
             Role::Whole => None,
             Role::Makes(..) => Some(aged::maker(whole)),
             Role::Copies(_) => Some(aged::rest(whole)),
         };
+        let planned = job.cell;
         let job = &Job { cell: part.as_ref().unwrap_or(whole), ..*job };
         let content = match &role {
             Role::Copies(origin) => Some(origin.content(whole, self.cancel)),
@@ -168,7 +173,7 @@ impl AgentExecutor<'_> {
             making.record.effective.superblock = origin.superblock();
             making.record.warnings.extend(origin.warnings());
         }
-        let same = whole.steps.iter().find_map(|step| match &step.action {
+        let same = planned.steps.iter().find_map(|step| match &step.action {
             StepAction::Age(past) => match &**past {
                 Past::Aged(age) => age.seed.map(|seed| format!("seed {seed}")),
                 Past::Image(image) => Some(image.name().to_owned()),

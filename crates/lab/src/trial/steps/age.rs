@@ -42,7 +42,8 @@ impl Session {
             Past::Image(_) => None,
         };
         if let Some(wanted) = wanted {
-            let seed = wanted.seed.unwrap_or(self.seed);
+            // The executor chose it.
+            let seed = wanted.seed.unwrap_or_default();
             argv.push(format!("seed={seed}"));
             let Lived { operations, written_bytes, planned_bytes } =
                 self.live(step, wanted, seed, place, progress, report)?;
