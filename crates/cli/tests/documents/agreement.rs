@@ -25,8 +25,13 @@ fn a_correlation_that_is_not_defined_is_none() {
     fs::write(&report, REPORT).expect("written");
     fs::set_permissions(&report, fs::Permissions::from_mode(0o755)).expect("ours");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/agreement");
-    let done = Command::new(script).arg("1").env("FSTONE", &report).output().expect("it starts");
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert!(said.contains("| equal | 3 | none | 0.25 |\n| time | 3 | 0.50 | 0.50 |\n"), "{said}");
+    // With a scatter of 40 %, 3 and 4 of the times share a rank.
+    for (scatter, correlation) in [("0", "0.50"), ("0.4", "0.87")] {
+        let done = Command::new(&script).arg("1").env("FSTONE", &report).env("SCATTER", scatter).output();
+        let done = done.expect("it starts");
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let expected = format!("| equal | 3 | none | 0.25 |\n| time | 3 | {correlation} | 0.50 |\n");
+        assert!(said.contains(&expected), "{said}");
+    }
 }
