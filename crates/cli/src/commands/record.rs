@@ -199,7 +199,7 @@ fn shown(start: &Start, summary: &Summary) -> String {
             if summary.links > 0 { format!(", {} links", summary.links) } else { String::new() }
         ),
     );
-    line("time", duration(summary.elapsed_ns));
+    line("time", format!("{} with what recording cost", duration(summary.elapsed_ns)));
     line(
         "threads",
         format!(

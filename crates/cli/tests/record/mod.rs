@@ -378,6 +378,23 @@ open("spent", "w").write(str(sorted(spent)[25]))
     assert!(took < 100e-6, "{took}: {told}");
 }
 
+/// glibc changes a mode without following links so, as tar does for directories.
+#[test]
+fn what_was_opened_as_a_path_is_changed_by_its_name_in_proc() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(place.join("d")).expect("writable");
+    let program = "import os\np = '/proc/self/fd/%d' % os.open('d', os.O_PATH)\nos.chmod(p, 0o700)\nos.chown(p, -1, -1)\nos.utime(p)";
+    record(&bench, &place, "path.rec", &["python3", "-c", program]);
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "path.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    assert!(["fchmod", "fchown", "futimens"].iter().all(|kind| report.contains(&format!("\n  {kind} "))), "{report}");
+}
+
 #[test]
 fn a_program_thinks_before_it_starts_another_and_before_it_ends() {
     if !tool("python3") {
@@ -392,8 +409,9 @@ fn a_program_thinks_before_it_starts_another_and_before_it_ends() {
     let calls = bench.succeed(&["record", "show", "--calls", "end.rec"]);
     let [close, exit] = ["close", "exit"].map(|kind| times(&calls, "1", kind).pop().expect("it is there")[1]);
     assert!(close >= 0.3 && exit < 0.1, "{calls}");
+    // Isolated, it does not look for modules in the working directory.
     let program = "import os, time\ntime.sleep(0.3)\nos.execvp('cat', ['cat', 'f'])";
-    record(&bench, &place, "exec.rec", &["python3", "-c", program]);
+    record(&bench, &place, "exec.rec", &["python3", "-I", "-c", program]);
     let calls = bench.succeed(&["record", "show", "--calls", "exec.rec"]);
     assert!(times(&calls, "1", "open")[0][1] >= 0.3, "{calls}");
 }

@@ -335,6 +335,14 @@ impl<'a> Caller<'a> {
         let mut filesystem = std::mem::MaybeUninit::<libc::statfs>::uninit();
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
+        // What was opened with O_PATH can only be changed by its name in /proc, as glibc does for fchmodat without following links.
+        let by_name = |done: i64, number: c_long, a: [i64; 3]| {
+            if done != -i64::from(libc::EBADF) || action.result != 0 {
+                return done;
+            }
+            let path = CString::new(format!("/proc/self/fd/{file}")).expect("digits");
+            call(number, [i64::from(AT_FDCWD), path.as_ptr() as i64, a[0], a[1], a[2], 0])
+        };
         Ok(match action.kind {
             K::Open => return self.open(action),
             K::Close => {
@@ -454,17 +462,19 @@ impl<'a> Caller<'a> {
                 let (directory, name) = self.named(action.at)?;
                 call(SYS_FCHMODAT2, [directory, name, mode, none, 0, 0])
             }
-            K::Fchmod => on(libc::SYS_fchmod, [mode, 0, 0, 0, 0]),
+            K::Fchmod => by_name(on(libc::SYS_fchmod, [mode, 0, 0, 0, 0]), libc::SYS_fchmodat, [mode, 0, 0]),
             K::Chown => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_fchownat, [directory, name, user, group, none, 0])
             }
-            K::Fchown => on(libc::SYS_fchown, [user, group, 0, 0, 0]),
+            K::Fchown => {
+                by_name(on(libc::SYS_fchown, [user, group, 0, 0, 0]), libc::SYS_fchownat, [user, group, 0])
+            }
             K::Utimens => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])
             }
-            K::Futimens => on(libc::SYS_utimensat, [0; 5]),
+            K::Futimens => by_name(on(libc::SYS_utimensat, [0; 5]), libc::SYS_utimensat, [0; 3]),
             K::Getxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])
