@@ -324,9 +324,11 @@ pub(crate) fn make_exact(
     };
     let named = attached("--model", arguments.model.as_deref())?;
     attached("--cpu", arguments.cpu.as_deref())?;
+    let of_the_day = plan.published.as_ref().filter(|_| arguments.published).and_then(|one| one.model.as_deref());
+    let usual = of_the_day.unwrap_or(DEFAULT_MODEL);
     for cell in plan.cells.iter_mut().filter(|cell| cell.kernel.is_exact()) {
         if let DeviceSpec::Loop { model, .. } = &mut cell.device {
-            let own = model.take().unwrap_or_else(|| DEFAULT_MODEL.to_owned());
+            let own = model.take().unwrap_or_else(|| usual.to_owned());
             *model = Some(named.clone().unwrap_or(own));
         }
     }

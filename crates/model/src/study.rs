@@ -396,6 +396,9 @@ pub struct Published {
     /// How much memory that machine had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// The model of its drive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     pub figures: Vec<PublishedFigure>,
 }
 

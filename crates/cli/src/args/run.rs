@@ -69,7 +69,8 @@ pub(crate) struct RunArguments {
     /// `fstone kernel build`: the first, or what --kernel names
     #[arg(long, conflicts_with_all = ["executor", "guest_disk", "resume"])]
     pub(crate) exact: bool,
-    /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008
+    /// The drive of trials in virtual time: a model (`fstone device`), or a .toml file. Default: hdd-7200-2008,
+    /// or with --published the study's
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The time that each system call is charged in virtual time; 0 s charges nothing. Default: 2 us

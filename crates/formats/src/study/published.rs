@@ -54,7 +54,8 @@ pub(super) fn published(
         }
     }
     let memory_bytes = surface.memory.as_ref().map(|memory| memory.value.0);
-    Some(Published { source: surface.source.as_ref()?.value.0.trim().to_owned(), memory_bytes, figures })
+    let model = surface.model.as_ref().map(|model| model.value.0.clone());
+    Some(Published { source: surface.source.as_ref()?.value.0.trim().to_owned(), memory_bytes, model, figures })
 }
 
 type Cell<'s> = (Option<At<&'s PublishedValue>>, Option<String>);

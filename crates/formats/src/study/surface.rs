@@ -685,6 +685,8 @@ table! {
         "source" => source: Text, required;
         /// The memory of that machine, which guests get with --published --exact.
         "memory" => memory: Size;
+        /// The model of its drive (`fstone device`), which guests get with --published --exact.
+        "model" => model: Text;
         /// The columns of each row: headers of the study's table.
         "columns" => columns: Vec<At<Text>>, required;
         /// The figures of each row, by its label: one per column, or one text in place of all of them.

@@ -62,7 +62,7 @@ use Shown::{Host, LeftOut, Name, Part};
 
 /// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
 /// texts are left out.
-const PLACES: [(&str, Option<Kind>, Shown); 118] = [
+const PLACES: [(&str, Option<Kind>, Shown); 119] = [
     ("Plan.study", None, Name),
     ("Plan.compare", None, Name),
     ("Factor.name", None, Name),
@@ -76,6 +76,7 @@ const PLACES: [(&str, Option<Kind>, Shown); 118] = [
     ("Column.header", None, Name),
     ("Column.step", None, Name),
     ("Column.metric", None, Name),
+    ("Published.model", None, Name),
     ("PublishedFigure.cell", None, Name),
     ("PublishedFigure.column", None, Name),
     ("Phase.name", None, Name),

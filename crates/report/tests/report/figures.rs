@@ -136,7 +136,7 @@ fn a_sweep_that_was_published_is_drawn_then_and_now() {
     };
     let figures: Vec<PublishedFigure> = of_one(0).map(figure).collect();
     let both: Vec<PublishedFigure> = figures.iter().cloned().chain(of_one(1).map(figure)).collect();
-    plan.published = Some(Published { source: "A paper.".into(), memory_bytes: None, figures });
+    plan.published = Some(Published { source: "A paper.".into(), memory_bytes: None, model: None, figures });
     let then_and_now = |dataset: &Dataset| {
         let over = |name: &String| name.contains("-over-") && name.ends_with("-then-and-now.svg");
         svg_files(dataset, &ALL).into_iter().filter(|(name, _)| over(name)).collect::<Vec<_>>()
@@ -148,6 +148,6 @@ fn a_sweep_that_was_published_is_drawn_then_and_now() {
         assert_eq!(svg.matches("class=\"fs-line\"").count(), 2, "{name}: published and today");
         fs::write(gallery().join(name), svg).expect("the gallery can be written");
     }
-    dataset.run.plan.published = Some(Published { source: "Another.".into(), memory_bytes: None, figures: both });
+    dataset.run.plan.published = Some(Published { source: "Another.".into(), memory_bytes: None, model: None, figures: both });
     assert!(then_and_now(&dataset).is_empty(), "of two filesystems it could not be told which is which");
 }

@@ -450,6 +450,7 @@ pub(crate) fn small_file(repeats: u32) -> Dataset {
     };
     plan.published = Some(Published {
         memory_bytes: None,
+        model: None,
         source: "FFSB 5.1, 2008; kernel 2.6.26-rc2 with the ext4 patch queue; 5 TB on an IBM DS4100; 1800 s.".into(),
         figures: vec![
             figure("ext3", "transactions per second", Some(7090.0), None),

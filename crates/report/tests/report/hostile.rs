@@ -27,6 +27,7 @@ pub(crate) fn dataset() -> Dataset {
     plan.attachments = vec![(SCRIPT.into(), "</script><b>".into())];
     plan.published = Some(Published {
         memory_bytes: None,
+        model: None,
         source: format!("{SCRIPT}{ESCAPE}"),
         figures: vec![PublishedFigure {
             cell: SCRIPT.into(),

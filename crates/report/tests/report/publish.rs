@@ -255,6 +255,9 @@ fn full() -> Dataset {
         device.model = Some(text());
     }
     run.plan.compare = Some("filesystem".into());
+    if let Some(published) = &mut run.plan.published {
+        published.model = Some(text());
+    }
     for note in run.plan.published.iter_mut().flat_map(|published| &mut published.figures) {
         note.note = Some(text());
     }
