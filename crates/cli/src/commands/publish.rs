@@ -106,7 +106,7 @@ pub(crate) fn left_out(show: &[Shows]) -> String {
         Shows::Commands => "command lines",
         Shows::Messages => "messages",
         Shows::Note => "notes",
-        Shows::Machine => "mounts and free text about the machine",
+        Shows::Machine => "the machine's mounts and free text",
     };
     let out: Vec<&str> = Shows::value_variants().iter().filter(|what| !show.contains(what)).map(words).collect();
     if out.is_empty() { "Nothing was left out".to_owned() } else { format!("Left out: {}", listing(&out)) }

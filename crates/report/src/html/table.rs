@@ -64,6 +64,7 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
     let counts = analysis.common_count().is_none() && analysis.completed() > 0;
     let mut lines = legend::marks(analysis);
     lines.extend(definitions(analysis));
+    lines.extend(legend::memory(analysis));
     lines.extend(legend::executors(analysis));
     lines.extend(analysis.lacking.iter().map(|lacking| lacking.sentence.clone()));
     let ratio_note = if analysis.rows.len() > 1 { Some(legend::ratios(analysis).unwrap_or_default()) } else { None };
