@@ -63,7 +63,9 @@ struct Session {
     path: Vec<u8>,
     is_new: bool,
     appends: bool,
+    /// The kernel's, and where the last read or write ended.
     position: u64,
+    ended: u64,
     calls: u64,
     reads: Sizes,
     writes: Sizes,
@@ -207,20 +209,26 @@ impl Looking {
             return;
         }
         let is_placed = matches!(call.kind, Kind::Pread | Kind::Preadv | Kind::Pwrite | Kind::Pwritev);
-        let from = is_placed.then_some(call.offset.max(0) as u64);
+        // preadv2 and pwritev2 take -1 for the position, as copies do.
+        let given = |offset: i64| u64::try_from(offset).ok();
+        let from = given(call.offset).filter(|_| is_placed && call.vector_flags() & libc::RWF_APPEND == 0);
         if call.kind.reads() || call.kind.writes() {
             return self.moved(call.file, from, call.result as u64, call.kind.writes());
         }
         if call.kind.is_copy() {
-            self.moved(call.file, None, call.result as u64, false);
-            return self.moved(call.other, None, call.result as u64, true);
+            self.moved(call.file, given(call.offset), call.result as u64, false);
+            return self.moved(call.other, given(call.other_offset), call.result as u64, true);
         }
         if let Some(session) = self.open.get_mut(&call.file).filter(|_| at.is_none()) {
             match call.kind {
                 Kind::Seek => {
                     session.calls += 1;
-                    session.jumped |= call.result as u64 != session.position;
                     session.position = call.result as u64;
+                    return;
+                }
+                Kind::SetFlags => {
+                    session.calls += 1;
+                    session.appends = call.flags & libc::O_APPEND as u32 != 0;
                     return;
                 }
                 Kind::Fsync | Kind::Fdatasync => {
@@ -261,14 +269,18 @@ impl Looking {
 
     fn moved(&mut self, number: u32, from: Option<u64>, bytes: u64, writes: bool) {
         let Some(session) = self.open.get_mut(&number) else { return };
-        let from = from.unwrap_or(session.position);
-        session.calls += 1;
-        session.jumped |= from != session.position && !session.appends;
-        session.position = from.saturating_add(bytes);
         let (size, _) = self.files.entry(hash(&session.path)).or_default();
+        let begins = if writes && session.appends { *size } else { from.unwrap_or(session.position) };
+        let behind = writes && (session.appends || begins >= *size && *size > 0);
+        session.calls += 1;
+        session.jumped |= begins != session.ended && !behind;
+        session.wrote_behind |= behind;
+        session.ended = begins.saturating_add(bytes);
+        if from.is_none() {
+            session.position = session.ended;
+        }
         if writes {
-            session.wrote_behind |= session.appends || from >= *size && *size > 0;
-            *size = (*size).max(session.position);
+            *size = (*size).max(session.ended);
             session.writes.note(bytes);
         } else if bytes > 0 {
             session.reads.note(bytes);

@@ -512,6 +512,34 @@ fn a_recording_is_converted_to_a_workload_that_resembles_it() {
     }
 }
 
+/// By its position, or because the file was set to append: the second half of each file is written behind the first.
+#[test]
+fn what_is_written_behind_a_file_is_converted_to_an_append() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import fcntl, os
+for i in range(40):
+    with open(f"f{i}", "wb") as f: f.write(b"x" * 8192)
+for i in range(20):
+    fd = os.open(f"f{i}", os.O_WRONLY)
+    os.lseek(fd, 0, os.SEEK_END)
+    os.pwritev(fd, [b"x" * 4096], -1, os.RWF_DSYNC)
+    os.close(fd)
+    fd = os.open(f"f{20 + i}", os.O_WRONLY)
+    fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
+    os.write(fd, b"x" * 4096)
+    os.close(fd)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let text = bench.succeed(&["convert", "a.rec"]);
+    assert!(text.contains("append") && !text.contains("write ") && !text.contains("overwrite"), "{text}");
+}
+
 #[test]
 fn no_memory_of_the_program_and_no_attribute_is_in_a_recording() {
     if !tool("python3") {
