@@ -161,7 +161,12 @@ mod tests {
             baseline: Some(last.index),
             compare: None,
             expected_duration: None,
-            published: Some(Published { source: String::new(), memory_bytes: None, model: None, figures: vec![figure] }),
+            published: Some(Published {
+                source: String::new(),
+                memory_bytes: None,
+                model: None,
+                figures: vec![figure],
+            }),
         }
     }
 

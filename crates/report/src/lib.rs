@@ -21,6 +21,7 @@ mod options;
 mod profile;
 pub mod publish;
 mod ranks;
+mod sheet;
 mod svg;
 mod terminal;
 mod text;
@@ -33,6 +34,7 @@ pub use markdown::markdown;
 pub use options::Options;
 pub use profile::{profile, profile_calls, profile_difference, profile_folded};
 pub use ranks::{ranks_all_well, ranks_csv, ranks_summary};
+pub use sheet::{Grid, Sheet};
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
 

@@ -41,6 +41,9 @@ pub(crate) enum RecordAction {
         /// Print every call, one on each line
         #[arg(long)]
         calls: bool,
+        /// Print a web page
+        #[arg(long, conflicts_with = "calls")]
+        html: bool,
     },
     /// Make a recording of another tool's log: of strace, fio (write_iolog), or Darshan (darshan-dxt-parser)
     Import {

@@ -11,9 +11,10 @@ use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
 use fstone_model::{text, units::format_bytes, when::duration};
 use fstone_record::{
-    Call, Ending, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start, Summary,
-    Wanted,
+    Call, Ending, Group, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start,
+    Summary, Touched, Wanted,
 };
+use fstone_report::{Grid, Sheet};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
@@ -25,7 +26,7 @@ const MOST_FILES: usize = 10;
 
 pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult {
     match &arguments.action {
-        Some(RecordAction::Show { file, calls }) => return if *calls { list(file) } else { show(file) },
+        Some(RecordAction::Show { file, calls, html }) => return if *calls { list(file) } else { show(file, *html) },
         Some(RecordAction::Import { file, output, under, lenient }) => {
             return imported(file, output.as_deref(), under, *lenient);
         }
@@ -163,11 +164,13 @@ pub(crate) fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
     })
 }
 
-fn show(path: &Path) -> CommandResult {
+fn show(path: &Path, html: bool) -> CommandResult {
     let mut reader = open(path)?;
     let failed = || format!("cannot read {}", path.display());
     let summary = fstone_record::summarize(&mut reader).with_context(failed).or_exit(Exit::LabFailed)?;
-    terminal::print(&shown(&reader.start, &summary));
+    let mut sheet = Sheet::new(text::line(&path.file_name().unwrap_or_default().to_string_lossy()));
+    shown(&mut sheet, &reader.start, &summary);
+    terminal::print(&if html { sheet.html() } else { sheet.text() });
     Ok(Exit::Success)
 }
 
@@ -175,11 +178,8 @@ fn name(bytes: &[u8]) -> String {
     text::line(&String::from_utf8_lossy(bytes))
 }
 
-fn shown(start: &Start, summary: &Summary) -> String {
-    let mut text = String::new();
-    let mut line = |key: &str, value: String| {
-        let _ = writeln!(text, "  {key:<14} {value}");
-    };
+fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
+    let mut line = |key, value| sheet.facts.push((key, value));
     let words: Vec<String> = start.command.iter().map(|word| name(word)).collect();
     if !words.is_empty() {
         line("command", words.join(" "));
@@ -254,37 +254,30 @@ fn shown(start: &Start, summary: &Summary) -> String {
     for unknown in &start.unknown {
         line("not known", text::line(unknown));
     }
-    let _ = write!(
-        text,
-        "\n  {:<16} {:>9} {:>7} {:>10} {:>9} {:>9} {:>9}\n",
-        "call", "calls", "failed", "bytes", "p50", "p99", "sum"
-    );
-    for group in &summary.groups {
+    let of_group = |group: &Group| {
         let at = |percent: f64| duration(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
         let bytes = if group.bytes > 0 { format_bytes(group.bytes) } else { String::new() };
-        let _ = writeln!(
-            text,
-            "  {:<16} {:>9} {:>7} {bytes:>10} {:>9} {:>9} {:>9}",
-            group.kind.name(),
-            group.calls,
-            group.failed,
-            at(50.0),
-            at(99.0),
-            duration(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX))
-        );
-    }
-    let _ = write!(text, "\n  {:>9} {:>10} {:>10}  file\n", "calls", "read", "written");
-    for (path, one) in summary.touched.iter().take(MOST_FILES) {
+        let sum = duration(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX));
+        let [calls, failed] = [group.calls, group.failed].map(|count| count.to_string());
+        vec![group.kind.name().to_owned(), calls, failed, bytes, at(50.0), at(99.0), sum]
+    };
+    let columns =
+        [("call", -16), ("calls", 9), ("failed", 7), ("bytes", 10), ("p50", 9), ("p99", 9), ("sum", 9)].to_vec();
+    let rows = summary.groups.iter().map(of_group).collect();
+    sheet.grids.push(Grid { name: "kind of call", columns, rows, more: None });
+    let of_file = |(path, one): &(Vec<u8>, Touched)| {
         let path = if path.is_empty() { ".".to_owned() } else { name(path) };
         let [read, written] = [one.read_bytes, one.written_bytes].map(format_bytes);
-        let _ = writeln!(text, "  {:>9} {read:>10} {written:>10}  {path}", one.calls);
-    }
+        vec![one.calls.to_string(), read, written, format!(" {path}")]
+    };
     let more = summary.touched.len().saturating_sub(MOST_FILES) as u64 + summary.further;
-    if more > 0 {
-        let least = if summary.further > 0 { "about " } else { "" };
-        let _ = writeln!(text, "  … and {least}{more} other files");
-    }
-    text
+    let about = if summary.further > 0 { "about " } else { "" };
+    sheet.grids.push(Grid {
+        name: "file",
+        columns: [("calls", 9), ("read", 10), ("written", 10), (" file", -1)].to_vec(),
+        rows: summary.touched.iter().take(MOST_FILES).map(of_file).collect(),
+        more: (more > 0).then(|| format!("… and {about}{more} other files")),
+    });
 }
 
 /// Calls that began in each part of the time.

@@ -264,11 +264,14 @@ fn a_recording_that_was_cut_is_used_as_far_as_it_goes() {
     let bench = Bench::new();
     let place = bench.path("place");
     prepare(&place);
-    record(&bench, &place, "a.rec", &["sh", "-c", "for i in 1 2 3; do cat tree/needles > x$i; sleep 1.1; done"]);
+    record(&bench, &place, "a.rec", &["sh", "-c", "for i in 1 2 3; do cat tree/needles > \"<i>$i\"; sleep 1.1; done"]);
     let whole = fs::read(bench.path("a.rec")).expect("readable");
     fs::write(bench.path("cut.rec"), &whole[..whole.len() - 30]).expect("writable");
     let shown = bench.succeed(&["record", "show", "cut.rec"]);
     assert!(shown.contains("was not finished") && shown.contains("  open "), "{shown}");
+    let page = bench.succeed(&["record", "show", "--html", "cut.rec"]);
+    let has = |words: &str| page.contains(words);
+    assert!(has("<!doctype html>") && has("was not finished") && has("i&#62;1") && !has("<i>1"), "{page}");
     fs::create_dir(bench.path("target")).expect("writable");
     let report = bench.succeed(&["replay", "cut.rec", "--directory", "target"]);
     assert!(report.contains("differences    0 calls") && report.contains("was not finished"), "{report}");

@@ -467,9 +467,7 @@ impl<'a> Caller<'a> {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_fchownat, [directory, name, user, group, none, 0])
             }
-            K::Fchown => {
-                by_name(on(libc::SYS_fchown, [user, group, 0, 0, 0]), libc::SYS_fchownat, [user, group, 0])
-            }
+            K::Fchown => by_name(on(libc::SYS_fchown, [user, group, 0, 0, 0]), libc::SYS_fchownat, [user, group, 0]),
             K::Utimens => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])

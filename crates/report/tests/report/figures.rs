@@ -148,6 +148,7 @@ fn a_sweep_that_was_published_is_drawn_then_and_now() {
         assert_eq!(svg.matches("class=\"fs-line\"").count(), 2, "{name}: published and today");
         fs::write(gallery().join(name), svg).expect("the gallery can be written");
     }
-    dataset.run.plan.published = Some(Published { source: "Another.".into(), memory_bytes: None, model: None, figures: both });
+    dataset.run.plan.published =
+        Some(Published { source: "Another.".into(), memory_bytes: None, model: None, figures: both });
     assert!(then_and_now(&dataset).is_empty(), "of two filesystems it could not be told which is which");
 }

@@ -438,7 +438,8 @@ fn place_of(
     let absolute = directory.starts_with('/') || (directory.is_empty() && below.starts_with('/'));
     let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if file == "." || file.len() > MAXIMUM_NAME || !plain(file) || !parts.iter().all(|part| plain(part)) {
-        let cure = "no `..` in filename and directory (an absolute path works), and a short name with more than blanks in it";
+        let cure =
+            "no `..` in filename and directory (an absolute path works), and a short name with more than blanks in it";
         error(job, findings, format!("`{whole}` is not a name for a file here"), cure);
         return None;
     }
