@@ -46,6 +46,12 @@ pub struct Profile {
     /// In hours.
     pub ages: Vec<Class>,
     pub depths: Vec<Depth>,
+    /// The share of the written bytes that overwrite others in place, a page at a time; without it, a few parts of files are overwritten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overwritten: Option<f64>,
+    /// The share of the files that grow a page at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub appended: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -69,6 +75,8 @@ pub const AGED_DIRECTORY: &str = ".aged";
 /// How far a state may miss its targets before it is marked, as a share.
 pub const TOLERANCE: f64 = 0.05;
 pub const MAXIMUM_UTILIZATION: f64 = 0.95;
+/// More would leave too little for the files themselves.
+const MOST_OVERWRITTEN: f64 = 0.95;
 
 const MAXIMUM_CLASSES: usize = 100;
 const MAXIMUM_DEPTH: u32 = 100;
@@ -168,6 +176,13 @@ impl Profile {
         if self.sizes.iter().all(|class| class.weight == 0.0 || class.up_to == 0.0) {
             return Err("sizes: files that are all empty fill nothing".to_owned());
         }
+        for (what, share, most) in
+            [("overwritten", self.overwritten, MOST_OVERWRITTEN), ("appended", self.appended, 1.0)]
+        {
+            if share.is_some_and(|share| !(0.0..=most).contains(&share)) {
+                return Err(format!("{what}: a share from 0 to {} %", most * 100.0));
+            }
+        }
         Ok(())
     }
 
@@ -210,6 +225,8 @@ mod tests {
             sizes: vec![class(0.0, 1.0), class(4096.0, 3.0)],
             ages: vec![class(1.0, 1.0)],
             depths: vec![Depth { depth: 1, weight: 1.0, directories: 2 }],
+            overwritten: Some(0.5),
+            appended: None,
         };
         Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None }
     }
@@ -228,6 +245,7 @@ mod tests {
         assert!(wrong(|age| age.profile.sizes.reverse()).starts_with("sizes: [0, 1]"));
         assert!(wrong(|age| age.profile.sizes[1].weight = 0.0).contains("all empty"));
         assert!(wrong(|age| age.profile.ages[0].weight = 0.0).contains("all 0"));
+        assert!(wrong(|age| age.profile.overwritten = Some(0.96)).contains("overwritten: a share from 0 to 95 %"));
         assert!(wrong(|age| age.profile.depths[0].depth = 101).contains("[101, 1, 2]"));
     }
 

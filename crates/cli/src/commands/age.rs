@@ -210,6 +210,8 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
                 directories: directories.min(MOST_DIRECTORIES),
             })
             .collect(),
+        overwritten: None,
+        appended: None,
     };
     match profile.check() {
         Ok(()) => Ok((profile, unseen)),

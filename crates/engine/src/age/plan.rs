@@ -11,6 +11,10 @@ use std::collections::VecDeque;
 
 /// The longest write.
 pub(super) const PIECE: u64 = 128 << 10;
+/// What is overwritten or appended at a time in a profile that says how much: pgbench's PostgreSQL wrote 13 KiB in the mean.
+const PAGE: u64 = 16 << 10;
+/// How many files are looked at for one that is overwritten.
+const TRIES: u32 = 1024;
 /// How many files grow at a time.
 const STREAMS: usize = 16;
 /// What is remembered of a file takes some 60 bytes.
@@ -65,6 +69,8 @@ struct File {
     depth: u16,
     /// The age of a lasting one, in hours.
     hours: Option<f64>,
+    /// Whether it grows a page at a time.
+    appended: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +87,8 @@ pub(super) struct Planner {
     block: u64,
     sizes: Vec<Class>,
     ages: Vec<Class>,
+    overwritten: Option<f64>,
+    appended: Option<f64>,
     /// The directories of each class of depth.
     places: Vec<Vec<u32>>,
     lasting: Vec<File>,
@@ -96,6 +104,8 @@ pub(super) struct Planner {
     total_bytes: f64,
     time: f64,
     written_bytes: u64,
+    /// If the profile says how much.
+    overwritten_bytes: u64,
     unsynced_bytes: u64,
     /// With those that still grow.
     lasting_bytes: u64,
@@ -138,6 +148,8 @@ impl Planner {
             block,
             sizes: profile.sizes.clone(),
             ages: profile.ages.clone(),
+            overwritten: profile.overwritten,
+            appended: profile.appended,
             places,
             lasting: Vec::new(),
             passing: Vec::new(),
@@ -150,6 +162,7 @@ impl Planner {
             total_bytes: (age.overwrites * capacity as f64).max(live as f64),
             time: 0.0,
             written_bytes: 0,
+            overwritten_bytes: 0,
             unsynced_bytes: 0,
             lasting_bytes: 0,
             passing_bytes: 0,
@@ -223,6 +236,10 @@ impl Planner {
             self.unsynced_bytes = 0;
             return self.pending.push_back(Op::Sync);
         }
+        // Not always, because there may be empty files alone.
+        if self.lacks_overwriting() && !self.chance(8) {
+            return self.overwrite();
+        }
         let is_over =
             self.full || self.made_until_now() >= self.files() || self.lasting_bytes as f64 >= self.live_bytes;
         let grows = self.growing.len() == STREAMS || is_over || self.chance(2);
@@ -236,16 +253,35 @@ impl Planner {
             return if overwrites { self.overwrite() } else { self.end() };
         }
         let may_write_more = self.may_write_more();
-        if may_write_more && self.chance(8) {
+        if may_write_more && self.overwritten.is_none() && self.chance(8) {
             return self.overwrite();
         }
-        let filled = (self.total_bytes - self.live_bytes).min(self.live_bytes);
-        let is_filling = (self.written_bytes as f64) < filled;
+        let is_filling = self.written_to_files() < self.filled();
         let is_due = !is_filling && self.made_until_now() <= self.share_made(self.time) * self.files();
         if is_due || self.time >= 1.0 || !may_write_more || !self.make(None) {
             let hours = self.hours();
             self.full = !self.make(Some(hours));
         }
+    }
+
+    /// Whether less was overwritten until now than the profile says.
+    fn lacks_overwriting(&self) -> bool {
+        let wanted = self.overwritten.unwrap_or(0.0) * self.written_bytes as f64;
+        (self.overwritten_bytes as f64) < wanted && self.may_write_more()
+    }
+
+    /// What is written but for the share that is overwritten; each lasting file at least.
+    fn bytes_for_files(&self) -> f64 {
+        (self.total_bytes * (1.0 - self.overwritten.unwrap_or(0.0))).max(self.live_bytes)
+    }
+
+    const fn written_to_files(&self) -> f64 {
+        (self.written_bytes - self.overwritten_bytes) as f64
+    }
+
+    /// What passing files fill before time begins.
+    fn filled(&self) -> f64 {
+        (self.bytes_for_files() - self.live_bytes).min(self.live_bytes)
     }
 
     fn has_data(&self) -> bool {
@@ -365,12 +401,12 @@ impl Planner {
     fn wrote(&mut self, bytes: u64) {
         self.written_bytes += bytes;
         self.unsynced_bytes += bytes;
-        let filled = (self.total_bytes - self.live_bytes).min(self.live_bytes);
-        if self.written_bytes as f64 > filled {
+        let filled = self.filled();
+        if self.written_to_files() > filled {
             // How many bytes are written in all time: lasting files by their ages, passing ones evenly.
             let step = 1.0 / 4096.0;
             let of_lasting = (self.share_made(self.time + step) - self.share_made(self.time)) / step * self.live_bytes;
-            let of_passing = (self.total_bytes - self.live_bytes - filled).max(0.0);
+            let of_passing = (self.bytes_for_files() - self.live_bytes - filled).max(0.0);
             self.time += bytes as f64 / (of_lasting + of_passing).max(self.live_bytes / 1024.0);
             self.time = self.time.min(1.0);
         }
@@ -392,7 +428,8 @@ impl Planner {
         let within = quotas[0].within(size_class);
         let size = size_in(sizes, size_class, within).min((room as u64 / block).max(1) * block);
         let name = self.name_at(depth);
-        let file = File { name, size, size_class: size_class as u16, depth: depth as u16, hours };
+        let appended = self.appended.is_some_and(|share| self.random.unit() < share);
+        let file = File { name, size, size_class: size_class as u16, depth: depth as u16, hours, appended };
         // Some are longer until they are complete.
         let longer = size + size / 4;
         let is_longer = size >= 2 * self.block && self.may_write_more() && self.chance(16);
@@ -417,7 +454,7 @@ impl Planner {
 
     fn grow(&mut self, at: usize) {
         let Growing { mut file, written, until } = self.growing[at];
-        let mut length = (until - written).min(PIECE);
+        let mut length = (until - written).min(if file.appended { PAGE } else { PIECE });
         // Some small ones are appended to.
         if written == 0 && length > self.block && self.chance(8) {
             length = (length / 2).next_multiple_of(self.block).min(length);
@@ -451,18 +488,29 @@ impl Planner {
 
     /// Writes a part of a file again, in its place.
     fn overwrite(&mut self) {
+        let (longest, tries) = if self.overwritten.is_some() { (PAGE, TRIES) } else { (PIECE / 2, 1) };
+        let largest = self.sizes.last().map_or(0.0, |class| class.up_to) as u64;
         let both = (self.lasting.len() + self.passing.len()) as u64;
-        let at = self.random.below(both) as usize;
-        let Some(file) = self.lasting.get(at).or_else(|| self.passing.get(at - self.lasting.len())).copied() else {
-            return;
-        };
-        if file.size == 0 {
-            return;
+        let mut found = None;
+        for at in 0..tries {
+            let drawn = self.random.below(both) as usize;
+            found = self.lasting.get(drawn).or_else(|| self.passing.get(drawn - self.lasting.len())).copied();
+            // Every page is as likely as any other.
+            if found.is_none_or(|file| at + 1 == tries || self.random.below(largest) < file.size) {
+                break;
+            }
         }
+        let Some(file) = found.filter(|file| file.size > 0) else { return };
         let offset = self.random.below(self.allocated(file.size) / self.block) * self.block;
-        let most = (file.size - offset).min(PIECE / 2);
+        let most = (file.size - offset).min(longest);
         self.pending.push_back(Op::Write { name: file.name, offset, length: most, makes: false });
-        self.wrote(most);
+        if self.overwritten.is_some() {
+            self.overwritten_bytes += most;
+            self.written_bytes += most;
+            self.unsynced_bytes += most;
+        } else {
+            self.wrote(most);
+        }
         if let Some(hours) = file.hours {
             self.pending.push_back(Op::Date { name: file.name, hours });
         }
@@ -562,7 +610,14 @@ pub(super) mod tests {
         ];
         let depths = [(1, 1.0, 1), (2, 2.0, 5), (3, 14.0, 13), (5, 23.0, 30)];
         let depths = depths.map(|(depth, weight, directories)| Depth { depth, weight, directories }).to_vec();
-        let profile = Profile { name: "agrawal".into(), sizes: classes(&sizes), ages: classes(&ages), depths };
+        let profile = Profile {
+            name: "agrawal".into(),
+            sizes: classes(&sizes),
+            ages: classes(&ages),
+            depths,
+            overwritten: None,
+            appended: None,
+        };
         Age { profile, utilization: 0.8, overwrites: 3.0, compressible: 0.0, seed: None }
     }
 
@@ -741,6 +796,39 @@ pub(super) mod tests {
         };
         let first = ops(1);
         assert!(first.len() > 3000 && first == ops(1) && first != ops(2), "{}", first.len());
+    }
+
+    /// As a database does: large files, most of whose bytes are overwritten in place.
+    #[test]
+    fn as_much_is_overwritten_in_place_as_the_profile_says() {
+        let mut age = agrawal();
+        age.profile.sizes[10].weight = 4.0;
+        (age.profile.overwritten, age.profile.appended, age.overwrites) = (Some(0.8), Some(0.5), 10.0);
+        let (mut planner, mut files) =
+            (Planner::new(&age, (128 << 20, 100 << 20), 4096, 3).expect("it is possible"), Files::default());
+        let (mut overwritten, mut large, mut pages, mut appends) = (0.0, 0.0, 0, 0);
+        while let Some(op) = planner.next() {
+            if let Op::Write { name, offset, length, makes } = op {
+                let end = files.lengths.get(&(name.directory, name.number)).copied().unwrap_or(0);
+                if !makes && offset < end {
+                    overwritten += length as f64;
+                    large += if end > 2 << 20 { length as f64 } else { 0.0 };
+                    assert!(length <= PAGE);
+                } else if !makes {
+                    appends += 1;
+                    pages += u32::from(length <= PAGE);
+                }
+            }
+            files.apply(op);
+        }
+        let share = overwritten / files.written_bytes as f64;
+        assert!(
+            (0.76..0.84).contains(&share) && large / overwritten > 0.4,
+            "{share} in place, {large} of it in large files"
+        );
+        assert!(pages > appends / 2, "{pages} of {appends}");
+        let (bytes, of) = (files.bytes() as f64, planner.live_bytes());
+        assert!((0.95..1.05).contains(&(bytes / of)) && files.written_bytes as f64 / planner.total_bytes() < 1.05);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Source,
-    decode::{Field, Text, document},
+    decode::{Field, Share, Text, document},
     diagnostic::{Diagnostic, Report},
 };
 use fstone_model::{
@@ -21,8 +21,20 @@ macro_rules! built_in {
     };
 }
 
-const PROFILES: &[(&str, &str)] =
-    built_in!["agrawal", "dabre", "douceur", "grundman", "meyer", "pramod", "wang-lanl", "wang-os"];
+const PROFILES: &[(&str, &str)] = built_in![
+    "agrawal",
+    "dabre",
+    "database",
+    "desktop",
+    "douceur",
+    "git",
+    "grundman",
+    "mail",
+    "meyer",
+    "pramod",
+    "wang-lanl",
+    "wang-os"
+];
 
 /// `None` for a fresh filesystem, and after an error, which is reported.
 pub(super) fn age(
@@ -118,6 +130,7 @@ fn profile(name: String, surface: &ProfileSurface, report: &mut Report) -> Optio
         weight: *weight,
         directories: *directories as u32,
     };
+    let share = |field: &Option<Field<Share>>| field.as_ref().map(|field| field.value.0);
     if directories.value.0.iter().any(|[depth, _, count]| depth.fract() != 0.0 || count.fract() != 0.0) {
         report.push(Diagnostic::error(directories.span, "depths and numbers of directories are whole"));
         return None;
@@ -127,10 +140,14 @@ fn profile(name: String, surface: &ProfileSurface, report: &mut Report) -> Optio
         sizes: sizes.value.0.iter().map(class).collect(),
         ages: ages.value.0.iter().map(class).collect(),
         depths: directories.value.0.iter().map(depth).collect(),
+        overwritten: share(&surface.overwritten),
+        appended: share(&surface.appended),
     };
     if let Err(why) = profile.check() {
         let span = match why.split(':').next() {
             Some("ages") => ages.span,
+            Some("overwritten") => surface.overwritten.as_ref().map_or(sizes.span, |field| field.span),
+            Some("appended") => surface.appended.as_ref().map_or(sizes.span, |field| field.span),
             Some("directories") => directories.span,
             _ => sizes.span,
         };

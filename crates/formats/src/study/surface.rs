@@ -246,6 +246,10 @@ table! {
         "ages" => ages: Rows<2>, required;
         /// Where files are: [depth, weight, number of directories at this depth], ascending.
         "directories" => directories: Rows<3>, required;
+        /// The share of the written bytes that overwrite others in place, a page of 16 KiB at a time: "80 %".
+        "overwritten" => overwritten: Share;
+        /// The share of the files that grow by such a page at a time.
+        "appended" => appended: Share;
     }
 }
 

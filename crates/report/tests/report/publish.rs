@@ -314,7 +314,7 @@ fn full() -> Dataset {
     };
     let class = || vec![Class { up_to: 4096.0, weight: 1.0 }];
     let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
-    let profile = Profile { name: text(), sizes: class(), ages: class(), depths };
+    let profile = Profile { name: text(), sizes: class(), ages: class(), depths, overwritten: None, appended: None };
     let age = Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None };
     let image = OldImage { file: text(), holds: text(), size_bytes: 1 << 20, modified_ns: 7 };
     let actions = [
