@@ -12,6 +12,7 @@ use crate::{
 };
 use fstone_model::{
     Better, Cell, Plan, Step,
+    age::Past,
     own::OwnCommand,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_duration,
@@ -24,6 +25,9 @@ use std::{
 
 /// What a trial takes besides its loads' own time, measured on small images: attach, mkfs, mount, unmount, fsck.
 const OVERHEAD: Duration = Duration::from_secs(1);
+
+/// Bytes that ageing writes a second, on an image in memory.
+const AGEING_RATE: f64 = 300e6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
@@ -208,6 +212,7 @@ fn estimate(plan: &Plan) -> TimeEstimate {
                     Some(time) if !time.is_zero() => block += time,
                     _ => open_ended = true,
                 },
+                StepAction::Age(past) => block += ageing(past, &cell.device),
                 StepAction::Command { .. } | StepAction::CopyIn { .. } | StepAction::Service(_) => open_ended = true,
                 _ => {}
             }
@@ -215,6 +220,15 @@ fn estimate(plan: &Plan) -> TimeEstimate {
     }
     let time = block * (plan.warm_up + plan.repeats.min);
     if open_ended { TimeEstimate::AtLeast(time) } else { TimeEstimate::About(time) }
+}
+
+/// How long it takes if it is not kept.
+fn ageing(past: &Past, device: &DeviceSpec) -> Duration {
+    let (Past::Aged(age), DeviceSpec::Loop { size_bytes, .. } | DeviceSpec::Zram { size_bytes }) = (past, device)
+    else {
+        return Duration::ZERO;
+    };
+    Duration::from_secs_f64(age.overwrites * *size_bytes as f64 / AGEING_RATE)
 }
 
 fn counted(warm_up: u32) -> String {
@@ -260,7 +274,28 @@ impl fmt::Display for Description {
 mod tests {
     use super::*;
     use crate::testing;
-    use fstone_model::study::{FsckMode, Repeats};
+    use fstone_model::{
+        age::{Age, Profile},
+        study::{FsckMode, Repeats},
+    };
+    use std::sync::Arc;
+
+    #[test]
+    fn ageing_takes_time() {
+        let profile = Profile {
+            name: "p".into(),
+            sizes: vec![],
+            ages: vec![],
+            depths: vec![],
+            overwritten: None,
+            appended: None,
+        };
+        let age = Age { profile, utilization: 0.8, overwrites: 10.0, compressible: 0.0, seed: None };
+        let mut aged = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
+        aged.device = testing::loop_device(3_000_000_000);
+        let plan = testing::plan(vec![aged], Repeats { min: 2, max: 2, until: None });
+        assert_eq!(estimate(&plan), TimeEstimate::About(Duration::from_secs(2 * (100 + 1))));
+    }
 
     #[test]
     fn every_step_is_spelled_out() {
