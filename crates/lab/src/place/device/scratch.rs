@@ -25,6 +25,13 @@ pub enum Purpose {
     },
 }
 
+impl Purpose {
+    /// Whether it is behind a loop device of this run's.
+    pub const fn is_of_an_image(&self) -> bool {
+        matches!(self, Self::OwnImage(_) | Self::OwnCopy(_))
+    }
+}
+
 /// A block device that may be formatted: nothing uses it, nothing is on it, and it is ours or was named as a sacrifice.
 ///
 /// There is no other way to one than [`ScratchDevice::claim`].

@@ -62,6 +62,15 @@ impl Session {
         for miss in state.misses {
             self.warn(format!("{}: {miss}", step.name));
         }
+        if wanted.is_some() && self.device.as_ref().is_some_and(|device| device.purpose().is_of_an_image()) {
+            // What was removed takes room in the image, and in each copy, where a fresh image has none.
+            if let Err(error) = self.machine.mounter.trim(place) {
+                self.warn(format!(
+                    "{}: free space of the image is allocated on the host, unlike that of a fresh one: FITRIM: {error}",
+                    step.name
+                ));
+            }
+        }
         for call in then {
             let _held = self.prepare(call)?;
             self.make(step, call, report)?;
