@@ -160,6 +160,9 @@ impl ProgressSink for RunProgress {
                 );
                 self.tell(&line);
             }
+            Event::ImageAwaited { image } => {
+                self.tell(&format!("Waiting for another run, which makes the aged filesystem {image}."));
+            }
             Event::WarmUpStarted { label, finished, total } => {
                 let count = format!("warm-up, {}", count(*finished, Some(*total)));
                 match &self.bar {

@@ -33,6 +33,10 @@ pub enum Event<'a> {
         /// Its process and command line.
         who: &'a str,
     },
+    /// Another run makes the aged filesystem that this one needs, which waits until it is there.
+    ImageAwaited {
+        image: &'a str,
+    },
     /// A trial begins that only warms up: it is not recorded, and no end of it is told.
     WarmUpStarted {
         label: &'a str,

@@ -7,6 +7,7 @@
 use super::{job::Job, options::LabOptions};
 use crate::{
     agent::{DEFAULT_MODEL, GuestOptions, file_name, find_kernel},
+    events::{Event, ProgressSink},
     filesystem,
     inventory::tool_version,
     machine::Machine,
@@ -36,15 +37,24 @@ use std::{
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
-    time::SystemTime,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, SystemTime},
 };
 
 /// What a digest of an image is recorded as, beside the commands of its ageing.
 pub const DIGEST: &str = "sha256sum";
 /// What the names of images end with, and their last bytes.
 const END: &str = "aged";
+const MAKING: &str = "making";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
+/// From this file tools take what a study leaves to them.
+const SETTINGS: &str = "/etc/mke2fs.conf";
+/// How often is looked whether another run has made an image.
+const LOOK: Duration = Duration::from_millis(200);
 const RECORD_BYTES: u64 = 4 << 20;
 /// All images together take at most this, and half of what their filesystem has for them.
 const LIMIT_BYTES: u64 = 64 << 30;
@@ -59,6 +69,8 @@ pub struct Life {
     pub age: Past,
     pub kernel: String,
     tools: Vec<Option<String>>,
+    /// A hash of [`SETTINGS`].
+    settings: u64,
     /// This program and, in virtual time, the simulated machine.
     made_by: String,
 }
@@ -153,6 +165,7 @@ impl<'a> Aged<'a> {
             age,
             kernel,
             tools: tools.iter().map(|tool| tool_version(tool, &*machine.runner)).collect(),
+            settings: fnv1a(&fs::read(SETTINGS).unwrap_or_default()),
             made_by: format!("{} {made_by}", stamp(&options.agent)?),
         };
         let key = serde_json::to_string(&life).ok()?;
@@ -189,6 +202,25 @@ impl<'a> Aged<'a> {
     pub(super) fn turn(&self) -> Arc<Mutex<()>> {
         static TURNS: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
         Arc::clone(TURNS.lock().unwrap_or_else(PoisonError::into_inner).entry(self.name.clone()).or_default())
+    }
+
+    /// To be held in the same way against other runs, for which it waits. `None` if it is stopped meanwhile, or nothing can be kept.
+    pub(super) fn turn_of_runs(&self, sink: &dyn ProgressSink, stop: &AtomicBool) -> Option<Turn> {
+        create_directories(self.directory, None).ok()?;
+        let path = own_directory(self.directory).ok()?.join(&self.name).with_extension(MAKING);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).ok()?);
+        let mut is_said = false;
+        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            if stop.load(Ordering::Acquire) {
+                return None;
+            }
+            if !std::mem::replace(&mut is_said, true) {
+                sink.event(&Event::ImageAwaited { image: self.name.trim_end_matches(".aged") });
+            }
+            thread::sleep(LOOK);
+        }
+        Some(Turn { path, _locked: file })
     }
 
     /// The image, if it is kept, and no other run has a copy of it mounted.
@@ -263,6 +295,18 @@ impl<'a> Aged<'a> {
         text.extend(MAGIC);
         made.file().write_all_at(&text, self.size_bytes)?;
         made.replace(&path)
+    }
+}
+
+/// While it is there, no other run makes the image. A process that is killed releases it, and leaves an empty file to the next.
+pub(super) struct Turn {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
     }
 }
 
@@ -601,6 +645,38 @@ mod tests {
             effective: Effective::default(),
             warnings: vec!["age: missed".into(), "other".into()],
         }
+    }
+
+    #[test]
+    fn one_run_waits_for_the_image_that_another_makes() {
+        struct Heard(Mutex<Vec<String>>);
+        impl ProgressSink for Heard {
+            fn event(&self, event: &Event<'_>) {
+                if let Event::ImageAwaited { image } = event {
+                    self.0.lock().expect("sound").push((*image).to_owned());
+                }
+            }
+        }
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let directory = place.path().join("aged");
+        let agent = std::env::current_exe().expect("this test");
+        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let (one, heard, stop) = (aged(&options, 1), Heard(Mutex::default()), AtomicBool::new(false));
+        let first = one.turn_of_runs(&heard, &stop).expect("nothing is made");
+        assert!(aged(&options, 2).turn_of_runs(&heard, &stop).is_some(), "another image");
+        assert!(heard.0.lock().expect("sound").is_empty());
+        thread::scope(|scope| {
+            let second = scope.spawn(|| aged(&options, 1).turn_of_runs(&heard, &stop).is_some());
+            while heard.0.lock().expect("sound").is_empty() {
+                thread::sleep(LOOK);
+            }
+            drop(first);
+            assert!(second.join().expect("no panic"));
+        });
+        assert_eq!(*heard.0.lock().expect("sound"), [one.name.trim_end_matches(".aged")], "said once");
+        let _held = one.turn_of_runs(&heard, &stop).expect("nothing is made");
+        stop.store(true, Ordering::Release);
+        assert!(one.turn_of_runs(&heard, &stop).is_none());
     }
 
     #[test]

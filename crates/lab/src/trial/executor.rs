@@ -94,8 +94,14 @@ impl Executor for AgentExecutor<'_> {
         let Some(aged) = aged else { return self.trial(job, &cell, Role::Whole) };
         let turn = aged.turn();
         let held = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let origin = match aged.open() {
+        let mut turn_of_runs = None;
+        let kept = aged.open().or_else(|| {
+            turn_of_runs = aged.turn_of_runs(job.sink, self.cancel);
+            aged.open()
+        });
+        let origin = match kept {
             Some(kept) => kept,
+            None if self.cancel.load(Ordering::Acquire) => return Ok(TrialEnd::Cancelled),
             None => {
                 let mut image = None;
                 // A guest that is perturbed gets the same.
@@ -132,7 +138,7 @@ impl Executor for AgentExecutor<'_> {
                 }
             }
         };
-        drop(held);
+        drop((turn_of_runs, held));
         self.trial(job, &cell, Role::Copies(&origin))
     }
 }
