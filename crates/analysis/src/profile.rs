@@ -1,6 +1,5 @@
-//! What kernels did, function by function: every instruction is counted, so a profile is exact, and so is a difference of two. Unlike the
-//! kernel's work, functions include what it took to map pages of programs. By path of calls it is a sample, of the stack at every 10,007th
-//! instruction, that is repeatable: another run has the same.
+//! What kernels did, function by function: every instruction is counted, so a profile is exact, and so is a difference of two. By path
+//! of calls it is a sample, of the stack at every 10,007th instruction, that is repeatable: another run has the same.
 
 use fstone_model::{Dataset, StepResult, metric::catalog, result::KERNEL_WORK};
 
@@ -14,6 +13,8 @@ pub struct Profile {
     pub operations: f64,
     /// Instructions of each function, most first.
     pub functions: Vec<(String, f64)>,
+    /// Instructions of each task by its name, most first, and of interrupts; kernels of earlier versions have none.
+    pub tasks: Vec<(String, f64)>,
     /// The tree of calls: each is followed by what it called. Kernels of earlier versions have none.
     pub calls: Vec<Call>,
 }
@@ -67,25 +68,30 @@ pub fn profiles(dataset: &Dataset) -> Vec<Profile> {
 /// `None` if its kernel did not count, or what each function did was left out.
 pub fn of_step(row: &str, step: &StepResult) -> Option<Profile> {
     let record = step.commands.iter().find(|command| command.argv.first().is_some_and(|word| word == KERNEL_WORK))?;
-    let mut functions: Vec<(String, f64)> = record
-        .output_tail
-        .lines()
-        .filter_map(|line| {
-            let (count, name) = line.split_once(' ')?;
+    let counts = |mark: &str| {
+        let count = |line: &str| {
+            let (count, name) = line.strip_prefix(mark)?.split_once(' ')?;
             Some((name.to_owned(), count.parse::<u64>().ok()? as f64))
-        })
-        .collect();
+        };
+        let mut counts: Vec<(String, f64)> = record.output_tail.lines().filter_map(count).collect();
+        counts.sort_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| a.cmp(b)));
+        counts
+    };
+    let (functions, mut tasks) = (counts(""), counts("@"));
     if functions.is_empty() {
         return None;
     }
-    functions.sort_by(|(a, one), (b, other)| other.total_cmp(one).then_with(|| a.cmp(b)));
     let value = |metric: &str| step.figure(metric).map(|figure| figure.value);
+    if !tasks.is_empty() {
+        tasks.extend(value(catalog::KERNEL_INTERRUPT_WORK.name).map(|count| ("interrupts".to_owned(), count)));
+    }
     Some(Profile {
         row: row.to_owned(),
         step: step.step.clone(),
         instructions: value(catalog::KERNEL_WORK.name)?,
         operations: value(catalog::OPERATIONS.name).filter(|count| *count > 0.0).unwrap_or(1.0),
         functions,
+        tasks,
         calls: calls(&record.output_tail),
     })
 }

@@ -392,6 +392,7 @@ pub(crate) fn check_work(context: &Context, arguments: &RunArguments, plan: &Pla
         catalog::KERNEL_WORK,
         catalog::KERNEL_WORK_PER_OPERATION,
         catalog::KERNEL_BACKGROUND_WORK,
+        catalog::KERNEL_INTERRUPT_WORK,
         catalog::KERNEL_COPIES,
         catalog::KERNEL_TIME,
     ];

@@ -411,11 +411,11 @@ impl Processor {
         &self.parameters
     }
 
-    /// Picoseconds of an instruction, and of a byte that is copied or filled.
-    pub fn rates_ps(&self) -> [u64; 2] {
+    /// Attoseconds of an instruction, and of a byte that is copied or filled.
+    pub fn rates_as(&self) -> [u64; 2] {
         let number = |name| number(&self.parameters, name);
-        let instruction = 1e3 / (number("clock") * number("instructions-per-cycle"));
-        [instruction, 1e12 / number("copy-rate")].map(|ps| ps.round() as u64)
+        let instruction = 1e9 / (number("clock") * number("instructions-per-cycle"));
+        [instruction, 1e18 / number("copy-rate")].map(|rate| rate.round() as u64)
     }
 
     pub fn system_call_ns(&self) -> u64 {
@@ -473,14 +473,16 @@ mod tests {
         for name in Processor::built_in() {
             let processor = Processor::find(name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(processor.parameters().iter().all(|one| one.source.len() > 5), "{name}");
-            assert!(processor.rates_ps().iter().all(|ps| *ps > 0), "{name}");
+            assert!(processor.rates_as().iter().all(|rate| *rate > 0), "{name}");
         }
         let of = |text: &str| Processor::parse("mine", text).map_err(|error| error.to_string());
         let text = "title = \"t\"\nkind = \"processor\"\n[parameters]\nclock = { is = 2, from = \"t\" }\n\
                     instructions-per-cycle = { is = 0.5, from = \"t\" }\ncopy-rate = { is = \"4 GB/s\", from = \"t\" }\n\
                     system-call = { is = \"0.2 us\", from = \"t\" }\n";
         let mine = of(text).unwrap();
-        assert_eq!((mine.rates_ps(), mine.system_call_ns()), ([1000, 250], 200));
+        assert_eq!((mine.rates_as(), mine.system_call_ns()), ([1_000_000_000, 250_000_000], 200));
+        let third = of(&text.replace("clock = { is = 2,", "clock = { is = 6,")).unwrap();
+        assert_eq!(third.rates_as()[0], 333_333_333, "no picoseconds are rounded");
         assert!(of(&text.replace("clock =", "clack =")).unwrap_err().contains("no `clock`"));
         assert!(of(&text.replace("\"processor\"", "\"disk\"")).unwrap_err().contains("\"processor\""));
         assert!(Model::parse("mine", text).unwrap_err().to_string().contains("ssd"));

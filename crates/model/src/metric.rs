@@ -127,6 +127,7 @@ pub mod catalog {
         KERNEL_WORK = "kernel work", Count, Lower, EVERY, "instructions that the kernel executed, counted exactly: in virtual time, on kernels that count (`fstone kernel build --counting`)";
         KERNEL_WORK_PER_OPERATION = "kernel work per operation", Count, Lower, LOAD, "instructions that the kernel executed, divided by the operations completed";
         KERNEL_BACKGROUND_WORK = "kernel background work", Count, Lower, EVERY, "the part of the kernel's work that kernel threads did (write-back, journal), and interrupts while no program ran";
+        KERNEL_INTERRUPT_WORK = "kernel interrupt work", Count, Lower, EVERY, "the part of the kernel's work that interrupts did (completed requests, timers), whatever ran when they came";
         KERNEL_COPIES = "kernel copied bytes", Bytes, Lower, EVERY, "bytes that the kernel copied or filled, counted with its work";
         KERNEL_TIME = "kernel time", Percent, Lower, EVERY, "share of the step's time that the kernel's work was charged, as on the processor of --cpu";
         DEVICE_READ_BYTES = "device read bytes", Bytes, Lower, EVERY, "bytes read from the device during the step";

@@ -18,14 +18,19 @@ fn head(profile: &Profile) -> String {
     format!("{row}, {step}: {} instructions of the kernel{each}\n", grouped(profile.instructions, 0))
 }
 
-/// The functions with the most work, each with its share and what it and those above it come to.
+/// The tasks, and the functions with the most work, each with its share and what it and those above it come to.
 pub fn profile(profile: &Profile, most: usize) -> String {
     let mut out = head(profile);
+    let share = |count: f64| count * 100.0 / profile.instructions.max(1.0);
+    let tasks = profile.tasks.iter().map(|(name, count)| format!("{} {:.2} %", text::line(name), share(*count)));
+    let tasks: Vec<String> = tasks.collect();
+    if !tasks.is_empty() {
+        let _ = writeln!(out, "  by task: {}", tasks.join(", "));
+    }
     let _ = writeln!(out, "  {:>14} {:>8} {:>8}  function", "per operation", "share", "sum");
     let mut sum = 0.0;
     for (name, count) in profile.functions.iter().take(most) {
         sum += count;
-        let share = |count: f64| count * 100.0 / profile.instructions.max(1.0);
         let each = grouped(count / profile.operations, 1);
         let _ = writeln!(out, "  {each:>14} {:>6.2} % {:>6.2} %  {}", share(*count), share(sum), text::line(name));
     }
@@ -116,6 +121,7 @@ mod tests {
             instructions: functions.iter().map(|(_, count)| count).sum(),
             operations: 10.0,
             functions: functions.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
+            tasks: Vec::new(),
             calls: Vec::new(),
         };
         let [ext4, xfs] =
@@ -127,6 +133,9 @@ mod tests {
              \x20            6.0  60.00 %  60.00 %  walk\n\
              \x20 and 1 more (--lines 2)\n"
         );
+        let tasks = vec![("fstone".to_owned(), 80.0), ("interrupts".to_owned(), 20.0)];
+        let busy = profile(&Profile { tasks, ..ext4.clone() }, 1);
+        assert!(busy.contains("\n  by task: fstone 80.00 %, interrupts 20.00 %\n"), "{busy}");
         assert_eq!(
             profile_difference(&ext4, &xfs, 9),
             "before: ext4, create: 100 instructions of the kernel, 10.0 for each of 10 operations\n\

@@ -34,7 +34,9 @@ my %uncounted = (strncpy => 1);
 open my $file, "<", $arguments[$input] or die "$arguments[$input]: $!";
 my @lines = <$file>;
 close $file;
-my (@table, @calls);
+# By function: its number, and how many of its calls have labels.
+my (@table, @calls, %number_of, %sites, %is_global);
+(my $source = $output) =~ s{^\./|\.o$}{}g;
 if ($copies) {
     s/\b(__mem(?:cpy|move|set)):/$1: addq %rdx, work_bytes(%rip);/ for @lines;
 } else {
@@ -42,8 +44,9 @@ if ($copies) {
 }
 # Without a name, so that there is nothing to be guessed by others, or left behind.
 open my $counted, "+>", undef or die "a temporary file: $!";
-print $counted @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1]\n" } @table
+print $counted @lines, map { "\t.section work_functions, \"aw\", \@progbits\n\t.balign 8\n.Lwork$_->[0]:\t.quad 0, 0, 0, $_->[1], $_->[2], 0, 0\n" } @table
     or die "a temporary file: $!";
+print $counted "\t.section .rodata\n.Lwork_file:\t.string \"$source.c\"\n" or die "a temporary file: $!" if @table;
 print $counted "\t.section work_calls, \"a\", \@progbits\n", map { "\t.long $_->[0], .Lwork$_->[1], $_->[2]\n" } @calls or die "a temporary file: $!" if @calls;
 seek $counted, 0, 0 or die "a temporary file: $!";
 open STDIN, "<&", $counted or die "a temporary file: $!";
@@ -82,6 +85,7 @@ sub count {
             }
             next;
         }
+        $is_global{$1} = 1 if $line =~ /^\s*\.(?:globl|weak)\s+(\S+)/;
         next unless $text;
         if ($line =~ /^([^\s:#"]+):/) {
             if ($is_function{$1}) {
@@ -148,17 +152,18 @@ sub finish {
             $read[$i] = $next;
         }
     }
-    my $number = @table;
+    # What the compiler moves apart of a function is entered by jumps, and counted with it.
+    (my $whole = $function) =~ s/\.cold(\.\d+)?$//;
+    my $number = $number_of{$whole} // keys %number_of;
     my (@pieces, $piece);
     my $falls_through = 0;
     my $begin = sub { $piece = {weight => 0, falls => $_[0]}; push @pieces, $piece };
     $begin->(0);
     # As above; 0 if it is not known.
     my ($frame, $is_kept, $kept, @frames) = (8, 0, 0);
-    my $sites = 0;
-    my $site = sub { my $label = ".Lwork${number}_" . $sites++; push @calls, [$label, $number, $_[0]]; $label };
+    my $site = sub { my $label = ".Lwork${number}_" . $sites{$number}++; push @calls, [$label, $number, $_[0]]; $label };
     my $sample = sub { my $label = $site->($_[0]); "\tcmpq\t\$0, work_instructions(%rip)\n\tjs\t$label\n\tcall\twork_sample\n$label:\n" };
-    my $entry = $function =~ /\.cold(\.\d+)?$/ ? "" : $sample->(8 + 1);
+    my $entry = $function ne $whole ? "" : $sample->(8 + 1);
     for my $i (0 .. $#$items) {
         my ($kind, $line, $word, $operands) = @{$items->[$i]};
         if ($kind eq "frame") {
@@ -218,5 +223,7 @@ sub finish {
     }
     # The first label is the function's own.
     $lines[$items->[0][1]] =~ s/\n/\n$entry/;
-    push @table, [$number, $function] if $added || $sites;
+    return if !$added && !$sites{$number} || defined $number_of{$whole};
+    $number_of{$whole} = $number;
+    push @table, [$number, $function, $is_global{$function} ? 0 : ".Lwork_file"];
 }

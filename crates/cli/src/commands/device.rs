@@ -39,10 +39,12 @@ pub(crate) fn device(_: &Context, arguments: &DeviceArguments) -> CommandResult 
     };
     match processor.with_context(|| format!("failed to read the model {name}")).or_exit(Exit::BadInput)? {
         Ok(processor) => {
-            let [instruction, byte] = processor.rates_ps();
+            let [instruction, byte] = processor.rates_as().map(|rate| rate as f64 / 1e6);
             let mut text = described(processor.name(), processor.title(), processor.parameters());
-            let _ =
-                writeln!(text, "Charged: {instruction} ps for an instruction, {byte} ps for a byte copied or filled");
+            let _ = writeln!(
+                text,
+                "Charged: {instruction:.2} ps for an instruction, {byte:.2} ps for a byte copied or filled"
+            );
             terminal::print(&text);
             return Ok(Exit::Success);
         }

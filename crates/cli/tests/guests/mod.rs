@@ -390,6 +390,9 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
         return eprintln!("skipped: {kernels} has no kernel that counts its work (fstone kernel build --counting)");
     };
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
+    let text = std::fs::read_to_string(bench.path("tiny.toml")).expect("written");
+    let ls = "[[step]]\nname = \"ls\"\ncommand = { shell = true, run = \"for i in 1 2 3 4 5 6 7 8 9 10; do ls; done\" }\n";
+    bench.write("tiny.toml", &(text + ls));
     for cpu in ["server-today", "free"] {
         let run = ["run", "./tiny.toml", "--kernel", kernel, "--model", "nvme-ssd", "--perturbed", "0", "--cpu", cpu];
         let (code, out, err) = bench.run_with(&run, &there);
@@ -401,6 +404,7 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
             for (metric, is_there) in [
                 ("kernel work per operation", true),
                 ("kernel background work", true),
+                ("kernel interrupt work", true),
                 ("kernel copied bytes", true),
                 ("kernel time", cpu == "server-today"),
             ] {
@@ -415,6 +419,10 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
 
     let of_ext4 = bench.succeed(&["profile", "1", "--row", "ext4", "--lines", "400"]);
     assert!(of_ext4.contains("  ext4_") && !of_ext4.contains("  xfs_"), "{of_ext4}");
+    // Mapping pages of programs is in neither.
+    let of_ls = bench.succeed(&["profile", "1", "--row", "ext4", "--step", "ls", "--lines", "9999"]);
+    assert!(of_ls.trim_end().rsplit('\n').next().is_some_and(|line| line.contains(" 100.00 %  ")), "{of_ls}");
+    assert!(of_ls.contains("  by task: ls ") && of_ls.contains(" (fs/"), "{of_ls}");
     let difference = bench.succeed(&["profile", "1", "--row", "ext4", "--row", "xfs", "--lines", "400"]);
     assert!(difference.contains("all of the kernel") && difference.contains("  xfs_"), "{difference}");
     assert!(bench.succeed(&["profile", "1", "1", "--row", "xfs"]).starts_with("before: xfs, "));

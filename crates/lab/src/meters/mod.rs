@@ -231,6 +231,7 @@ impl Readings {
         if let Some(work) = &self.work {
             figures.push(catalog::KERNEL_WORK.figure(work.instructions as f64));
             figures.push(catalog::KERNEL_BACKGROUND_WORK.figure(work.background as f64));
+            figures.push(catalog::KERNEL_INTERRUPT_WORK.figure(work.interrupts as f64));
             figures.push(catalog::KERNEL_COPIES.figure(work.bytes as f64));
             if work.charged_ns > 0 && elapsed > 0.0 {
                 figures.push(catalog::KERNEL_TIME.figure(work.charged_ns as f64 / 1e7 / elapsed));
@@ -293,6 +294,7 @@ mod tests {
                 bytes: 9,
                 charged_ns: 500_000_000,
                 background: 3,
+                interrupts: 2,
                 ..KernelWork::default()
             }),
             peak_dirty_bytes: Some(4096),
@@ -314,6 +316,7 @@ mod tests {
             ("device discarded bytes", None),
             ("kernel work", Some(7.0)),
             ("kernel background work", Some(3.0)),
+            ("kernel interrupt work", Some(2.0)),
             ("kernel copied bytes", Some(9.0)),
             ("kernel time", Some(25.0)),
             ("peak dirty bytes", Some(4096.0)),

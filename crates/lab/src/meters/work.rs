@@ -77,7 +77,11 @@ pub struct KernelWork {
     pub charged_ns: u64,
     /// Instructions of kernel threads, and of interrupts while no program ran.
     pub background: u64,
-    /// Instructions of each function that executed any, in the order of their names.
+    /// Instructions of interrupts.
+    pub interrupts: u64,
+    /// Those of everything else, by the names of tasks, in their order.
+    pub tasks: Vec<(String, u64)>,
+    /// Instructions of each function that executed any, in the order of their names; one that is known in its file only is "name (file)".
     pub functions: Vec<(String, u64)>,
     /// Instructions by the functions that called each other, the outermost first: of the stack at every 10,007th.
     pub paths: BTreeMap<Vec<String>, u64>,
@@ -88,7 +92,9 @@ const LEAST_PART: u64 = 5_000;
 
 /// What the compiler keeps apart of a function, or makes of it for one caller, is a part of it.
 fn plain(name: &str) -> String {
-    name.split('.').next().unwrap_or(name).to_owned()
+    let (name, rest) = name.split_once(' ').map_or((name, None), |(name, rest)| (name, Some(rest)));
+    let whole = name.split('.').next().unwrap_or(name).to_owned();
+    rest.map_or_else(|| whole.clone(), |rest| format!("{whole} {rest}"))
 }
 
 impl KernelWork {
@@ -103,13 +109,18 @@ impl KernelWork {
             bytes: total("bytes")?,
             charged_ns: total("ns")?,
             background: total("background")?,
+            interrupts: total("interrupts")?,
+            tasks: Vec::new(),
             functions: Vec::new(),
             paths: BTreeMap::new(),
         };
         // By number: "path NUMBER CALLER COUNT NAME", and the caller of an outermost one is 0. Names of modules' functions have a space.
         let mut calls = HashMap::new();
         for (count, name) in lines.flatten() {
-            if count == "path" {
+            if count == "task" {
+                let task = name.split_once(' ').and_then(|(count, name)| Some((name.to_owned(), count.parse().ok()?)));
+                work.tasks.extend(task);
+            } else if count == "path" {
                 let [number, caller, count, name] = name.splitn(4, ' ').collect::<Vec<_>>()[..] else { continue };
                 let Ok(count) = count.parse::<u64>() else { continue };
                 calls.insert(number, (caller, count, plain(name)));
@@ -130,9 +141,10 @@ impl KernelWork {
         Some(work)
     }
 
-    /// The functions and the tree of calls, as a record of the step.
+    /// The functions, the tasks and the tree of calls, as a record of the step.
     pub(crate) fn record(&self) -> CommandRecord {
         let mut lines: Vec<String> = self.functions.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        lines.extend(self.tasks.iter().map(|(name, count)| format!("@{count} {name}")));
         lines.extend(self.tree());
         CommandRecord {
             argv: vec![KERNEL_WORK.to_owned()],
@@ -161,12 +173,14 @@ impl KernelWork {
     }
 
     fn merge(&mut self) {
-        self.functions.sort();
-        self.functions.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            kept.1 += if same { later.1 } else { 0 };
-            same
-        });
+        for counts in [&mut self.functions, &mut self.tasks] {
+            counts.sort();
+            counts.dedup_by(|later, kept| {
+                let same = later.0 == kept.0;
+                kept.1 += if same { later.1 } else { 0 };
+                same
+            });
+        }
     }
 
     pub fn plus(&self, other: &Self) -> Self {
@@ -175,6 +189,8 @@ impl KernelWork {
             bytes: self.bytes + other.bytes,
             charged_ns: self.charged_ns + other.charged_ns,
             background: self.background + other.background,
+            interrupts: self.interrupts + other.interrupts,
+            tasks: [&self.tasks[..], &other.tasks[..]].concat(),
             functions: [&self.functions[..], &other.functions[..]].concat(),
             paths: self.paths.clone(),
         };
@@ -190,30 +206,40 @@ impl KernelWork {
 mod tests {
     use super::*;
 
+    fn of(name: &str, count: u64) -> (String, u64) {
+        (name.to_owned(), count)
+    }
+
     #[test]
     fn counts_are_read_and_parts_of_a_function_added() {
-        let text = "70 instructions\n4096 bytes\n35 ns\n25 background\n20 f\n40 g.isra.0\n10 f.cold\n";
+        let text = "70 instructions\n4096 bytes\n35 ns\n25 background\n8 interrupts\ntask 2 kworker/0:1 x\ntask 60 fstone\n\
+                    20 f\n40 g.isra.0\n10 f.part.0\n";
         let work = KernelWork::parse(text).unwrap();
         assert_eq!((work.instructions, work.bytes, work.charged_ns, work.background), (70, 4096, 35, 25));
-        let of = |name: &str, count: u64| (name.to_owned(), count);
+        assert_eq!((work.interrupts, &work.tasks[..]), (8, &[of("fstone", 60), of("kworker/0:1 x", 2)][..]));
         assert_eq!(work.functions, [of("f", 30), of("g", 40)]);
         let twice = work.plus(&work);
         assert_eq!((twice.instructions, twice.background, twice.functions), (140, 50, vec![of("f", 60), of("g", 80)]));
+        assert_eq!((twice.interrupts, twice.tasks), (16, vec![of("fstone", 120), of("kworker/0:1 x", 4)]));
+        // Functions of one name in two files are two.
+        let files = text.replace("20 f", "20 f.isra.0 (fs/a.c)").replace("10 f.part.0", "5 f (fs/a.c)\n5 f (fs/b.c)");
+        let functions = KernelWork::parse(&files).unwrap().functions;
+        assert_eq!(functions, [of("f (fs/a.c)", 25), of("f (fs/b.c)", 5), of("g", 40)]);
 
-        let text = "70 instructions\n4096 bytes\n35 ns\n25 background\n70 f\npath 9 4 10 g.cold\npath 4 0 60 f\npath 2 4 0 h\n\
+        let text = "70 instructions\n4096 bytes\n35 ns\n25 background\n0 interrupts\ntask 70 init\n70 f\npath 9 4 10 g.cold\npath 4 0 60 f\npath 2 4 0 h\n\
                     path 7 2 999999 g\npath 3 9 30 f.isra.0\npath 5 2 0 unused\n";
         let work = KernelWork::parse(text).unwrap();
         let paths: Vec<String> = work.paths.iter().map(|(path, count)| format!("{} {count}", path.join(";"))).collect();
         assert_eq!(paths, ["f 60", "f;g 10", "f;g;f 30", "f;h;g 999999"]);
         // What would not be seen is its caller's.
         let recorded = work.plus(&work).record().output_tail;
-        assert_eq!(recorded, "140 f\n>1 200 f\n>2 0 h\n>3 1999998 g");
-        for text in ["", "70 instructions\n", "x instructions\n1 bytes\n1 ns\n0 background\n"] {
+        assert_eq!(recorded, "140 f\n@140 init\n>1 200 f\n>2 0 h\n>3 1999998 g");
+        for text in ["", "70 instructions\n", "x instructions\n1 bytes\n1 ns\n0 background\n0 interrupts\n"] {
             assert_eq!(KernelWork::parse(text), None, "{text:?}");
         }
         // A line that is none costs itself only.
         let text =
-            "9 instructions\n1 bytes\n1 ns\n0 background\nf\nx h\npath 1 0 f\npath 1 0 7 g [module]\n9 g [module]\n";
+            "9 instructions\n1 bytes\n1 ns\n0 background\n0 interrupts\ntask x y\ntask 1\nf\nx h\npath 1 0 f\npath 1 0 7 g [module]\n9 g [module]\n";
         let work = KernelWork::parse(text).unwrap();
         assert_eq!((work.instructions, work.functions), (9, vec![of("g [module]", 9)]));
         assert_eq!(work.paths, BTreeMap::from([(vec!["g [module]".to_owned()], 7)]));

@@ -145,6 +145,7 @@ fn every_metric_comes_from_the_steps_that_the_catalogue_names() {
         catalog::KERNEL_WORK,
         catalog::KERNEL_WORK_PER_OPERATION,
         catalog::KERNEL_BACKGROUND_WORK,
+        catalog::KERNEL_INTERRUPT_WORK,
         catalog::KERNEL_COPIES,
         catalog::KERNEL_TIME,
     ];

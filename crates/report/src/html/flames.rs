@@ -106,6 +106,7 @@ mod tests {
             instructions: 100.0,
             operations: 10.0,
             functions: Vec::new(),
+            tasks: Vec::new(),
             calls,
         };
         let drawing = draw(&profile, "ext4", 0.01);

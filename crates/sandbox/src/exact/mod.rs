@@ -301,8 +301,8 @@ impl ExactSpec {
         if !self.charge.is_zero() {
             words.push(format!("syscall_charge={}", self.charge.as_nanos()));
         }
-        if let Some([instruction, byte]) = self.processor.as_ref().map(Processor::rates_ps) {
-            words.push(format!("work_charge={instruction},{byte}"));
+        if let Some([instruction, byte]) = self.processor.as_ref().map(Processor::rates_as) {
+            words.push(format!("work_price={instruction},{byte}"));
         }
         words.into_iter().map(OsString::from).collect()
     }

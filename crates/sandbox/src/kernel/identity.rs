@@ -11,7 +11,7 @@ pub(super) const COUNTING: &str = "-counting";
 
 /// The parameters by which kernels are known that have time travel, and those of them that `kernel/work.patch` lets count.
 pub(super) const TIME_TRAVEL: &[u8] = b"time-travel=ext:";
-pub(super) const COUNTS: &[u8] = b"work_charge=";
+pub(super) const COUNTS: &[u8] = b"work_price=";
 
 pub(super) fn knows(image: &[u8], parameter: &[u8]) -> bool {
     image.windows(parameter.len()).any(|window| window == parameter)

@@ -155,7 +155,7 @@ mod tests {
     fn a_kernel_that_counts_has_another_name() {
         let place = tempfile::tempdir().unwrap();
         let kernel = place.path().join("linux");
-        for (text, name) in [("", "exact:6.1.176"), ("work_charge=\0", "exact:6.1.176-counting")] {
+        for (text, name) in [("", "exact:6.1.176"), ("work_price=\0", "exact:6.1.176-counting")] {
             fs::write(&kernel, format!("\x7fELFLinux version 6.1.176 (x)\0time-travel=ext:\0{text}")).unwrap();
             assert_eq!(kernel_in(&kernel, "", None).unwrap().name(), name);
         }

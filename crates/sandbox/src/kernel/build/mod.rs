@@ -358,12 +358,16 @@ mod tests {
         assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 2);
     }
 
+    /// A static function with a part of it apart, and one that others know.
+    const ASSEMBLY: &str = "\t.text\n\t.type f, @function\nf:\n\tmovl $1, %eax\n\tret\n\t.type f.cold, @function\nf.cold:\n\tret\n\
+                            \t.globl g\n\t.type g, @function\ng:\n\tret\n";
+
     #[test]
     fn the_counting_assembler_leaves_nothing_beside_its_input() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::write(at("count.pl"), COUNT).unwrap();
-        fs::write(at("a.s"), "\t.text\n\t.type f, @function\nf:\n\tmovl $1, %eax\n\tret\n").unwrap();
+        fs::write(at("a.s"), ASSEMBLY).unwrap();
         fs::write(at("victim"), "as it was").unwrap();
         std::os::unix::fs::symlink("victim", at("a.s.counted.s")).unwrap();
         fs::write(at("as"), "#!/bin/sh\ncat > got\nexit 3\n").unwrap();
@@ -373,7 +377,12 @@ mod tests {
         let status = perl.args(["count.pl", "-o", "fs/a.o", "a.s"]).status();
         let Ok(status) = status else { return eprintln!("skipped: there is no perl here") };
         assert_eq!(status.code(), Some(3), "the assembler's own");
-        assert!(fs::read_to_string(at("got")).unwrap().contains("addq\t$2, work_instructions(%rip)"));
+        let got = fs::read_to_string(at("got")).unwrap();
+        assert!(got.contains("addq\t$2, work_instructions(%rip)"), "{got}");
+        let functions: Vec<&str> = got.lines().filter(|line| line.contains(":\t.quad 0, 0, 0, ")).collect();
+        let of = |line: &str| line.split(", ").skip(3).take(2).collect::<Vec<_>>().join(" ");
+        assert_eq!(functions.into_iter().map(of).collect::<Vec<_>>(), ["f .Lwork_file", "g 0"]);
+        assert!(got.contains(".string \"fs/a.c\""), "{got}");
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "as it was");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 6);
     }
