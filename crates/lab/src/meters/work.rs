@@ -238,8 +238,7 @@ mod tests {
             assert_eq!(KernelWork::parse(text), None, "{text:?}");
         }
         // A line that is none costs itself only.
-        let text =
-            "9 instructions\n1 bytes\n1 ns\n0 background\n0 interrupts\ntask x y\ntask 1\nf\nx h\npath 1 0 f\npath 1 0 7 g [module]\n9 g [module]\n";
+        let text = "9 instructions\n1 bytes\n1 ns\n0 background\n0 interrupts\ntask x y\ntask 1\nf\nx h\npath 1 0 f\npath 1 0 7 g [module]\n9 g [module]\n";
         let work = KernelWork::parse(text).unwrap();
         assert_eq!((work.instructions, work.functions), (9, vec![of("g [module]", 9)]));
         assert_eq!(work.paths, BTreeMap::from([(vec!["g [module]".to_owned()], 7)]));
