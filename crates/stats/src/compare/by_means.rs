@@ -9,6 +9,7 @@ use crate::distribution::{student_quantile, student_two_sided, upper_f};
 use crate::interval::{Interval, IntervalMethod};
 use crate::range::StudentizedRange;
 use crate::sample::median_in_place;
+use std::collections::HashSet;
 
 /// What is known of a row's scatter is its own residuals and as much of all rows' as this many degrees of freedom are worth.
 ///
@@ -33,8 +34,9 @@ const ROUNDING: f64 = 1e-12;
 /// have two values, as likely as each other, agree and differ in 9 % of tables; with this many degrees of freedom it is 4 % at most.
 const MIN_EXACT_FREEDOM: f64 = 4.0;
 
-/// The same for figures without noise.
-const MIN_NOISELESS_FREEDOM: f64 = 1.0;
+/// The same for figures without noise, if they are of three blocks at least: two rows of two values agree and differ in 3 % of tables.
+const MIN_NOISELESS_FREEDOM: f64 = 2.0;
+const MIN_NOISELESS_BLOCKS: usize = 3;
 
 pub(super) struct Means<'a> {
     samples: &'a [Sample],
@@ -114,7 +116,13 @@ impl<'a> Means<'a> {
         let all: f64 = parts.iter().map(|part| part.model.freedom).sum();
         let residuals = parts.iter().flat_map(|part| &part.model.residuals);
         let still = residuals.into_iter().all(|residual| residual.abs() <= ROUNDING * largest);
-        let noiseless = matches!(blocking, Blocking::Noiseless(_));
+        let noiseless = match blocking {
+            Blocking::Noiseless(blocks) => {
+                let distinct: HashSet<usize> = blocks.iter().flatten().copied().collect();
+                distinct.len() >= MIN_NOISELESS_BLOCKS
+            }
+            _ => false,
+        };
         let exact = still && all >= if noiseless { MIN_NOISELESS_FREEDOM } else { MIN_EXACT_FREEDOM };
         // Rounding errors are not scatter, and too few figures that are equal by chance must not be judged by it.
         let scatter = |squares: f64| if still { 0.0 } else { squares };

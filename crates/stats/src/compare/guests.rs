@@ -5,6 +5,10 @@ use crate::distribution::{student_quantile, student_two_sided};
 /// Rounding of figures that are the same, as a share of the largest.
 const ROUNDING: f64 = 1e-12;
 
+/// Figures that do not scatter at all may agree by chance, as counts of two values do: two seeds agree and differ in one case of eight.
+/// With this much evidence, 1 for each degree of freedom of guests and 2 for one of pairs, it is one of thirty.
+const MIN_STILL: f64 = 4.0;
+
 /// A mean difference over some guests, with what perturbation alone makes of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moved {
@@ -31,11 +35,13 @@ impl Moved {
         let differences: Vec<f64> = pairs.iter().map(|(before, after)| after - before).collect();
         let [(first, of_first), (second, of_second)] = perturbed.map(about);
         let (mut squares, mut freedom) = (first + second, of_first + of_second);
+        let mut evidence = freedom;
         if seeds {
             let (of_pairs, degrees) = about(&differences);
             // The variance of a difference is that of two guests.
             squares += of_pairs / 2.0;
             freedom += degrees;
+            evidence += 2.0 * degrees;
         }
         if freedom == 0.0 || pairs.is_empty() {
             return None;
@@ -46,6 +52,9 @@ impl Moved {
         let error = (2.0 * squares / freedom / guests).sqrt();
         let error = if still(error) { 0.0 } else { error };
         let mean = (differences.iter().sum::<f64>() / guests).abs();
+        if error == 0.0 && !still(mean) && evidence < MIN_STILL {
+            return None;
+        }
         let p = match error {
             _ if still(mean) => 1.0,
             0.0 => 0.0,
@@ -112,6 +121,30 @@ mod tests {
         assert_eq!((other.p, other.reach(0.05, 0.8)), (0.0, 0.0));
         assert_eq!(other.guests_needed(0.01, 0.05, 0.8), Some(2));
         assert_eq!(Moved::of(&[(7.0, 8.0)], true, [&[], &[]]), None, "one seed shows no scatter");
+        assert_eq!(Moved::of(&[(7.0, 8.0); 2], true, [&[], &[]]), None, "two seeds agree by chance");
+        assert_eq!(Moved::of(&[(7.0, 8.0); 3], true, [&[], &[]]).unwrap().p, 0.0);
+    }
+
+    /// Counts of two values, as likely as each other.
+    #[test]
+    fn counts_that_agree_by_chance_are_not_exact() {
+        for (seeds, perturbed) in [(1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (3, 0), (5, 0)] {
+            let mut random = Random::new(derive_seed(90 + seeds, perturbed));
+            let (tables, mut wrong) = (4000, 0);
+            for _ in 0..tables {
+                let mut counts = |count: u64| -> Vec<f64> { (0..count).map(|_| random.below(2) as f64).collect() };
+                let (a, b) = (counts(seeds), counts(seeds));
+                let mut with_first = |first: f64| [vec![first], counts(perturbed)].concat();
+                let (pa, pb) = (with_first(a[0]), with_first(b[0]));
+                let of_pairs = if seeds == 1 { (&pa, &pb) } else { (&a, &b) };
+                let pairs: Vec<(f64, f64)> = of_pairs.0.iter().copied().zip(of_pairs.1.iter().copied()).collect();
+                wrong += usize::from(Moved::of(&pairs, seeds > 1, [&pa, &pb]).is_some_and(|moved| moved.p <= 0.05));
+            }
+            assert!(
+                f64::from(wrong as u32) / f64::from(tables) < 0.06,
+                "{seeds} seeds, {perturbed} perturbed: {wrong}"
+            );
+        }
     }
 
     #[test]

@@ -39,6 +39,17 @@ impl Shift {
         Self { interval: Interval { low, high, ..self.interval }, ..self }
     }
 
+    /// The same with an interval of no values below 0 if the direction is positive, or above if it is negative.
+    pub fn on_side(self, direction: f64) -> Self {
+        let Interval { low, high, .. } = self.interval;
+        let (low, high) = match direction {
+            up if up > 0.0 => (low.max(0.0), high.max(0.0)),
+            down if down < 0.0 => (low.min(0.0), high.min(0.0)),
+            _ => (low, high),
+        };
+        Self { interval: Interval { low, high, ..self.interval }, ..self }
+    }
+
     /// The same, one of many intervals that hold together with this confidence.
     pub(super) fn claiming(self, confidence: f64) -> Self {
         Self { interval: Interval { confidence, ..self.interval }, ..self }

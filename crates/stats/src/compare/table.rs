@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use super::by_means::Means;
 use super::by_ranks::compare_by_ranks;
 use super::letters::letters;
-use super::result::{Basis, Blocking, Comparison, Level, Pairwise, RowMean, Scale};
+use super::result::{Basis, Blocking, Comparison, Level, PairTest, Pairwise, RowMean, Scale};
+use super::shift::Shift;
 use crate::Sample;
+use crate::interval::{Interval, IntervalMethod};
 
 /// Compares every row with every other, with the family-wise error held at `level`.
 ///
@@ -59,6 +61,66 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
     Comparison { alpha, rows, basis, scale: means.scale(), means: means_of_rows, pairs, letters }
 }
 
+impl Comparison {
+    /// The same where a difference must also be one of the same rows in perturbed guests: intervals hold those of both, and a pair differs if
+    /// its interval leaves out 0. Where guests of too few trials show nothing, nothing changes.
+    #[must_use]
+    pub fn beyond(self, perturbed: &Self) -> Self {
+        if perturbed.pairs.len() != self.pairs.len() || perturbed.pairs.iter().any(|pair| !pair.can_differ) {
+            return self;
+        }
+        let hull = |own: Shift, moved: Shift| own.reaching(moved.interval.low).reaching(moved.interval.high);
+        let both = |(own, moved): (&Pairwise, &Pairwise)| {
+            let shift = hull(own.shift, moved.shift);
+            let differs = own.differs && moved.differs && !shift.interval.contains(0.0);
+            let relative = own.relative.zip(moved.relative).map(|(own, moved)| hull(own, moved));
+            let [p, adjusted_p] = [(own.p, moved.p), (own.adjusted_p, moved.adjusted_p)].map(|(a, b)| {
+                // Two differences of opposite directions are none.
+                if own.differs && moved.differs && !differs { 1.0 } else { a.max(b) }
+            });
+            let test = if own.test == PairTest::Exact { moved.test } else { own.test };
+            let (shift, relative) =
+                if differs { (shift, relative) } else { (shift.reaching_none(), relative.map(Shift::reaching_none)) };
+            Pairwise { test, p, adjusted_p, differs, shift, relative, ..*own }
+        };
+        let pairs: Vec<Pairwise> = self.pairs.iter().zip(&perturbed.pairs).map(both).collect();
+        let differ: HashMap<(usize, usize), bool> =
+            pairs.iter().map(|pair| ((pair.baseline, pair.other), pair.differs || !pair.is_compared())).collect();
+        let letters = letters(self.rows, |i, j| differ[&(i, j)]);
+        let basis = if self.basis == Basis::Exact { perturbed.basis } else { self.basis };
+        let mut means: Vec<RowMean> =
+            self.means.iter().zip(&perturbed.means).map(|(own, moved)| own.beyond(moved, self.scale)).collect();
+        // Rows that are not called different have no gap between their intervals.
+        for pair in pairs.iter().filter(|pair| pair.is_compared() && !pair.differs) {
+            let of = |row: usize| means[row].interval;
+            let (Some(a), Some(b)) = (of(pair.baseline), of(pair.other)) else { continue };
+            let (lower, upper) = if a.low < b.low { (pair.baseline, pair.other) } else { (pair.other, pair.baseline) };
+            let (Some(below), Some(above)) = (of(lower), of(upper)) else { continue };
+            if below.high < above.low {
+                let middle = f64::midpoint(below.high, above.low);
+                means[lower].interval = Some(Interval { high: middle, ..below });
+                means[upper].interval = Some(Interval { low: middle, ..above });
+            }
+        }
+        Self { basis, means, pairs, letters, ..self }
+    }
+}
+
+impl RowMean {
+    /// With an interval that is as wide as the one in perturbed guests, too.
+    fn beyond(&self, perturbed: &Self, scale: Scale) -> Self {
+        let Some((own, moved)) = self.interval.zip(perturbed.interval) else { return *self };
+        let (low, high) = match scale {
+            Scale::Ratios => [moved.low, moved.high].map(|end| self.estimate * end / perturbed.estimate).into(),
+            Scale::Differences => [moved.low, moved.high].map(|end| self.estimate + end - perturbed.estimate).into(),
+        };
+        let method = if own.method == IntervalMethod::Constant { moved.method } else { own.method };
+        let n = if own.method == IntervalMethod::Constant { moved.n } else { own.n };
+        let interval = Interval { low: own.low.min(low), high: own.high.max(high), method, n, ..own };
+        Self { interval: Some(interval), ..*self }
+    }
+}
+
 /// What each row comes to, as in [`compare_all`] but without comparing the rows, whose intervals may then lie apart by chance.
 pub fn row_means(samples: &[Sample], scale: Scale, level: Level, blocking: Blocking<'_>) -> Vec<RowMean> {
     if samples.is_empty() {
@@ -70,7 +132,6 @@ pub fn row_means(samples: &[Sample], scale: Scale, level: Level, blocking: Block
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::PairTest;
 
     fn sample(values: &[f64]) -> Sample {
         Sample::new(values.to_vec()).unwrap()
@@ -218,6 +279,53 @@ mod tests {
         assert_eq!(comparison.letters.unwrap(), ["a", "a", "b"]);
         assert_eq!(comparison.means[0].interval.unwrap().half_width(), 0.0);
         assert_eq!((comparison.pairs[0].adjusted_p, comparison.pairs[1].adjusted_p), (1.0, 0.0));
+    }
+
+    #[test]
+    fn a_difference_must_exceed_what_perturbed_guests_move() {
+        let of = |rows: &[&[f64]], blocks: &[Vec<usize>]| {
+            let samples: Vec<Sample> = rows.iter().map(|row| sample(row)).collect();
+            compare_all(&samples, Scale::Ratios, Level::FIXED, Blocking::Noiseless(blocks))
+        };
+        let blocks = vec![vec![0, 1, 2]; 3];
+        let seeds = of(&[&[100.0; 3], &[108.0; 3], &[300.0; 3]], &blocks);
+        assert!(seeds.pairs.iter().all(|pair| pair.differs && pair.test == PairTest::Exact));
+        let wild = of(&[&[100.0, 119.0, 81.0], &[108.0, 90.0, 125.0], &[300.0, 250.0, 340.0]], &blocks);
+        let found = seeds.clone().beyond(&wild);
+        assert_eq!(found.pairs.iter().map(|pair| pair.differs).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(
+            (found.basis, found.letters.as_deref()),
+            (Basis::Means, Some(&["a", "a", "b"].map(String::from)[..]))
+        );
+        for pair in &found.pairs {
+            assert_eq!(pair.differs, !pair.shift.interval.contains(0.0), "{pair:?}");
+            assert_eq!(pair.differs, pair.adjusted_p <= 0.05, "{pair:?}");
+            let of = |row: usize| found.means[row].interval.unwrap();
+            let (a, b) = (of(pair.baseline), of(pair.other));
+            assert!(pair.differs || (a.high >= b.low && b.high >= a.low), "{a:?} {b:?}");
+        }
+        assert!(found.means[0].interval.unwrap().half_width() > 5.0, "{:?}", found.means[0]);
+        // Guests that nothing moves leave differences as exact as they were.
+        assert_eq!(seeds.clone().beyond(&seeds).pairs, seeds.pairs);
+        let single = of(&[&[100.0], &[108.0], &[300.0]], &[vec![0], vec![0], vec![0]]);
+        assert_eq!(seeds.clone().beyond(&single), seeds);
+    }
+
+    /// Figures of two values, as likely as each other, in so many blocks.
+    #[test]
+    fn figures_that_agree_by_chance_are_not_exact() {
+        let mut random = crate::random::Random::new(5);
+        for (rows, blocks) in [(2, 2), (3, 2), (2, 3), (3, 3), (5, 2)] {
+            let lists = vec![(0..blocks).collect::<Vec<usize>>(); rows];
+            let wrong = (0..2000).filter(|_| {
+                let mut row = || sample(&(0..blocks).map(|_| 10.0 + random.below(2) as f64).collect::<Vec<_>>());
+                let samples: Vec<Sample> = (0..rows).map(|_| row()).collect();
+                let found = compare_all(&samples, Scale::Ratios, Level::FIXED, Blocking::Noiseless(&lists));
+                found.basis == Basis::Exact && found.pairs.iter().any(|pair| pair.differs)
+            });
+            let wrong = wrong.count();
+            assert!(wrong <= 100, "{rows} rows, {blocks} blocks: {wrong} of 2000");
+        }
     }
 
     #[test]

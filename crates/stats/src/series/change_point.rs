@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Sample;
+use crate::distribution::student_two_sided;
 use crate::random::{Random, derive_seed};
 use crate::sample::{mean, median_in_place};
 
@@ -69,6 +70,29 @@ pub fn change_points(series: &Sample, options: &ChangePointOptions, seed: u64) -
     let level = |from: usize, to: usize| median_in_place(&mut values[from..to].to_vec());
     let sides = edges.windows(3).map(|e| (e[1], level(e[0], e[1]), level(e[1], e[2])));
     sides.zip(found).map(|((index, before, after), (_, p))| ChangePoint { index, p, before, after }).collect()
+}
+
+/// Fewer points than this before them do not show how far points scatter.
+const FEWEST_BEFORE: usize = 7;
+
+/// Whether fewer newest points than a segment has lie apart from all before them, from which on, and the p-value: Student's t of their mean
+/// against those before, with the scatter of these, corrected for the numbers of points that are tried. Points that never varied differ by
+/// anything.
+pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usize, f64)> {
+    let counts = 1..options.min_segment;
+    let of = |count: usize| {
+        let first = values.len().checked_sub(count).filter(|first| *first >= FEWEST_BEFORE)?;
+        let (before, after) = values.split_at(first);
+        let (before, after) = (Sample::new(before.to_vec()).ok()?, Sample::new(after.to_vec()).ok()?);
+        let apart = (after.mean() - before.mean()).abs();
+        let is_one_side = after.min() > before.max() || after.max() < before.min();
+        let error = before.stddev() * (1.0 / before.n() as f64 + 1.0 / count as f64).sqrt();
+        let p = if apart == 0.0 { 1.0 } else { student_two_sided(apart / error, before.n() as f64 - 1.0) };
+        Some((first, p * counts.len() as f64)).filter(|_| is_one_side)
+    };
+    let found = counts.clone().filter_map(of).filter(|(_, p)| *p <= options.significance);
+    // The most runs of those that lie apart.
+    found.last()
 }
 
 pub(super) fn batch_size(points: usize) -> usize {
@@ -202,6 +226,25 @@ mod tests {
         assert!(indices(&series(80, |_| 5.0)).is_empty());
         assert!(indices(&Sample::new(vec![3.0; 50]).unwrap()).is_empty());
         assert!(indices(&Sample::new(vec![3.0]).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn newest_points_lie_apart_as_often_as_promised() {
+        let mut random = Random::new(4);
+        let mut normal =
+            || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+        let (series, mut wrong) = (4000, 0);
+        for length in [9, 12, 30] {
+            for _ in 0..series / 3 {
+                let values: Vec<f64> = (0..length).map(|_| normal()).collect();
+                wrong += usize::from(newest_apart(&values, &ChangePointOptions::default()).is_some());
+            }
+        }
+        assert!(wrong * 100 <= series * 12 / 10, "{wrong} of {series} at 1 %");
+        let level = |from: usize| (0..20).map(|i| if i < from { 10.0 } else { 5.0 } + wobble(i)).collect::<Vec<_>>();
+        let found = |from: usize| newest_apart(&level(from), &ChangePointOptions::default()).map(|(first, _)| first);
+        assert_eq!([found(20), found(19), found(18)], [None, Some(19), Some(18)]);
+        assert_eq!(newest_apart(&[5.0, 5.0, 9.0], &ChangePointOptions::default()), None, "too few before");
     }
 
     #[test]
