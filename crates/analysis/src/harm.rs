@@ -7,7 +7,7 @@ use crate::{
 use fstone_model::{
     Cell, Outcome, Trial,
     metric::catalog,
-    outcome::{NOT_CHECKED, NOT_CONSISTENT},
+    outcome::{CORRUPTION, NOT_CHECKED, NOT_CONSISTENT},
     study::StepAction,
 };
 use fstone_stats::{
@@ -24,10 +24,18 @@ pub(crate) fn harm(cell: &Cell, trials: &[&Trial]) -> Option<String> {
     (!words.is_empty()).then(|| listing(&words))
 }
 
+/// Whether these trials would show harm of its kind.
+pub(crate) fn is_measured(harm: &Harm, trials: &[&Trial]) -> bool {
+    let mut figures = trials.iter().flat_map(|trial| &trial.steps).flat_map(|step| &step.figures);
+    harm.metric.is_none_or(|metric| figures.any(|figure| figure.metric == metric))
+}
+
 /// One kind of it.
 pub(crate) struct Harm {
     pub(crate) kind: &'static str,
     pub(crate) words: String,
+    /// What shows it, if it is a figure.
+    metric: Option<&'static str>,
     /// How much in each trial: promises, points of per cent of the states, or 1 for the trial itself.
     of_trials: Vec<f64>,
 }
@@ -62,7 +70,8 @@ pub(crate) fn harms(cell: &Cell, trials: &[&Trial]) -> Vec<Harm> {
         let checked: f64 = figures(catalog::PROMISES_CHECKED.name).iter().flatten().sum();
         let promises = |count: f64| counted(count.round() as usize, "promise");
         let told = if checked >= all { format!("{} of {}", grouped(all, 0), promises(checked)) } else { promises(all) };
-        harms.push(Harm { kind: "promises", words: format!("lost {told} after a power cut"), of_trials: lost });
+        let words = format!("lost {told} after a power cut");
+        harms.push(Harm { kind: "promises", words, metric: Some(catalog::PROMISES_LOST.name), of_trials: lost });
     }
     for (metric, words) in [
         (catalog::STATES_MOUNTED.name, "could be mounted in only"),
@@ -74,7 +83,8 @@ pub(crate) fn harms(cell: &Cell, trials: &[&Trial]) -> Vec<Harm> {
             // Rounded down: not all is not 100.0 %.
             let percent = grouped((least(&of_trials) * 10.0).floor() / 10.0, 1);
             let of_trials = of_trials.into_iter().map(|share| 100.0 - share).collect();
-            harms.push(Harm { kind: words, words: format!("{words} {percent} % of the states"), of_trials });
+            let told = format!("{words} {percent} % of the states");
+            harms.push(Harm { kind: words, words: told, metric: Some(metric), of_trials });
         }
     }
     let is_check =
@@ -91,7 +101,7 @@ pub(crate) fn harms(cell: &Cell, trials: &[&Trial]) -> Vec<Harm> {
         let some = trials.iter().filter(|trial| is_so(trial)).count();
         if some > 0 {
             let words_of_all = format!("{words} in {some} of {}", counted(trials.len(), "trial"));
-            harms.push(Harm { kind: words, words: words_of_all, of_trials });
+            harms.push(Harm { kind: words, words: words_of_all, metric: None, of_trials });
         }
     }
     harms
@@ -100,5 +110,5 @@ pub(crate) fn harms(cell: &Cell, trials: &[&Trial]) -> Vec<Harm> {
 fn has_wrong_data(trial: &Trial) -> bool {
     let loads = trial.steps.iter().filter_map(|step| step.load.as_deref());
     let found = loads.flat_map(|load| &load.errors).any(|error| error.call == VERIFY);
-    found || trial.outcome.reason().is_some_and(|reason| reason.words.contains("verify "))
+    found || trial.outcome.reason().is_some_and(|reason| reason.words.contains(CORRUPTION))
 }

@@ -31,6 +31,9 @@ pub struct Reason {
 /// What precedes the filesystem's name where the running kernel lacks it.
 pub const KERNEL_LACKS: &str = "the running kernel has no ";
 
+/// What a failure says in which a load read other data than it wrote.
+pub const CORRUPTION: &str = "corruption: the data read is not the data written";
+
 /// How the words of a check begin that found damage.
 pub const NOT_CONSISTENT: &str = "the filesystem is not consistent";
 

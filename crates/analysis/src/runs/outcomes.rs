@@ -1,7 +1,7 @@
 //! Rows whose trials ended otherwise than before, or lost or damaged what they did not before.
 
 use crate::{
-    harm::{Harm, harms},
+    harm::{Harm, harms, is_measured},
     notes::Footnote,
     run::Analysis,
     text::{counted, listing},
@@ -29,7 +29,7 @@ pub struct OutcomeChange {
     pub turn: Turn,
     /// Whether it is about what was lost or damaged.
     pub is_harm: bool,
-    /// Whether the baseline completed trials and the other run tried none.
+    /// Whether the baseline completed trials and the other run none, or what the baseline lost was not measured again.
     pub is_missing: bool,
 }
 
@@ -68,10 +68,25 @@ pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(us
         let (before, after) = (ending(baseline, row), ending(other, partner));
         let turn = turn(&before, &after)?;
         let label = baseline.rows[row].label.clone();
-        let is_missing = turn == Turn::Unknown && before.completed > 0;
+        let is_missing = turn == Turn::Unknown && before.completed > 0 && after.completed == 0;
         Some(OutcomeChange { label, baseline: before.words, other: after.words, turn, is_harm: false, is_missing })
     });
-    harms.chain(endings).collect()
+    harms.chain(new_rows(baseline, other)).chain(endings).collect()
+}
+
+/// What rows lost or damaged that only the other run has: the baseline did not show it.
+fn new_rows<'a>(baseline: &'a Analysis<'_>, other: &'a Analysis<'_>) -> impl Iterator<Item = OutcomeChange> + 'a {
+    let is_new = |label: &str| !baseline.rows.iter().any(|row| row.label == label);
+    other.rows.iter().filter(move |row| is_new(&row.label)).filter_map(|row| {
+        Some(OutcomeChange {
+            label: row.label.clone(),
+            baseline: "no such row".to_owned(),
+            other: row.harm.clone()?,
+            turn: Turn::Worse,
+            is_harm: true,
+            is_missing: false,
+        })
+    })
 }
 
 fn known<'a>(before: &'a [Harm], harm: &Harm) -> Option<&'a Harm> {
@@ -86,16 +101,23 @@ fn harm(
     level: f64,
 ) -> Option<OutcomeChange> {
     let is_worse = |harm: &Harm| known(&before, harm).is_none_or(|known| harm.is_more_than(known, level));
+    // Nothing is lost where nothing was tried or looked at.
+    let tried = &other.rows[partner];
+    let is_missing = tried.completed > 0 && before.iter().any(|harm| !is_measured(harm, &tried.trials));
     let turn = match (before.is_empty(), after.is_empty()) {
         (true, true) => return None,
         _ if after.iter().any(is_worse) => Turn::Worse,
-        // Nothing is lost where nothing was tried.
-        (false, true) if other.rows[partner].completed > 0 => Turn::Better,
+        (false, true) if tried.completed > 0 && !is_missing => Turn::Better,
         _ => Turn::Unknown,
     };
-    let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<Harm>| match harms.is_empty() {
-        true => format!("nothing lost or damaged in {}", counted(analysis.rows[row].trials.len(), "trial")),
-        false => listing(&harms.into_iter().map(|harm| harm.words).collect::<Vec<_>>()),
+    let is_missing = is_missing && turn == Turn::Unknown;
+    let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<Harm>| {
+        let trials = counted(analysis.rows[row].trials.len(), "trial");
+        match harms.is_empty() {
+            true if is_missing => format!("losses were not looked for in {trials}"),
+            true => format!("nothing lost or damaged in {trials}"),
+            false => listing(&harms.into_iter().map(|harm| harm.words).collect::<Vec<_>>()),
+        }
     };
     Some(OutcomeChange {
         label: baseline.rows[row].label.clone(),
@@ -103,11 +125,12 @@ fn harm(
         other: words(other, partner, after),
         turn,
         is_harm: true,
-        is_missing: false,
+        is_missing,
     })
 }
 
-/// From none to some, from some to all, or to a worse end: how many out of a few fail is largely chance, and is only told.
+/// From none to some, from some to all, or to a worse end: how many out of a few fail is largely chance, and is only told. A run with more
+/// or fewer trials ends no differently.
 fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
     match ((before.bad, before.completed), (after.bad, after.completed)) {
         ((0, 0), (0, 0)) => None,
@@ -115,7 +138,7 @@ fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
         ((0, _), (1.., _)) | ((_, 1..), (1.., 0)) => Some(Turn::Worse),
         ((1.., _), (0, _)) | ((1.., 0), (_, 1..)) => Some(Turn::Better),
         _ if after.worst > before.worst => Some(Turn::Worse),
-        _ if (before.bad, before.completed) != (after.bad, after.completed) => Some(Turn::Unknown),
+        _ if before.bad * after.completed != after.bad * before.completed => Some(Turn::Unknown),
         _ => None,
     }
 }
@@ -156,6 +179,10 @@ mod tests {
         assert_eq!(turn((1, 4), (2, 3)), Some(Turn::Unknown), "2 of 5 after 1 of 5 may be chance");
         assert_eq!(super::turn(&ending(1, 9, 2), &ending(3, 7, 3)), Some(Turn::Worse), "hung, where one failed");
         assert_eq!(super::turn(&ending(5, 0, 1), &ending(4, 1, 3)), Some(Turn::Better), "one completes");
+        assert_eq!(turn((2, 4), (1, 5)), Some(Turn::Unknown));
+        for (before, after) in [((0, 4), (0, 5)), ((0, 10), (0, 8)), ((1, 4), (2, 8)), ((5, 0), (6, 0))] {
+            assert_eq!(turn(before, after), None, "other numbers of trials, and the same share of failures");
+        }
         assert_eq!(turn((5, 0), (5, 0)), None);
         assert_eq!(turn((5, 0), (4, 1)), Some(Turn::Better));
         assert_eq!(turn((1, 4), (0, 5)), Some(Turn::Better));

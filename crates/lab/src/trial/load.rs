@@ -7,6 +7,7 @@ use fstone_model::{
     load::{ErrorReport, OperationReport, ReplayReport},
     load_metric,
     metric::{Figure, catalog},
+    outcome::CORRUPTION,
     ranks::{PhaseMeeting, RanksReport},
     workload::{Replay, ReplayPace},
 };
@@ -207,7 +208,7 @@ pub(super) fn error_words(error: &ErrorReport) -> String {
     let path = if error.path.is_empty() { String::new() } else { format!(" {}", error.path) };
     let times = if error.count > 1 { format!(" ({} times)", error.count) } else { String::new() };
     // A stamp's own check fails with an errno that means nothing to a person.
-    let text = if error.call == "verify" { "corruption: the data read is not the data written" } else { &error.text };
+    let text = if error.call == "verify" { CORRUPTION } else { &error.text };
     format!("{}: {}{path}: {text}{times}", error.operation, error.call)
 }
 
