@@ -9,7 +9,7 @@ use crate::{
 use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
     Blocking, Comparison, Interval, Sample, Scale,
-    compare::{Basis, Pairwise, PowerNote, row_means},
+    compare::{Basis, Pairwise, PowerNote, letters, row_means},
     compare_all,
 };
 
@@ -154,6 +154,12 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     });
     let comparison =
         with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
+    let perturbed = in_guests(rows, column, &present)
+        .map(|(samples, blocks)| compare_all(&samples, how.scale, level, Blocking::Noiseless(&blocks)));
+    let comparison = match perturbed {
+        Some(perturbed) => comparison.beyond(&perturbed),
+        None => comparison,
+    };
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
@@ -164,6 +170,30 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     let widened =
         widened(&comparison, |place| without(present[place].0)).map(|(place, times)| (present[place].0, times));
     Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, widened, judging })
+}
+
+/// The figures in the guests of the first seed, with their blocks, if trials have further seeds: what perturbation moves in these, it moves
+/// in the others too. A row whose guests failed counts with its first trial. `None` without such guests, and where these are all the trials
+/// that there are.
+fn in_guests(rows: &[Row<'_>], column: usize, present: &[(usize, Sample)]) -> Option<(Vec<Sample>, Vec<Vec<usize>>)> {
+    let of = |row: usize| (&rows[row], &rows[row].entries[column]);
+    let is_perturbed = |trial: &&fstone_model::Trial| trial.id.perturbation().is_some();
+    let are_all = |row: usize| of(row).0.trials.iter().any(|trial| is_perturbed(&trial));
+    if present.iter().any(|(row, _)| are_all(*row)) || present.iter().all(|(row, _)| of(*row).1.guests.is_empty()) {
+        return None;
+    }
+    let guests = |(row, _): &(usize, Sample)| {
+        let (row, entry) = of(*row);
+        let first = || entry.values.iter().find(|value| row.trials[value.trial].id.repetition == 0);
+        let guests = match entry.guests.as_slice() {
+            [] => vec![(0, first()?.value)],
+            guests => guests.to_vec(),
+        };
+        let (blocks, values): (Vec<u32>, Vec<f64>) = guests.into_iter().unzip();
+        Some((Sample::new(values).ok()?, blocks.into_iter().map(|block| block as usize).collect::<Vec<_>>()))
+    };
+    let found: Vec<(Sample, Vec<usize>)> = present.iter().map(guests).collect::<Option<_>>()?;
+    found.iter().all(|(_, blocks)| distinct(blocks)).then(|| found.into_iter().unzip())
 }
 
 /// Intervals that one row makes so many times as wide are worth a warning.
@@ -223,11 +253,26 @@ fn distinct(list: &[usize]) -> bool {
     sorted.windows(2).all(|pair| pair[0] != pair[1])
 }
 
+/// In place of the letters of a row that shares no block with the others.
+pub const NOT_COMPARED: &str = "–";
+
 /// Letters mean something only if there is more than one group.
 fn letter(rows: &mut [Row<'_>], column: usize, compared: &PanelComparison) {
-    let Some(letters) = compared.comparison.letters.as_ref().filter(|_| compared.any_differ()) else { return };
-    for (row, letters) in compared.rows.iter().zip(letters) {
-        rows[*row].entries[column].letters.clone_from(letters);
+    if !compared.any_differ() {
+        return;
+    }
+    let (together, apart) = (compared.together(), compared.apart());
+    let letters = match apart.as_slice() {
+        [] => compared.comparison.letters.clone(),
+        // Of the rows that are compared with each other alone.
+        _ => letters(together.len(), |a, b| compared.differ(together[a], together[b])),
+    };
+    let Some(letters) = letters else { return };
+    for (row, letters) in together.iter().zip(letters) {
+        rows[*row].entries[column].letters = letters;
+    }
+    for row in apart {
+        NOT_COMPARED.clone_into(&mut rows[row].entries[column].letters);
     }
 }
 

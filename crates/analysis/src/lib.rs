@@ -29,7 +29,7 @@ mod table;
 pub mod text;
 
 pub use ceiling::Ceiling;
-pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, PanelComparison};
+pub use compare::{ColumnComparison, MAX_COMPARED_ROWS, NOT_COMPARED, PanelComparison};
 pub use drift::Drifting;
 pub use fstone_model::when;
 pub use loads::{LoadRow, LoadStep, Loads};
@@ -40,7 +40,7 @@ pub use open::Open;
 pub use published::{Published, PublishedEntry};
 pub use rules::{Finding, Rule};
 pub use run::Analysis;
-pub use sentences::{Length, MOST_WORDS, amount, in_words};
+pub use sentences::{Length, MOST_WORDS, amount, either_way, in_words};
 pub use served::share_from_memory;
 pub use structure::{Panel, Structure, Sweep, Varied, executors, of_executor};
 pub use table::{ColumnView, Entry, HARDLY_KNOWN, Row, TrialValue};

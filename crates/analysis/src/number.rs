@@ -88,6 +88,16 @@ impl Scale {
         grouped(value / self.divisor, decimals)
     }
 
+    /// The same with as many more decimals as it takes not to look like 0.
+    pub fn number_not_none(&self, value: f64) -> String {
+        let is_none = |text: &str| text.bytes().all(|digit| b"0.".contains(&digit));
+        let mut scale = *self;
+        while value != 0.0 && scale.decimals < MOST_DECIMALS && is_none(&scale.number(value)) {
+            scale.decimals += 1;
+        }
+        scale.number(value)
+    }
+
     /// The number with its unit: "10,383/s", "1.72 s", "1.03×".
     pub fn with_unit(&self, value: f64) -> String {
         self.labelled(&self.number(value))
@@ -102,6 +112,9 @@ impl Scale {
         }
     }
 }
+
+/// What needs more than these is rounding.
+const MOST_DECIMALS: usize = 9;
 
 pub fn is_whole(value: f64) -> bool {
     value.fract() == 0.0

@@ -54,8 +54,8 @@ pub struct Entry {
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
-    /// Its figures in the guest of the first seed, which comes first, and in perturbed ones; empty without these.
-    pub guests: Vec<f64>,
+    /// Its figures in the guest of the first seed, which comes first, and in perturbed ones, each with its repetition; empty without these.
+    pub guests: Vec<(u32, f64)>,
     /// The mean that suits the column, over the run's blocks. `None` without values.
     pub mean: Option<f64>,
     /// The published interval of the mean; `None` when nothing is known of the scatter.
@@ -97,11 +97,11 @@ impl Entry {
         Sample::new(self.values.iter().map(|value| value.value).collect()).ok()
     }
 
-    /// How far a perturbed guest moves it, as a share of it; `None` if that is not known.
+    /// How far a perturbed guest moves it, as a share of it, infinite if it is moved from 0; `None` if that is not known.
     pub fn band(&self) -> Option<f64> {
-        let (first, perturbed) = self.guests.split_first()?;
-        let moved = |value: &f64| if value == first { 0.0 } else { (value / first - 1.0).abs() };
-        perturbed.iter().map(moved).reduce(f64::max).filter(|band| band.is_finite())
+        let ((_, first), perturbed) = self.guests.split_first()?;
+        let moved = |(_, value): &(u32, f64)| if value == first { 0.0 } else { (value / first - 1.0).abs() };
+        perturbed.iter().map(moved).reduce(f64::max)
     }
 
     /// Whether there are several figures, all of them 0.
@@ -123,7 +123,7 @@ impl Entry {
     /// What follows ± in a table.
     pub fn arm(&self, scale: &Scale) -> Option<String> {
         let half = self.half_width()?;
-        Some(if self.is_hardly_known() { HARDLY_KNOWN.to_owned() } else { scale.number(half) })
+        Some(if self.is_hardly_known() { HARDLY_KNOWN.to_owned() } else { scale.number_not_none(half) })
     }
 
     pub fn is_hardly_known(&self) -> bool {
@@ -230,7 +230,7 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
     guests.sort_unstable_by_key(|(repetition, _)| *repetition);
     // Without the first there is nothing that they are moved from.
     let has_first = guests.first().is_some_and(|(repetition, _)| *repetition == 0) && guests.len() > 1;
-    let guests = if has_first { guests.into_iter().map(|(_, value)| value).collect() } else { Vec::new() };
+    let guests = if has_first { guests } else { Vec::new() };
     let mut of_machines: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, value) in values.iter().enumerate() {
         of_machines.entry(machine(row.trials[value.trial].id.repetition)).or_default().push(index);

@@ -183,7 +183,7 @@ pub struct WarningPart<'a> {
 pub struct PairPart<'a> {
     pub column: &'a str,
     /// Which test, its p-value and the one adjusted over the table, the shift and Cliff's δ. `baseline` and `other`
-    /// are cells.
+    /// are cells. The shift's ends are null if the two cannot differ.
     #[serde(flatten)]
     pub pair: Pairwise,
 }
@@ -279,7 +279,7 @@ fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a 
                 reliable: entry.interval.map(|interval| interval.is_reliable()),
                 letters: &entry.letters,
                 ratio: entry.ratio,
-                perturbed: entry.band(),
+                perturbed: entry.band().filter(|band| band.is_finite()),
                 relative_shift: entry.shift,
                 published: published.map(|published| {
                     let entry = &published.entries[index][column];
@@ -324,7 +324,12 @@ fn pairs<'a>(analysis: &'a Analysis<'a>) -> Vec<PairPart<'a>> {
         for panel in comparison.panels.iter().flatten() {
             for pair in &panel.comparison.pairs {
                 let cell = |place: usize| analysis.rows[panel.rows[place]].cell as usize;
-                let pair = Pairwise { baseline: cell(pair.baseline), other: cell(pair.other), ..*pair };
+                let mut pair = Pairwise { baseline: cell(pair.baseline), other: cell(pair.other), ..*pair };
+                if !pair.can_differ {
+                    // JSON has no infinity: it becomes null.
+                    pair.shift.interval.low = f64::NEG_INFINITY;
+                    pair.shift.interval.high = f64::INFINITY;
+                }
                 pairs.push(PairPart { column: &column.header, pair });
             }
         }

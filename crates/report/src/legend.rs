@@ -2,7 +2,7 @@
 
 use crate::{
     Analysis,
-    analysis::{ColumnView, Entry, MAX_COMPARED_ROWS, clock, number::grouped},
+    analysis::{ColumnView, Entry, MAX_COMPARED_ROWS, NOT_COMPARED, clock, number::grouped},
     text::{counted, line, listing},
 };
 use fstone_model::{Cell, Trial, study::DeviceSpec};
@@ -143,6 +143,10 @@ fn bands(analysis: &Analysis<'_>) -> Option<String> {
         let Some((band, row)) = bands.max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
         let how = match band {
             0.0 => "not at all".to_owned(),
+            f64::INFINITY => {
+                let guests = row.entries[index].guests.iter().map(|(_, value)| value.abs());
+                format!("from 0 to {} ({})", column.scale.with_unit(guests.fold(0.0, f64::max)), row.label)
+            }
             // Rounded up: it is a bound.
             band if band < 0.001 => "by less than 0.1 %".to_owned(),
             band if band < 0.1 => format!("by up to {} % ({})", grouped((band * 1000.0).ceil() / 10.0, 1), row.label),
@@ -184,6 +188,11 @@ pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {
         let within =
             if analysis.structure.panels.len() > 1 { "Within a column and block of rows" } else { "Within a column" };
         lines.push(format!("{within}, rows that share a letter cannot be told apart ({ALPHA_TEXT} over all pairs)."));
+        if analysis.entries().any(|entry| entry.letters == NOT_COMPARED) {
+            lines.push(format!(
+                "{NOT_COMPARED} in place of a letter: it shares no block with the others, and is not compared."
+            ));
+        }
     }
     lines
 }

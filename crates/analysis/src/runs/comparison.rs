@@ -103,7 +103,7 @@ impl ComparedFigure {
 
     /// Of a figure that is 0 in most trials, of which nothing is a share: whether it reaches far beyond what it did before.
     fn hides(&self, better: Better) -> bool {
-        let Some(pair) = self.pair.filter(|pair| pair.exact.is_none() && pair.before == 0.0) else { return false };
+        let Some(pair) = self.pair.filter(|pair| pair.before == 0.0) else { return false };
         let [was, is] = [&self.baseline, &self.other].map(Entry::farthest);
         match better {
             Better::Higher => was > 2.0 * is,
@@ -131,7 +131,8 @@ pub enum Verdict {
     Difference,
     /// Really different, but not beyond the threshold.
     Slight,
-    /// Really worse; the estimate is within the threshold, and the interval reaches beyond it.
+    /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse beyond the
+    /// threshold, if nothing shows how far chance moves the figure.
     Unclear,
     NotFound,
     /// There are too few trials for any difference to be found.
@@ -426,6 +427,7 @@ fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
         Better::Neither => Verdict::Difference,
         Better::Higher if pair.shift.estimate > 0.0 => Verdict::Improvement,
         Better::Lower if pair.shift.estimate < 0.0 => Verdict::Improvement,
+        Better::Higher | Better::Lower if pair.exact.is_some_and(|exact| exact.moved.is_none()) => Verdict::Unclear,
         Better::Higher | Better::Lower => Verdict::Regression,
     }
 }

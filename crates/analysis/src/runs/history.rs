@@ -15,7 +15,7 @@ use crate::{
 use fstone_model::{Better, Dataset};
 use fstone_stats::{
     Sample,
-    series::{ChangePoint, ChangePointOptions, change_points},
+    series::{ChangePoint, ChangePointOptions, change_points, newest_apart},
 };
 
 /// With fewer runs than this no change can be significant at the 1 % level, whatever the figures.
@@ -32,6 +32,9 @@ pub struct History {
     /// The runs that have the figure, the oldest first.
     pub points: Vec<Point>,
     pub changes: Vec<ChangePoint>,
+    /// The first of one or two newest runs that lie apart from those since the last change, which are too few for a change point, and the
+    /// p-value of that.
+    pub newest: Option<(usize, f64)>,
     /// Runs that are not among the points, and why not.
     pub left_out: Vec<(u64, String)>,
     /// Comparable runs in which the row lost or damaged something, and what.
@@ -118,12 +121,17 @@ impl History {
             scale: scale_of(view.unit, points.iter().map(|point| &point.entry)),
             points,
             changes: Vec::new(),
+            newest: None,
             last_lacks: left_out.last().filter(|(run, _): &&(u64, String)| *run == last.run.id).cloned(),
             left_out,
             harmed,
         };
         if let Ok(series) = Sample::new(history.points.iter().filter_map(Point::median).collect()) {
-            history.changes = change_points(&series, &ChangePointOptions::default(), last.run.plan.seed);
+            let options = ChangePointOptions::default();
+            history.changes = change_points(&series, &options, last.run.plan.seed);
+            place(&mut history.changes, series.values(), options.min_segment);
+            let since = history.changes.last().map_or(0, |change| change.index);
+            history.newest = newest_apart(&series.values()[since..], &options).map(|(index, p)| (since + index, p));
         }
         Ok(history)
     }
@@ -152,11 +160,12 @@ impl History {
             2..FEWEST_RUNS => sentences.push(format!(
                 "{label}, {header}, over {runs}. Finding a change point takes about {FEWEST_RUNS} runs; with fewer, compare two of them."
             )),
-            _ if self.changes.is_empty() => {
-                sentences.push(format!("{label}, {header}: no change point in {runs}."));
+            _ if self.changes.is_empty() && self.newest.is_none() => {
+                sentences.push(format!("{label}, {header}: no change point in {runs}; the last two are too few to show one."));
             }
             _ => {}
         }
+        sentences.extend(self.newest_in_words());
         // What got worse comes first.
         let mut changes: Vec<(&ChangePoint, Option<&str>)> =
             self.changes.iter().map(|change| (change, self.direction(change))).collect();
@@ -177,6 +186,25 @@ impl History {
             ));
         }
         sentences
+    }
+
+    fn newest_in_words(&self) -> Option<String> {
+        let (first, p) = self.newest?;
+        let since = self.changes.last().map_or(0, |change| change.index);
+        let median = |from: usize, to: usize| {
+            Some(Sample::new(self.points[from..to].iter().filter_map(Point::median).collect()).ok()?.median())
+        };
+        let (before, after) = (median(since, first)?, median(first, self.points.len())?);
+        let change = ChangePoint { index: first, p, before, after };
+        let direction = direction(self.better, after > before);
+        let run = self.points[first].run;
+        Some(format!(
+            "{}, {}: {direction} {} at run {run}, after {}; further runs show whether that lasts.",
+            self.label,
+            self.header,
+            self.sizes(&change),
+            counted(first - since, "run"),
+        ))
     }
 
     /// "from 9,012/s to 8,281/s (−8.1 %)", with as many decimals as it takes to see a difference.
@@ -202,15 +230,7 @@ impl History {
 
     /// "fell (worse)"; `None` where the level is not what changed.
     fn direction(&self, change: &ChangePoint) -> Option<&'static str> {
-        let up = change.after > change.before;
-        self.level_changed(change).then_some(match (self.better, up) {
-            (Better::Higher, true) => "rose (better)",
-            (Better::Higher, false) => "fell (worse)",
-            (Better::Lower, true) => "rose (worse)",
-            (Better::Lower, false) => "fell (better)",
-            (Better::Neither, true) => "rose",
-            (Better::Neither, false) => "fell",
-        })
+        self.level_changed(change).then(|| direction(self.better, change.after > change.before))
     }
 
     /// Change points are found by any difference of two distributions. Of level it is one if a run after it beats a run before it in the
@@ -240,6 +260,42 @@ impl History {
             .into_iter()
             .map(|(why, runs)| format!("{why}: run{} {}", if runs.len() == 1 { "" } else { "s" }, listing(&runs)))
             .collect()
+    }
+}
+
+const fn direction(better: Better, up: bool) -> &'static str {
+    match (better, up) {
+        (Better::Higher, true) => "rose (better)",
+        (Better::Higher, false) => "fell (worse)",
+        (Better::Lower, true) => "rose (worse)",
+        (Better::Lower, false) => "fell (better)",
+        (Better::Neither, true) => "rose",
+        (Better::Neither, false) => "fell",
+    }
+}
+
+/// Moves changes that had to be so many runs from an end or from one another to where the level changes: runs whose figure is nearer to the
+/// level on the other side belong there.
+fn place(changes: &mut [ChangePoint], values: &[f64], min_segment: usize) {
+    for at in 0..changes.len() {
+        let begin = if at == 0 { 0 } else { changes[at - 1].index };
+        let end = changes.get(at + 1).map_or(values.len(), |next| next.index);
+        let change = &mut changes[at];
+        let level =
+            |from: usize, to: usize| Sample::new(values[from..to].to_vec()).map_or(f64::NAN, |sample| sample.median());
+        let is_before = |value: f64, change: &ChangePoint| (value - change.before).abs() < (value - change.after).abs();
+        if end - change.index == min_segment {
+            while change.index + 1 < end && is_before(values[change.index], change) {
+                change.index += 1;
+                (change.before, change.after) = (level(begin, change.index), level(change.index, end));
+            }
+        }
+        if change.index - begin == min_segment {
+            while change.index > begin + 1 && !is_before(values[change.index - 1], change) {
+                change.index -= 1;
+                (change.before, change.after) = (level(begin, change.index), level(change.index, end));
+            }
+        }
     }
 }
 

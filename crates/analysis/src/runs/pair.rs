@@ -3,7 +3,7 @@
 use crate::table::Entry;
 use fstone_stats::{
     ALPHA, CONFIDENCE, Sample,
-    compare::{Moved, Shift, independent_comparison},
+    compare::{Moved, Shift, cliffs_delta, independent_comparison},
 };
 
 /// Two figures, tested. `shift` and `relative` are between `before` and `after`, whatever stands for the trials.
@@ -24,7 +24,8 @@ pub struct Pair {
     pub detectable: Option<f64>,
     /// About how many trials of the row, in both runs, it takes to find a difference of the threshold as often.
     pub trials_for_threshold: Option<usize>,
-    /// What stands for the baseline's trials: their median, or in virtual time the mean over the seeds that both runs have.
+    /// What stands for the baseline's trials: their median, or their mean if the medians do not show what the test finds; in virtual time
+    /// the mean over the seeds that both runs have.
     pub before: f64,
     pub after: f64,
     /// After less before, in the metric's unit.
@@ -47,9 +48,14 @@ pub struct Exact {
 }
 
 impl Pair {
-    /// Whether a difference was found: the corrected test and the interval agree on it.
+    /// Whether a difference was found. An interval may end at 0 then, where figures are equal.
     pub fn differs(&self) -> bool {
-        self.adjusted_p <= ALPHA && !self.shift.interval.contains(0.0)
+        let interval = self.shift.interval;
+        let leaves_out = match self.exact {
+            Some(_) => !interval.contains(0.0),
+            None => self.shift.estimate != 0.0 && (interval.low >= 0.0 || interval.high <= 0.0),
+        };
+        self.adjusted_p <= ALPHA && leaves_out
     }
 
     /// Where no difference was found, no interval may claim one: it was made for this pair alone, the correction for all of them.
@@ -66,12 +72,20 @@ pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
     let sample = |entry: &Entry| Sample::new(entry.values.iter().map(|value| value.value).collect()).ok();
     let (baseline, other) = (sample(baseline)?, sample(other)?);
     let found = independent_comparison(&baseline, &other, CONFIDENCE);
-    let (before, after) = (baseline.median(), other.median());
-    // The change is that of the figures printed beside it. Its interval is the test's, turned round, and holds it.
-    let of = |shift: Shift, estimate: f64| Shift { estimate, ..shift }.reaching(estimate);
+    let direction = if found.test.p <= ALPHA { cliffs_delta(&baseline, &other).signum() } else { 0.0 };
+    // The change is that of the figures printed beside it. Its interval is the test's, turned round, and holds it. Where figures are equal,
+    // medians may not show what the test finds, and the interval may reach to the other side.
+    let medians = (baseline.median(), other.median());
+    let shows = |(before, after): &(f64, f64)| (after - before) * direction > 0.0;
+    let by_means = direction != 0.0 && !shows(&medians);
+    let (before, after) = if by_means { (baseline.mean(), other.mean()) } else { medians };
+    // Ranks that neither follows say nothing of a change of the figure.
+    let p = if by_means && !shows(&(before, after)) { 1.0 } else { found.test.p };
+    let direction = if p < 1.0 { direction } else { 0.0 };
+    let of = |shift: Shift, estimate: f64| Shift { estimate, ..shift }.reaching(estimate).on_side(direction);
     Some(Pair {
-        p: found.test.p,
-        adjusted_p: found.test.p,
+        p,
+        adjusted_p: p,
         smallest_p: found.test.smallest_p,
         exact: None,
         // The correction's to say.

@@ -30,8 +30,11 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         return None;
     }
     let both: Vec<(f64, f64)> = both.into_iter().map(|(_, before, after)| (before, after)).collect();
-    let guests = [baseline, other].map(|(analysis, row, column)| &analysis.rows[row].entries[column].guests);
-    let all = || both.iter().flat_map(|(before, after)| [before, after]).chain(guests.into_iter().flatten());
+    let of_guests = |(analysis, row, column): (&Analysis<'_>, usize, usize)| -> Vec<f64> {
+        analysis.rows[row].entries[column].guests.iter().map(|(_, value)| *value).collect()
+    };
+    let guests = [baseline, other].map(of_guests);
+    let all = || both.iter().flat_map(|(before, after)| [before, after]).chain(guests.iter().flatten());
     let positive = all().all(|value| *value > 0.0);
     let scaled = |value: f64| if positive { value.ln() } else { value };
     let pairs: Vec<(f64, f64)> = both.iter().map(|(before, after)| (scaled(*before), scaled(*after))).collect();
@@ -52,7 +55,7 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         spread(&shares, after / before - 1.0)
     });
     let agree = differences.iter().all(|one| *one > 0.0) || differences.iter().all(|one| *one < 0.0);
-    // Without anything that shows how far chance moves them, figures are compared as such.
+    // Without anything that shows how far chance moves them, figures are compared as such, and a difference decides nothing.
     let p = moved.map_or(if agree { 0.0 } else { 1.0 }, |moved| moved.p);
     let reach = |shift: &Shift| shift.interval.low.abs().max(shift.interval.high.abs());
     Some(Pair {

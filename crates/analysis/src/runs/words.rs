@@ -17,8 +17,21 @@ use fstone_stats::{CONFIDENCE_TEXT, compare::Shift};
 /// More regressions than this are only counted; the table has them all.
 const MAX_TOLD: usize = 4;
 
-pub fn caveat(comparison: &RunComparison<'_>) -> &'static str {
-    if is_seed_by_seed(comparison.figures().map(|(_, figure)| figure)) { EXACT_CAVEAT } else { CAVEAT }
+pub fn caveat(comparison: &RunComparison<'_>) -> String {
+    if is_seed_by_seed(comparison.figures().map(|(_, figure)| figure)) {
+        return EXACT_CAVEAT.to_owned();
+    }
+    let by_means = |figure: &ComparedFigure| {
+        let medians = [figure.baseline.summary, figure.other.summary].map(|summary| summary.map(|all| all.median));
+        figure.pair.is_some_and(|pair| medians != [Some(pair.before), Some(pair.after)])
+    };
+    let medians = "medians of trials";
+    match comparison.figures().any(|(_, figure)| by_means(figure)) {
+        true => {
+            CAVEAT.replacen(medians, "medians of trials, or means where medians do not show what the test finds", 1)
+        }
+        false => CAVEAT.to_owned(),
+    }
 }
 
 fn is_seed_by_seed<'a>(figures: impl IntoIterator<Item = &'a ComparedFigure>) -> bool {
@@ -136,7 +149,7 @@ pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     };
     let told = format!("{}, {told}", from_to(column, &pair));
     let over = match pair.exact {
-        Some(exact) if exact.moved.is_none() => return format!("{told} (one seed)"),
+        Some(exact) if exact.moved.is_none() => return format!("{told} ({})", seeds(exact.seeds)),
         Some(exact) if exact.seeds == 1 => format!(", over {}", counted(exact.guests, "guest")),
         Some(exact) => format!(", over {}", counted(exact.seeds, "seed")),
         None => String::new(),
@@ -156,11 +169,15 @@ fn from_to(column: &ComparedColumn, pair: &Pair) -> String {
 
 /// The p-value of a pair for a table; "exact" where nothing moved the figures, "one seed" where it is not known what does.
 pub fn probability(pair: &Pair) -> String {
-    match pair.exact.map(|exact| exact.moved) {
-        Some(None) => "one seed".to_owned(),
-        Some(Some(moved)) if moved.error == 0.0 => "exact".to_owned(),
+    match pair.exact.map(|exact| (exact.seeds, exact.moved)) {
+        Some((count, None)) => seeds(count),
+        Some((_, Some(moved))) if moved.error == 0.0 => "exact".to_owned(),
         _ => p_value(pair.adjusted_p),
     }
+}
+
+fn seeds(count: usize) -> String {
+    if count == 1 { "one seed".to_owned() } else { counted(count, "seed") }
 }
 
 /// Whether both runs' guests sent their drives the same requests at the same moments; the first that did not.
@@ -199,10 +216,14 @@ fn trace(trial: &Trial) -> Option<&str> {
     Some(guest.commands.first()?.output_tail.rsplit_once("trace ")?.1)
 }
 
-/// Where differences in virtual time count although it is not known how far chance moves the figures.
+/// Whether anything shows how far chance moves the figure.
+fn is_known(figure: &ComparedFigure) -> bool {
+    figure.pair.is_none_or(|pair| pair.exact.is_none_or(|exact| exact.moved.is_some()))
+}
+
+/// Where figures in virtual time differ, and it is not known how far chance moves them.
 fn unperturbed(comparison: &RunComparison<'_>) -> Option<String> {
-    let unknown = |pair: Pair| pair.exact.is_some_and(|exact| exact.moved.is_none());
-    let differs = |figure: &ComparedFigure| figure.pair.is_some_and(|pair| unknown(pair) && pair.differs());
+    let differs = |figure: &ComparedFigure| !is_known(figure) && figure.pair.is_some_and(|pair| pair.differs());
     comparison.figures().any(|(_, figure)| differs(figure)).then(|| {
         "How far a rebuilt kernel or another tool moves these figures is not known: run both with --perturbed 2."
             .to_owned()
@@ -252,14 +273,16 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
         })
     };
     sentences.extend(told(Verdict::Regression, "Worse"));
-    let perhaps = format!("Worse, and perhaps by more than {threshold}");
+    let by_chance = comparison.figures().any(|(_, figure)| figure.verdict == Verdict::Unclear && !is_known(figure));
+    let perhaps = if by_chance { "Perhaps worse" } else { "Worse, and perhaps by more than" };
+    let perhaps = if by_chance { perhaps.to_owned() } else { format!("{perhaps} {threshold}") };
     sentences.extend(told(Verdict::Unclear, &perhaps));
     sentences.extend(told(Verdict::Improvement, "Better"));
     sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
     let better = |is_harm| move |change: &OutcomeChange| change.turn == Turn::Better && change.is_harm == is_harm;
     sentences.extend(outcomes(comparison, better(false), "Completes as it did not before"));
     sentences.extend(outcomes(comparison, better(true), "Nothing lost or damaged any more"));
-    let before_too = |change: &OutcomeChange| change.is_harm && change.turn == Turn::Unknown;
+    let before_too = |change: &OutcomeChange| change.is_harm && change.turn == Turn::Unknown && !change.is_missing;
     sentences.extend(outcomes(comparison, before_too, "Lost or damaged before, too"));
     sentences.extend(unperturbed(comparison));
     sentences.extend(beside);
@@ -290,8 +313,15 @@ fn headline(comparison: &RunComparison<'_>, (compared, blind): (usize, usize), t
     if count(Verdict::Difference) > 0 {
         parts.push(format!("{} without a better direction", counted(count(Verdict::Difference), "difference")));
     }
-    if count(Verdict::Unclear) > 0 {
-        parts.push(format!("{} that may be beyond {threshold}", counted(count(Verdict::Unclear), "real difference")));
+    let unclear = |known: bool| {
+        let open = |figure: &ComparedFigure| figure.verdict == Verdict::Unclear && is_known(figure) == known;
+        comparison.figures().filter(|(_, figure)| open(figure)).count()
+    };
+    if unclear(true) > 0 {
+        parts.push(format!("{} that may be beyond {threshold}", counted(unclear(true), "real difference")));
+    }
+    if unclear(false) > 0 {
+        parts.push(format!("{} for the worse that may be chance", counted(unclear(false), "difference")));
     }
     if count(Verdict::Slight) > 0 {
         parts.push(format!("{} within {threshold}", counted(count(Verdict::Slight), "real difference")));

@@ -23,7 +23,7 @@ struct Page {
     outcomes: Vec<String>,
     changes: Vec<(String, String, String)>,
     unmatched: Vec<String>,
-    caveat: &'static str,
+    caveat: String,
     threshold: String,
     back: Option<String>,
 }

@@ -54,7 +54,7 @@ pub fn markdown(comparison: &RunComparison<'_>) -> String {
     }
     output.push_str(&format!(
         "{} Rank tests, Holm-corrected to {ALPHA_TEXT} over {}.\n",
-        escape(caveat(comparison)),
+        escape(&caveat(comparison)),
         crate::text::counted(comparison.compared(), "pair")
     ));
     output

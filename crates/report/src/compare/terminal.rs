@@ -38,7 +38,7 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
     section("Other differences", &comparison.change_lines(), columns, color, &mut output);
     section("Not compared", &comparison.unmatched_lines(), columns, color, &mut output);
     output.push('\n');
-    paragraph(caveat(comparison), "", columns, &mut output);
+    paragraph(&caveat(comparison), "", columns, &mut output);
     output
 }
 

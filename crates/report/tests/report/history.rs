@@ -66,6 +66,27 @@ fn nothing_is_marked_where_nothing_changed() {
 }
 
 #[test]
+fn a_fall_in_the_newest_runs_is_found_and_no_earlier_run_is_blamed() {
+    for newest in 1..=4 {
+        let first = 21 - newest;
+        let runs = runs(20, &|run| if run < first { 1.0 } else { 0.5 });
+        let history = History::of(&runs, None, None, &[]).expect("a history");
+        let told = history.sentences();
+        if newest < 3 {
+            assert_eq!(history.newest.map(|(index, _)| history.points[index].run), Some(first), "{told:?}");
+            assert!(told[0].contains(": fell (worse) from ") && told[0].contains("further runs show"), "{told:?}");
+        }
+        let marked: Vec<u64> = history.changes.iter().map(|change| history.points[change.index].run).collect();
+        assert!(marked.iter().all(|run| *run == first), "{marked:?} for {first}");
+        assert!(newest < 3 || marked == [first], "{marked:?} for {first}");
+    }
+    // Before two falls, the run that a split of three has to take in.
+    let runs = runs(22, &|run| if run < 21 { 1.0 } else { 0.5 });
+    let history = History::of(&runs, None, None, &[]).expect("a history");
+    assert!(history.changes.iter().all(|change| history.points[change.index].run == 21), "{:?}", history.sentences());
+}
+
+#[test]
 fn few_runs_are_said_to_be_few_and_unknown_names_have_a_cure() {
     let runs = runs(4, &|run| if run < 3 { 1.0 } else { 0.5 });
     let history = History::of(&runs, None, None, &[]).expect("a history");
