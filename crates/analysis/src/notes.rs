@@ -274,23 +274,37 @@ fn drift(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
 
 /// "No difference found" would be misleading if none could have been found.
 fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> {
-    let note = comparisons.iter().filter_map(ColumnComparison::power_note).max_by_key(|note| note.powerless_pairs)?;
-    let most = rows.iter().map(|row| row.completed).max()?;
+    let panels = comparisons
+        .iter()
+        .enumerate()
+        .flat_map(|(column, compared)| compared.panels.iter().flatten().map(move |panel| (column, panel)));
+    let noted = panels.filter_map(|(column, panel)| Some((column, panel, panel.comparison.power_note()?)));
+    // The first of those with the most such pairs: max_by_key takes the last, so look from the end.
+    let (column, panel, note) =
+        noted.collect::<Vec<_>>().into_iter().rev().max_by_key(|(.., note)| note.powerless_pairs)?;
+    let counts = || panel.rows.iter().map(|row| rows[*row].entries[column].values.len());
+    let (fewest, most) = (counts().min()?, counts().max()?);
     let what = if note.powerless_pairs == note.pairs {
-        format!(
-            "With {} a row no test can tell these rows apart, however far apart they are",
+        let trials = if fewest == most {
             text::counted(most, "trial")
-        )
+        } else {
+            format!("{fewest} to {}", text::counted(most, "trial"))
+        };
+        format!("With {trials} a row no test can tell these rows apart, however far apart they are")
     } else {
         format!(
             "{} of {} pairs of rows have too few trials to be told apart, however far apart they are",
             note.powerless_pairs, note.pairs
         )
     };
-    let cure = format!(
-        "it takes at least {} of every row, and more for a difference that is not glaring",
-        text::counted(note.repeats_needed, "trial")
-    );
+    let cure = if fewest >= note.repeats_needed {
+        "it takes more blocks that the rows share".to_owned()
+    } else {
+        format!(
+            "it takes at least {} of every row, and more for a difference that is not glaring",
+            text::counted(note.repeats_needed, "trial")
+        )
+    };
     Some(Warning { text: format!("{what}; {cure}"), rows: Vec::new(), trials: 0 })
 }
 

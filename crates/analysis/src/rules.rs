@@ -447,8 +447,9 @@ fn measurement(analysis: &Analysis<'_>) -> Finding {
     }
     let all = analysis.completed();
     if 2 * analysis.disturbed > all {
+        let verb = if analysis.disturbed == 1 { "was" } else { "were" };
         problems.push(format!(
-            "{} of {} were disturbed by other work on the machine",
+            "{} of {} {verb} disturbed by other work on the machine",
             analysis.disturbed,
             counted(all, "trial")
         ));

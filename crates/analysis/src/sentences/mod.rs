@@ -15,7 +15,7 @@ mod teller;
 mod unknown;
 mod words;
 
-pub use words::{amount, in_words};
+pub use words::{amount, either_way, in_words};
 
 use crate::{run::Analysis, text::counted};
 use teller::{Rank, Sentence, Teller};

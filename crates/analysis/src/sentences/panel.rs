@@ -5,7 +5,6 @@ use super::{
     words::{amount, amount_against, effect, quoted},
 };
 use crate::{
-    clock,
     compare::PanelComparison,
     number::grouped,
     table::HARDLY,
@@ -71,7 +70,15 @@ impl Teller<'_> {
 
     fn main(&self, panel: &PanelComparison) -> String {
         let rows = panel.together();
-        if panel.is_powerless() && clock::is_one_seed(self.analysis.dataset) {
+        if rows.len() == 1 {
+            let count = panel.rows.len();
+            let values = self.values(&panel.rows);
+            return format!(
+                "In {}, none of the {count} rows shares a block with another: no two are compared ({values}).",
+                self.header()
+            );
+        }
+        if panel.is_powerless() && self.is_one_seed(&rows) {
             return self.exact(&rows);
         }
         if panel.is_powerless() {
@@ -82,9 +89,9 @@ impl Teller<'_> {
             return format!(
                 "In {}, {} a row cannot show {what} ({}){}.",
                 self.header(),
-                counted(self.most_trials(), "trial"),
+                self.trials(&rows),
                 self.values(&rows),
-                self.needed(),
+                self.needed(&[panel]),
             );
         }
         if !panel.any_differ() {
@@ -120,15 +127,21 @@ impl Teller<'_> {
             let of = if best.len() > 1 { format!("{} ", self.name(best_row)) } else { String::new() };
             text.push_str(&format!(": {of}{}", listing(&leads)));
         }
-        if worst != next && rows.last() == Some(&worst) {
-            text.push_str(&format!("; {} is {} ({})", self.name(worst), self.worst_word(), self.value(worst)));
+        // Those that are not told apart from the worst are as bad.
+        let mut last: Vec<usize> =
+            rest.iter().rev().copied().take_while(|row| *row == worst || !panel.differ(worst, *row)).collect();
+        last.reverse();
+        if (worst != next || leads.is_empty()) && rows.last() == Some(&worst) {
+            let verb = if last.len() == 1 { "is" } else { "are" };
+            text.push_str(&format!("; {} {verb} {} ({})", self.names(&last), self.worst_word(), self.values(&last)));
             let behind = baseline.filter(|row| *row != worst).or_else(|| self.analysis.baseline_of(0));
-            let behind = behind.filter(|row| *row != worst && rows.contains(row));
+            let behind = behind.filter(|row| !last.contains(row) && rows.contains(row));
             if let Some(shift) = behind.and_then(|row| panel.pair(row, worst)).filter(|pair| pair.differs) {
+                let of = if last.len() == 1 { String::new() } else { format!("{} ", self.name(worst)) };
                 text.push_str(
                     &shift
                         .relative
-                        .map_or_else(String::new, |shift| format!(", {}", amount_against(shift, "the baseline"))),
+                        .map_or_else(String::new, |shift| format!(", {of}{}", amount_against(shift, "the baseline"))),
                 );
             }
         } else if rest.len() == 1 && best.len() > 1 {
@@ -198,10 +211,19 @@ impl Teller<'_> {
         )
     }
 
-    pub(super) fn needed(&self) -> String {
-        self.analysis.comparisons[self.column]
-            .power_note()
-            .map_or_else(String::new, |note| format!(": that takes at least {}", counted(note.repeats_needed, "trial")))
+    /// What it takes to show a difference in these panels, which are powerless.
+    pub(super) fn needed(&self, panels: &[&PanelComparison]) -> String {
+        let Some(needed) =
+            panels.iter().filter_map(|panel| panel.comparison.power_note()).map(|note| note.repeats_needed).max()
+        else {
+            return String::new();
+        };
+        let rows: Vec<usize> = panels.iter().flat_map(|panel| panel.together()).collect();
+        match self.fewest_and_most(&rows) {
+            (fewest, _) if fewest >= needed => ": that takes more blocks that the rows share".to_owned(),
+            (_, most) if most < needed => format!(": that takes at least {}", counted(needed, "trial")),
+            _ => format!(": that takes at least {} of every row", counted(needed, "trial")),
+        }
     }
 
     fn no_difference(&self, panel: &PanelComparison) -> String {
@@ -223,9 +245,13 @@ impl Teller<'_> {
         let reach = reaches.and_then(|reaches| reaches.into_iter().reduce(f64::max)).filter(|reach| *reach > 0.0);
         let second = reach.map(|reach| {
             if unknown > 0 {
-                return format!("; about {} almost nothing is known", counted(unknown, "pair"));
+                return format!("; almost nothing is known about {}", counted(unknown, "pair"));
             }
             // Rounded up: it is a bound.
+            if reach >= 1.0 {
+                let times = grouped(((1.0 + reach) * 10.0).ceil() / 10.0, 1);
+                return format!("; with {CONFIDENCE_TEXT} confidence none exceeds a factor of {times}");
+            }
             let percent = if reach < 0.1 { (reach * 1000.0).ceil() / 10.0 } else { (reach * 100.0).ceil() };
             let percent = grouped(percent, usize::from(reach < 0.1));
             format!("; with {CONFIDENCE_TEXT} confidence none exceeds {percent} %")

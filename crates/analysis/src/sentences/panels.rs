@@ -6,7 +6,6 @@ use super::{
     words::{amount_against, quoted, span},
 };
 use crate::{
-    clock,
     compare::PanelComparison,
     text::{counted, line, listing},
 };
@@ -88,8 +87,9 @@ impl Teller<'_> {
 
     fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
-            let leaders = self.leaders(compared, &|panel| Some(self.name(panel.together()[0])));
-            if clock::is_one_seed(self.analysis.dataset) {
+            let leaders = self.leaders(compared, &|panel| Some(panel.together()[..1].to_vec()));
+            let rows: Vec<usize> = compared.iter().flat_map(|(_, panel)| panel.together()).collect();
+            if self.is_one_seed(&rows) {
                 let leads = listing(&self.leads(&leaders, compared.len(), true));
                 return format!("In {}, {leads}, exact for this seed.", self.header());
             }
@@ -98,8 +98,8 @@ impl Teller<'_> {
                 self.header(),
                 self.best_word(),
                 listing(&self.leads(&leaders, compared.len(), false)),
-                counted(self.most_trials(), "trial"),
-                self.needed(),
+                self.trials(&rows),
+                self.needed(&compared.iter().map(|(_, panel)| *panel).collect::<Vec<_>>()),
             );
         }
         let leaders = self.leaders(compared, &|panel| self.leader(panel));
@@ -162,33 +162,38 @@ impl Teller<'_> {
         Some((size(&pair), if compared.len() > 1 { format!("at most, {text}") } else { text }))
     }
 
-    /// Who leads where: (name, panels), in order of first appearance.
+    /// Who leads where: (name, panels), in order of first appearance. The same rows have one name, whichever is best of them.
     fn leaders(
         &self,
         compared: &[(usize, &PanelComparison)],
-        leader: &dyn Fn(&PanelComparison) -> Option<String>,
+        leading: &dyn Fn(&PanelComparison) -> Option<Vec<usize>>,
     ) -> Vec<(String, Vec<usize>)> {
-        let mut leaders: Vec<(String, Vec<usize>)> = Vec::new();
+        let mut leaders: Vec<(Vec<&str>, String, Vec<usize>)> = Vec::new();
         for (index, panel) in compared {
-            let Some(name) = leader(panel) else { continue };
-            match leaders.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, panels)) => panels.push(*index),
-                None => leaders.push((name, vec![*index])),
+            let Some(rows) = leading(panel) else { continue };
+            let mut levels: Vec<&str> = rows.iter().map(|row| self.level(*row)).collect();
+            levels.sort_unstable();
+            match leaders.iter_mut().find(|(known, ..)| *known == levels) {
+                Some((.., panels)) => panels.push(*index),
+                None => leaders.push((levels, self.any_of(&rows), vec![*index])),
             }
         }
-        leaders
+        leaders.into_iter().map(|(_, name, panels)| (name, panels)).collect()
     }
 
-    /// "xfs or ext4": the best of a panel, and who cannot be told apart from it; `None` where no two rows differ.
-    fn leader(&self, panel: &PanelComparison) -> Option<String> {
-        panel.any_differ().then(|| {
-            let mut names: Vec<String> = self.best(panel).into_iter().map(|row| self.name(row)).collect();
-            if names.len() > MAX_NAMES {
-                return format!("{} or one of {} others", names[0], names.len() - 1);
-            }
-            let last = names.pop().expect("a panel has a best row");
-            if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
-        })
+    /// The best of a panel, and those that cannot be told apart from it; `None` where no two rows differ.
+    fn leader(&self, panel: &PanelComparison) -> Option<Vec<usize>> {
+        panel.any_differ().then(|| self.best(panel))
+    }
+
+    /// "xfs or ext4"
+    fn any_of(&self, rows: &[usize]) -> String {
+        let mut names: Vec<String> = rows.iter().map(|row| self.name(*row)).collect();
+        if names.len() > MAX_NAMES {
+            return format!("{} or one of {} others", names[0], names.len() - 1);
+        }
+        let last = names.pop().expect("a panel has a best row");
+        if names.is_empty() { last } else { format!("{} or {last}", names.join(", ")) }
     }
 
     /// "no difference was found"; where rows are not compared by filesystem, between what: "no difference between kernels was found".
@@ -227,6 +232,13 @@ impl Teller<'_> {
         }
     }
 
+    /// A level's name, marked if any of its rows lost data.
+    fn name_of_level(&self, level: &str) -> String {
+        let mut rows = (0..self.analysis.rows.len()).filter(|row| self.level(*row) == level);
+        let mark = rows.find(|row| !self.mark(*row).is_empty()).map_or("", |row| self.mark(row));
+        format!("{}{mark}", quoted(level))
+    }
+
     fn against_in_panels(&self, compared: &[(usize, &PanelComparison)]) -> Option<String> {
         let structure = &self.analysis.structure;
         let subject = structure.subject?;
@@ -258,21 +270,21 @@ impl Teller<'_> {
             let mut told: Vec<String> = [side(true), side(false)].into_iter().flatten().collect();
             if told.is_empty() {
                 if alike > 0 {
-                    never.push(quoted(level));
+                    never.push(self.name_of_level(level));
                 }
                 continue;
             }
             if alike > 0 {
                 told.push(format!("not clearly different in {alike}"));
             }
-            parts.push(format!("{} is {}", quoted(level), listing(&told)));
+            parts.push(format!("{} is {}", self.name_of_level(level), listing(&told)));
         }
         if !never.is_empty() {
             let verb = if never.len() == 1 { "shows" } else { "show" };
             parts.push(format!("{} {verb} no clear difference anywhere", listing(&never)));
         }
         let told = !parts.is_empty() && parts.len() <= MAX_NAMES;
-        let (baseline, places) = (quoted(&baseline_name), counted(compared.len(), "combination"));
+        let (baseline, places) = (self.name_of_level(&baseline_name), counted(compared.len(), "combination"));
         told.then(|| format!("Against the baseline, {baseline}, in {places}: {}.", parts.join("; ")))
     }
 }

@@ -1,7 +1,12 @@
 //! One column of the answer, and the names of its rows and figures.
 
 use super::words::quoted;
-use crate::{compare::PanelComparison, run::Analysis, text::listing};
+use crate::{
+    clock,
+    compare::PanelComparison,
+    run::Analysis,
+    text::{counted, listing},
+};
 use fstone_model::Better;
 
 /// More names than this become a count.
@@ -91,7 +96,23 @@ impl<'a> Teller<'a> {
         rows.into_iter().take_while(|row| *row == best || !panel.differ(best, *row)).collect()
     }
 
-    pub(super) fn most_trials(&self) -> usize {
-        self.analysis.rows.iter().map(|row| row.entries[self.column].values.len()).max().unwrap_or(0)
+    pub(super) fn fewest_and_most(&self, rows: &[usize]) -> (usize, usize) {
+        let counts = || rows.iter().map(|row| self.analysis.rows[*row].entries[self.column].values.len());
+        (counts().min().unwrap_or(0), counts().max().unwrap_or(0))
+    }
+
+    /// How many trials each of these rows has: "1 trial", "1 or 2 trials", "1 to 5 trials".
+    pub(super) fn trials(&self, rows: &[usize]) -> String {
+        let (fewest, most) = self.fewest_and_most(rows);
+        match most - fewest {
+            0 => counted(most, "trial"),
+            1 => format!("{fewest} or {}", counted(most, "trial")),
+            _ => format!("{fewest} to {}", counted(most, "trial")),
+        }
+    }
+
+    /// Whether these rows have the one trial of one seed in virtual time: figures are exact for it, and no test says more.
+    pub(super) fn is_one_seed(&self, rows: &[usize]) -> bool {
+        clock::has_one_seed(self.analysis.dataset) && self.fewest_and_most(rows) == (1, 1)
     }
 }

@@ -1,14 +1,17 @@
 //! What is not known, and what can be known in ten more minutes.
 
 use super::teller::Teller;
-use crate::{compare::PanelComparison, number::grouped, table::HARDLY, text::counted};
-use fstone_model::units::format_duration;
+use crate::{clock, compare::PanelComparison, number::grouped, table::HARDLY, text::counted};
+use fstone_model::{result::Perturbation, units::format_duration};
 use std::time::Duration;
 
 /// Differences of this share are worth finding, unless the study's budget says otherwise.
 const RESOLUTION: f64 = 0.05;
 /// How long a user may be ready to wait.
 const WAIT: Duration = Duration::from_secs(600);
+
+/// The first trial and as many perturbed guests as `--perturbed` allows.
+const MOST_GUESTS: usize = 1 + Perturbation::MOST as usize;
 
 impl Teller<'_> {
     /// The pairs that are not told apart, how far they may differ, and what more trials would show. `None` when there are no such pairs,
@@ -40,6 +43,9 @@ impl Teller<'_> {
             _ => format!("{open} of {pairs} pairs of rows cannot be told apart in {}", self.header()),
         };
         let (ratio, is) = if open == 1 { ("ratio", "is") } else { ("ratios", "are") };
+        if widest.exp_m1() > HARDLY {
+            return Some(format!("{told}."));
+        }
         if rows.is_empty() {
             return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(resolution)));
         }
@@ -53,6 +59,13 @@ impl Teller<'_> {
         // Fewer blocks do if that is more than it takes.
         let enough = (fewest as f64 * ((widest / resolution.ln_1p()).powi(2) - 1.0)).ceil().max(1.0);
         let (blocks, time) = if enough < blocks { (enough, block.mul_f64(enough)) } else { (blocks, time) };
+        // Of one seed there are only so many perturbed guests.
+        let most =
+            if clock::has_one_seed(self.analysis.dataset) { MOST_GUESTS.saturating_sub(fewest) as f64 } else { blocks };
+        let (blocks, time) = if most < blocks { (most, block.mul_f64(most)) } else { (blocks, time) };
+        if blocks < 1.0 {
+            return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(widest.exp_m1())));
+        }
         Some(format!(
             "{told}: the {ratio} {is} known to ± {} %, and to ± {} % after {} ({}).",
             share(widest.exp_m1()),
@@ -77,9 +90,6 @@ impl Teller<'_> {
 fn share(bound: f64) -> String {
     // What rounding adds to a share is not to be rounded up.
     let percent = 100.0 * bound - 1e-9;
-    if bound > HARDLY {
-        return "more than 1,000".to_owned();
-    }
     if percent > 10.0 {
         return grouped(percent.ceil(), 0);
     }

@@ -34,19 +34,27 @@ pub(super) fn amount_against(shift: Shift, other: &str) -> String {
 pub(super) fn effect(shift: Shift, differs: bool, figure: &str) -> String {
     match shift.estimate {
         _ if !differs && shift.interval.high > HARDLY => format!("has an unknown effect on {figure}"),
-        _ if !differs => {
-            let (low, high) = (shift.interval.low, shift.interval.high);
-            let decimals = decimals(100.0 * (high - low));
-            let end = |share: f64| {
-                let text = grouped(100.0 * share.max(-1.0), decimals);
-                if share > 0.0 { format!("+{text}") } else { text }
-            };
-            format!("changes {figure} by {} to {} %", end(low), end(high))
-        }
+        _ if !differs && shift.interval.low == 0.0 && shift.interval.high == 0.0 => format!("does not change {figure}"),
+        _ if !differs => format!("changes {figure} by {}", either_way(shift)),
         estimate if estimate >= DOUBLE => format!("makes {figure} {} times as high", multiple(shift)),
         estimate if estimate < 0.0 => format!("lowers {figure} by {}", span(&[shift])),
         _ => format!("raises {figure} by {}", span(&[shift])),
     }
+}
+
+/// What is known of two rows that are not called different: "−2 to +3 %".
+pub fn either_way(shift: Shift) -> String {
+    let (low, high) = (shift.interval.low, shift.interval.high);
+    if high > 10.0 * HARDLY {
+        return format!("{} % to over +10,000 %", grouped(100.0 * low.max(-1.0), 0));
+    }
+    let decimals = decimals(100.0 * (high - low));
+    let end = |share: f64| {
+        let text = grouped(100.0 * share.max(-1.0), decimals);
+        let is_none = text.bytes().all(|digit| b"0.".contains(&digit));
+        if share > 0.0 && !is_none { format!("+{text}") } else { text }
+    };
+    format!("{} to {} %", end(low), end(high))
 }
 
 fn multiple(shift: Shift) -> String {

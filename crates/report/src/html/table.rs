@@ -3,7 +3,7 @@
 use super::shared::name;
 use crate::{
     Analysis,
-    analysis::amount,
+    analysis::{amount, clock, either_way},
     legend,
     number::{grouped, p_value, ratio},
 };
@@ -221,7 +221,9 @@ pub(super) fn comparisons(analysis: &Analysis<'_>) -> (String, Vec<Pair>) {
             pairs.extend(wanted.into_iter().filter_map(|(against, row)| {
                 let pair = panel.pair(against, row)?;
                 let difference = match pair.relative {
-                    Some(shift) => amount(shift),
+                    _ if !pair.can_differ => "–".to_owned(),
+                    Some(shift) if pair.differs => amount(shift),
+                    Some(shift) => either_way(shift),
                     None => {
                         let scale = &analysis.columns[column].scale;
                         let interval = pair.shift.interval;
@@ -233,14 +235,14 @@ pub(super) fn comparisons(analysis: &Analysis<'_>) -> (String, Vec<Pair>) {
                     row: name(analysis, row),
                     against: name(analysis, against),
                     difference,
-                    p: p_value(pair.adjusted_p),
-                    delta: grouped(pair.cliffs_delta, 2),
-                    verdict: if pair.differs {
-                        "different"
-                    } else if pair.can_differ {
-                        "not told apart"
-                    } else {
-                        "too few trials to tell"
+                    p: if pair.can_differ { p_value(pair.adjusted_p) } else { "–".to_owned() },
+                    delta: if pair.is_compared() { grouped(pair.cliffs_delta, 2) } else { "–".to_owned() },
+                    verdict: match (pair.is_compared(), pair.can_differ, pair.differs) {
+                        (false, ..) => "not compared: no common block",
+                        (_, false, _) if clock::is_virtual(analysis.dataset) => "exact for one seed only",
+                        (_, false, _) => "too few trials to tell",
+                        (.., true) => "different",
+                        (.., false) => "not told apart",
                     },
                 })
             }));

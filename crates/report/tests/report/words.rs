@@ -132,8 +132,60 @@ fn three_trials_tell_what_is_large_beside_the_scatter_and_no_more() {
 
 #[test]
 fn single_trials_claim_nothing() {
-    let told = answer(&pair(3.0, 0.0, 1, RATE));
+    let single = pair(3.0, 0.0, 1, RATE);
+    let told = answer(&single);
     assert!(told.contains("1 trial a row cannot show"), "{told}");
+    let page = html(&single, &Options::default());
+    assert!(page.contains("too few trials to tell") && !page.contains("797,693,134"), "{page}");
+    let json: serde_json::Value =
+        serde_json::from_str(&fstone_report::json(&single, &Options::default())).expect("JSON");
+    assert!(json["comparisons"][0]["shift"]["interval"]["high"].is_null(), "{}", json["comparisons"][0]);
+    let exact = html(&in_virtual_time(single, "2 us"), &Options::default());
+    assert!(exact.contains("exact for one seed only") && !exact.contains("too few trials to tell"), "{exact}");
+    // Pairs that are not told apart have no direction.
+    let page = html(&pair(1.0, 0.05, 6, RATE), &Options::default());
+    assert!(!page.contains("% lower") && !page.contains("% higher") && page.contains(" to +"), "{page}");
+    // Each panel's own numbers of trials.
+    let mut few =
+        rows_of(&[&[100.0, 101.0], &[200.0, 201.0], &[150.0, 151.0], &[50.0, 51.0]], "transactions per second");
+    few.trials.retain(|trial| trial.id.cell == 0 || trial.id.repetition == 0);
+    let told = answer(&few);
+    assert!(
+        told.contains("1 or 2 trials a row cannot show") && told.contains("at least 2 trials of every row"),
+        "{told}"
+    );
+    let mut alone = rows_of(&[STEADY.as_slice(); 2], "transactions per second");
+    alone.trials.retain(|trial| (trial.id.cell == 0) == (trial.id.repetition < 4));
+    let told = answer(&alone);
+    assert!(told.contains("none of the 2 rows shares a block with another"), "{told}");
+}
+
+#[test]
+fn rows_that_are_not_told_apart_are_named_together() {
+    let at = |level: f64, by: usize| {
+        let mut values = STEADY.map(|value| level * value / 100.0);
+        values.rotate_left(by);
+        values
+    };
+    let told = answer(&rates(&[at(100.0, 0), at(300.0, 1), at(200.0, 2), at(100.1, 3)]));
+    assert!(told.contains("; d and a are lowest (") || told.contains("; a and d are lowest ("), "{told}");
+    // Of zeros there is no ratio: the other row is named with its figure.
+    let lost: [&[f64]; 3] = [&[0.0; 6], &[50.0, 51.0, 49.0, 50.0, 52.0, 48.0], &[0.0; 6]];
+    let mut dataset = rows_of(&lost, "kernel work");
+    dataset.run.plan.columns.remove(0);
+    let told = answer(&dataset);
+    assert!(told.contains("are lowest (0); b is highest (50)"), "{told}");
+    // Losses are marked wherever a row is named.
+    let some: [f64; 6] = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0];
+    let more = some.map(|value| 2.0 * value);
+    let threads: [fixture::More<'_>; 1] = [("threads", vec!["1 thread".into(), "2 threads".into()], Some(vec![1, 2]))];
+    let mut dataset = panels_of(&[&some, &some, &more, &more], "kernel work", &threads);
+    dataset.run.plan.baseline = Some(0);
+    dataset.run.plan.columns.remove(0);
+    let trial = dataset.trials.iter_mut().find(|trial| trial.id.cell == 2).expect("there is one");
+    trial.steps[0].figures.push(catalog::PROMISES_LOST.figure(1.0));
+    let told = Analysis::of(&dataset).answer(Length::Long).join(" ");
+    assert!(told.contains("Against the baseline, a, in 2 combinations: b ‡ is higher"), "{told}");
 }
 
 /// A row that only ran in blocks 0 to 4, and the others only in 5 to 9, when the machine was 1.5 times as slow.
@@ -159,6 +211,15 @@ fn rows_that_share_no_block_are_not_compared() {
     assert_eq!(warning.rows, [2]);
     let told = answer(&dataset);
     assert!(!told.contains("Against the baseline") && told.contains("is highest"), "{told}");
+    // A letter would claim a comparison.
+    let of = |row: usize| analysis.rows[row].entries[0].letters.as_str();
+    assert!(of(2) == "–" && of(0).contains(char::is_alphabetic), "{} {}", of(2), of(0));
+    assert!(["a", "ab"].contains(&of(6)), "the best of those that are compared: {}", of(6));
+    let text = terminal(&dataset, &TerminalOptions { width: 400, ..TerminalOptions::default() });
+    assert!(text.contains("– in place of a letter: it shares no block"), "{text}");
+    let page = html(&dataset, &Options::default());
+    assert!(page.contains("not compared: no common block"), "{page}");
+    assert!(!page.contains("797,693,134"), "no largest number that a machine has");
     assert!(panel.differ(0, 6), "the others are compared within their blocks");
 }
 
