@@ -90,9 +90,9 @@ pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usi
         let p = if apart == 0.0 { 1.0 } else { student_two_sided(apart / error, before.n() as f64 - 1.0) };
         Some((first, p * counts.len() as f64)).filter(|_| is_one_side)
     };
-    let found = counts.clone().filter_map(of).filter(|(_, p)| *p <= options.significance);
+    let mut found = counts.clone().rev().filter_map(of).filter(|(_, p)| *p <= options.significance);
     // The most runs of those that lie apart.
-    found.last()
+    found.next()
 }
 
 pub(super) fn batch_size(points: usize) -> usize {
