@@ -10,7 +10,7 @@ use crate::{
 };
 use anyhow::{Context as _, anyhow};
 use fstone_engine::{LoadError, Ownership, RunOptions, Verification};
-use fstone_files::read_text;
+use fstone_files::{read_text, regular_below};
 use fstone_formats::{
     Source,
     loads::{self, Document},
@@ -21,7 +21,7 @@ use fstone_model::{
     LoadReport, Workload, units,
     workload::{Directories, Fileset, IoEngineKind},
 };
-use std::path::Path;
+use std::path::{Component, Path};
 #[cfg(feature = "mpi")]
 use {super::ranks::Output, fstone_model::ranks::RankTask};
 
@@ -200,10 +200,16 @@ fn read(path: &Path) -> Result<Workload, Failure> {
     Ok(load.workload)
 }
 
-/// Reads files by their paths relative to the directory that this one is in.
+/// Reads files by their paths relative to the directory that this one is in. No link leads out of that directory or, where a path is
+/// absolute or has `..`, of the one that it names.
 pub(crate) fn beside(path: &Path) -> impl FnMut(&str) -> Result<String, String> {
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-    move |name| read_text(&directory.join(name)).map_err(|error| error.to_string())
+    move |name| {
+        let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let (above, last) = name.rsplit_once('/').filter(|_| !is_below).unwrap_or(("", name));
+        let above = if above.is_empty() && !is_below { Path::new("/") } else { &directory.join(above) };
+        regular_below(above, last).and_then(|path| read_text(&path)).map_err(|error| error.to_string())
+    }
 }
 
 /// Runs a workload with live figures on standard error, and stops it cleanly on Ctrl-C.

@@ -1,7 +1,12 @@
 //! Files that mean harm: refused in clear words, and nothing of them reaches a terminal or a page.
 
 use crate::support::{Bench, is_root};
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+};
 
 fn has_escapes(text: &str) -> bool {
     text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -89,6 +94,31 @@ fn a_study_reaches_no_file_but_those_beside_it() {
         let (code, out, err) = bench.run(&["run", "./tiny.toml", "--dry-run"]);
         let said = format!("{out}{err}");
         assert!(code == 2 || said.contains("never lets be written") || said.contains("may not"), "{options}: {said}");
+    }
+}
+
+#[test]
+fn a_job_reaches_no_file_by_a_link_and_waits_for_no_pipe() {
+    let bench = Bench::new();
+    let other = tempfile::tempdir().expect("a directory");
+    fs::write(other.path().join("secret"), "[secret]\n").expect("written");
+    symlink(other.path().join("secret"), bench.path("link")).expect("linked");
+    symlink(other.path(), bench.path("sub")).expect("linked");
+    assert!(Command::new("mkfifo").arg(bench.path("pipe")).status().is_ok_and(|status| status.success()));
+    for (name, why) in [("link", "a link out of"), ("sub/secret", "a link out of"), ("pipe", "it is no file")] {
+        bench.write("job.fio", &format!("include {name}\n[job]\nsize=4k\n"));
+        for arguments in [&["fio", "job.fio", "--parse-only"][..], &["convert", "job.fio"]] {
+            let (code, _, err) = bench.run(arguments);
+            assert!(code == 2 && err.contains(why), "{name}: {code}: {err}");
+        }
+    }
+    // A path that the job gives itself is followed.
+    for name in [other.path().join("secret").display().to_string(), "./more/../common".into()] {
+        fs::create_dir_all(bench.path("more")).expect("made");
+        bench.write("common", "[global]\nbs=4k\n");
+        bench.write("job.fio", &format!("include {name}\n[job]\n"));
+        let (code, _, err) = bench.run(&["fio", "job.fio", "--showcmd"]);
+        assert_eq!(code, 0, "{name}: {err}");
     }
 }
 
