@@ -18,6 +18,7 @@ pub(crate) fn fileset(files: u64) -> Fileset {
         fill: true,
         allocate: false,
         grows: false,
+        made_when_opened: false,
         ranks: Sharing::Private,
     }
 }

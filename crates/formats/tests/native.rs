@@ -100,7 +100,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
         share(),
         block(),
         existing,
-        (any::<[bool; 3]>(), ranks),
+        (any::<[bool; 4]>(), ranks),
     )
         .prop_map(
             move |(
@@ -114,7 +114,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                 preallocated,
                 build_block_bytes,
                 existing,
-                ([fill, allocate, grows], ranks),
+                ([fill, allocate, grows, made_when_opened], ranks),
             )| {
                 let name = format!("{name}{index}");
                 // None has another's directory.
@@ -133,6 +133,7 @@ fn fileset(index: usize) -> BoxedStrategy<Fileset> {
                     fill,
                     allocate,
                     grows,
+                    made_when_opened,
                     ranks,
                 }
             },
@@ -158,7 +159,7 @@ fn transfer() -> BoxedStrategy<Transfer> {
         any::<bool>().prop_map(|shared| Pattern::Cursor { shared }),
         (distribution, block()).prop_map(|(distribution, align_bytes)| Pattern::Random { distribution, align_bytes }),
         bytes().prop_map(|skip_bytes| Pattern::Skip { skip_bytes }),
-        (-(1i64 << 60)..1 << 60).prop_map(|gap_bytes| Pattern::Stride { gap_bytes }),
+        (-(1i64 << 60)..1 << 60, 1u32..).prop_map(|(gap_bytes, run)| Pattern::Stride { gap_bytes, run }),
         (1u32.., block()).prop_map(|(operations, align_bytes)| Pattern::Bursts { operations, align_bytes }),
         (1u64.., 1u64.., bytes(), bytes(), any::<bool>(), any::<bool>()).prop_map(
             |(run_bytes, total_bytes, begin_bytes, gap_bytes, interleaved, shuffled)| {
@@ -360,13 +361,14 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             ratio
         }),
     ];
-    let fsync = (any::<u64>(), any::<[bool; 6]>()).prop_map(
-        |(every_operations, [all_files, between, counted, at_end, data_only, counts_writes])| FsyncPolicy {
+    let fsync = (any::<u64>(), any::<[bool; 7]>()).prop_map(
+        |(every_operations, [all_files, between, counted, at_end, at_close, data_only, counts_writes])| FsyncPolicy {
             every_operations,
             all_files,
             between,
             counted,
             at_end,
+            at_close,
             data_only,
             counts_writes,
             data_every: every_operations / 3,

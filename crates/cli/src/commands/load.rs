@@ -205,7 +205,8 @@ fn read(path: &Path) -> Result<Workload, Failure> {
 pub(crate) fn beside(path: &Path) -> impl FnMut(&str) -> Result<String, String> {
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     move |name| {
-        let is_below = Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let is_below =
+            Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let (above, last) = name.rsplit_once('/').filter(|_| !is_below).unwrap_or(("", name));
         let above = if above.is_empty() && !is_below { Path::new("/") } else { &directory.join(above) };
         regular_below(above, last).and_then(|path| read_text(&path)).map_err(|error| error.to_string())

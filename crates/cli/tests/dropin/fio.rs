@@ -152,6 +152,10 @@ fn terse_versions_and_command_lines_are_those_of_fio() {
     }
     let both = bench.succeed(&["fio", "--name=x", "--rw=write", "--size=64k", "--append-terse"]);
     assert!(both.lines().any(|line| line.starts_with("3;fio-3.33")) && both.contains("Run status group"), "{both}");
+    for option in ["--idle-prof=percpu", "--status-interval=1"] {
+        let (code, _, err) = bench.run(&["fio", "--name=x", "--rw=write", "--size=64k", option]);
+        assert!(code == 2 && err.contains("is not supported") && err.contains("= help: leave it out"), "{err}");
+    }
     bench.write("j.fio", "[global]\nbs=4k\nsize=64k\n[a]\nrw=write\n[b]\nstonewall\nrw=randread\ndirect=1\n");
     assert_eq!(
         bench.succeed(&["fio", "--showcmd", "j.fio"]),
@@ -392,6 +396,10 @@ fn counts_are_those_of_fio_itself() {
         "rw=write\nsize=256k\nverify=crc32c\nverify_state_save=0\nnumber_ios=10\noverwrite=1",
         "rw=randwrite\nsize=256k\nverify=md5\nverify_state_save=0\nio_size=96k\nnrfiles=2",
         "rw=randwrite\nsize=256k\nverify=md5\nverify_state_save=0\nioengine=libaio\niodepth=8\ndirect=1\nnumber_ios=30",
+        "rw=write\nsize=104k\nbs=4k\nzonemode=strided\nzonesize=16k\nzoneskip=16k",
+        "rw=write\nfilesize=16k\nnrfiles=30\nopenfiles=1\ncreate_on_open=1",
+        "rw=randread\nfilesize=16k\nnrfiles=30\nopenfiles=4\nioengine=io_uring\niodepth=8",
+        "rw=randwrite\nfilesize=16k\nnrfiles=30\nopenfiles=4\ncreate_on_open=1\nfile_service_type=random",
     ] {
         let bench = Bench::new();
         bench.write("job.fio", &format!("[job]\n{job}\n"));
@@ -409,6 +417,41 @@ fn counts_are_those_of_fio_itself() {
             let name = entry.file_name();
             assert_eq!(length(&bench.path("").join(&name)), length(&entry.path()), "{job}: {name:?}");
         }
+    }
+}
+
+/// The calls are those of fio 3.33, which also opens and syncs each file again at the end; of a queue all requests of a file are done before it is closed.
+#[test]
+fn files_are_made_opened_and_closed_one_by_one() {
+    if !tool("strace") {
+        eprintln!("skipped: needs strace");
+        return;
+    }
+    for (more, each) in [
+        ("rw=write\nfsync_on_close=1", "CWWWWFX"),
+        ("rw=write\nend_fsync=1\nioengine=libaio\ndirect=1\niodepth=8", "CX"),
+        ("rw=randread\nioengine=mmap", "X"),
+    ] {
+        let bench = Bench::new();
+        bench
+            .write("job.fio", &format!("[j]\nbs=4k\nfilesize=16k\nnrfiles=3\nopenfiles=1\ncreate_on_open=1\n{more}\n"));
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-y", "-o", "calls", "-e", "trace=openat,openat2,pwrite64,fsync,close"]);
+        let fstone = bench.command(&["fio", "job.fio"]);
+        strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+        let ended = strace.output().expect("strace starts");
+        assert!(ended.status.success(), "{more}: {}", String::from_utf8_lossy(&ended.stderr));
+        let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+        let letter = |call: &str| match call.split_once(' ')?.1.trim_start() {
+            call if !call.contains("j.0.") => None,
+            call if call.contains("O_CREAT") => Some('C'),
+            call if call.starts_with("pwrite64") => Some('W'),
+            call if call.starts_with("fsync") => Some('F'),
+            call if call.starts_with("close") => Some('X'),
+            _ => None,
+        };
+        let letters: String = calls.lines().filter_map(letter).collect();
+        assert!(letters.contains(&each.repeat(2)), "{more}: {letters}\n{calls}");
     }
 }
 

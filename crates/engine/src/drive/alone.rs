@@ -71,6 +71,14 @@ impl<E: Io> Worker<'_, E> {
                     last_end = now;
                     continue;
                 }
+                Next::Close(fileset, file) => {
+                    now = self.close_finished(fileset, file);
+                    claimed = true;
+                    if !paced {
+                        begun = now;
+                    }
+                    continue;
+                }
                 Next::End => break,
             };
             claimed = false;

@@ -3,7 +3,7 @@
 use super::progress::ProgramProgress;
 use crate::io::Io;
 use crate::plan::{GroupPlan, PeriodicFsyncs, Selector};
-use crate::worker::Worker;
+use crate::worker::{NextOfTour, Worker};
 use std::sync::atomic::Ordering;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Next {
     Rested(usize),
     /// Fsync this file of the group's filesets, seen as one, or fdatasync it, and ask again.
     Fsync(u64, bool),
+    /// Close this file of a fileset, with nothing in flight, and ask again.
+    Close(usize, u32),
     End,
 }
 
@@ -126,9 +128,10 @@ impl<E: Io> Worker<'_, E> {
                 if *length == 0 { Next::End } else { Next::Action(index) }
             }
             Selector::Program(_) => self.next_of_program(&mut choice.progress),
-            Selector::Tour => match group.tour.as_ref().and_then(|plan| self.next_of_tour(plan)) {
-                Some(index) => Next::Action(index),
-                None => Next::End,
+            Selector::Tour => match group.tour.as_ref().map(|plan| self.next_of_tour(plan)) {
+                Some(NextOfTour::Action(index)) => Next::Action(index),
+                Some(NextOfTour::Close(fileset, file)) => Next::Close(fileset, file),
+                Some(NextOfTour::End) | None => Next::End,
             },
             Selector::Ratio { ratio, counts } => {
                 let [firsts, seconds] = &**counts;

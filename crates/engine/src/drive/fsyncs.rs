@@ -1,6 +1,7 @@
 //! Fsyncs of a group's policy.
 
 use super::account::Point;
+use crate::fileset::Hold;
 use crate::io::{Io, kernel};
 use crate::measure::Call;
 use crate::ops::Flight;
@@ -156,6 +157,19 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
+    /// Closes a file that is finished; the time when it is done.
+    #[inline(never)]
+    pub(super) fn close_finished(&mut self, fileset: usize, file: u32) -> u64 {
+        if self.group.spec.fsync.at_close {
+            self.fsync_one(fileset, file, true, None, false);
+        }
+        let picked = Picked { fileset, file, hold: Hold::Free, position: None };
+        if let Err(Incomplete::Fault(fault)) = self.close_own(&picked) {
+            self.fsync_failed(&picked, fault);
+        }
+        self.load.clock.now()
+    }
+
     pub(super) fn fsync_every_file(&mut self) {
         for fileset in &self.group.filesets {
             let files = &self.load.files[*fileset];
@@ -180,7 +194,9 @@ impl<E: Io> Worker<'_, E> {
 
     fn fsync_held(&mut self, picked: &Picked, at_end: bool, intended: Option<u64>, data: bool) -> Option<u64> {
         let fileset = picked.fileset;
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        // One that is closed already is opened for it alone.
+        let own = self.group.spec.tour_open.is_none() || self.own.get(fileset, picked.file).is_some();
+        let keep = self.group.spec.open == OpenPolicy::KeepOpen && own;
         let policy = self.group.spec.fsync;
         let call = match data {
             true if policy.range_flags != 0 => Call::SyncFileRange,
@@ -193,7 +209,7 @@ impl<E: Io> Worker<'_, E> {
             self.kept(picked)
         } else {
             let directory = self.files(fileset).directory();
-            let flags = OFlags::RDONLY | self.load.links();
+            let flags = OFlags::RDONLY | self.load.links() | self.files(fileset).when_opened();
             self.io.open(directory, self.path.as_c(), flags).map_err(|errno| Incomplete::fault(Call::Open, errno))
         };
         let outcome = fd.and_then(|fd| {

@@ -54,6 +54,8 @@ enum Alone {
     /// An fsync of a series of the group's policy, and when it was meant to begin, if that was said. What was counted before it is
     /// written first.
     Fsync((u64, bool), Option<u64>),
+    /// A file of a fileset is finished.
+    Close(usize, u32),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -162,6 +164,11 @@ impl<E: Io> Worker<'_, E> {
                         claimed = !self.group.spec.fsync.counted;
                         continue;
                     }
+                    Next::Close(fileset, file) => {
+                        alone = Some(Alone::Close(fileset, file));
+                        claimed = true;
+                        continue;
+                    }
                     Next::End => {
                         going = false;
                         break;
@@ -237,6 +244,9 @@ impl<E: Io> Worker<'_, E> {
                 }
                 Some(Alone::Fsync(file, intended)) => {
                     queue.last_end = self.fsync_between(file, intended, point);
+                }
+                Some(Alone::Close(fileset, file)) => {
+                    self.close_finished(fileset, file);
                 }
                 None => {}
             }

@@ -347,7 +347,7 @@ impl<'a> Builder<'a> {
                 .copied()
                 .unwrap_or_else(|| Planned { size: files.sizes.draw(&mut random), fate: None });
             self.built.used |= matches!(fate, Some(ExistingFile::Used(_) | ExistingFile::Extended(_)));
-            if !matches!(fate, Some(ExistingFile::Used(_))) {
+            if !matches!(fate, Some(ExistingFile::Used(_))) && !files.spec.made_when_opened {
                 files.layout.file(&mut path, file, false);
                 self.make(files, file, Planned { size, fate }, &path, &mut source)?;
             }

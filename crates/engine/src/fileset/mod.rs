@@ -27,7 +27,7 @@ pub(crate) use table::{Draw, FileTable, Hold};
 
 use fstone_model::workload::Fileset;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::CWD;
+use rustix::fs::{CWD, OFlags};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -111,6 +111,11 @@ impl Files {
 
     pub(crate) fn metadata(&self) -> BorrowedFd<'_> {
         self.metadata.as_ref().map_or(CWD, OwnedFd::as_fd)
+    }
+
+    /// What a file is opened with, beside everything else.
+    pub(crate) fn when_opened(&self) -> OFlags {
+        if self.spec.made_when_opened { OFlags::CREATE } else { OFlags::empty() }
     }
 
     pub(crate) fn fresh_link(&self) -> u64 {

@@ -10,8 +10,8 @@ use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, ByFileset, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
-    FinishUnit, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, Operation, Pattern, Phase, RANK, Region, Sharing,
-    SizeDistribution, Step, ThreadGroup, has_rank, name_clashes,
+    FinishUnit, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy, Operation, Pattern, Phase, RANK, Region,
+    Sharing, SizeDistribution, Step, ThreadGroup, has_rank, name_clashes,
 };
 use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
@@ -225,6 +225,14 @@ fn check_continued(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> R
 
 /// Refuses tours of actions that are not one block each, or choose their files themselves.
 fn check_tour(group: &ThreadGroup) -> Result<(), LoadError> {
+    if group.fsync.at_close && group.tour_open.is_none()
+        || group.tour_open.is_some() && (group.tour.is_none() || group.open != OpenPolicy::KeepOpen)
+    {
+        return refuse(format!(
+            "closes files on a tour in group {:?}, which needs a tour and kept open files",
+            group.name
+        ));
+    }
     if group.tour.is_none() {
         return Ok(());
     }
@@ -442,7 +450,7 @@ fn check_stamps(workload: &Workload, action: &Action) -> Result<(), LoadError> {
                 | Pattern::Random { align_bytes, .. }
                 | Pattern::Bursts { align_bytes, .. } => whole(align_bytes),
                 Pattern::Skip { skip_bytes } => whole(skip_bytes),
-                Pattern::Stride { gap_bytes } => whole(gap_bytes.unsigned_abs()),
+                Pattern::Stride { gap_bytes, .. } => whole(gap_bytes.unsigned_abs()),
                 Pattern::FromStart | Pattern::Cursor { .. } | Pattern::Runs(_) | Pattern::Written { .. } => true,
             };
             extent && place && (whole(transfer.block_bytes) || action.blocks.is_some())

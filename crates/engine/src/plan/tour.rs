@@ -9,6 +9,8 @@ pub(crate) struct TourPlan {
     pub(crate) order: Tour,
     /// Operations on a file before the next.
     pub(crate) operations: u64,
+    /// Files that are open at once; each is closed when it is finished, unless all stay open.
+    pub(crate) open: Option<usize>,
     pub(crate) filesets: Vec<FilesetOfTour>,
     pub(crate) actions: Vec<ActionOfTour>,
     pub(crate) grids: usize,
@@ -124,7 +126,8 @@ impl TourPlan {
             let sum = of.last().map_or(0, |(_, sum)| *sum) + u64::from(weighted.weight);
             of.push((index, sum));
         }
-        Some(Self { order, operations: group.tour_operations.max(1), filesets, actions, grids })
+        let open = group.tour_open.map(|files| files.max(1) as usize);
+        Some(Self { order, operations: group.tour_operations.max(1), open, filesets, actions, grids })
     }
 }
 

@@ -308,7 +308,8 @@ pub(super) fn ready<'a, E: Io>(
         // Sleeping a few microseconds too long is all that comes of a refusal.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
     }
-    if group.spec.open == OpenPolicy::KeepOpen && (matches!(load.kept, Kept::Own) || thread == 0) {
+    let stays = group.spec.open == OpenPolicy::KeepOpen && group.spec.tour_open.is_none();
+    if stays && (matches!(load.kept, Kept::Own) || thread == 0) {
         open_all(&mut worker)?;
     }
     Ok(worker)

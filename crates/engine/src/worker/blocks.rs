@@ -56,7 +56,7 @@ impl Blocks {
                 (offset, whole.min(size.saturating_sub(offset)), 0)
             }
             Pattern::Skip { skip_bytes } => (0, extent, skip_bytes),
-            Pattern::Stride { gap_bytes } => (worker.stride(index, gap_bytes, extent, size), extent, 0),
+            Pattern::Stride { gap_bytes, run } => (worker.stride(index, (gap_bytes, run), extent, size), extent, 0),
             Pattern::Bursts { operations, align_bytes } => {
                 (worker.burst(index, operations, align_bytes, extent, size), extent, 0)
             }
@@ -81,7 +81,7 @@ impl Blocks {
                 worker.random.below((size - drawn) / align + 1) * align
             }
             Pattern::Cursor { shared } => worker.walk_on(index, shared, drawn, size),
-            Pattern::Stride { gap_bytes } => worker.stride(index, gap_bytes, drawn, size),
+            Pattern::Stride { gap_bytes, run } => worker.stride(index, (gap_bytes, run), drawn, size),
             Pattern::Bursts { operations, align_bytes } => worker.burst(index, operations, align_bytes, drawn, size),
             Pattern::FromStart
             | Pattern::Skip { .. }

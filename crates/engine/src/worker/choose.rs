@@ -346,16 +346,21 @@ impl<E: Io> Worker<'_, E> {
     }
 
     /// Where the next block of a stride begins, of so many bytes in a file of this size.
-    pub(crate) fn stride(&mut self, index: usize, gap_bytes: i64, bytes: u64, size: u64) -> u64 {
+    pub(crate) fn stride(&mut self, index: usize, (gap_bytes, run): (i64, u32), bytes: u64, size: u64) -> u64 {
         let last = size.saturating_sub(bytes);
-        let cursor = &mut self.states[index].cursor;
-        let at = match cursor.cast_signed() {
-            next if next >= 0 && *cursor <= last => *cursor,
+        let state = &mut self.states[index];
+        let mut at = state.cursor;
+        if at.cast_signed() < 0 || at > last {
             // What is larger than the file is as large as it.
-            _ if gap_bytes < 0 => size.saturating_sub(gap_bytes.unsigned_abs()).min(last),
-            _ => 0,
-        };
-        *cursor = at.cast_signed().saturating_add_unsigned(bytes).saturating_add(gap_bytes).cast_unsigned();
+            at = if gap_bytes < 0 { size.saturating_sub(gap_bytes.unsigned_abs()).min(last) } else { 0 };
+            state.burst = 0;
+        }
+        state.burst += 1;
+        let mut next = at.cast_signed().saturating_add_unsigned(bytes);
+        if state.burst >= run {
+            (next, state.burst) = (next.saturating_add(gap_bytes), 0);
+        }
+        state.cursor = next.cast_unsigned();
         at
     }
 

@@ -28,7 +28,10 @@ impl Kept {
     /// Decides it, raising the process's limit of open files as far as it goes.
     pub(crate) fn plan(groups: &[GroupPlan], files: &[Files], real: bool) -> Result<Self, LoadError> {
         let keeping = || groups.iter().filter(|group| group.spec.open == OpenPolicy::KeepOpen);
-        let files_of = |group: &GroupPlan| group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
+        let files_of = |group: &GroupPlan| {
+            let all = group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
+            all.min(group.spec.tour_open.unwrap_or(u64::MAX))
+        };
         let own: u64 = keeping().map(|group| files_of(group).saturating_mul(u64::from(group.spec.threads))).sum();
         if !real || keeping().next().is_none() {
             return Ok(Self::Own);
@@ -48,6 +51,13 @@ impl Kept {
         let changing = actions().any(|action| action.operation.nature().changes_names());
         if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing {
             return Ok(Self::Own);
+        }
+        if let Some(group) = groups.iter().find(|group| group.spec.tour_open.is_some()) {
+            let what = format!(
+                "has a tour that closes files in group {:?}, beside groups that make or remove files or keep more than {OWN_DESCRIPTORS} open",
+                group.spec.name
+            );
+            return Err(LoadError::Unsupported { what });
         }
         if shared + OTHER_DESCRIPTORS > limit {
             return Err(LoadError::Descriptors { wanted: shared, limit });
@@ -87,7 +97,7 @@ pub fn raise_descriptor_limit() -> u64 {
     if raised.is_ok() { maximum } else { limit.current.unwrap_or(maximum) }
 }
 
-/// The one generation of a thread's own: nothing of it is closed while the thread works.
+/// The one generation of a thread's own: only the thread itself closes anything of it.
 const OWN: u32 = 1;
 
 /// A thread's own, by fileset and file: numbers alone, -1 for none, since the fastest loops look here.
@@ -96,7 +106,7 @@ pub(crate) struct OwnDescriptors(Vec<Vec<i32>>);
 
 impl OwnDescriptors {
     #[inline(always)]
-    pub(super) fn get(&self, fileset: usize, file: u32) -> Option<Fd> {
+    pub(crate) fn get(&self, fileset: usize, file: u32) -> Option<Fd> {
         let number = *self.0.get(fileset)?.get(file as usize)?;
         if number < 0 {
             return None;
@@ -114,6 +124,12 @@ impl OwnDescriptors {
         }
         files[file as usize] = opened.number;
         opened.kept(OWN)
+    }
+
+    pub(super) fn take(&mut self, fileset: usize, file: u32) -> Option<Fd> {
+        let fd = self.get(fileset, file)?;
+        self.0[fileset][file as usize] = -1;
+        Some(fd)
     }
 
     pub(super) fn into_all(self) -> impl Iterator<Item = Fd> {

@@ -71,7 +71,7 @@ impl<E: Io> Worker<'_, E> {
     pub(super) fn open(&mut self, picked: &Picked, flags: OFlags) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
-        let flags = self.data_flags(flags);
+        let flags = self.data_flags(flags) | self.files(picked.fileset).when_opened();
         self.opened(directory, flags)
     }
 
@@ -173,12 +173,17 @@ impl<E: Io> Worker<'_, E> {
     fn keep_open(&mut self, picked: &Picked) -> Attempt<Fd> {
         self.name(picked);
         let directory = self.files(picked.fileset).directory();
-        let flags = self.data_flags(self.group.access());
+        let flags = self.data_flags(self.group.access()) | self.files(picked.fileset).when_opened();
+        let (started, before) = (self.load.clock.now(), self.aside);
         let threads = match self.load.kept {
             Kept::Own => self.number..self.number + 1,
             Kept::Shared(_) => 0..u64::from(self.group.spec.threads),
         };
         let opened = self.opened_for(threads, directory, flags)?;
+        if self.group.spec.tour_open.is_some() {
+            // Opening is no part of the operation that it is for.
+            (self.aside, self.mark) = (before + self.load.clock.now() - started, 0);
+        }
         match &self.load.kept {
             Kept::Own => Ok(self.own.put(picked.fileset, picked.file, opened)),
             Kept::Shared(shared) => match shared.put(self.group.descriptors, picked.fileset, picked.file, opened) {
@@ -195,6 +200,12 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn forget(&mut self, picked: &Picked) -> Attempt<()> {
         let Kept::Shared(shared) = &self.load.kept else { return Ok(()) };
         shared.take(picked.fileset, picked.file).try_for_each(|fd| self.call(Call::Close, |worker| worker.io.close(fd)))
+    }
+
+    /// Closes a file that the thread keeps open; what went wrong is an error of its.
+    pub(crate) fn close_own(&mut self, picked: &Picked) -> Attempt<()> {
+        let Some(fd) = self.own.take(picked.fileset, picked.file) else { return Ok(()) };
+        self.call(Call::Close, |worker| worker.io.close(fd))
     }
 
     pub(crate) fn close_kept(&mut self) {

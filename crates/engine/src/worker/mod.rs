@@ -28,6 +28,7 @@ pub(crate) use checkpoint::ThreadCheckpoint;
 pub(crate) use descriptors::Kept;
 pub use descriptors::raise_descriptor_limit;
 pub(crate) use load::Load;
+pub(crate) use on_tour::NextOfTour;
 pub(crate) use own_table::OwnTable;
 pub(crate) use picked::Picked;
 pub(crate) use thread::Worker;

@@ -12,29 +12,40 @@ use crate::plan::{TourPlan, Way};
 use fstone_model::workload;
 use rustix::io::Errno;
 
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NextOfTour {
+    /// Its block is kept for it.
+    Action(usize),
+    /// This file of a fileset is finished, and open no longer.
+    Close(usize, u32),
+    /// Of a tour that is made once.
+    End,
+}
+
 impl<E: Io> Worker<'_, E> {
-    /// The action that comes next on the tour, whose block is kept for it. `None` at the end of a tour that is made once.
     #[inline]
-    pub(crate) fn next_of_tour(&mut self, plan: &TourPlan) -> Option<usize> {
-        let mut tour = self.tour.take()?;
+    pub(crate) fn next_of_tour(&mut self, plan: &TourPlan) -> NextOfTour {
+        let Some(mut tour) = self.tour.take() else { return NextOfTour::End };
         let next = self.go_on(&mut tour, plan);
         self.tour = Some(tour);
         next
     }
 
-    fn go_on(&mut self, tour: &mut Tour, plan: &TourPlan) -> Option<usize> {
+    fn go_on(&mut self, tour: &mut Tour, plan: &TourPlan) -> NextOfTour {
         loop {
-            if plan.order == workload::Tour::Drawn && tour.stay == 0 && tour.left.len() > 1 {
-                let drawn = self.random.below(tour.left.len() as u64);
+            // Those behind these are not open.
+            let open = tour.left.len().min(plan.open.unwrap_or(usize::MAX));
+            if plan.order == workload::Tour::Drawn && tour.stay == 0 && open > 1 {
+                let drawn = self.random.below(open as u64);
                 tour.left.swap(0, drawn as usize);
             }
             let Some(&stop) = tour.left.front() else {
                 if self.group.until_walked {
-                    return None;
+                    return NextOfTour::End;
                 }
                 if !tour.gave {
                     // There is nothing in any of them: the action fails, for it is given no block.
-                    return Some(0);
+                    return NextOfTour::Action(0);
                 }
                 tour.begin_anew();
                 continue;
@@ -44,14 +55,18 @@ impl<E: Io> Worker<'_, E> {
             let Some(block) = self.block_at(tour, plan, stop as usize, index) else {
                 tour.left.pop_front();
                 tour.stay = 0;
+                if plan.open.is_some() {
+                    return NextOfTour::Close(of.fileset, tour.stops[stop as usize].file);
+                }
                 continue;
             };
             (tour.gave, tour.next) = (true, Some(block));
             tour.stay = if tour.stay == 0 { plan.operations } else { tour.stay } - 1;
-            if plan.order == workload::Tour::InTurn && tour.stay == 0 && tour.left.len() > 1 {
-                tour.left.rotate_left(1);
+            if plan.order == workload::Tour::InTurn && tour.stay == 0 && open > 1 {
+                tour.left.pop_front();
+                tour.left.insert(open - 1, stop);
             }
-            return Some(index);
+            return NextOfTour::Action(index);
         }
     }
 

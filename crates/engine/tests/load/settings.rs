@@ -162,7 +162,7 @@ fn what_is_there_in_part_would_have_to_wait() {
     for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 4), (IoEngineKind::Libaio, 4)] {
         let mut load = written(
             io(IoEngineKind::Psync),
-            Operation::Read(transfer(Extent::Bytes(4096), Pattern::Stride { gap_bytes: 60 << 10 })),
+            Operation::Read(transfer(Extent::Bytes(4096), Pattern::Stride { gap_bytes: 60 << 10, run: 1 })),
         );
         (load.phases[0].measured, load.phases[0].stop) = (false, operations(16));
         let warm = &mut load.phases[0].groups[0];

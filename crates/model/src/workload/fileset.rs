@@ -42,6 +42,9 @@ pub struct Fileset {
     /// Whether files that are not filled are empty at first, whatever their size, and grow as they are written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grows: bool,
+    /// Whether files that are missing are made when a thread opens them, and not before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub made_when_opened: bool,
     #[serde(default, skip_serializing_if = "Sharing::is_private")]
     pub ranks: Sharing,
 }
@@ -63,6 +66,7 @@ impl Fileset {
             fill: true,
             allocate: false,
             grows: false,
+            made_when_opened: false,
             ranks: Sharing::Private,
         }
     }

@@ -154,6 +154,10 @@ pub struct ThreadGroup {
     /// Operations on a file before the tour goes on to another one; at least 1. Of a tour [`Tour::OneByOne`] it has no effect.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tour_operations: u64,
+    /// Files that a thread has open at once, at least 1: on its tour it opens a file for the first block of it, begins no other while so many are
+    /// not finished, and closes each when it is. `None` means that all stay open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tour_open: Option<u64>,
 }
 
 /// The order in which a thread goes through files, each until it is finished: then through those that are left, and when all are finished
@@ -245,6 +249,7 @@ impl ThreadGroup {
             tour: None,
             process: None,
             tour_operations: 1,
+            tour_open: None,
         }
     }
 

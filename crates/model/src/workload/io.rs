@@ -28,6 +28,9 @@ pub struct FsyncPolicy {
     pub counted: bool,
     /// Whether each thread fsyncs every file when it ends.
     pub at_end: bool,
+    /// Whether a file is fsynced before a tour closes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_close: bool,
     /// Use fdatasync instead of fsync, also if an action of the group ends with an fsync.
     pub data_only: bool,
     /// Whether only operations that write count towards `every_operations` and `data_every`.

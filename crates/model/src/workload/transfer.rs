@@ -47,6 +47,8 @@ pub enum Pattern {
     /// begin or end outside the file begins at its start, or so many bytes before its end.
     Stride {
         gap_bytes: i64,
+        /// Operations, each right behind the last, between two such gaps; at least 1.
+        run: u32,
     },
     /// A position drawn uniformly, then this many operations of the thread, each after the one before.
     Bursts {

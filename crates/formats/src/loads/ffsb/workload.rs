@@ -101,6 +101,7 @@ impl Filesystem {
             fill: true,
             allocate: false,
             grows: false,
+            made_when_opened: false,
             ranks: Sharing::Private,
         }
     }

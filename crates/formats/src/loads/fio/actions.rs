@@ -101,6 +101,7 @@ pub(super) fn tour(job: &Job, place: &Place) -> Option<Tour> {
     let alike = !mixed && fixed && place.file_bytes.is_some();
     let one_each = job.service_operations == 1 || job.service == Service::Sequential;
     let simple = one_each
+        && job.opened_of(place.files).is_none()
         && match job.service {
             Service::RoundRobin => alike,
             Service::Sequential => alike && !job.direction.random && place.filesets.len() == 1,
@@ -139,7 +140,7 @@ fn transfer(job: &Job, place: &Place, fileset: u32, name: &str, random: bool, di
             Pattern::Random { distribution, align_bytes }
         }
     } else if job.direction.gap != 0 {
-        Pattern::Stride { gap_bytes: job.direction.gap }
+        Pattern::Stride { gap_bytes: job.direction.gap, run: job.direction.run }
     } else {
         Pattern::Cursor { shared: false }
     };

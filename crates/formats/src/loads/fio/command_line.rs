@@ -59,12 +59,23 @@ const WITHOUT_EFFECT: &[(&str, bool)] = &[
     ("eta", true),
     ("eta-newline", true),
     ("eta-interval", true),
-    ("status-interval", true),
     ("max-jobs", true),
     ("alloc-size", true),
     ("debug", true),
     ("aux-path", true),
     ("warnings-fatal", false),
+];
+
+/// Those that are refused, which all have a value: what to do instead.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "idle-prof",
+        "leave it out: usr_cpu and sys_cpu are the jobs' own, and `mpstat -P ALL` shows how idle the machine is",
+    ),
+    (
+        "status-interval",
+        "leave it out: standard error has live figures, and write_bw_log and its like have them over time",
+    ),
 ];
 
 /// Reads what stands behind `fio`.
@@ -134,7 +145,8 @@ struct Reader {
 
 impl Reader {
     fn takes_value(&self, key: &str) -> bool {
-        let own = WITHOUT_EFFECT.iter().find(|(name, _)| *name == key);
+        let refused = REFUSED.iter().map(|(name, _)| (*name, true));
+        let own = WITHOUT_EFFECT.iter().copied().chain(refused).find(|(name, _)| *name == key);
         match key {
             "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" | "showcmd" => {
                 false
@@ -142,7 +154,7 @@ impl Reader {
             "output" | "output-format" | "section" | "terse-version" | "seed" | "allow-destroy"
             | "allow-destroy-data" => true,
             _ => match own {
-                Some((_, value)) => *value,
+                Some((_, value)) => value,
                 None => options::find(key).is_some_and(|option| !option.is_switch),
             },
         }
@@ -195,6 +207,11 @@ impl Reader {
                     Some(formats) => self.line.output.formats = formats,
                     None => wrong("normal, terse, json or json+"),
                 }
+            }
+            _ if REFUSED.iter().any(|(name, _)| *name == key) => {
+                let cures = REFUSED.iter().filter(|(name, _)| *name == key).map(|(_, cure)| *cure);
+                let refused = Diagnostic::error(key_span, format!("--{key} is not supported"));
+                self.report.push(cures.fold(refused, Diagnostic::help));
             }
             _ if WITHOUT_EFFECT.iter().any(|(name, _)| *name == key) => {
                 self.line.warnings.push(Diagnostic::warning(key_span, format!("--{key} has no effect")));

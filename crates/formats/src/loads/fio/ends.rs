@@ -45,6 +45,14 @@ impl Gaps {
         }
         // With the part of a block at its end, behind which it wraps around.
         let length = bytes_of_file(place);
+        if job.direction.run > 1 {
+            // Done if the file ends in a zone, and not in what is left out behind it.
+            let run = u64::from(job.direction.run);
+            let step = (block * run).saturating_add_signed(gap);
+            let (zones, rest) = (length / step, length % step);
+            let blocks_of_a_pass = (rest > 0 && rest <= block * run).then_some(zones * run + rest / block);
+            return Some(Self { block: *block, blocks_of_a_pass });
+        }
         let stride = block.checked_add_signed(gap).filter(|stride| *stride > 0);
         let blocks_of_a_pass = stride.and_then(|stride| {
             let fit = length.checked_sub(*block)? / stride + 1;
@@ -96,10 +104,9 @@ fn ends_with_files(job: &Job, place: &Place) -> bool {
 
 /// What a job moves in each of its loops. An `io_size` may be more than its files hold; a `size` is not.
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
-    // Of a job that may never come to the end of its file, without a map or with gaps, bursts or two positions, the part of a block there
-    // counts, too.
-    let one_order = !job.direction.random || job.random_percent == [100; 2];
-    let one_way = job.direction.gap == 0 && job.direction.burst <= 1 && one_order && !two_positions(job);
+    // Of a job that may never come to the end of its file, without a map or with gaps or two positions, the part of a block there counts, too.
+    let one_order = !job.direction.random || [[100; 2], [0; 2]].contains(&job.random_percent);
+    let one_way = job.direction.gap == 0 && one_order && !two_positions(job);
     let in_blocks = (has_map(job) && one_way) || place.files > 1;
     let whole = if in_blocks { place.bytes() } else { bytes_of_file(place) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
@@ -110,7 +117,9 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
         Amount::Percent(_) => amount.of(whole).min(size.unwrap_or(u64::MAX)),
     });
     let bytes = io_size.or(size).unwrap_or(whole);
-    if bytes == 0 { whole } else { bytes }
+    // Each pass would begin behind the one before: fio makes one.
+    let most = if job.append { whole } else { u64::MAX };
+    if bytes == 0 { whole } else { bytes.min(most) }
 }
 
 /// Whether a job goes over all blocks of its files again and again because its `io_size` is more than they hold. One without a map does not
@@ -143,6 +152,9 @@ fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     if job.loops > 1 && goes_around(job, place) {
         let whole = place.bytes();
         return whole_passes(job, place, whole).saturating_mul(whole);
+    }
+    if job.loops > 1 && two_positions(job) && job.io_size.is_some() {
+        return bytes_of_a_loop(job, place).max(place.bytes().saturating_mul(job.loops));
     }
     bytes_of_a_loop(job, place).saturating_mul(job.loops)
 }

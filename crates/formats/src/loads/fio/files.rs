@@ -38,6 +38,7 @@ struct Made {
     fill: bool,
     allocate: bool,
     grows: bool,
+    when_opened: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +89,7 @@ impl<'l> Filesets<'l> {
             fileset.fill = made.fill;
             fileset.allocate = made.allocate && !made.fill;
             fileset.grows = made.grows && !made.fill;
+            fileset.made_when_opened = made.when_opened && !made.fill;
         }
         all
     }
@@ -188,7 +190,7 @@ impl<'l> Filesets<'l> {
             && (files > 1 || !job.blocks.iter().all(|blocks| matches!(blocks, Blocks::Fixed(_))))
         {
             let cure = "give the job one file and one block size, or rw alone";
-            error(job, findings, "a suffix of rw= needs one file and blocks of one size".into(), cure);
+            error(job, findings, "a suffix of rw=, and zones, need one file and blocks of one size".into(), cure);
             return None;
         }
         // Parts of files are for files that each are a fileset.
@@ -272,6 +274,7 @@ impl<'l> Filesets<'l> {
             fill: data && (job.direction.reads || job.overwrite || job.pre_read || job.engine == Engine::Mmap),
             allocate: data && job.allocate && !job.fills,
             grows: data && (job.grows || job.fills),
+            when_opened: data && job.create_on_open,
         };
         let exact = numbered.is_none();
         let key = (directory.clone(), prefix.clone(), exact);
@@ -290,7 +293,8 @@ impl<'l> Filesets<'l> {
                 std::cmp::Ordering::Less => *first,
                 std::cmp::Ordering::Equal => {
                     let (fill, allocate) = (first.fill || wanted.fill, first.allocate || wanted.allocate);
-                    Made { level, fill, allocate, grows: first.grows && wanted.grows }
+                    let [grows, when_opened] = [first.grows && wanted.grows, first.when_opened && wanted.when_opened];
+                    Made { level, fill, allocate, grows, when_opened }
                 }
                 std::cmp::Ordering::Greater => wanted,
             };

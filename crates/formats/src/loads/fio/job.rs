@@ -45,6 +45,8 @@ pub struct Job {
     /// Where files are: each clone in one of them, in turn.
     pub directories: Vec<String>,
     pub format: String,
+    /// Whether zones are used, the size of one, what each has of the file if it is not that, and what is left out behind it.
+    pub(super) zones: (bool, u64, Option<u64>, u64),
     pub direct: bool,
     pub sync: Sync,
     pub depth: u32,
@@ -91,6 +93,7 @@ pub struct Job {
     /// sync_file_range with these flags after so many writes; 0 for none.
     pub range: (u32, u64),
     pub end_fsync: bool,
+    pub close_fsync: bool,
     /// Percent of a mix that are reads.
     pub read_percent: u32,
     /// Percent of reads and of writes that are random.
@@ -189,6 +192,8 @@ pub struct Direction {
     pub random: bool,
     /// What stands behind it: of sequential operations, bytes between the end of one and the begin of the next.
     pub gap: i64,
+    /// How many blocks are between two gaps.
+    pub run: u32,
     /// Of random operations, how many follow each other from each place.
     pub burst: u32,
 }
@@ -317,7 +322,7 @@ impl Job {
             section: None,
             kilo: 1024,
             engine: Engine::Psync,
-            direction: Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 },
+            direction: Direction { reads: true, writes: false, random: false, gap: 0, run: 1, burst: 1 },
             blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
             block_ranges: [None; 2],
             odd_blocks: false,
@@ -337,6 +342,7 @@ impl Job {
             filenames: Vec::new(),
             directories: Vec::new(),
             format: DEFAULT_FORMAT.into(),
+            zones: (false, 0, None, 0),
             direct: false,
             sync: Sync::None,
             depth: 1,
@@ -367,6 +373,7 @@ impl Job {
             fdatasync_every: 0,
             range: (0, 0),
             end_fsync: false,
+            close_fsync: false,
             read_percent: 50,
             random_percent: [100; 2],
             distribution: Offsets::Uniform,
@@ -409,6 +416,12 @@ impl Job {
             log_interval: None,
             written: Vec::new(),
         }
+    }
+
+    /// How many of so many files it has open at once, if it closes those that are done.
+    pub(super) fn opened_of(&self, files: u64) -> Option<u64> {
+        let open = self.open_files.unwrap_or(files).min(files);
+        (files > 1 && (self.create_on_open || open < files)).then_some(open)
     }
 
     /// Whether its files are removed between its loops; with time_based there are none.

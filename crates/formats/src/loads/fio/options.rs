@@ -148,7 +148,7 @@ const OPERATOR: &str = "it concerns how fio's processes run";
 const ZONED: &str = "it concerns zoned block devices, and loads work on files";
 const REPLAY: &str = "I/O is neither recorded nor replayed";
 const SHELL: &str = "job files cannot run commands";
-const TRIM: &str = "files are not trimmed";
+const TRIM: &str = "files are not trimmed; a workload file has punch-hole";
 const FLOW: &str =
     "the speed of one job would depend on another's, and neither figure would be its own; give each a rate instead";
 const PRIORITY: &str = "I/O priorities are not set";
@@ -237,11 +237,15 @@ pub(super) const OPTIONS: &[Opt] = &[
     flag("pre_read", |job| &mut job.pre_read),
     flag("unlink", |job| &mut job.unlink),
     flag("unlink_each_loop", |job| &mut job.unlink_each_loop),
-    refused("zonemode", ZONED),
-    refused("zonerange", ZONED),
-    refused("zonesize", ZONED),
+    taken!("zonemode", |job, v| job.zones.0 = match v.text() {
+        "none" => false,
+        "strided" => true,
+        _ => return Err("none or strided (zoned block devices are not supported)"),
+    }),
+    taken!("zonerange", |job, v| job.zones.2 = Some(v.number()?).filter(|bytes| *bytes > 0)),
+    taken!("zonesize", |job, v| job.zones.1 = v.number()?),
     refused("zonecapacity", ZONED),
-    refused("zoneskip", ZONED),
+    taken!("zoneskip", |job, v| job.zones.3 = v.number()?),
     refused("read_beyond_wp", ZONED),
     refused("max_open_zones", ZONED),
     refused("ignore_zone_limits", ZONED),
@@ -295,7 +299,10 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     flag("overwrite", |job| &mut job.overwrite),
     flag("end_fsync", |job| &mut job.end_fsync),
-    taken!("fsync_on_close", |job, v| job.end_fsync |= v.flag()?),
+    taken!("fsync_on_close", |job, v| {
+        job.close_fsync = v.flag()?;
+        job.end_fsync |= job.close_fsync;
+    }),
     taken!("rwmixread", |job, v| job.read_percent = v.percent()?),
     taken!("rwmixwrite", |job, v| job.read_percent = 100 - v.percent()?),
     taken!("random_distribution", |job, v| job.distribution = distribution(v.text(), v.base)?),

@@ -263,6 +263,26 @@ impl Reader<'_> {
         for (range, blocks) in ranges.filter_map(|(range, blocks)| Some(((*range)?, blocks))) {
             *blocks = value::odd_between(range);
         }
+        if let (strided, bytes @ 1.., range, skip) = job.zones {
+            let in_order = strided && job.direction.reads != job.direction.writes;
+            let block = job.blocks[usize::from(job.direction.writes)].smallest();
+            let part = range.unwrap_or(bytes).checked_add(skip).filter(|part| *part >= bytes && *part < 1 << 50);
+            let run = u32::try_from(bytes / block).ok().filter(|run| *run > 0 && bytes.is_multiple_of(block));
+            match part.zip(run) {
+                Some((part, run)) if in_order && !job.direction.random && job.direction.gap == 0 => {
+                    (job.direction.gap, job.direction.run) = ((part - bytes) as i64, run);
+                }
+                _ => {
+                    let cure = "give it zonemode=strided, rw=read or write, and a zonesize of whole blocks, no more than zonerange";
+                    self.findings.error(section, "zones that are not of reads or of writes in order", cure);
+                }
+            }
+        }
+        // As fio says of itself.
+        job.repeats_blocks |= job.align.iter().any(Option::is_some);
+        if job.append {
+            job.loops = 1;
+        }
         let [reads, writes] = job.own_rates();
         if job.direction.reads && job.direction.writes && reads != writes {
             let cure = "give the other a rate, too, or give reads and writes a job each";
@@ -284,6 +304,7 @@ impl Reader<'_> {
             Engine::FileCreate => true,
             engine => !engine.of_files() && !job.direction.reads && job.file_size.is_none_or(|(low, high)| low == high),
         };
+        let fits = fits && job.direction.gap == 0;
         let other_end = job.runtime.is_some() || job.number_ios.is_some() || job.io_size.is_some() || job.exit_all;
         if job.removes_between() && (!fits || other_end || job.latency_target.is_some() || job.loops > MOST_PHASES) {
             let cure = "give it at most 100 loops that only write files of one size, and that end with them";
@@ -293,10 +314,6 @@ impl Reader<'_> {
         if job.fills && job.size.is_none() && !alone {
             let cure = "give it rw=write, one file and no verify, or a size";
             self.findings.error(section, "fill_device without a size, of more than one file written in order", cure);
-        }
-        if !job.engine.of_files() && (job.create_on_open || job.open_files.is_some_and(|open| open < files)) {
-            let cure = "leave openfiles and create_on_open out, or let several jobs have some of the files each";
-            self.findings.error(section, "files that are opened one after the other, where all stay open", cure);
         }
         let odd = |blocks: &Blocks| !blocks.sizes().all(|bytes| bytes.is_multiple_of(SECTOR));
         let used = job.blocks.iter().zip([job.direction.reads, job.direction.writes]);

@@ -229,8 +229,22 @@ fn strides_and_bursts_are_those_of_fio() {
         ("rw=read:12k\nbs=12k\nsize=1m", 12 << 10, 86),
         ("rw=write:4k\nbs=12k\nsize=1m\nloops=2", 4096, 171),
     ] {
-        assert_eq!(pattern(text), Pattern::Stride { gap_bytes: gap }, "{text}");
+        assert_eq!(pattern(text), Pattern::Stride { gap_bytes: gap, run: 1 }, "{text}");
         assert_eq!(plan(&format!("[a]\n{text}\n")).workload.phases[0].groups[0].stop.operations, Some(count), "{text}");
+    }
+    // Zones, which end a pass where the file ends in one.
+    for (text, gap, count) in [
+        ("zonesize=16k\nzoneskip=16k\nsize=128k", 16, 32),
+        ("zonesize=16k\nzonerange=32k\nsize=104k", 16, 14),
+        ("zonesize=16k\nzoneskip=8k\nsize=128k\nio_size=200k", 8, 50),
+        ("zonesize=16k\nzoneskip=16k\nsize=128k\nloops=2", 16, 64),
+    ] {
+        let text = format!("zonemode=strided\nbs=4k\n{text}");
+        assert_eq!(pattern(&text), Pattern::Stride { gap_bytes: gap << 10, run: 4 }, "{text}");
+        assert_eq!(plan(&format!("[a]\n{text}\n")).workload.phases[0].groups[0].stop.operations, Some(count), "{text}");
+    }
+    for text in ["zonesize=16k", "zonemode=strided\nzonesize=6k", "zonemode=strided\nzonesize=8k\nrw=randread"] {
+        assert!(problems(&format!("[a]\nsize=1m\nbs=4k\n{text}\n")).contains("zonemode=strided"), "{text}");
     }
     assert_eq!(pattern("rw=randread:8"), Pattern::Bursts { operations: 8, align_bytes: 4096 });
     assert!(problems("[a]\nrw=read:8k\nsize=1m\nnrfiles=2\n").contains("one file"));
@@ -416,8 +430,11 @@ fn help_lists_every_option_with_the_reason_why_it_is_not_read() {
 #[test]
 fn options_without_effect_have_values_and_others_are_refused_unless_they_ask_for_nothing() {
     let plan = |line: &str| read(&format!("[a]\nsize=1m\n{line}\n"));
-    assert!(plan("nrfiles=8\nopenfiles=4").expect_err("it is fewer").to_string().contains("openfiles"));
-    plan("nrfiles=8\nopenfiles=8").unwrap_or_else(|wrong| panic!("{wrong}"));
+    for (options, open) in [("openfiles=4", Some(4)), ("openfiles=8", None), ("openfiles=9\ncreate_on_open=1", Some(8))]
+    {
+        let plan = plan(&format!("nrfiles=8\n{options}")).unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_eq!(plan.workload.phases[0].groups[0].tour_open, open, "{options}");
+    }
     for nothing in ["nice=5", "unified_rw_reporting=mixed", "iomem=shmhuge", "io_submit_mode=offload", "stats=0"] {
         let wrong = plan(nothing).expect_err(nothing).to_string();
         assert!(wrong.contains("supported"), "{nothing}: {wrong}");
@@ -589,7 +606,9 @@ fn values_that_people_write_are_read() {
         ("rw=rw", 4),
         ("rw=randrw", 3),
         ("rw=read", 3),
-        ("rw=randread:4", 4),
+        ("rw=randread:4", 3),
+        ("rw=randread\npercentage_random=0", 3),
+        ("rw=randread\nba=8k", 4),
         ("rw=randrw\nnorandommap", 4),
         ("rw=randread\npercentage_random=50", 4),
     ] {

@@ -464,7 +464,9 @@ pub(super) fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
         "randwrite" => (false, true, true),
         "randrw" => (true, true, true),
         _ if word.contains("trim") => {
-            return Err("read, write, rw, randread, randwrite or randrw: files are not trimmed");
+            return Err(
+                "read, write, rw, randread, randwrite or randrw: fio trims files only with ioengine=falloc, and a workload file has punch-hole for it",
+            );
         }
         _ => return Err("read, write, rw, randread, randwrite or randrw"),
     };
@@ -481,7 +483,7 @@ pub(super) fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
             gap = sign * bytes.ok_or("a size to skip or, with `-`, to go back, such as 8k or -8k")?.cast_signed();
         }
     }
-    Ok(Direction { reads, writes, random, gap, burst })
+    Ok(Direction { reads, writes, random, gap, run: 1, burst })
 }
 
 /// Names with `:` between them, where none is meant by a backslash before it.

@@ -508,6 +508,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     if group.tour.is_some_and(|tour| tour != Tour::OneByOne) {
         group.tour_operations = job.service_operations;
     }
+    group.tour_open = group.tour.and_then(|_| job.opened_of(place.files));
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
     if !job.think.is_zero() {
@@ -539,7 +540,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     pace(job, &mut group);
     if !job.engine.of_files() {
         group.region = region(place, filesets);
-        group.fsync = fsyncs(job);
+        group.fsync = FsyncPolicy { at_close: job.close_fsync && group.tour_open.is_some(), ..fsyncs(job) };
     }
     group.stop = stop(job, place);
     if job.depth > 1 {
@@ -677,7 +678,7 @@ fn read_back(
 /// The group that reads a job's files, each from the start of its part on.
 fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut reader = job.clone();
-    reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, burst: 1 };
+    reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, run: 1, burst: 1 };
     reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];
     reader.service = Service::Sequential;
     reader.time_based = false;

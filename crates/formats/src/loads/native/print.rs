@@ -122,6 +122,7 @@ fn fileset(fileset: &Fileset) -> KeyValues {
         ("fill", unless(fileset.fill, || "false".into())),
         ("allocate", flag(fileset.allocate)),
         ("grows", flag(fileset.grows)),
+        ("made-when-opened", flag(fileset.made_when_opened)),
         ("ranks", unless(fileset.ranks.is_private(), || word(&fileset.ranks))),
     ])
 }
@@ -204,6 +205,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("tour", group.tour.as_ref().map(word)),
         ("process", group.process.as_deref().map(quoted)),
         ("tour-operations", unless(group.tour_operations == 1, || group.tour_operations.to_string())),
+        ("tour-open", group.tour_open.map(|files| files.to_string())),
         ("ratio", ratio),
     ])
 }
@@ -246,6 +248,7 @@ fn fsync(policy: &FsyncPolicy) -> Option<String> {
         ("between", flag(policy.between)),
         ("counted", flag(policy.counted)),
         ("at-end", flag(policy.at_end)),
+        ("at-close", flag(policy.at_close)),
         ("data-only", flag(policy.data_only)),
         ("counts-writes", flag(policy.counts_writes)),
         ("data-every", unless(policy.data_every == 0, || policy.data_every.to_string())),

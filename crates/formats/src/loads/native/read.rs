@@ -279,6 +279,7 @@ fn fileset(surface: &FilesetSurface, report: &mut Report) -> Fileset {
         fill: flag(surface.fill.as_ref(), true),
         allocate: flag(surface.allocate.as_ref(), false),
         grows: flag(surface.grows.as_ref(), false),
+        made_when_opened: flag(surface.made_when_opened.as_ref(), false),
         ranks: word(surface.ranks.as_ref(), Sharing::Private),
     }
 }
@@ -508,6 +509,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         tour: tour(surface, &actions, report),
         process: surface.process.as_ref().map(|field| field.value.0.clone()),
         tour_operations: surface.tour_operations.as_ref().map_or(1, |field| field.value.0),
+        tour_open: surface.tour_open.as_ref().map(|field| field.value.0),
         actions,
     }
 }
@@ -627,6 +629,7 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
         between: flag(surface.between.as_ref(), false),
         counted: flag(surface.counted.as_ref(), false),
         at_end: flag(surface.at_end.as_ref(), false),
+        at_close: flag(surface.at_close.as_ref(), false),
         data_only: flag(surface.data_only.as_ref(), false),
         counts_writes: flag(surface.counts_writes.as_ref(), false),
         data_every: or(surface.data_every.as_ref(), 0, |Count(every)| every),

@@ -88,6 +88,8 @@ table! {
         "allocate" => allocate: Flag;
         /// Whether files that are not filled are empty at first, whatever their `size`, and grow as they are written. False unless given.
         "grows" => grows: Flag;
+        /// Whether missing files are made when a thread opens them, and not before. False unless given.
+        "made-when-opened" => made_when_opened: Flag;
         /// Who owns the files in a load of many ranks (docs/clusters.md): each rank its own, in a separate directory ("private", the default) or told apart by "names" in one directory; all ranks together ("shared"); or each rank its own "regions" of shared files.
         "ranks" => ranks: Listed<Sharing>;
     }
@@ -259,6 +261,8 @@ table! {
         "process" => process: Text;
         /// Of a tour in turn or drawn: operations on a file before the next file. 1 unless given.
         "tour-operations" => tour_operations: Number;
+        /// Of a tour: files that a thread has open at once. Each is opened for its first block and closed when it is finished. All stay open unless given.
+        "tour-open" => tour_open: Number;
     }
     one of ["mix", "sequence", "ratio", "program"]
 }
@@ -365,6 +369,8 @@ table! {
         "counts-writes" => counts_writes: Flag;
         /// Alone or in addition to `every`: an fdatasync after every so many operations, if no fsync is due. Never unless given.
         "data-every" => data_every: Number;
+        /// With `tour-open`: each file before it is closed. False unless given.
+        "at-close" => at_close: Flag;
         /// With `between`: sync_file_range of the whole file instead of these fdatasyncs, with the sum of the kernel's flags: 1 to wait before, 2 to write, 4 to wait after. 0 unless given.
         "range-flags" => range_flags: Count<0, 7>;
     }

@@ -32,7 +32,7 @@ table! {
         "skip" => skip: Size;
         /// With "stride", instead of `skip`: how far before the end of one operation the next one starts.
         "back" => back: Size;
-        /// With "bursts": number of consecutive operations of a thread from each drawn place.
+        /// With "bursts": number of consecutive operations of a thread from each drawn place. With "stride": the same between two gaps, 1 unless given.
         "burst" => burst: Small;
         /// With "written": how many of the previous phases count. 1 unless given.
         "phases" => phases: Small;
@@ -188,7 +188,7 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
     only_for(surface.distribution.as_ref().map(|field| field.key), "distribution", &[PatternWord::Random]);
     only_for(surface.skip.as_ref().map(|field| field.key), "skip", &[PatternWord::Skip, PatternWord::Stride]);
     only_for(surface.back.as_ref().map(|field| field.key), "back", &[PatternWord::Stride]);
-    only_for(surface.burst.as_ref().map(|field| field.key), "burst", &[PatternWord::Bursts]);
+    only_for(surface.burst.as_ref().map(|field| field.key), "burst", &[PatternWord::Bursts, PatternWord::Stride]);
     only_for(surface.phases.as_ref().map(|field| field.key), "phases", &[PatternWord::Written]);
     let of_runs =
         [&surface.run, &surface.total, &surface.begin, &surface.gap].map(|field| field.as_ref().map(|field| field.key));
@@ -230,7 +230,9 @@ pub(super) fn read(surface: &TransferSurface, report: &mut Report) -> (Transfer,
         PatternWord::Cursor => Pattern::Cursor { shared: false },
         PatternWord::SharedCursor => Pattern::Cursor { shared: true },
         PatternWord::Random => Pattern::Random { distribution: distribution(surface, report), align_bytes },
-        PatternWord::Stride => Pattern::Stride { gap_bytes: stride(surface, report) },
+        PatternWord::Stride => {
+            Pattern::Stride { gap_bytes: stride(surface, report), run: small(surface.burst.as_ref()) }
+        }
         PatternWord::Bursts => Pattern::Bursts { operations: small(surface.burst.as_ref()), align_bytes },
         PatternWord::Written => Pattern::Written { phases: small(surface.phases.as_ref()) },
         PatternWord::Skip => Pattern::Skip { skip_bytes: bytes(surface.skip.as_ref()) },
@@ -343,7 +345,7 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
             (Some("\"random\""), Some(align_bytes), distribution, None)
         }
         Pattern::Skip { skip_bytes } => (Some("\"skip\""), None, None, Some(skip_bytes)),
-        Pattern::Stride { gap_bytes } => {
+        Pattern::Stride { gap_bytes, .. } => {
             (Some("\"stride\""), None, None, (gap_bytes >= 0).then_some(gap_bytes.unsigned_abs()))
         }
         Pattern::Bursts { align_bytes, .. } => (Some("\"bursts\""), Some(align_bytes), None, None),
@@ -356,9 +358,16 @@ pub(super) fn print(transfer: &Transfer, blocks: Option<&SizeDistribution>) -> K
         Extent::Bytes(bytes) => lines::size(bytes),
     };
     let runs = if let Pattern::Runs(runs) = transfer.pattern { Some(runs) } else { None };
-    let back =
-        if let Pattern::Stride { gap_bytes: back @ ..0 } = transfer.pattern { Some(back.unsigned_abs()) } else { None };
-    let burst = if let Pattern::Bursts { operations, .. } = transfer.pattern { Some(operations) } else { None };
+    let back = if let Pattern::Stride { gap_bytes: back @ ..0, .. } = transfer.pattern {
+        Some(back.unsigned_abs())
+    } else {
+        None
+    };
+    let burst = match transfer.pattern {
+        Pattern::Bursts { operations, .. } => Some(operations),
+        Pattern::Stride { run: run @ 2.., .. } => Some(run),
+        _ => None,
+    };
     let phases = if let Pattern::Written { phases: phases @ 2.. } = transfer.pattern { Some(phases) } else { None };
     let of_runs = |of: fn(Runs) -> u64| runs.map(of).filter(|bytes| *bytes > 0).map(lines::size);
     lines::wanted([

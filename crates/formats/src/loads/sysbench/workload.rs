@@ -73,6 +73,7 @@ impl Fileio {
             fill: !creates,
             allocate: false,
             grows: creates && self.io != IoMode::Mmap,
+            made_when_opened: false,
             ranks: Sharing::Private,
         }
     }
