@@ -26,6 +26,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/place/presence.rs", "a file for locks only, made with O_EXCL and never written"),
     ("lab/src/source_archive.rs", "renames what is complete out of a directory that it has just made"),
     ("lab/src/source_tree/mod.rs", "in a directory that it has just made"),
+    ("lab/src/trial/aged.rs", "a file for locks only, in this user's own directory, never written"),
     ("lab/src/trial/steps/ranks.rs", "in a directory of this user's alone that it has just made"),
     ("record/src/likeness.rs", "flags of calls that were recorded"),
     ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
