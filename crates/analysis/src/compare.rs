@@ -178,7 +178,7 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
 fn in_guests(rows: &[Row<'_>], column: usize, present: &[(usize, Sample)]) -> Option<(Vec<Sample>, Vec<Vec<usize>>)> {
     let of = |row: usize| (&rows[row], &rows[row].entries[column]);
     let is_perturbed = |trial: &&fstone_model::Trial| trial.id.perturbation().is_some();
-    let are_all = |row: usize| of(row).0.trials.iter().any(|trial| is_perturbed(trial));
+    let are_all = |row: usize| of(row).0.trials.iter().any(is_perturbed);
     if present.iter().any(|(row, _)| are_all(*row)) || present.iter().all(|(row, _)| of(*row).1.guests.is_empty()) {
         return None;
     }
