@@ -239,6 +239,8 @@ fn fio_reads_a_disk_and_overwrites_only_one_that_was_named_twice() {
     let (written, read) = (job(&disk.0, "randwrite", &permitted), job(&disk.0, "randread", &[]));
     assert!(Command::new("umount").arg(&mounted).status().expect("starts").success());
     assert!(written.0 == 3 && written.2.contains("mounted on") && read.0 == 0, "{written:?} {read:?}");
+    // A guest of another test that was started meanwhile has the mount in its own namespace, until it ends.
+    wait_until("no mount", || !job(&disk.0, "write", &permitted).2.contains("mounted on"));
     refused(&disk.0, "write", &permitted, 3, "holds ext4");
 }
 

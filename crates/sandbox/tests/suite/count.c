@@ -114,7 +114,7 @@ WORK long work(void)
 
 #define EVERY 31
 
-struct function { unsigned long count, begun, sum, address; };
+struct function { unsigned long count, begun, sum, address, file, forgotten, kept; };
 struct call { unsigned returns_to, function, frame; };
 
 extern struct function __start_work_functions[], __stop_work_functions[];
