@@ -122,15 +122,18 @@ pub fn age(
     };
     loop {
         let Some(op) = planner.next() else {
-            if last_looks == 0 || !correct(&mut planner)? {
-                // Ages count from here.
-                let times = Timestamps { last_access: now, last_modification: now };
-                futimens(&base, &times).map_err(failed("utimens"))?;
-                let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
-                return Ok(Lived { operations, written_bytes, planned_bytes });
+            if last_looks > 0 {
+                last_looks = if correct(&mut planner)? { last_looks - 1 } else { 0 };
+                continue;
             }
-            last_looks -= 1;
-            continue;
+            if planner.make_up() {
+                continue;
+            }
+            // Ages count from here.
+            let times = Timestamps { last_access: now, last_modification: now };
+            futimens(&base, &times).map_err(failed("utimens"))?;
+            let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
+            return Ok(Lived { operations, written_bytes, planned_bytes });
         };
         if stop.load(Ordering::Acquire) {
             return Err(AgeError::Interrupted);

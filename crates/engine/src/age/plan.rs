@@ -116,6 +116,7 @@ pub(super) struct Planner {
     /// No further lasting file fits.
     full: bool,
     drained: bool,
+    makes_up: bool,
 }
 
 impl Planner {
@@ -170,6 +171,7 @@ impl Planner {
             corrects: false,
             full: false,
             drained: false,
+            makes_up: false,
         };
         planner.mean_bytes = planner.mean();
         let largest =
@@ -215,6 +217,12 @@ impl Planner {
         (self.full, self.drained) = (false, false);
     }
 
+    /// Files are complete, and will not be corrected again: what was not written yet is written in their place. Not twice.
+    pub(super) fn make_up(&mut self) -> bool {
+        self.drained = self.makes_up;
+        !std::mem::replace(&mut self.makes_up, true)
+    }
+
     pub(super) fn next(&mut self) -> Option<Op> {
         while self.pending.is_empty() && !self.drained {
             self.step();
@@ -248,8 +256,7 @@ impl Planner {
             return self.grow(at);
         }
         if is_over {
-            // A late correction can make files complete before enough was written.
-            let overwrites = (self.written_bytes as f64) < self.total_bytes && self.has_data();
+            let overwrites = self.makes_up && (self.written_bytes as f64) < self.total_bytes && self.has_data();
             return if overwrites { self.overwrite() } else { self.end() };
         }
         let may_write_more = self.may_write_more();
@@ -772,7 +779,7 @@ pub(super) mod tests {
         for (when, by) in [(0.2, 0.85), (0.2, 1.1), (0.6, 0.85), (0.6, 1.1), (0.97, 0.85), (0.97, 1.1), (0.995, 0.9)] {
             let mut planner = Planner::new(&age, (capacity, live as u64), 4096, 7).expect("it is possible");
             let (mut files, mut is_corrected) = (Files::default(), false);
-            while let Some(op) = planner.next() {
+            while let Some(op) = planner.next().or_else(|| planner.make_up().then(|| planner.next())?) {
                 files.apply(op);
                 if !is_corrected && planner.written_bytes() as f64 > when * planner.total_bytes() {
                     planner.aim(by * live);

@@ -178,8 +178,8 @@ fn ageing(utilization: f64) -> Age {
         sizes: vec![class(0.0, 1.0), class(4096.0, 4.0), class(65536.0, 6.0), class(524_288.0, 2.0)],
         ages: vec![class(10.0, 2.0), class(100.0, 3.0), class(1000.0, 1.0)],
         depths: (0..4).map(|depth| Depth { depth, weight: 1.0, directories: depth * 3 }).collect(),
-        overwritten: Some(0.3),
-        appended: Some(0.5),
+        overwritten: None,
+        appended: None,
     };
     Age { profile, utilization, overwrites: utilization * 1.5, compressible: 0.3, seed: Some(1) }
 }

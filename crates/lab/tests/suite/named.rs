@@ -395,7 +395,11 @@ fn an_image_that_is_given_up_does_not_grow_again() {
     file.set_len(0).expect("emptied");
     let image = KernelDevices.loop_backing(disk.index()).expect("told").expect("attached");
     KernelDevices.forget_loop_size(disk.index(), image).expect("shrunk");
-    // The kernel may have written some of it back in between.
+    // The kernel may have written some of it back in between, and requests that it began before go on.
+    let requests = format!("/sys/block/loop{}/inflight", disk.index());
+    while fs::read_to_string(&requests).expect("read").split_whitespace().any(|count| count != "0") {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     file.set_len(0).expect("emptied again");
     tool(&["umount", mount_point.to_str().expect("plain")]);
     let allocated = fs::metadata(&disk.image).expect("told").blocks() * 512;
