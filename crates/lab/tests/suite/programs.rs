@@ -265,7 +265,7 @@ fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
     many.filesets[0].name = "many".into();
     let beside = || background(Step { name: "beside".into(), ..load(many.clone()) });
     // Files of the foreground come after those of the background, and are not in its interval either.
-    let counts = shell("work", "test $(find . -type f | wc -l) -ge 3000 && sleep 1");
+    let counts = shell("work", "test $(find . -type f | wc -l) -ge 3000 && sleep 0.3");
     let done = trial(vec![beside(), counts]);
     assert_eq!(done.outcome, Outcome::Completed, "{done:#?}");
     assert!(done.warnings.is_empty(), "{:#?}", done.warnings);
