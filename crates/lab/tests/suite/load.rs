@@ -181,7 +181,7 @@ fn ageing(utilization: f64) -> Age {
         overwritten: None,
         appended: None,
     };
-    Age { profile, utilization, overwrites: utilization * 1.5, compressible: 0.3, seed: Some(1) }
+    Age { profile, utilization, overwrites: utilization * 4.0, compressible: 0.3, seed: Some(1) }
 }
 
 #[test]

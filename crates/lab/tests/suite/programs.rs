@@ -11,6 +11,7 @@ use fstone_model::{
     output::{Find, From, OutputFigure, Several},
     service::{Ready, Service},
     study::StepAction,
+    workload::SizeDistribution,
 };
 use std::{
     sync::{Arc, atomic::AtomicBool},
@@ -262,7 +263,7 @@ fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
     }
     let mut many = small_files(3000, Some(Duration::from_secs(60)));
     many.name = "many".into();
-    many.filesets[0].name = "many".into();
+    (many.filesets[0].name, many.filesets[0].size) = ("many".into(), SizeDistribution::Fixed(4096));
     let beside = || background(Step { name: "beside".into(), ..load(many.clone()) });
     // Files of the foreground come after those of the background, and are not in its interval either.
     let counts = shell("work", "test $(find . -type f | wc -l) -ge 3000 && sleep 0.3");
