@@ -276,7 +276,7 @@ fn a_load_in_the_background_has_its_files_before_the_foreground_begins() {
     // Making the files would take many times as long.
     assert!(own < 2.0 * of_work + 1.0, "{own} s beside {of_work} s");
 
-    let both = trial(vec![beside(), load(small_files(20, Some(Duration::from_secs(1))))]);
+    let both = trial(vec![beside(), load(small_files(20, Some(Duration::from_millis(300))))]);
     assert_eq!(both.outcome, Outcome::Completed, "{both:#?}");
     let told = |words: &str| both.warnings.iter().any(|warning| warning.contains(words));
     let did_something = both.figure("beside", "operations").is_some_and(|figure| figure.value > 0.0);
