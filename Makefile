@@ -38,7 +38,7 @@ kill-nine: ## kill -9 of runs at random moments, KILLS (default 200) times, then
 	@FSTONE_TEST_KILLS=$(or $(KILLS),200) $(CARGO) test --locked --package fstone --test cli -- killed_at --nocapture
 
 .PHONY: bench
-bench: ## the load engine beside bare loops, fio and sysbench; results in bench/runs/
+bench: ## the load engine beside bare loops, fio and sysbench; results in bench/runs/, which git ignores
 	@scripts/prerequisites test
 	@$(CARGO) run --release --locked --package fstone-bench
 
