@@ -41,6 +41,7 @@ use DataPath::{Copied, MappedRead, MappedWrite, Read, Write};
 use IoEngineKind::{Falloc, IoUring, Libaio, Mmap, Null, Psync};
 use Support::{Done, Refused};
 
+const WRITES_ONLY: &str = "only writes are concerned";
 const MAPPED: &str = "a memory mapping goes through the page cache";
 const ANOTHER: &str = "leave it out, or use the engine psync, io-uring or libaio and reads and writes";
 const NO_FLAG: &str = "copies between files take no such flag";
@@ -93,12 +94,12 @@ impl Setting {
         match (self, engine, path) {
             (_, _, DataPath::None) => Done("moves no data"),
             (_, Null, _) => Done("nothing reaches the kernel"),
-            (Self::Sync | Self::Dsync, _, Read | MappedRead) => Done("only writes are concerned"),
+            (Self::Sync | Self::Dsync, _, Read | MappedRead) => Done(WRITES_ONLY),
             (Self::Sync, _, Write | MappedWrite) if mapped => Done("fsync after each write"),
             (Self::Dsync, _, Write | MappedWrite) if mapped => Done("msync(MS_SYNC) after each write"),
             (Self::Sync, ..) => Done("O_SYNC"),
             (Self::Dsync, ..) => Done("O_DSYNC"),
-            (Self::Atomic, _, Read) => Done("only writes are concerned"),
+            (Self::Atomic, _, Read) => Done(WRITES_ONLY),
             (Self::Direct, _, _) if mapped => Refused(MAPPED, ANOTHER),
             (Self::Direct, ..) => Done("O_DIRECT"),
             (_, Falloc, _) => Refused("fallocate takes no such flag", ANOTHER),
@@ -181,7 +182,7 @@ impl Workload {
 }
 
 /// The table in Markdown: a row for each setting and the operations with which it has the same effect, a column for each engine. What every
-/// engine refuses has no row.
+/// engine refuses, or does for writes alone, has no row.
 pub fn markdown() -> String {
     let mut text =
         String::from("| setting | operations | psync | io-uring | libaio | mmap |\n|---|---|---|---|---|---|\n");
@@ -204,7 +205,8 @@ pub fn markdown() -> String {
                 None => rows.push((operations.to_owned(), cells)),
             }
         }
-        for (operations, cells) in rows.iter().filter(|(_, cells)| *cells != ["refused"; 4]) {
+        let left_out = [["refused"; 4], [WRITES_ONLY; 4]];
+        for (operations, cells) in rows.iter().filter(|(_, cells)| !left_out.contains(cells)) {
             let _ = writeln!(text, "| `{}` | {operations} | {} |", setting.word(), cells.join(" | "));
         }
     }
