@@ -27,7 +27,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What is built in, on top of the kernel's own tinyconfig.
 const CONFIGURATION: &str = include_str!("../../../kernel/exact.config");
@@ -153,6 +153,9 @@ fn make_in(
         ));
     }
     let options = options(place, counting, counts)?;
+    if counts && !is_counted("gcc", place)? {
+        return Err(BuildError::NotCounted);
+    }
     tell(BuildProgress::Preparing("configuring"));
     let out = tree.join(source::BUILT);
     fs::create_dir_all(&out).map_err(file_error(&out))?;
@@ -191,6 +194,18 @@ fn options(place: &Path, counting: bool, counts: bool) -> Result<[String; 2], Bu
         format!("KCFLAGS=-mcmodel=small -fasynchronous-unwind-tables {assembler} {patches}"),
         format!("KAFLAGS={assembler} {patches}"),
     ])
+}
+
+/// Whether what `compiler` makes counts itself. One that has its own assembler, as clang, would build for many minutes and then not link.
+fn is_counted(compiler: &str, place: &Path) -> Result<bool, BuildError> {
+    let probe = place.join("probe.o");
+    let make = || -> io::Result<bool> {
+        fs::write(place.join("probe.c"), "int probe(int value) { return value + 1; }\n")?;
+        let mut command = Command::new(compiler);
+        command.current_dir(place).args(["-Bas/", "-c", "probe.c", "-o", "probe.o"]).stderr(Stdio::null());
+        Ok(command.status()?.success() && knows(&fs::read(&probe)?, b"work_functions"))
+    };
+    Ok(make().map_err(file_error(&probe))?)
 }
 
 fn merged(base: &str, wanted: &str) -> String {
@@ -385,6 +400,21 @@ mod tests {
         assert!(got.contains(".string \"fs/a.c\""), "{got}");
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "as it was");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 6);
+    }
+
+    #[test]
+    fn a_compiler_with_its_own_assembler_does_not_count() {
+        if !missing_tools().is_empty() {
+            return eprintln!("skipped: the tools to build a kernel are not here");
+        }
+        let place = tempfile::tempdir().unwrap();
+        options(place.path(), true, true).unwrap();
+        let other = place.path().join("other");
+        fs::write(&other, "#!/bin/sh\nshift\nexec gcc \"$@\"\n").unwrap();
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
+        for (compiler, counts) in [("gcc", true), (other.to_str().unwrap(), false)] {
+            assert_eq!(is_counted(compiler, place.path()).unwrap(), counts, "{compiler}");
+        }
     }
 
     /// What was built of an archive that did not end is not taken for another one's.

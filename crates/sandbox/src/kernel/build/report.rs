@@ -50,6 +50,10 @@ pub enum BuildError {
     },
     #[error("the kernel built from these sources has no time travel: they are older than 5.4, or {log} says why")]
     NoTimeTravel { log: PathBuf },
+    #[error(
+        "the compiler gcc does not run fstone's assembler, which counts instructions; have GCC itself be gcc, or build without --counting"
+    )]
+    NotCounted,
     /// What was built is of no state of the tree that is known.
     #[error("{0} changed while it was being built; build it again")]
     Changed(String),
