@@ -19,6 +19,13 @@ pub struct Profile {
     pub calls: Vec<Call>,
 }
 
+impl Profile {
+    /// Whether its kernel knew what its functions are called. Of one without symbols they are addresses, which are another kernel's own.
+    pub fn has_symbols(&self) -> bool {
+        self.functions.iter().any(|(name, _)| !name.starts_with("0x"))
+    }
+}
+
 /// A function below those that called it, and the instructions that it, and it with all that it called, executed there.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
@@ -151,6 +158,8 @@ mod tests {
             changes(&before, &after).into_iter().map(|one| (one.function, one.before, one.after)).collect();
         let of = |name: &str, before, after| (name.to_owned(), before, after);
         assert_eq!(found, [of("slower", 5.0, 25.0), of("gone", 1.0, 0.0), of("new", 0.0, 1.0)]);
+        let nameless = of_step("ext4", &step(1.0, "9 0x60012340 (fs/ext4/namei.c)\n")).unwrap();
+        assert!(before.has_symbols() && !nameless.has_symbols());
         let tree =
             of_step("ext4", &step(1.0, "9 f\n>1 2 sys_write\n>2 3 f\n>3 4 g\n>2 5 h\n>4 1 lost\n>1 7 segv\n")).unwrap();
         let tree: Vec<_> = tree.calls.iter().map(|call| (call.depth, &*call.function, call.own, call.all)).collect();

@@ -36,6 +36,11 @@ pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> C
             refuse_mismatches(&first, second, &arguments.across)?;
         }
         let after = chosen(second.as_ref().unwrap_or(&first), row.last(), arguments)?;
+        if second.is_some() && !before.iter().chain(&after).all(Profile::has_symbols) {
+            return Err(bad(
+                "functions of a kernel without symbols cannot be matched with another's; build it with CONFIG_KALLSYMS=y, as `fstone kernel build` does",
+            ));
+        }
         let is_mate =
             |one: &Profile, other: &Profile| other.step == one.step && (row.len() == 2 || other.row == one.row);
         let mates = |one| after.iter().filter(move |other| is_mate(one, other)).map(move |other| (one, other));
