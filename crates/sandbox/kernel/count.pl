@@ -94,7 +94,7 @@ sub count {
             }
             push @items, ["label", $i, $1] if defined $function;
             # Its argument is the only register that matters before its first instruction.
-            $lines[$i] .= "\tpushq\t%rdi\n\tcall\twork_charge\n\tpopq\t%rdi\n" if $1 =~ /^__schedule(\.\w+)*$/ && $is_function{$1};
+            $lines[$i] .= "\tpushq\t%rdi\n\tcall\twork_charge\n\tpopq\t%rdi\n" if $is_function{$1} && $1 =~ /^__schedule(?:\.\w+)*$/;
         } elsif (defined $function && $line =~ /^\s+([a-z]\w*)\s*(.*)/) {
             my ($word, $operands) = ($1, $2);
             ($word, $operands) = ($1, $2) if $word =~ /^(?:lock|notrack)$/ && $operands =~ /^(\w+)\s*(.*)/;

@@ -373,9 +373,9 @@ mod tests {
         assert_eq!(fs::read_dir(store.path().join(BUILDS)).unwrap().count(), 2);
     }
 
-    /// A static function with a part of it apart, and one that others know.
+    /// A static function with a part of it apart, one that others know, and the one that switches tasks.
     const ASSEMBLY: &str = "\t.text\n\t.type f, @function\nf:\n\tmovl $1, %eax\n\tret\n\t.type f.cold, @function\nf.cold:\n\tret\n\
-                            \t.globl g\n\t.type g, @function\ng:\n\tret\n";
+                            \t.globl g\n\t.type g, @function\ng:\n\tret\n\t.type __schedule, @function\n__schedule:\n\tret\n";
 
     #[test]
     fn the_counting_assembler_leaves_nothing_beside_its_input() {
@@ -389,14 +389,18 @@ mod tests {
         fs::set_permissions(at("as"), fs::Permissions::from_mode(0o755)).unwrap();
         let mut perl = Command::new("perl");
         perl.current_dir(place.path()).env("PATH", format!("{}:/usr/bin:/bin", place.path().display()));
-        let status = perl.args(["count.pl", "-o", "fs/a.o", "a.s"]).status();
-        let Ok(status) = status else { return eprintln!("skipped: there is no perl here") };
-        assert_eq!(status.code(), Some(3), "the assembler's own");
+        let output = perl.args(["count.pl", "-o", "fs/a.o", "a.s"]).output();
+        let Ok(output) = output else { return eprintln!("skipped: there is no perl here") };
+        assert_eq!((output.status.code(), &output.stderr[..]), (Some(3), &b""[..]), "the assembler's own");
         let got = fs::read_to_string(at("got")).unwrap();
         assert!(got.contains("addq\t$2, work_instructions(%rip)"), "{got}");
         let functions: Vec<&str> = got.lines().filter(|line| line.contains(":\t.quad 0, 0, 0, ")).collect();
         let of = |line: &str| line.split(", ").skip(3).take(2).collect::<Vec<_>>().join(" ");
-        assert_eq!(functions.into_iter().map(of).collect::<Vec<_>>(), ["f .Lwork_file", "g 0"]);
+        assert_eq!(
+            functions.into_iter().map(of).collect::<Vec<_>>(),
+            ["f .Lwork_file", "g 0", "__schedule .Lwork_file"]
+        );
+        assert_eq!(got.matches("\tpushq\t%rdi\n\tcall\twork_charge\n\tpopq\t%rdi\n").count(), 1, "{got}");
         assert!(got.contains(".string \"fs/a.c\""), "{got}");
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "as it was");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 6);
