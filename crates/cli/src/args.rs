@@ -19,7 +19,7 @@ pub(crate) use loads::*;
 pub(crate) use record::{PaceWord, RecordAction, RecordArguments, ReplayArguments};
 pub(crate) use results::*;
 pub(crate) use run::{ExecutorChoice, Missing, RunArguments};
-pub(crate) use tasks::{IorArguments, MdtestArguments};
+pub(crate) use tasks::{Io500Arguments, IorArguments, MdtestArguments};
 pub(crate) use values::Blocks;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, builder::PathBufValueParser};
@@ -34,7 +34,10 @@ const START: &str = "Start here:\n  fstone check                        what thi
 const GROUPS: [(&str, &str); 5] = [
     ("Studies", "run list check rerun blocks"),
     ("Results", "report compare profile history note serve publish export import verify delete"),
-    ("Loads, of this tool and of others", "load fio ffsb filebench sysbench ior mdtest convert record replay figures"),
+    (
+        "Loads, of this tool and of others",
+        "load fio ffsb filebench sysbench ior mdtest io500 convert record replay figures",
+    ),
     ("Guests, drives, aged filesystems and power cuts", "kernel device age crash-state durability"),
     ("This machine, this program", "clean study workload schema completions manual help"),
 ];
@@ -191,6 +194,8 @@ pub(crate) enum Command {
     Ior(IorArguments),
     /// Run an mdtest command line unchanged, also under mpirun or srun: `fstone mdtest -n 1000 -F -d DIR`
     Mdtest(MdtestArguments),
+    /// Run the phases of IO500 with the sizes of its configuration, and print their results: `fstone io500 config.ini`
+    Io500(Io500Arguments),
     /// Print a load of another format (FFSB, fio, filebench, mdtest, IOR) as the equivalent workload file
     Convert(ConvertArguments),
     /// Record what a program does with files, below a directory; or show a recording
@@ -272,6 +277,7 @@ impl Command {
             | Self::Sysbench(_)
             | Self::Ior(_)
             | Self::Mdtest(_)
+            | Self::Io500(_)
             | Self::Convert(_)
             | Self::Record(_)
             | Self::Replay(_)

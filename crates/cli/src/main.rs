@@ -85,6 +85,7 @@ fn carry_out(context: &commands::Context, command: Command) -> CommandResult {
         Command::Sysbench(arguments) => commands::sysbench::sysbench(context, &arguments),
         Command::Ior(arguments) => commands::ior::ior(context, &arguments),
         Command::Mdtest(arguments) => commands::mdtest::mdtest(context, &arguments),
+        Command::Io500(arguments) => commands::io500::io500(context, &arguments),
         Command::Convert(arguments) => commands::convert::convert(context, &arguments),
         Command::Record(arguments) => commands::record::record(context, &arguments),
         Command::Replay(arguments) => commands::replay::replay(context, &arguments),

@@ -16,4 +16,4 @@ pub mod study;
 
 pub use decode::KeyReference;
 pub use diagnostic::{Diagnostic, Diagnostics, Severity, Source, Span};
-pub use loads::{ffsb, filebench, fio, ior, letters, mdtest, native, sysbench};
+pub use loads::{ffsb, filebench, fio, io500, ior, letters, mdtest, native, sysbench};

@@ -62,18 +62,26 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     if !phases().all(|name| report.phases.iter().any(|phase| phase.name == name)) {
         return Vec::new();
     }
-    let results: Vec<(&str, Option<f64>)> = phases().map(|phase| (phase, result(report, phase))).collect();
+    let value = |phase: &str| result(report, phase).map(|(value, _)| value);
+    let results: Vec<(&str, Option<f64>)> = phases().map(|phase| (phase, value(phase))).collect();
     let of =
         |metric: String, value| unit_of(&metric).map(|unit| Figure { metric, value, unit, better: Better::Higher });
     let mut figures: Vec<Figure> =
         results.iter().filter_map(|(phase, value)| of(result_name(phase), (*value)?)).collect();
-    let all: Option<Vec<f64>> = results.iter().map(|(_, value)| value.filter(|value| *value > 0.0)).collect();
-    if let Some((bandwidths, rates)) = all.as_deref().and_then(|all| all.split_at_checked(BANDWIDTHS.len())) {
-        let (bandwidth, metadata) = (geometric_mean(bandwidths), geometric_mean(rates));
-        let scores = [(SCORE, score(bandwidth, metadata)), (BANDWIDTH, bandwidth), (METADATA, metadata)];
+    if let Some((bandwidth, metadata, score)) = scores(report) {
+        let scores = [(SCORE, score), (BANDWIDTH, bandwidth), (METADATA, metadata)];
         figures.extend(scores.into_iter().filter_map(|(name, value)| of(name.to_owned(), value)));
     }
     figures
+}
+
+/// Bytes per second, files per second and the score, if there is a result of every phase.
+pub fn scores(report: &LoadReport) -> Option<(f64, f64, f64)> {
+    let value = |phase: &str| result(report, phase).map(|(value, _)| value).filter(|value| *value > 0.0);
+    let all: Vec<f64> = phases().map(value).collect::<Option<_>>()?;
+    let (bandwidths, rates) = all.split_at_checked(BANDWIDTHS.len())?;
+    let (bandwidth, metadata) = (geometric_mean(bandwidths), geometric_mean(rates));
+    Some((bandwidth, metadata, score(bandwidth, metadata)))
 }
 
 /// Of bytes per second and files per second.
@@ -85,8 +93,8 @@ fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
 
-/// Bytes or files per second of a phase; `None` where it took no time.
-fn result(report: &LoadReport, phase: &str) -> Option<f64> {
+/// Bytes or files per second of a phase, and its seconds; `None` where it took no time.
+pub fn result(report: &LoadReport, phase: &str) -> Option<(f64, f64)> {
     let elapsed = |name: &str| -> u64 {
         report.phases.iter().filter(|phase| phase.name == name).map(|phase| phase.elapsed_ns).sum()
     };
@@ -100,7 +108,8 @@ fn result(report: &LoadReport, phase: &str) -> Option<f64> {
         _ if BANDWIDTHS.contains(&phase) => operations.map(|done| done.read_bytes + done.written_bytes).sum(),
         _ => operations.map(|done| done.invocations).sum(),
     };
-    (nanoseconds > 0).then(|| done as f64 * 1e9 / nanoseconds as f64)
+    let seconds = nanoseconds as f64 / 1e9;
+    (nanoseconds > 0).then(|| (done as f64 / seconds, seconds))
 }
 
 #[cfg(test)]

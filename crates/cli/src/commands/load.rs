@@ -129,7 +129,7 @@ fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
 /// A fileset's own directory is held open, and names in it are of one part. Where files are in directories below it, a load
 /// also removes, renames and makes names of several parts, and the kernel has no call that follows no link in these:
 /// root does not work where others could put one in place of a directory.
-fn refuse_exchangeable(workload: &Workload, directory: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_exchangeable(workload: &Workload, directory: &Path) -> Result<(), Failure> {
     let nested = |fileset: &Fileset| !matches!(fileset.directories, Directories::Flat { count: 0, .. });
     let real = workload.io.engine != IoEngineKind::Null;
     // What is not there is the load's own error.

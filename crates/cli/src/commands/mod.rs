@@ -24,6 +24,7 @@ pub(crate) mod filebench;
 pub(crate) mod fio;
 pub(crate) mod generated;
 pub(crate) mod history;
+pub(crate) mod io500;
 pub(crate) mod ior;
 pub(crate) mod kernel;
 pub(crate) mod list;

@@ -31,6 +31,48 @@ fn the_phases_of_io500_have_results_and_a_score() {
     assert!(table.contains("no official submission"), "{table}");
 }
 
+/// With IO500's own configuration, in the directories that it names.
+#[test]
+fn a_configuration_of_io500_is_run() {
+    let bench = Bench::new();
+    bench.write(
+        "config.ini",
+        "[global]\ndatadir = ./out/\nresultdir = ./results\ntimestamp-resultdir = FALSE\n[debug]\nstonewall-time = 1\n\
+         [ior-easy]\ntransferSize = 1m\nblockSize = 8m\n[mdtest-easy]\nn = 50\n[ior-hard]\nsegmentCount = 40\n[mdtest-hard]\nn = 30\n",
+    );
+    let out = bench.succeed(&["io500", "config.ini"]);
+    let results: Vec<&str> =
+        out.lines().filter_map(|line| line.strip_prefix("[RESULT]")?.split_whitespace().next()).collect();
+    assert_eq!(
+        results,
+        [
+            "ior-easy-write",
+            "mdtest-easy-write",
+            "ior-hard-write",
+            "mdtest-hard-write",
+            "find",
+            "ior-easy-read",
+            "mdtest-easy-stat",
+            "ior-hard-read",
+            "mdtest-hard-stat",
+            "mdtest-easy-delete",
+            "mdtest-hard-read",
+            "mdtest-hard-delete",
+        ]
+    );
+    assert!(out.contains("[SCORE ] Bandwidth ") && out.contains(" GiB/s : time "), "{out}");
+    assert_eq!(std::fs::read_to_string(bench.path("results/result_summary.txt")).expect("written"), out);
+    let data =
+        std::fs::read_dir(bench.path("out")).expect("made").flatten().next().expect("named after the time").path();
+    assert!(data.file_name().expect("a name").to_string_lossy().starts_with("20"));
+    let length = |file: &str| std::fs::metadata(data.join(file)).map(|file| file.len()).ok();
+    assert_eq!((length("ior-easy/ior_file_easy.0.0"), length("ior-hard/IOR_file")), (Some(8 << 20), Some(40 * 47_008)));
+    bench.write("wrong.ini", "[global]\ndatadir = x\n[ior-easy]\ntransfersize = 3q\n");
+    let (code, _, err) = bench.run(&["io500", "wrong.ini"]);
+    assert!(code == 2 && err.contains("wrong.ini:4:1") && err.contains("such as 2m"), "{err}");
+    assert!(!bench.path("x").exists());
+}
+
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn without_mpi_a_launcher_is_refused_before_anything_is_touched() {

@@ -8,6 +8,7 @@ pub mod ffsb;
 pub mod filebench;
 pub mod fio;
 mod format;
+pub mod io500;
 pub mod ior;
 pub mod letters;
 pub mod mdtest;
