@@ -390,7 +390,7 @@ JOBS
 
 probe() {
     fresh ext4 256M
-    python3 "$root/bench/probe-fio.py" "$fstone" "$fio" "$1" "${SEED:-1}" "$place/fs"
+    python3 "$root/bench/probe.py" fio "$fstone" "$fio" "$1" "${SEED:-1}" "$place/fs"
 }
 
 if [ "${1:-}" = probe ]; then

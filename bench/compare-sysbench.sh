@@ -2,7 +2,9 @@
 # Compares `fstone sysbench fileio` with the real sysbench and prints Markdown.
 #
 #   bench/compare-sysbench.sh [counts|witness|throughput]... [sync|async|mmap]...   (default: counts, every io-mode)
+#   bench/compare-sysbench.sh probe N
 #
+# probe       N random command lines in both (SEED), as root: what differs is shortened
 # counts      reads, writes and fsyncs of each test mode for a fixed number of events, under several options
 # witness     the same for the default options, with the system calls and io_uring requests that both make, as the
 #             kernel counts them (strace, and perf for io_uring)
@@ -27,6 +29,12 @@ rounds=${ROUNDS:-6}
 seconds=${RUN_SECONDS:-2}
 command -v "$sysbench" >/dev/null || { echo "skipped: there is no $sysbench to compare with" >&2; exit 0; }
 
+if [ "${1:-}" = probe ]; then
+    begin
+    fresh ext4 256M
+    python3 "$root/bench/probe.py" sysbench "$fstone" "$sysbench" "${2:-100}" "${SEED:-1}" "$place/fs"
+    exit
+fi
 parts= modes=
 for word in "$@"; do
     case $word in

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Draws random jobs, runs them in fio and in `fstone fio`, compares what they did and left, and shortens each job that differs.
+"""Draws random jobs, runs them in the original and in fstone, compares what they did and left, and shortens each job that differs.
 
-    probe-fio.py FSTONE FIO COUNT SEED DIRECTORY
+    probe.py fio|sysbench FSTONE ORIGINAL COUNT SEED DIRECTORY
 
-DIRECTORY is emptied for each run: bench/compare-fio.sh gives it a new ext4. What is compared: whether the exit status is 0, reads, writes (their sum in a
-mix), bytes, fsyncs and the error of each job, and the names, sizes and allocated blocks of files. Jobs that fstone refuses are counted with its reason.
+DIRECTORY is emptied for each run: bench/compare-fio.sh and compare-sysbench.sh give it a new ext4. What is compared: whether the exit status is 0, and
+names, sizes and allocated blocks of files. Of fio, reads, writes (their sum in a mix), bytes, fsyncs and the error of each job; of sysbench, events, and
+reads, writes and syncs as strace sees them. Jobs that fstone refuses are counted with its reason.
 """
 
-import collections, json, os, random, shutil, subprocess, sys
+import collections, json, os, random, re, shutil, subprocess, sys
 
-fstone, fio, count, seed, place = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
-POOL = {
+tool, fstone, original, count, seed, place = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
+FIO = {
     "rw": ["read", "write", "rw", "randread", "randwrite", "randrw", "write:4k", "read:-8k", "randread:4"],
     "bs": ["4k", "512", "1k", "16k", "64k", "4k,8k", "3k"],
     "bsrange": ["4k-16k", "4k-10k", "1k-8k"],
@@ -46,7 +47,7 @@ POOL = {
     "rwmixread": ["0", "10", "75", "100"],
     "direct": ["1"],
     "sync": ["sync", "dsync"],
-    "ioengine": ["psync", "sync", "libaio", "io_uring", "mmap", "falloc"],
+    "ioengine": ["psync", "sync", "libaio", "io_uring", "mmap", "falloc", "splice"],
     "iodepth": ["2", "8"],
     "iodepth_batch": ["4"],
     "thinktime": ["10"],
@@ -63,9 +64,32 @@ POOL = {
     "create_on_open": ["1"],
     "verify": ["crc32c", "md5"],
     "do_verify": ["0"],
+    "verify_backlog": ["1", "5", "100"],
     "filename": ["one", "one:two"],
     "stonewall": ["1"],
     "continue_on_error": ["all"],
+}
+SYSBENCH = {
+    "file-test-mode": ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"],
+    "file-num": ["1", "3", "5"],
+    "file-total-size": ["1M", "600K", "2M"],
+    "events": ["7", "50", "300"],
+    "file-block-size": ["4K", "64K", "512"],
+    "threads": ["2", "3"],
+    "file-io-mode": ["async", "mmap"],
+    "file-async-backlog": ["4"],
+    "file-extra-flags": ["sync", "dsync", "direct"],
+    "file-fsync-freq": ["0", "7", "20"],
+    "file-fsync-all": ["on"],
+    "file-fsync-end": ["off"],
+    "file-fsync-mode": ["fdatasync"],
+    "file-merged-requests": ["3", "4"],
+    "file-rw-ratio": ["0", "0.5", "3"],
+    "rate": ["2000"],
+    "rand-type": ["gaussian", "special", "pareto"],
+    "rand-seed": ["7"],
+    "validate": ["on"],
+    "percentile": ["99"],
 }
 
 
@@ -79,14 +103,23 @@ def files():
     return found
 
 
-def outcome(program, job):
+def empty():
     for name in os.listdir("."):
         shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)
-    line = " ".join(f"--{name}={value}" for name, value in job.items()).split()
-    command = [*program, "--name=job", *line, "--output-format=json"]
+
+
+def run(command):
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
+        return None
+
+
+def outcome_of_fio(program, job):
+    empty()
+    line = " ".join(f"--{name}={value}" for name, value in job.items()).split()
+    ended = run([*program, "--name=job", *line, "--output-format=json"])
+    if ended is None:
         return "timeout", ""
     if ended.returncode == 2 and program[0] == fstone:
         return None, ended.stderr
@@ -109,6 +142,30 @@ def outcome(program, job):
     return {"failed": ended.returncode != 0, "jobs": figures, "files": files()}, ended.stderr
 
 
+def outcome_of_sysbench(program, job):
+    empty()
+    words = [*program, "fileio", "--time=0", *(f"--{name}={value}" for name, value in job.items())]
+    made = run([*words, "prepare"])
+    ended = made and run(["strace", "-f", "-y", "-qq", "-o", "../calls", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync", *words, "run"])
+    if ended is None:
+        return "timeout", ""
+    if program[0] == fstone and "error" in ended.stderr and "not supported" in ended.stderr:
+        return None, ended.stderr
+    events = re.search(r"total number of events: +(\d+)", ended.stdout)
+    calls = collections.Counter()
+    for line in open("../calls"):
+        if "resumed>" not in line and "test_file" in line:
+            calls[re.sub(r"^\d+ +|\(.*\n", "", line)] += 1
+    mixed, threads = job["file-test-mode"] == "rndrw", int(job.get("threads", 1))
+    if mixed and (threads > 1 or job.get("file-io-mode")):
+        # Which of the two comes next is a race.
+        calls = {"all": calls["pread64"] + calls["pwrite64"]}
+    if job.get("file-io-mode") == "async":
+        calls = {}
+    found = {"failed": made.returncode != 0 or ended.returncode != 0, "events": events and events[1], "calls": dict(calls)}
+    return {**found, "files": files()}, (made.stderr + ended.stderr + ended.stdout)[-200:]
+
+
 def near(one, other):
     return abs(one - other) <= max(2, 0.2 * max(one, other))
 
@@ -121,13 +178,19 @@ def is_damaged(job):
     return reads and "verify" in job or "direct" in job and "pre_read" in job or empty or "ba" in job and "random_generator" in job
 
 
+POOL, ALWAYS, outcome = {
+    "fio": (FIO, ["rw", "size"], outcome_of_fio),
+    "sysbench": (SYSBENCH, ["file-test-mode", "file-num", "file-total-size", "events"], outcome_of_sysbench),
+}[tool]
+
+
 def differs(job):
-    if is_damaged(job):
+    if tool == "fio" and is_damaged(job):
         return False, ""
-    ours, said = outcome([fstone, "fio"], job)
+    ours, said = outcome([fstone, tool], job)
     if ours is None:
         return None, said
-    theirs, their_words = outcome([fio], job)
+    theirs, their_words = outcome([original], job)
     if "timeout" not in (ours, theirs) and "files" in ours and "files" in theirs:
         # The extents of one may need a block of metadata more.
         for name, (size, blocks) in ours["files"].items():
@@ -137,18 +200,18 @@ def differs(job):
                 stamped = "verify" in job and -(-there[0] // 512) * 512 == size
                 theirs["files"][name] = (size if stamped else there[0], blocks)
         # How many operations a mix of two positions makes follows from the draw.
-        for our, their in zip(ours["jobs"], theirs["jobs"]):
+        for our, their in zip(ours.get("jobs", []), theirs.get("jobs", [])):
             if job.get("rw") == "rw" and "drawn" not in our[1] and near(our[1][0][0], their[1][0][0]):
                 our[1][:] = their[1]
     if ours == theirs or (ours != "timeout" and ours["failed"] and theirs != "timeout" and theirs["failed"]):
         return False, ""
-    return True, f"fio {theirs}\nfstone {ours}\n{their_words[:200]}{said[:200]}"
+    return True, f"{tool} {theirs}\nfstone {ours}\n{their_words[:200]}{said[:200]}"
 
 
 def shortest(job):
     for name in list(job):
         less = {other: value for other, value in job.items() if other != name}
-        if "size" in less and differs(less)[0]:
+        if all(name in less for name in ALWAYS) and differs(less)[0]:
             return shortest(less)
     return job
 
@@ -157,9 +220,9 @@ random.seed(seed)
 os.chdir(place)
 refused, different, same = collections.Counter(), {}, 0
 for number in range(count):
-    names = random.sample([name for name in POOL if name not in ("rw", "size")], random.choice([1, 2, 2, 3]))
-    job = {name: random.choice(POOL[name]) for name in ["rw", "size", *names]}
-    if "verify" in job and "read" in job["rw"]:
+    names = random.sample([name for name in POOL if name not in ALWAYS], random.choice([1, 2, 2, 3]))
+    job = {name: random.choice(POOL[name]) for name in [*ALWAYS, *names]}
+    if "verify" in job and "read" in job.get("rw", ""):
         job["rw"] = "write"
     found, said = differs(job)
     if found is None:
