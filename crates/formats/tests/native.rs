@@ -8,9 +8,9 @@ use fstone_formats::{
 use fstone_model::workload::{
     Action, Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
     Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    LatencyTarget, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit, Pattern, Phase,
-    Region, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Tour, TransactionRule, Transfer, Weighted,
-    Workload, Zone, Zones,
+    LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit,
+    Pattern, Phase, Region, Runs, Sharing, SizeDistribution, Steady, Step, Stop, ThreadGroup, Tour, TransactionRule,
+    Transfer, Weighted, Workload, Zone, Zones,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -206,6 +206,7 @@ fn operation() -> BoxedStrategy<Operation> {
         transfer().prop_map(Operation::Write),
         transfer().prop_map(Operation::Append),
         transfer().prop_map(Operation::MmapRead),
+        transfer().prop_map(Operation::Trim),
         (transfer(), any::<bool>()).prop_map(|(transfer, msync)| Operation::MmapWrite { transfer, msync }),
         bytes().prop_map(|size_bytes| Operation::Truncate { size_bytes }),
         (bytes(), any::<bool>()).prop_map(|(size_bytes, punch)| Operation::Fallocate { size_bytes, punch }),
@@ -448,6 +449,16 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 batches,
                 latency_target,
                 tour,
+                backlog: invalidate.then_some(2),
+                least_rate: invalidate.then_some(LeastRate { bytes: 0, operations: 7, every: think_time }),
+                steady: invalidate.then_some(Steady {
+                    bytes: parts,
+                    slope: moves,
+                    limit: 0.5,
+                    relative: parts,
+                    window: think_time,
+                    ramp: start_delay,
+                }),
                 continues: open == OpenPolicy::KeepOpen && invalidate,
                 cpus: cpus.0,
                 cpu_policy: cpus.1,
@@ -483,7 +494,8 @@ fn engine() -> impl Strategy<Value = IoEngineKind> {
         Just(IoEngineKind::IoUring),
         Just(IoEngineKind::Libaio),
         Just(IoEngineKind::Mmap),
-        Just(IoEngineKind::Falloc)
+        Just(IoEngineKind::Falloc),
+        Just(IoEngineKind::Splice)
     ]
 }
 

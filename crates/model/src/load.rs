@@ -95,6 +95,21 @@ pub struct ThreadReport {
     /// How its reads and its writes went over time: of the points of the series that it was at work in from begin to end.
     #[serde(default)]
     pub over_time: [OverTime; 2],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyReport>,
+}
+
+/// The last window of a thread that was to end when its rate is steady.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteadyReport {
+    pub attained: bool,
+    /// Per second, oldest first.
+    pub bytes: Vec<f64>,
+    pub operations: Vec<f64>,
+    /// Of what was judged, per second: the slope of the line through its samples, the largest distance of one to their mean, and that.
+    pub slope: f64,
+    pub deviation: f64,
+    pub mean: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -400,6 +400,14 @@ fn counts_are_those_of_fio_itself() {
         "rw=write\nfilesize=16k\nnrfiles=30\nopenfiles=1\ncreate_on_open=1",
         "rw=randread\nfilesize=16k\nnrfiles=30\nopenfiles=4\nioengine=io_uring\niodepth=8",
         "rw=randwrite\nfilesize=16k\nnrfiles=30\nopenfiles=4\ncreate_on_open=1\nfile_service_type=random",
+        "rw=randwrite\nsize=100k\nfilename=one:two\nba=8k",
+        "rw=randread\nsize=100k\nnrfiles=3\nnorandommap=1",
+        "rw=randwrite\nsize=112k\nnrfiles=7\nrandom_distribution=zipf:1.1",
+        "rw=randread\nsize=100k\nnrfiles=3\npercentage_random=50",
+        "rw=write\nsize=256k\nverify=crc32c\nverify_state_save=0\nverify_backlog=10",
+        "rw=randwrite\nsize=256k\nverify=md5\nverify_state_save=0\nverify_backlog=16\nverify_backlog_batch=16",
+        "rw=read\nsize=256k\nioengine=splice\nbs=128k",
+        "rw=randwrite\nsize=100k\nioengine=splice\nbs=1k",
     ] {
         let bench = Bench::new();
         bench.write("job.fio", &format!("[job]\n{job}\n"));
@@ -565,4 +573,104 @@ fn readonly_lets_no_job_write() {
     assert_eq!(std::fs::read_to_string(bench.path("keep")).expect("there"), "a".repeat(8192));
     let (code, _, err) = jobs("read");
     assert_eq!(code, 0, "{err}");
+}
+
+/// As fio 3.33 does: writes and reads of what was written alternate, and nothing is read back again at the end.
+#[test]
+fn what_was_written_is_read_back_while_others_are_written() {
+    if !tool("strace") {
+        eprintln!("skipped: needs strace");
+        return;
+    }
+    for (rw, backlog, wanted) in
+        [("write", 3, "WWWRRRWWWRRRWWRR"), ("randwrite", 5, "WWWWWRRRRRWWWRRR"), ("write", 20, "WWWWWWWWRRRRRRRR")]
+    {
+        let bench = Bench::new();
+        let job = format!("[j]\nrw={rw}\nbs=4k\nsize=32k\nverify=crc32c\nverify_backlog={backlog}\n");
+        bench.write("job.fio", &job);
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-y", "-o", "calls", "-e", "trace=pread64,pwrite64"]);
+        let fstone = bench.command(&["fio", "job.fio"]);
+        strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+        assert!(strace.output().expect("strace starts").status.success(), "{job}");
+        let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+        let of = |call: &str| -> Option<(char, String)> {
+            let call = call.split_once(' ')?.1.trim_start();
+            let letter = if call.starts_with("pwrite64") { 'W' } else { 'R' };
+            let offset = call.rsplit_once(')')?.0.rsplit_once(", ")?.1;
+            call.contains("j.0.0").then(|| (letter, offset.to_owned()))
+        };
+        let all: Vec<(char, String)> = calls.lines().filter_map(of).collect();
+        assert_eq!(all.iter().map(|(letter, _)| *letter).collect::<String>(), wanted, "{calls}");
+        let offsets = |wanted: char| -> Vec<&str> {
+            all.iter().filter(|(letter, _)| *letter == wanted).map(|(_, offset)| offset.as_str()).collect()
+        };
+        assert_eq!(offsets('W'), offsets('R'), "{calls}");
+    }
+}
+
+/// fio 3.33 ends such a job with EIO after three seconds: two to settle, and the first interval.
+#[test]
+fn a_job_that_is_too_slow_ends_with_an_error() {
+    let bench = Bench::new();
+    let run = |least: &str| {
+        let job = "rw=read\nbs=4k\nsize=1m\ntime_based=1\nruntime=6\nrate_iops=100";
+        bench.write("job.fio", &format!("[job]\n{job}\n{least}\n[other]\nrw=read\nsize=64k\n"));
+        let (code, out, err) = bench.run(&["fio", "job.fio", "--output-format=json"]);
+        let json: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}{err}"));
+        (code, json["jobs"][0]["error"].clone(), json["jobs"][0]["read"]["runtime"].as_u64().expect("a time"), err)
+    };
+    let (code, error, ran_ms, err) = run("thinktime=20000\nrate_iops_min=90\nrate_iops=99");
+    assert_eq!((code, error), (4, 5.into()), "{err}");
+    assert!((2500..4500).contains(&ran_ms) && err.contains("operations a second"), "{ran_ms}: {err}");
+    let (code, error, ran_ms, err) = run("rate_iops_min=50");
+    assert_eq!((code, error, ran_ms >= 5900), (0, 0.into(), true), "{err}");
+    let (code, _, err) = bench.run(&["fio", "--name=j", "--size=4k", "--rate_iops=10", "--rate_iops_min=20"]);
+    assert!(code == 2 && err.contains("above the rate itself"), "{err}");
+}
+
+/// fio's JSON block, key by key.
+#[test]
+fn a_job_ends_when_its_rate_is_steady() {
+    let bench = Bench::new();
+    let of = |steady: &str| {
+        let job = "rw=read\nbs=4k\nsize=1m\ntime_based=1\nruntime=20\nrate_iops=200";
+        bench.write("job.fio", &format!("[job]\n{job}\n{steady}\n"));
+        let json = results(&bench, "job.fio");
+        (json["jobs"][0]["steadystate"].clone(), json["jobs"][0]["read"]["runtime"].as_u64().expect("a time"))
+    };
+    let (steady, ran_ms) = of("ss=iops:20%\nss_dur=3\nss_ramp=1");
+    assert!((3500..8000).contains(&ran_ms), "{ran_ms}: {steady}");
+    assert_eq!(
+        (&steady["ss"], &steady["duration"], &steady["attained"]),
+        (&"iops:20.000000%".into(), &3.into(), &1.into())
+    );
+    let samples: Vec<u64> =
+        steady["data"]["iops"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
+    assert!(samples.len() == 3 && samples.iter().all(|iops| (150..250).contains(iops)), "{steady}");
+    assert!((600_000..1_000_000).contains(&steady["data"]["bw_mean"].as_u64().expect("bytes a second")), "{steady}");
+    let (steady, ran_ms) = of("ss=bw_slope:0.000001%\nss_dur=2s\nruntime=4");
+    assert!(steady["attained"] == 0 && ran_ms >= 3900, "{ran_ms}: {steady}");
+    let (code, _, err) = bench.run(&["fio", "--name=j", "--size=4k", "--ss=iops:1%"]);
+    assert!(code == 0 && err.contains("no effect without a steadystate_duration"), "as in fio: {err}");
+}
+
+/// With ioengine=falloc fio frees blocks of files; with others it trims only devices.
+#[test]
+fn trims_free_blocks() {
+    let bench = Bench::new();
+    let on = fs::File::create(bench.path("full")).expect("it can be made");
+    std::os::unix::fs::FileExt::write_all_at(&on, &vec![1; 256 << 10], 0).expect("written");
+    on.sync_all().expect("durable");
+    let trims = |json: &Value| {
+        let of = |key: &str| json["jobs"][0]["trim"][key].as_u64().expect("a count");
+        (of("total_ios"), of("io_bytes"))
+    };
+    bench.write("job.fio", "[job]\nfilename=full\nrw=randtrim\nbs=16k\nsize=128k\nioengine=falloc\n");
+    let json = results(&bench, "job.fio");
+    assert_eq!((trims(&json), counts(&json)[0]), ((8, 128 << 10), [0; 5]), "{json}");
+    let of = fs::metadata(bench.path("full")).expect("there");
+    assert_eq!((of.len(), of.blocks()), (256 << 10, 256), "half of its blocks are free");
+    let (code, _, err) = bench.run(&["fio", "--name=job", "--filename=full", "--rw=trim"]);
+    assert!(code == 2 && err.contains("only devices are trimmed"), "{err}");
 }

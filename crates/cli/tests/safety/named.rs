@@ -185,7 +185,7 @@ fn fio_reads_a_disk_and_overwrites_only_one_that_was_named_twice() {
         node,
     )
     .expect("a node");
-    for rw in ["write", "randwrite", "randrw"] {
+    for rw in ["write", "randwrite", "randrw", "trim", "randtrim", "trimwrite"] {
         refused(&disk.0, rw, &[], 3, &cure);
         refused(&disk.0, rw, &["--allow-destroy", "/dev/loop-control"], 3, &cure);
         refused(&disk.0, rw, &[&twice[..], &["--readonly"]].concat(), 2, "--readonly");
@@ -229,6 +229,16 @@ fn fio_reads_a_disk_and_overwrites_only_one_that_was_named_twice() {
     refused(&disk.0, "randwrite", &twice, 3, "--allow-destroy-data");
     let (code, out, err) = job(number, "write", &[&permitted[..], &["--directory=/dev", "--unlink=1"]].concat());
     assert!(code == 0 && std::path::Path::new(&disk.0).exists(), "{out}{err}");
+
+    for (rw, counts) in [("trim", [40, 0]), ("trimwrite", [40, 40])] {
+        let (code, out, err) = job(&disk.0, rw, &[&permitted[..], &["--size=16m"]].concat());
+        assert_eq!(code, 0, "{out}{err}");
+        let json: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        let count = |kind: &str| json["jobs"][0][kind]["total_ios"].as_u64().expect("a count");
+        assert_eq!(["trim", "write"].map(count), counts, "{out}");
+        let empty = image()[..40 * (64 << 10)].iter().all(|byte| *byte == 0);
+        assert_eq!(empty, rw == "trim");
+    }
 
     // What is somebody's and mounted can be read, and not written.
     assert!(Command::new("mkfs.ext4").args(["-qF", &disk.0]).status().expect("starts").success());

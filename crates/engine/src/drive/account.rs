@@ -144,5 +144,8 @@ impl<E: Io> Worker<'_, E> {
         }
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
+        if self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some() {
+            self.look_at_rates(end);
+        }
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Choice {
     /// count when the queue has been filled: that is when libaio, and with it sysbench, gets buffered ones back.
     uncounted: [u64; 2],
     counts_at_once: u64,
+    /// Of a backlog: operations begun, those of them that are still to be followed, and whether that goes on.
+    backlog: (u64, u64, bool),
     pub(super) progress: ProgramProgress,
 }
 
@@ -44,6 +46,14 @@ impl Choice {
 
     pub(super) fn place(&self) -> usize {
         self.sequence
+    }
+
+    /// The first action until so many are to be followed by the second, or as many as there are operations left.
+    fn in_batches(&mut self, backlog: u64, operations: u64) -> usize {
+        let (begun, waiting, following) = self.backlog;
+        let follows = waiting > 0 && (following || waiting >= backlog.min(operations.saturating_sub(begun)));
+        self.backlog = (begun + 1, if follows { waiting - 1 } else { waiting + 1 }, follows);
+        usize::from(follows)
     }
 
     pub(super) fn of(group: &GroupPlan) -> Self {
@@ -123,6 +133,9 @@ impl<E: Io> Worker<'_, E> {
                 Next::Action(if self.states[index].all_read { self.one_to_read(index) } else { index })
             }
             Selector::Sequence(length) => {
+                if let Some(backlog) = group.spec.backlog {
+                    return Next::Action(choice.in_batches(backlog, group.spec.stop.operations.unwrap_or(u64::MAX)));
+                }
                 let index = choice.sequence;
                 choice.sequence = (index + 1) % (*length).max(1);
                 if *length == 0 { Next::End } else { Next::Action(index) }

@@ -65,6 +65,7 @@ impl<E: Io> Worker<'_, E> {
         // A group's own time: its delay is not in it, and a pause after the last operation is.
         let until = last_end.max(worked_until).max(self.group_start());
         report.elapsed_ns = clock.between(self.group_start().max(start), until);
+        report.steady = self.rates.report(self.group.spec.steady);
         report.queue_depth = found.map_or(0, |found| found.depth);
         let checkpoint = self.checkpoint(choice.place());
         Ended { worked_until, due_until, at: last_end, cpu_ns, report, found, checkpoint }

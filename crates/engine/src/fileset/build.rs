@@ -8,12 +8,12 @@ use super::site::BuildContext;
 use super::{Files, PathBuffer, Sizes};
 use crate::data::Destination;
 use crate::error::{LoadError, cure};
-use crate::io::kernel;
+use crate::io::{Space, kernel};
 use crate::options::Ownership;
 use crate::random::{Random, derive};
 use fstone_model::workload::{Amount, Existing, Fileset};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -592,8 +592,8 @@ impl<'a> Builder<'a> {
 /// Gives a file blocks, and this size unless it grows; `false` if its filesystem has no such call, or too little room. The load finds out
 /// by itself whether there is enough for what it writes.
 fn allocated(fd: kernel::Fd, size: u64, grows: bool) -> Result<bool, (&'static str, Errno)> {
-    let mode = if grows { FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
-    match kernel::fallocate(fd, 0, size, mode) {
+    let space = if grows { Space::Reserved } else { Space::Allocated };
+    match kernel::fallocate(fd, (0, size), space) {
         Ok(()) => Ok(true),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC) => Ok(false),
         Err(errno) => Err(("fallocate", errno)),

@@ -2,6 +2,7 @@
 //! The system calls, one function each. File descriptors are plain numbers in the operation loop: whoever opens
 //! one closes it.
 
+use super::Space;
 use rustix::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir, ResolveFlags, Timespec, Timestamps, XattrFlags};
 use rustix::io::{self, Errno, retry_on_intr};
@@ -146,8 +147,24 @@ pub(crate) fn truncate(fd: Fd, size_bytes: u64) -> Result<()> {
     retry_on_intr(|| fs::ftruncate(fd.borrow(), size_bytes))
 }
 
-pub(crate) fn fallocate(fd: Fd, offset: u64, length: u64, mode: FallocateFlags) -> Result<()> {
+pub(crate) fn fallocate(fd: Fd, (offset, length): Part, space: Space) -> Result<()> {
+    let mode = match space {
+        Space::Allocated => FallocateFlags::empty(),
+        Space::Reserved => FallocateFlags::KEEP_SIZE,
+        Space::Freed => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+        Space::Discarded => return retry_on_intr(|| discard(fd, [offset, length])),
+    };
     retry_on_intr(|| fs::fallocate(fd.borrow(), mode, offset, length))
+}
+
+fn discard(fd: Fd, range: [u64; 2]) -> Result<()> {
+    /// _IO(0x12, 119), the same on every architecture whose ioctl numbers are the generic ones.
+    const BLKDISCARD: u32 = 0x1277;
+    // SAFETY: the kernel reads two u64 at the pointer, which is to a live local of that type.
+    match unsafe { libc::ioctl(fd.number, libc::c_ulong::from(BLKDISCARD) as _, range.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
+    }
 }
 
 #[inline]

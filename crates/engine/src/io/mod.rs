@@ -8,6 +8,7 @@
 //! | null | nothing | nothing |
 //! | psync | pread, pwrite | plain calls |
 //! | falloc | pread, fallocate | plain calls |
+//! | splice | splice, vmsplice | plain calls |
 //! | io_uring | a ring, many in flight | plain calls |
 //! | libaio | io_submit, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
@@ -23,6 +24,7 @@ pub(crate) mod plain;
 mod psync;
 mod real;
 mod slots;
+mod splice;
 mod uring;
 mod witnessed;
 
@@ -49,6 +51,7 @@ pub(crate) fn name_of(engine: IoEngineKind) -> &'static str {
         IoEngineKind::Libaio => "libaio",
         IoEngineKind::Mmap => "mmap",
         IoEngineKind::Falloc => "falloc",
+        IoEngineKind::Splice => "splice",
     }
 }
 
@@ -113,6 +116,17 @@ pub(crate) enum Direction {
     Write,
 }
 
+/// What becomes of the blocks of a part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Allocated,
+    /// The same, and the size stays.
+    Reserved,
+    Freed,
+    /// Of a device (BLKDISCARD).
+    Discarded,
+}
+
 /// A queued request that is done: its slot, and how many bytes it moved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completion {
@@ -175,7 +189,7 @@ pub(crate) trait Io: Sized {
     fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()>;
     fn syncfs(&mut self, directory: BorrowedFd<'_>) -> Result<()>;
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()>;
-    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()>;
+    fn fallocate(&mut self, fd: Fd, part: Part, space: Space) -> Result<()>;
     fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
     fn unlink(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()>;
     fn rename(&mut self, from_in: BorrowedFd<'_>, from: &CStr, to_in: BorrowedFd<'_>, to: &CStr) -> Result<()>;

@@ -48,11 +48,8 @@ macro_rules! plain {
     };
     (@fallocate) => {
         #[inline]
-        fn fallocate(&mut self, fd: $crate::io::Fd, size_bytes: u64, punch: bool) -> $crate::io::Result<()> {
-            use rustix::fs::FallocateFlags;
-            let mode =
-                if punch { FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE } else { FallocateFlags::empty() };
-            if Self::REAL { $crate::io::kernel::fallocate(fd, 0, size_bytes, mode) } else { Ok(()) }
+        fn fallocate(&mut self, fd: $crate::io::Fd, part: $crate::io::Part, space: $crate::io::Space) -> $crate::io::Result<()> {
+            if Self::REAL { $crate::io::kernel::fallocate(fd, part, space) } else { Ok(()) }
         }
     };
     (@stat) => {

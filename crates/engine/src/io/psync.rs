@@ -1,9 +1,8 @@
 //! pread, pwrite and the other plain system calls; and fallocate in place of pwrite.
 
 use super::plain::plain;
-use super::{Fd, Io, Result, Setup, SetupError, TransferFlags, kernel};
+use super::{Fd, Io, Result, Setup, SetupError, Space, TransferFlags, kernel};
 use fstone_model::workload::IoEngineKind;
-use rustix::fs::FallocateFlags;
 
 /// In place of the flags of writes: they allocate. No flag of the kernel's.
 const ALLOCATES: u32 = 1 << 31;
@@ -38,7 +37,7 @@ impl Io for Psync {
     fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         match self.flags.write {
             0 => kernel::write(fd, data, offset),
-            ALLOCATES => kernel::fallocate(fd, offset, data.len() as u64, FallocateFlags::empty()).map(|()| data.len()),
+            ALLOCATES => kernel::fallocate(fd, (offset, data.len() as u64), Space::Allocated).map(|()| data.len()),
             flags => kernel::write_with(fd, data, offset, flags),
         }
     }

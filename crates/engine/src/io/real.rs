@@ -4,6 +4,7 @@ use super::aio::Aio;
 use super::mmap::Mmap;
 use super::plain::plain;
 use super::psync::Psync;
+use super::splice::Splice;
 use super::uring::Uring;
 use super::{Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, kernel};
 use fstone_model::workload::IoEngineKind;
@@ -18,6 +19,7 @@ pub(crate) enum Real {
     Uring(Box<Uring>),
     Aio(Box<Aio>),
     Mmap(Box<Mmap>),
+    Splice(Splice),
 }
 
 impl Io for Real {
@@ -33,6 +35,7 @@ impl Io for Real {
             IoEngineKind::IoUring => Self::Uring(Box::new(Uring::new(&setup)?)),
             IoEngineKind::Libaio => Self::Aio(Box::new(Aio::new(&setup)?)),
             IoEngineKind::Mmap => Self::Mmap(Box::new(Mmap::new(&setup))),
+            IoEngineKind::Splice => Self::Splice(Splice::new()?),
             IoEngineKind::Psync | IoEngineKind::Falloc | IoEngineKind::Null => Self::Psync(Psync::new(setup)?),
         })
     }
@@ -44,6 +47,7 @@ impl Io for Real {
             Self::Uring(io) => io.read(fd, buffer, offset),
             Self::Aio(io) => io.read(fd, buffer, offset),
             Self::Mmap(io) => io.read(fd, buffer, offset),
+            Self::Splice(io) => io.read(fd, buffer, offset),
         }
     }
 
@@ -54,6 +58,7 @@ impl Io for Real {
             Self::Uring(io) => io.write(fd, data, offset),
             Self::Aio(io) => io.write(fd, data, offset),
             Self::Mmap(io) => io.write(fd, data, offset),
+            Self::Splice(io) => io.write(fd, data, offset),
         }
     }
 
@@ -62,7 +67,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.slot(slot),
             Self::Aio(io) => io.slot(slot),
-            Self::Psync(_) | Self::Mmap(_) => &mut [],
+            Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => &mut [],
         }
     }
 
@@ -71,7 +76,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.push(slot, direction, fd, length, offset),
             Self::Aio(io) => io.push(slot, direction, fd, length, offset),
-            Self::Psync(_) | Self::Mmap(_) => Err(Errno::OPNOTSUPP),
+            Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -79,7 +84,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.push_fsync(slot, fd, data_only),
             Self::Aio(io) => io.push_fsync(slot, fd, data_only),
-            Self::Psync(_) | Self::Mmap(_) => Err(Errno::OPNOTSUPP),
+            Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -88,7 +93,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.submit(),
             Self::Aio(io) => io.submit(),
-            Self::Psync(_) | Self::Mmap(_) => Err(Errno::OPNOTSUPP),
+            Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -97,7 +102,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.complete(least, wait, each),
             Self::Aio(io) => io.complete(least, wait, each),
-            Self::Psync(_) | Self::Mmap(_) => Err(Errno::OPNOTSUPP),
+            Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -111,6 +116,8 @@ impl Io for Real {
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
         match self {
             Self::Mmap(io) => io.open(directory, path, flags),
+            // Nothing is spliced to where a file is appended to.
+            Self::Splice(_) => kernel::open(directory, path, flags - OFlags::APPEND),
             _ => kernel::open(directory, path, flags),
         }
     }

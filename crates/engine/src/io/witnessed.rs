@@ -3,7 +3,7 @@
 //! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. Transfers
 //! through memory mappings pass it by: they are never taken for promised.
 
-use super::{Completion, Direction, Fd, Io, Part, Real, Result, Setup, SetupError, kernel};
+use super::{Completion, Direction, Fd, Io, Part, Real, Result, Setup, SetupError, Space, kernel};
 use crate::data::stamp;
 use crate::promises::{Change, FileId, Witness};
 use fstone_model::workload::OpenSync;
@@ -237,12 +237,12 @@ impl Io for Witnessed {
         self.acknowledged(Change::Cut { file }, |inner| inner.truncate(fd, size_bytes))
     }
 
-    fn fallocate(&mut self, fd: Fd, size_bytes: u64, punch: bool) -> Result<()> {
+    fn fallocate(&mut self, fd: Fd, part: Part, space: Space) -> Result<()> {
         let file = self.file(fd)?;
-        if !punch {
-            return self.inner.fallocate(fd, size_bytes, punch);
+        if space == Space::Allocated {
+            return self.inner.fallocate(fd, part, space);
         }
-        self.acknowledged(Change::Cut { file }, |inner| inner.fallocate(fd, size_bytes, punch))
+        self.acknowledged(Change::Cut { file }, |inner| inner.fallocate(fd, part, space))
     }
 
     fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {

@@ -5,8 +5,10 @@
 
 pub(crate) mod clock;
 pub(crate) mod collect;
+mod rates;
 pub(crate) mod tally;
 
 pub(crate) use clock::Clock;
 pub(crate) use collect::Collector;
+pub(crate) use rates::{Moved, Rates};
 pub(crate) use tally::{ActionTally, Call, Done, ThreadSum, ThreadTally};

@@ -171,6 +171,7 @@ pub(crate) enum Call {
     Getxattr,
     Truncate,
     Fallocate,
+    Discard,
     CopyFileRange,
     Reflink,
     Mmap,
@@ -207,6 +208,7 @@ impl Call {
         Self::Getxattr,
         Self::Truncate,
         Self::Fallocate,
+        Self::Discard,
         Self::CopyFileRange,
         Self::Reflink,
         Self::Mmap,
@@ -227,6 +229,7 @@ impl Call {
             | Self::Getxattr
             | Self::Truncate
             | Self::Fallocate
+            | Self::Discard
             | Self::Mmap
             | Self::Msync
             | Self::Munmap
@@ -280,6 +283,7 @@ impl Call {
             Self::Getxattr => "getxattr",
             Self::Truncate => "truncate",
             Self::Fallocate => "fallocate",
+            Self::Discard => "BLKDISCARD",
             Self::CopyFileRange => "copy_file_range",
             Self::Reflink => "reflink",
             Self::Mmap => "mmap",
@@ -329,6 +333,8 @@ pub(crate) struct ThreadSum {
     max_ns: u64,
     /// Bytes and operations of the present point of the series: of reads and of writes.
     point: [(u64, u64); 2],
+    /// The same until now.
+    moved: [(u64, u64); 2],
     over_time: [OverTime; 2],
 }
 
@@ -340,6 +346,7 @@ impl Default for ThreadSum {
             min_ns: u64::MAX,
             max_ns: 0,
             point: Default::default(),
+            moved: Default::default(),
             over_time: Default::default(),
         }
     }
@@ -353,11 +360,17 @@ impl ThreadSum {
             latencies.add_to(self);
         }
         for action in &tally.actions {
-            for (point, bytes) in self.point.iter_mut().zip([action.read_bytes, action.written_bytes]) {
-                point.0 += bytes;
-                point.1 += if bytes > 0 { action.invocations } else { 0 };
+            let sums = self.point.iter_mut().zip(&mut self.moved);
+            for ((point, moved), bytes) in sums.zip([action.read_bytes, action.written_bytes]) {
+                let operations = if bytes > 0 { action.invocations } else { 0 };
+                *point = (point.0 + bytes, point.1 + operations);
+                *moved = (moved.0 + bytes, moved.1 + operations);
             }
         }
+    }
+
+    pub(crate) fn moved(&self) -> [(u64, u64); 2] {
+        self.moved
     }
 
     /// The present point of the series is over, and so many follow it in which the thread was to work and did nothing. It was at work

@@ -49,6 +49,7 @@ pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attemp
         Operation::Syncfs => sync::syncfs(worker, index),
         Operation::Truncate { size_bytes } => allocate::truncate(worker, index, *size_bytes),
         Operation::Fallocate { size_bytes, punch } => allocate::fallocate(worker, index, *size_bytes, *punch),
+        Operation::Trim(transfer) => allocate::trim(worker, index, transfer),
         Operation::Unlink => names::unlink(worker, index),
         Operation::Rename => names::rename(worker, index),
         Operation::Move { to } => names::relocate(worker, index, *to as usize),

@@ -259,7 +259,7 @@ fn finish<E: Io>(worker: &mut Worker<'_, E>, transfer: &Transfer, fd: Fd) -> Att
 }
 
 #[inline(always)]
-fn each_block<'a, E: Io>(
+pub(super) fn each_block<'a, E: Io>(
     worker: &mut Worker<'a, E>,
     index: usize,
     transfer: &Transfer,

@@ -164,7 +164,7 @@ pub(super) fn hold_of(operation: &Operation, by_handle: bool, manner: Manner) ->
     let finds_end = manner.open == OpenPolicy::PerOperation
         && !manner.io.direct
         && !manner.witnessed
-        && manner.io.engine != IoEngineKind::Mmap;
+        && !matches!(manner.io.engine, IoEngineKind::Mmap | IoEngineKind::Splice);
     // What is appended by handles has its place in the file before it is written.
     let finds_end = finds_end || by_handle;
     if nature.alone || stamps || (nature.data == Data::Appended && !finds_end) { Hold::Alone } else { Hold::Shared }

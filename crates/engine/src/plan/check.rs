@@ -11,7 +11,7 @@ use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, ByFileset, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
     FinishUnit, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy, Operation, Pattern, Phase, RANK, Region,
-    Sharing, SizeDistribution, Step, ThreadGroup, has_rank, name_clashes,
+    Sharing, SizeDistribution, Steady, Step, ThreadGroup, has_rank, name_clashes,
 };
 use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
@@ -21,6 +21,8 @@ const TABLE_BYTES: u64 = 16;
 /// Memory that a thread's tour takes for each file.
 const TOUR_BYTES: u64 = 64;
 const MAX_DEPTH: u32 = 4096;
+/// Seconds whose samples are judged.
+const MAXIMUM_WINDOW: u64 = 24 * 60 * 60;
 
 fn refuse(what: impl Into<String>) -> Result<(), LoadError> {
     Err(LoadError::Unsupported { what: what.into() })
@@ -86,6 +88,8 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             check_cpus(group)?;
             check_region(group)?;
             check_tour(group)?;
+            check_order(group)?;
+            check_rates(group)?;
             check_continued(workload, phase, group)?;
             check_program(workload, phase, group)?;
             if (group.fsync.all_files || group.fsync.between) && group.fsync.every_operations > series::MOST_OPERATIONS
@@ -245,6 +249,59 @@ fn check_tour(group: &ThreadGroup) -> Result<(), LoadError> {
             group.name
         )),
     }
+}
+
+/// Refuses an order that no action before has, and a backlog of other than one thread's sequence of two.
+fn check_order(group: &ThreadGroup) -> Result<(), LoadError> {
+    let (name, actions) = (&group.name, group.actions.all());
+    let place = |action: &Action| {
+        let transfer = action.operation.nature().transfer;
+        let place = transfer.map(|transfer| (transfer.extent, transfer.block_bytes, transfer.pattern));
+        (action.fileset, action.choice, place.filter(|_| action.blocks.is_none()))
+    };
+    let ordered = |action: &Action| {
+        let permutation = Distribution::Permutation;
+        place(action).2.is_some_and(|(_, _, pattern)| match pattern {
+            Pattern::Random { distribution, .. } => distribution == permutation,
+            pattern => matches!(pattern, Pattern::Cursor { shared: false } | Pattern::Stride { .. }),
+        })
+    };
+    let follows = |(index, action): (usize, &&Action)| {
+        let before = index.checked_sub(1).map(|before| place(actions[before]));
+        !action.follows || before == Some(place(action)) && ordered(action)
+    };
+    let steps = matches!(group.actions, Actions::Sequence(_) | Actions::Program(_));
+    if !(actions.iter().enumerate().all(follows) && (steps || !actions.iter().any(|action| action.follows))) {
+        return refuse(format!(
+            "has an action in {name:?} that follows another, which needs a sequence or a program, and before it an action with the same blocks of \
+             one size on the same files, each place once"
+        ));
+    }
+    let two = matches!(&group.actions, Actions::Sequence(two) if two.len() == 2);
+    let fits = two && group.threads == 1 && !group.continues && group.stop.operations.is_some();
+    if group.backlog.is_some_and(|backlog| backlog == 0 || !fits) {
+        return refuse(format!(
+            "has a backlog in {name:?}, which needs one thread with a sequence of two actions and a number of operations"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses rates that end a group and say nothing, or are judged of several threads.
+fn check_rates(group: &ThreadGroup) -> Result<(), LoadError> {
+    let name = &group.name;
+    if group.least_rate.is_some_and(|least| least.every.is_zero() || least.bytes.max(least.operations) == 0) {
+        return refuse(format!("has a least rate of nothing in {name:?}, or without an interval"));
+    }
+    let steady = |steady: Steady| {
+        steady.limit.is_finite() && steady.limit > 0.0 && (1..=MAXIMUM_WINDOW).contains(&steady.window.as_secs())
+    };
+    if group.steady.is_some_and(|of| !steady(of) || group.threads != 1) {
+        return refuse(format!(
+            "has {name:?} end when its rate is steady, which needs one thread, a limit above 0 and a window of 1 s to a day"
+        ));
+    }
+    Ok(())
 }
 
 fn check_io(workload: &Workload, phase: &Phase, group: &ThreadGroup) -> Result<(), LoadError> {

@@ -28,7 +28,7 @@ pub(crate) fn check_device(workload: &Workload) -> Result<(), LoadError> {
         for action in phase.groups.iter().flat_map(|group| group.actions.all()) {
             if !works_on_devices(&action.operation) {
                 return refuse(format!(
-                    "has {:?}, which a device cannot do: it can be read, overwritten and synced",
+                    "has {:?}, which a device cannot do: it can be read, overwritten, trimmed and synced",
                     action.name
                 ));
             }
@@ -44,6 +44,7 @@ fn works_on_devices(operation: &Operation) -> bool {
         Operation::Read(_)
             | Operation::Write(_)
             | Operation::MmapRead(_)
+            | Operation::Trim(_)
             | Operation::MmapWrite { .. }
             | Operation::OpenClose
             | Operation::Fsync

@@ -207,6 +207,12 @@ impl GroupPlan {
         }
     }
 
+    /// The action whose random order an action has: its own, or that of one before it.
+    pub(crate) fn followed(&self, index: usize) -> usize {
+        let actions = self.spec.actions.all();
+        (0..=index).rev().find(|before| !actions[*before].follows).unwrap_or(index)
+    }
+
     pub(crate) fn found(&self, thread: u64) -> Option<Found> {
         let place = (thread as usize).checked_rem(self.found.len())?;
         Some(self.found[place])

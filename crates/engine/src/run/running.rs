@@ -19,6 +19,7 @@ use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
+use fstone_model::workload::operation::Data;
 use fstone_model::workload::{
     ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
     Transfer,
@@ -394,7 +395,7 @@ impl<'a> Running<'a> {
         let reads = |operation: &Operation| {
             let nature = operation.nature();
             let written = |transfer: &&Transfer| matches!(transfer.pattern, Pattern::Written { .. });
-            !nature.writes() && nature.transfer.filter(|transfer| !written(transfer)).is_some()
+            nature.data == Data::Kept && nature.transfer.filter(|transfer| !written(transfer)).is_some()
         };
         let shared = self.options.ownership.is_shared_directory();
         let real = self.real();

@@ -44,7 +44,7 @@ impl<'a> ActionState<'a> {
         let seed = |fileset: usize| match distribution {
             Distribution::Permutation => {
                 let (phase, number) = group.origin;
-                derive(load.seed, &[PERMUTATION_STREAM, phase, number, index as u64])
+                derive(load.seed, &[PERMUTATION_STREAM, phase, number, group.followed(index) as u64])
             }
             _ => layout_seed(load, group, fileset),
         };

@@ -13,7 +13,7 @@ use crate::data::{Destination, Source};
 use crate::fileset::build::stamp_name;
 use crate::fileset::{Files, PathBuffer};
 use crate::io::{Fd, Io};
-use crate::measure::{Call, Done, ThreadSum, ThreadTally};
+use crate::measure::{Call, Done, Rates, ThreadSum, ThreadTally};
 use crate::plan::{GroupPlan, WearOut};
 use crate::random::{Random, derive};
 use fstone_model::workload::{IoEngineKind, OpenPolicy, OpenSync, Region};
@@ -40,6 +40,7 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) listing: Vec<std::mem::MaybeUninit<u8>>,
     pub(crate) tally: ThreadTally,
     pub(crate) sum: ThreadSum,
+    pub(crate) rates: Rates,
     pub(crate) done: Done,
     /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
@@ -102,6 +103,7 @@ impl<'a, E: Io> Worker<'a, E> {
             listing: Vec::new(),
             tally: ThreadTally::new(group.actions.len()),
             sum: ThreadSum::default(),
+            rates: Rates::default(),
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,

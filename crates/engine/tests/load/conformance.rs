@@ -5,13 +5,14 @@ use fstone_model::workload::*;
 use fstone_model::{LoadReport, Workload};
 use std::path::Path;
 
-const REAL: [(IoEngineKind, u32); 6] = [
+const REAL: [(IoEngineKind, u32); 7] = [
     (IoEngineKind::Psync, 1),
     (IoEngineKind::IoUring, 1),
     (IoEngineKind::IoUring, 16),
     (IoEngineKind::Libaio, 1),
     (IoEngineKind::Libaio, 16),
     (IoEngineKind::Mmap, 1),
+    (IoEngineKind::Splice, 1),
 ];
 
 fn everywhere(check: impl Fn(IoSettings, &Path)) {

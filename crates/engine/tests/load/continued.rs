@@ -84,3 +84,43 @@ fn a_group_continues_one_that_did_the_same() {
         assert_eq!(try_run(&load, directory.path(), 1).is_ok(), fits, "{second:?}");
     }
 }
+
+/// What follows has the places of what it follows, in their order, a backlog behind; what is left comes at the end.
+#[test]
+fn a_backlog_is_followed_place_by_place() {
+    let permuted = Pattern::Random { distribution: Distribution::Permutation, align_bytes: 4096 };
+    for (pattern, written) in [(permuted, 10), (Pattern::Cursor { shared: false }, 10), (permuted, BLOCKS)] {
+        let directory = in_memory();
+        let read = Action {
+            follows: true,
+            ..Action::new("read", Operation::Read(transfer(Extent::Bytes(4096), pattern)), Some(0))
+        };
+        let write = Action { fileset: Some(0), ..writing(pattern, FileChoice::Uniform, 0) };
+        let mut both = group(1, Actions::Sequence(vec![write, read]));
+        (both.open, both.backlog, both.stop) = (OpenPolicy::KeepOpen, Some(4), operations(2 * written));
+        let mut load = workload(Fileset { fill: false, ..fileset(1, BLOCKS * 4096) }, both, Stop::default());
+        load.data.stamped = true;
+        let report = flawless(&load, directory.path());
+        let counts: Vec<u64> = report.operations.iter().map(|operation| operation.invocations).collect();
+        assert_eq!(counts, [written, written]);
+        assert_eq!(report.audit.verified_bytes, written * 4096, "{pattern:?}");
+    }
+    let refused = |change: fn(&mut ThreadGroup)| {
+        let cursor = Pattern::Cursor { shared: false };
+        let follows = Action { follows: true, ..writing(cursor, FileChoice::Uniform, 0) };
+        let actions = Actions::Sequence(vec![writing(cursor, FileChoice::Uniform, 0), follows]);
+        let mut both = ThreadGroup { backlog: Some(2), stop: operations(8), ..group(1, actions) };
+        change(&mut both);
+        let load = workload(fileset(1, 8192), both, Stop::default());
+        let what = try_run(&load, in_memory().path(), 1).err().map(|error| error.to_string());
+        assert!(
+            what.as_ref().is_some_and(|what| what.contains("follows another") || what.contains("backlog")),
+            "{what:?}"
+        );
+    };
+    refused(|group| group.threads = 2);
+    refused(|group| group.stop = Stop::default());
+    refused(|group| group.backlog = Some(0));
+    refused(|group| group.actions.all_mut()[0].follows = true);
+    refused(|group| group.actions.all_mut()[0].choice = FileChoice::RoundRobin);
+}

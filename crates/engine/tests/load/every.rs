@@ -90,6 +90,7 @@ fn every_operation_works_on_every_engine_in_all_surroundings() {
         (IoEngineKind::IoUring, 8),
         (IoEngineKind::Libaio, 8),
         (IoEngineKind::Mmap, 1),
+        (IoEngineKind::Splice, 1),
     ];
     let (mut checked, mut stamped) = (0, 0);
     for (engine, queue_depth) in engines {

@@ -30,6 +30,9 @@ pub struct Action {
     /// The number of the file is drawn from this instead of `choice`: the file with that number, or the next that exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<SizeDistribution>,
+    /// Whether its random places come in the order of the action before it, which has the same pattern on the same files: each place again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,7 @@ impl Action {
             blocks: None,
             handle: None,
             numbers: None,
+            follows: false,
         }
     }
 

@@ -158,6 +158,43 @@ pub struct ThreadGroup {
     /// not finished, and closes each when it is. `None` means that all stay open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tour_open: Option<u64>,
+    /// Of one thread with a sequence of two actions: so many operations of the first, then as many of the second, and what is left of these when its
+    /// `operations` come to an end. `None` means that the two alternate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_rate: Option<LeastRate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<Steady>,
+}
+
+/// What each thread has to move per second, in its reads and in its writes if it has them. From its third second on, one that falls below in an
+/// interval ends the group with an error (EIO).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeastRate {
+    /// Bytes per second; 0 for any.
+    pub bytes: u64,
+    /// Operations per second; 0 for any.
+    pub operations: u64,
+    /// The interval.
+    pub every: Duration,
+}
+
+/// A group of one thread ends when its rate is steady: a sample is taken each second, and those of a window are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Steady {
+    /// Whether it is bytes per second, or operations.
+    pub bytes: bool,
+    /// Whether the slope of the line through the samples has to be small (per second), or the largest distance of any of them to their mean.
+    pub slope: bool,
+    /// It is below this.
+    pub limit: f64,
+    /// Whether the limit is a share of the mean, 0 to 1.
+    pub relative: bool,
+    /// In whole seconds.
+    pub window: Duration,
+    /// Time before the first sample.
+    pub ramp: Duration,
 }
 
 /// The order in which a thread goes through files, each until it is finished: then through those that are left, and when all are finished
@@ -250,6 +287,9 @@ impl ThreadGroup {
             process: None,
             tour_operations: 1,
             tour_open: None,
+            backlog: None,
+            least_rate: None,
+            steady: None,
         }
     }
 

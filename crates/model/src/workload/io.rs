@@ -153,6 +153,8 @@ pub enum IoEngineKind {
     Mmap,
     /// Writes allocate their blocks (fallocate) and write nothing; all else as with psync.
     Falloc,
+    /// Through a pipe.
+    Splice,
 }
 
 impl IoEngineKind {
@@ -160,7 +162,7 @@ impl IoEngineKind {
     pub fn queues(self) -> bool {
         match self {
             Self::IoUring | Self::Libaio | Self::Null => true,
-            Self::Psync | Self::Mmap | Self::Falloc => false,
+            Self::Psync | Self::Mmap | Self::Falloc | Self::Splice => false,
         }
     }
 }

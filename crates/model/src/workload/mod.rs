@@ -29,7 +29,8 @@ pub use fileset::{
     Sharing, SizeDistribution, has_rank,
 };
 pub use group::{
-    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, MAXIMUM_THREADS, Phase, Region, Stop, ThreadGroup, Tour,
+    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, LeastRate, MAXIMUM_THREADS, Phase, Region, Steady, Stop,
+    ThreadGroup, Tour,
 };
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,

@@ -21,6 +21,8 @@ pub enum Operation {
     /// Write at the end (O_APPEND).
     Append(Transfer),
     MmapRead(Transfer),
+    /// Free the blocks of a place (FALLOC_FL_PUNCH_HOLE), or discard them on a device (BLKDISCARD).
+    Trim(Transfer),
     MmapWrite {
         transfer: Transfer,
         msync: bool,
@@ -183,6 +185,7 @@ impl Operation {
             | Self::Stat
             | Self::Unlink => true,
             Self::MmapRead(_)
+            | Self::Trim(_)
             | Self::MmapWrite { .. }
             | Self::OpenClose
             | Self::FsyncDirectory
@@ -238,6 +241,7 @@ impl Operation {
             Self::Write(transfer) => moving(on_file("write"), transfer, Data::Written),
             Self::Append(transfer) => moving(on_file("append"), transfer, Data::Appended),
             Self::MmapRead(transfer) => moving(on_file("mmap-read"), transfer, Data::Kept),
+            Self::Trim(transfer) => moving(on_file("trim"), transfer, Data::Resized),
             Self::MmapWrite { transfer, .. } => moving(on_file("mmap-write"), transfer, Data::Written),
             Self::Fill { block_bytes, .. } => {
                 Nature { largest_block: *block_bytes, data: Data::Written, ..on_file("fill") }
@@ -294,6 +298,7 @@ impl Operation {
             | Self::Write(transfer)
             | Self::Append(transfer)
             | Self::MmapRead(transfer)
+            | Self::Trim(transfer)
             | Self::MmapWrite { transfer, .. } => Some(transfer),
             _ => None,
         }
@@ -313,7 +318,8 @@ impl Operation {
             Self::Read(_) => Self::Write(transfer),
             Self::Write(_) => Self::Append(transfer),
             Self::Append(_) => Self::MmapRead(transfer),
-            Self::MmapRead(_) => Self::MmapWrite { transfer, msync: true },
+            Self::MmapRead(_) => Self::Trim(transfer),
+            Self::Trim(_) => Self::MmapWrite { transfer, msync: true },
             Self::MmapWrite { .. } => Self::Fill { block_bytes: transfer.block_bytes, like: None },
             Self::Fill { .. } => Self::OpenClose,
             Self::OpenClose => Self::Open,

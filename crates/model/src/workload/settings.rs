@@ -38,7 +38,7 @@ pub enum Support {
 }
 
 use DataPath::{Copied, MappedRead, MappedWrite, Read, Write};
-use IoEngineKind::{Falloc, IoUring, Libaio, Mmap, Null, Psync};
+use IoEngineKind::{Falloc, IoUring, Libaio, Mmap, Null, Psync, Splice};
 use Support::{Done, Refused};
 
 const WRITES_ONLY: &str = "only writes are concerned";
@@ -102,7 +102,7 @@ impl Setting {
             (Self::Atomic, _, Read) => Done(WRITES_ONLY),
             (Self::Direct, _, _) if mapped => Refused(MAPPED, ANOTHER),
             (Self::Direct, ..) => Done("O_DIRECT"),
-            (_, Falloc, _) => Refused("fallocate takes no such flag", ANOTHER),
+            (_, Falloc | Splice, _) => Refused("neither fallocate nor splice takes such a flag", ANOTHER),
             (_, _, Copied) => Refused(NO_FLAG, LEAVE),
             (_, _, _) if mapped => Refused("a memory mapping takes no such flag", ANOTHER),
             (Self::Polled, Libaio, _) => {

@@ -224,7 +224,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("fio --name=j --size", 2, "not a value for `size`"),
     ("fio --name=j --size=100000t", 2, "not a value for `size`"),
     ("fio --name=j --size=4k --bs=8k", 2, "files of 4096 bytes cannot hold a block of 8192"),
-    ("fio --name=j --size=4k --rw=trim", 2, "expected read, write, rw, randread, randwrite or randrw: fio trims files only with ioengine=falloc, and a workload file has punch-hole for it"),
+    ("fio --name=j --size=4k --rw=trim", 2, "help: as in fio, only devices are trimmed: give filename=DEVICE (and --allow-destroy DEVICE), or ioengine=falloc to free blocks of files"),
     ("fio --name=j --size=4k --ioengine=libaoi", 2, "  = help: did you mean `libaio`?"),
     ("fio --name=j --size=4k --iodepht=3", 2, "error: unknown option --iodepht\n --> command line:1:20"),
     ("fio --name=j --size=4k --runtime=5q", 2, "expected a time, such as 10, 10s or 5m"),

@@ -2,7 +2,7 @@
 
 use super::{
     files::Place,
-    job::{Blocks, Engine, Job, Offsets, Service},
+    job::{Blocks, Engine, Job, Offsets, Service, Trims},
 };
 use fstone_model::workload::{
     Action, Actions, Distribution, Extent, FileChoice, Operation, Pattern, SizeDistribution, Tour, Transfer, Weighted,
@@ -11,6 +11,7 @@ use fstone_model::workload::{
 
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write";
+pub(super) const TRIM: &str = "trim";
 const READ_ON: &str = "read on";
 const WRITE_ON: &str = "write on";
 
@@ -42,6 +43,26 @@ pub(super) fn actions(job: &Job, place: &Place) -> Actions {
         return Actions::Sequence(vec![action]);
     }
     let kinds = kinds(job);
+    if job.in_backlog() {
+        let write = transfer(job, place, fileset, WRITE, job.direction.random, 1);
+        let mut read = Action { name: READ.to_owned(), follows: true, ..write.clone() };
+        if let Operation::Write(transfer) = write.operation {
+            read.operation = Operation::Read(transfer);
+        }
+        return Actions::Sequence(vec![write, read]);
+    }
+    if job.direction.trims != Trims::None {
+        let of = |fileset: &u32| {
+            let write = transfer(job, place, *fileset, WRITE, job.direction.random, 1);
+            let mut trim = Action { name: TRIM.to_owned(), ..write.clone() };
+            if let Operation::Write(transfer) = write.operation {
+                trim.operation = Operation::Trim(transfer);
+            }
+            let writes = job.direction.trims == Trims::First;
+            std::iter::once(trim).chain(writes.then(|| Action { follows: true, ..write }))
+        };
+        return Actions::Sequence(place.filesets.iter().flat_map(of).collect());
+    }
     let tours = tour(job, place).is_some();
     let mut weighted = Vec::new();
     for fileset in &place.filesets {

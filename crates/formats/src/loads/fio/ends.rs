@@ -3,7 +3,7 @@
 use super::{
     actions::tour,
     files::Place,
-    job::{Amount, Blocks, Job, Offsets},
+    job::{Amount, Blocks, Job, Offsets, Trims},
 };
 use fstone_model::workload::Stop;
 
@@ -107,8 +107,8 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
     // Of a job that may never come to the end of its file, without a map or with gaps or two positions, the part of a block there counts, too.
     let one_order = !job.direction.random || [[100; 2], [0; 2]].contains(&job.random_percent);
     let one_way = job.direction.gap == 0 && one_order && !two_positions(job);
-    let in_blocks = (has_map(job) && one_way) || place.files > 1;
-    let whole = if in_blocks { place.bytes() } else { bytes_of_file(place) };
+    let in_blocks = has_map(job) && one_way;
+    let whole = if in_blocks { place.bytes() } else { bytes_of_file(place).saturating_mul(place.files) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
     let size = job.size.filter(|_| job.file_size.is_some()).map(|size: Amount| size.of(whole).min(most));
     let io_size = job.io_size.map(|amount| match amount {
@@ -160,7 +160,7 @@ fn bytes_in_all(job: &Job, place: &Place) -> u64 {
 }
 
 pub(super) fn reads_back(job: &Job) -> bool {
-    job.verify && job.do_verify && job.direction.writes && !job.engine.of_files()
+    job.verify && job.do_verify && job.direction.writes && !job.engine.of_files() && !job.in_backlog()
 }
 
 /// Phases that the loops of a job are at most.
@@ -199,7 +199,9 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
 const MOST: u64 = i64::MAX as u64;
 
 pub(super) fn stop(job: &Job, place: &Place) -> Stop {
-    Stop { full: job.fills, ..until(job, place) }
+    let until = until(job, place);
+    let times = if job.in_backlog() || job.direction.trims == Trims::First { 2 } else { 1 };
+    Stop { full: job.fills, operations: until.operations.map(|operations| operations.saturating_mul(times)), ..until }
 }
 
 fn until(job: &Job, place: &Place) -> Stop {

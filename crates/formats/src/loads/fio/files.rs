@@ -452,7 +452,7 @@ fn place_of(
 }
 
 /// Whether a path is one of a device; what is in /dev/shm is a file.
-fn is_device(path: &str) -> bool {
+pub(super) fn is_device(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
     path.starts_with('/') && parts.next() == Some("dev") && parts.next().is_some_and(|name| name != "shm")
 }

@@ -1,7 +1,7 @@
 //! A job: the options of a section and of the `[global]` ones before it, with their values.
 
 use crate::Source;
-use fstone_model::workload::Zones;
+use fstone_model::workload::{Steady, Zones};
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,7 @@ pub struct Job {
     /// Where these are ranges, and whether the sizes in them are any, and not multiples of the smallest.
     pub(super) block_ranges: [Option<(u64, u64)>; 2],
     pub(super) odd_blocks: bool,
+    pub(super) trim_block: Option<u64>,
     /// Offsets of reads and of writes are multiples of this, if it is not the block size.
     pub align: [Option<u64>; 2],
     pub size: Option<Amount>,
@@ -104,6 +105,14 @@ pub struct Job {
     pub rate_bytes: [Option<u64>; 2],
     pub rate_operations: [Option<u64>; 2],
     pub poisson: bool,
+    /// What reads and writes have to reach in each interval.
+    pub least_bytes: [Option<u64>; 2],
+    pub least_operations: [Option<u64>; 2],
+    pub least_every: Duration,
+    /// When its rate is steady.
+    pub steady: Option<Steady>,
+    pub steady_window: Duration,
+    pub steady_ramp: Duration,
     /// A pause after each operation, or after so many, or that long after the last.
     pub think: Duration,
     pub think_every: Option<u64>,
@@ -123,6 +132,10 @@ pub struct Job {
     pub split_cpus: bool,
     pub verify: bool,
     pub do_verify: bool,
+    /// Writes after which what was written is read back; 0 for once, at the end.
+    pub backlog: u64,
+    /// How much is read back then, if that was said.
+    pub(super) backlog_batch: u64,
     /// Percent that compress away.
     pub compress_percent: u32,
     pub pattern: Vec<u8>,
@@ -165,6 +178,7 @@ pub enum Engine {
     Mmap,
     /// Its writes allocate blocks.
     Falloc,
+    Splice,
     Null,
     FileCreate,
     FileStat,
@@ -188,14 +202,29 @@ impl Engine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
     pub reads: bool,
+    /// Whether it writes or trims.
     pub writes: bool,
     pub random: bool,
+    pub trims: Trims,
     /// What stands behind it: of sequential operations, bytes between the end of one and the begin of the next.
     pub gap: i64,
     /// How many blocks are between two gaps.
     pub run: u32,
     /// Of random operations, how many follow each other from each place.
     pub burst: u32,
+}
+
+impl Direction {
+    pub(super) const READS: Self =
+        Self { reads: true, writes: false, random: false, trims: Trims::None, gap: 0, run: 1, burst: 1 };
+}
+
+/// What is trimmed: nothing, all in place of being written, or each block before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trims {
+    None,
+    Only,
+    First,
 }
 
 /// The jobs that end with one that has `exitall`.
@@ -322,10 +351,11 @@ impl Job {
             section: None,
             kilo: 1024,
             engine: Engine::Psync,
-            direction: Direction { reads: true, writes: false, random: false, gap: 0, run: 1, burst: 1 },
+            direction: Direction::READS,
             blocks: [Blocks::Fixed(4096), Blocks::Fixed(4096)],
             block_ranges: [None; 2],
             odd_blocks: false,
+            trim_block: None,
             align: [None; 2],
             size: None,
             io_size: None,
@@ -381,6 +411,12 @@ impl Job {
             rate_bytes: [None; 2],
             rate_operations: [None; 2],
             poisson: false,
+            least_bytes: [None; 2],
+            least_operations: [None; 2],
+            least_every: Duration::from_secs(1),
+            steady: None,
+            steady_window: Duration::ZERO,
+            steady_ramp: Duration::ZERO,
             think: Duration::ZERO,
             think_every: None,
             think_after: None,
@@ -393,6 +429,8 @@ impl Job {
             split_cpus: false,
             verify: false,
             do_verify: true,
+            backlog: 0,
+            backlog_batch: 0,
             compress_percent: 0,
             pattern: Vec::new(),
             dedupe_percent: 0,
@@ -427,6 +465,11 @@ impl Job {
     /// Whether its files are removed between its loops; with time_based there are none.
     pub(super) fn removes_between(&self) -> bool {
         self.unlink_each_loop && self.loops > 1 && !self.time_based
+    }
+
+    /// Whether it reads back what it wrote while it still writes.
+    pub(super) fn in_backlog(&self) -> bool {
+        self.backlog > 0 && self.verify && self.do_verify && self.direction.writes && !self.engine.of_files()
     }
 
     pub(super) fn own_rates(&self) -> [bool; 2] {

@@ -148,11 +148,10 @@ const OPERATOR: &str = "it concerns how fio's processes run";
 const ZONED: &str = "it concerns zoned block devices, and loads work on files";
 const REPLAY: &str = "I/O is neither recorded nor replayed";
 const SHELL: &str = "job files cannot run commands";
-const TRIM: &str = "files are not trimmed; a workload file has punch-hole";
+const TRIM: &str = "trims are those of rw=trim and rw=trimwrite";
 const FLOW: &str =
     "the speed of one job would depend on another's, and neither figure would be its own; give each a rate instead";
 const PRIORITY: &str = "I/O priorities are not set";
-const STEADY: &str = "the measurement would decide when the run ends; use time_based and runtime";
 const NUMA: &str = "memory is not bound to NUMA nodes";
 const VERIFYING: &str =
     "all data is stamped and every stamp is checked; the first damage is reported with file and offset";
@@ -321,6 +320,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("blocksize", |job, v| {
         let read = |part: &str| v.number_of(part).filter(is_block).map(Blocks::Fixed);
         let three = value::by_direction(v.text(), read).ok_or("a size from 1 to 1g, such as 4k")?;
+        job.trim_block = three[2].as_ref().map(Blocks::smallest);
         take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
         take_two(&mut job.blocks, three);
     })
@@ -419,17 +419,16 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     taken!("thinktime_iotime", |job, v| job.think_after = Some(v.microseconds()?).filter(|time| !time.is_zero())),
     taken!("rate", |job, v| job.rate_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?),
-    refused_but("rate_min", &["0"], "a job that falls behind continues, and the achieved rate is reported")
-        .or(&["ratemin"]),
+    taken!("rate_min", |job, v| job.least_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?).or(&["ratemin"]),
     taken!("rate_iops", |job, v| job.rate_operations = v.rates("operations a second, such as 500")?),
-    refused_but("rate_iops_min", &["0"], "a job that falls behind continues, and the achieved rate is reported"),
+    taken!("rate_iops_min", |job, v| job.least_operations = v.rates("operations a second, such as 500")?),
     taken!("rate_process", |job, v| job.poisson = match v.text() {
         "linear" => false,
         "poisson" => true,
         _ => return Err("linear or poisson"),
     }),
     none("rate_ignore_thinktime", Check::Flag, "pauses do not shift the start times of paced operations"),
-    none("rate_cycle", Check::Number, "each paced operation has its own start time").or(&["ratecycle"]),
+    taken!("rate_cycle", |job, v| job.least_every = Duration::from_millis(v.number()?.max(1))).or(&["ratecycle"]),
     taken!("latency_target", |job, v| job.latency_target = Some(v.microseconds()?).filter(|time| !time.is_zero())),
     taken!("latency_window", |job, v| job.latency_window = v.microseconds()?),
     taken!("latency_percentile", |job, v| {
@@ -524,8 +523,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     none("verify_dump", Check::Flag, VERIFYING),
     none("verify_async", Check::Number, "data is verified by the thread that reads it"),
     none("verify_async_cpus", Check::Any, "data is verified by the thread that reads it"),
-    refused_but("verify_backlog", &["0"], "data is read back after all of it is written"),
-    refused_but("verify_backlog_batch", &["0"], "data is read back after all of it is written"),
+    taken!("verify_backlog", |job, v| job.backlog = v.number()?),
+    taken!("verify_backlog_batch", |job, v| job.backlog_batch = v.number()?),
     none("experimental_verify", Check::Flag, VERIFYING),
     refused("verify_only", "`fstone load --verify` reads files back").switch(),
     refused("verify_state_load", VERIFYING),
@@ -535,10 +534,10 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused("trim_backlog", TRIM),
     refused("trim_backlog_batch", TRIM),
     refused("num_range", TRIM),
-    refused("steadystate", STEADY).or(&["ss"]),
-    refused("steadystate_duration", STEADY).or(&["ss_dur"]),
-    refused("steadystate_ramp_time", STEADY).or(&["ss_ramp"]),
-    refused("steadystate_check_interval", STEADY),
+    taken!("steadystate", |job, v| job.steady = Some(value::steady(v.text(), v.base)?)).or(&["ss"]),
+    taken!("steadystate_duration", |job, v| job.steady_window = v.seconds()?).or(&["ss_dur"]),
+    taken!("steadystate_ramp_time", |job, v| job.steady_ramp = v.seconds()?).or(&["ss_ramp"]),
+    refused_but("steadystate_check_interval", &["1", "1s"], "a sample is taken each second").or(&["ss_interval"]),
     flag("per_job_logs", |job| &mut job.log_each),
     flag("group_reporting", |job| &mut job.group_reporting).switch(),
     flag("new_group", |job| &mut job.new_group).switch(),

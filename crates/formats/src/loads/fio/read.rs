@@ -2,7 +2,8 @@
 
 use super::{
     ends::MOST_PHASES,
-    job::{Blocks, Engine, Job},
+    files::is_device,
+    job::{Blocks, Engine, Job, Offsets, Trims},
     options::{self, Check, Treatment},
     text::{Findings, Section, Setting, Word},
     value::{self, Base, Expected, Value},
@@ -14,7 +15,19 @@ use std::cell::Cell;
 const SECTOR: u64 = 512;
 
 /// Words of `rw` and `ioengine`, for whoever mistypes them.
-const DIRECTIONS: &[&str] = &["read", "write", "rw", "readwrite", "randread", "randwrite", "randrw"];
+const DIRECTIONS: &[&str] = &[
+    "read",
+    "write",
+    "rw",
+    "readwrite",
+    "randread",
+    "randwrite",
+    "randrw",
+    "trim",
+    "randtrim",
+    "trimwrite",
+    "randtrimwrite",
+];
 const ENGINES: &[&str] = &[
     "psync",
     "sync",
@@ -26,6 +39,7 @@ const ENGINES: &[&str] = &[
     "io_uring",
     "mmap",
     "falloc",
+    "splice",
     "null",
     "filecreate",
     "filestat",
@@ -199,7 +213,6 @@ impl Reader<'_> {
             "cpuio",
             "exec",
             "e4defrag",
-            "splice",
             "ftruncate",
             "windowsaio",
             "solarisaio",
@@ -228,6 +241,7 @@ impl Reader<'_> {
             "io_uring" => Engine::IoUring,
             "mmap" | "page_fault" => Engine::Mmap,
             "falloc" => Engine::Falloc,
+            "splice" => Engine::Splice,
             "null" | "cpp_null" => Engine::Null,
             "filecreate" => Engine::FileCreate,
             "filestat" => Engine::FileStat,
@@ -245,7 +259,7 @@ impl Reader<'_> {
             }
             _ => {
                 return Err(
-                    "psync, libaio, io_uring, mmap, falloc, null, filecreate, filestat, filedelete, filerename, dircreate, dirstat or dirdelete",
+                    "psync, libaio, io_uring, mmap, falloc, splice, null, filecreate, filestat, filedelete, filerename, dircreate, dirstat or dirdelete",
                 );
             }
         };
@@ -310,6 +324,68 @@ impl Reader<'_> {
             let cure = "give it at most 100 loops that only write files of one size, and that end with them";
             self.findings.error(section, "unlink_each_loop with other than whole loops of writes", cure);
         }
+        let fixed = matches!(job.blocks[1], Blocks::Fixed(_)) && job.file_size.is_none_or(|(low, high)| low == high);
+        let in_order = job.direction.gap == 0 && job.direction.burst == 1 && job.random_percent[1] == 100;
+        let mapped = !job.direction.random || job.distribution == Offsets::Uniform && !job.repeats_blocks;
+        let ends = job.loops == 1 && job.runtime.is_none() && job.io_size.is_none() && job.ramp.is_zero() && !job.fills;
+        let whole =
+            fixed && in_order && mapped && ends && files == 1 && !job.direction.reads && job.own_rates() == [false; 2];
+        if job.in_backlog() && !(whole && [0, job.backlog].contains(&job.backlog_batch)) {
+            let cure = "give it rw=write or randwrite, one file that is written once, one block size, no rate, and no other verify_backlog_batch";
+            self.findings.error(
+                section,
+                "verify_backlog with other than one pass of writes, all of which are read back",
+                cure,
+            );
+        }
+        let trims = job.direction.trims;
+        if let (Trims::Only, Some(block)) = (trims, job.trim_block) {
+            job.blocks[1] = Blocks::Fixed(block);
+        }
+        let one_block = job.blocks[1] == Blocks::Fixed(job.trim_block.unwrap_or(job.blocks[1].smallest()));
+        let again = trims == Trims::First && !mapped;
+        if trims != Trims::None
+            && (!one_block || !in_order || again || files != 1 || job.verify || job.file_size.is_some())
+        {
+            let cure = "give it one file, one block size and size=, no verify, and with trimwrite no norandommap or random_distribution";
+            self.findings.error(
+                section,
+                "trims of several files, of blocks of several sizes, or of places that are drawn",
+                cure,
+            );
+        }
+        let on_device = !job.filenames.is_empty() && job.filenames.iter().all(|name| is_device(name));
+        if trims != Trims::None && job.engine != Engine::Falloc && job.engine != Engine::Null && !on_device {
+            let cure = "as in fio, only devices are trimmed: give filename=DEVICE (and --allow-destroy DEVICE), or ioengine=falloc to free blocks of files";
+            self.findings.error(section, "trims of files", cure);
+        }
+        let both = job.direction.reads && job.direction.writes;
+        let least = [(job.least_bytes, job.rate_bytes), (job.least_operations, job.rate_operations)];
+        if least.iter().any(|(least, _)| both && least[0] != least[1]) {
+            let cure = "give both the same rate_min and rate_iops_min, or reads and writes a job each";
+            self.findings.error(section, "different least rates of reads and of writes, in a mix of both", cure);
+        }
+        let above = |(least, rate): &(Option<u64>, Option<u64>)| {
+            rate.is_some_and(|rate| least.is_some_and(|least| least > rate))
+        };
+        if least.iter().any(|(least, rates)| least.iter().copied().zip(rates.iter().copied()).any(|pair| above(&pair)))
+        {
+            self.findings.error(
+                section,
+                "a least rate above the rate itself",
+                "give a smaller rate_min or rate_iops_min",
+            );
+        }
+        if job.steady.is_some() && (job.steady_window.as_secs() == 0 || job.engine.of_files()) {
+            let why =
+                "it is judged over so many seconds; add ss_dur=, such as ss_dur=60s, to a job that reads or writes";
+            self.findings.note(section, "steadystate has no effect without a steadystate_duration", why);
+            job.steady = None;
+        }
+        if job.steady.is_some() && job.group_reporting && job.clones > 1 {
+            let cure = "leave group_reporting out: the rate of each clone is judged";
+            self.findings.error(section, "steadystate of clones that are reported together", cure);
+        }
         let alone = job.direction.writes && !job.direction.reads && !job.direction.random && !job.verify && files == 1;
         if job.fills && job.size.is_none() && !alone {
             let cure = "give it rw=write, one file and no verify, or a size";
@@ -332,7 +408,7 @@ impl Reader<'_> {
             let diagnostic = Diagnostic::error(*span, format!("`{name}` waits for itself")).help(cure);
             self.findings.at(source, diagnostic);
         }
-        if matches!(job.engine, Engine::Psync | Engine::Mmap | Engine::Falloc) {
+        if matches!(job.engine, Engine::Psync | Engine::Mmap | Engine::Falloc | Engine::Splice) {
             job.depth = 1;
         }
         self.job

@@ -1,9 +1,10 @@
 //! Values: numbers with units and arithmetic, times, ranges, lists for reads, writes and trims, variables.
 
 use super::{
-    job::{Amount, Blocks, Direction, Job},
+    job::{Amount, Blocks, Direction, Job, Trims},
     text::Word,
 };
+use fstone_model::workload::Steady;
 use std::{cell::Cell, time::Duration};
 
 /// What an option may be, for a message.
@@ -456,19 +457,18 @@ pub(super) fn split(text: &str, base: Base) -> Option<Blocks> {
 
 pub(super) fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
     let (word, behind) = text.split_once(':').map_or((text, None), |(word, behind)| (word, Some(behind)));
-    let (reads, writes, random) = match word {
-        "read" => (true, false, false),
-        "write" => (false, true, false),
-        "rw" | "readwrite" => (true, true, false),
-        "randread" => (true, false, true),
-        "randwrite" => (false, true, true),
-        "randrw" => (true, true, true),
-        _ if word.contains("trim") => {
-            return Err(
-                "read, write, rw, randread, randwrite or randrw: fio trims files only with ioengine=falloc, and a workload file has punch-hole for it",
-            );
-        }
-        _ => return Err("read, write, rw, randread, randwrite or randrw"),
+    let (reads, writes, random, trims) = match word {
+        "read" => (true, false, false, Trims::None),
+        "write" => (false, true, false, Trims::None),
+        "rw" | "readwrite" => (true, true, false, Trims::None),
+        "randread" => (true, false, true, Trims::None),
+        "randwrite" => (false, true, true, Trims::None),
+        "randrw" => (true, true, true, Trims::None),
+        "trim" => (false, true, false, Trims::Only),
+        "randtrim" => (false, true, true, Trims::Only),
+        "trimwrite" => (false, true, false, Trims::First),
+        "randtrimwrite" => (false, true, true, Trims::First),
+        _ => return Err("read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite"),
     };
     let (mut gap, mut burst) = (0, 1);
     match behind {
@@ -483,7 +483,28 @@ pub(super) fn direction(text: &str, base: Base) -> Result<Direction, Expected> {
             gap = sign * bytes.ok_or("a size to skip or, with `-`, to go back, such as 8k or -8k")?.cast_signed();
         }
     }
-    Ok(Direction { reads, writes, random, gap, run: 1, burst })
+    Ok(Direction { reads, writes, random, trims, gap, run: 1, burst })
+}
+
+/// What is judged and its limit, such as `iops_slope:0.3%`.
+pub(super) fn steady(text: &str, base: Base) -> Result<Steady, Expected> {
+    const EXPECTED: Expected = "iops, bw, iops_slope or bw_slope with a limit, such as iops:2% or bw_slope:10k";
+    let (word, limit) = text.split_once(':').ok_or(EXPECTED)?;
+    let (bytes, slope) = match word {
+        "iops" => (false, false),
+        "iops_slope" => (false, true),
+        "bw" => (true, false),
+        "bw_slope" => (true, true),
+        _ => return Err(EXPECTED),
+    };
+    let relative = limit.ends_with('%');
+    let number = match limit.strip_suffix('%') {
+        Some(percent) => decimal(percent).map(|percent| percent / 100.0),
+        None if bytes => number(limit, base).map(|bytes| bytes as f64),
+        None => decimal(limit),
+    };
+    let limit = number.filter(|limit| *limit > 0.0).ok_or(EXPECTED)?;
+    Ok(Steady { bytes, slope, limit, relative, window: Duration::ZERO, ramp: Duration::ZERO })
 }
 
 /// Names with `:` between them, where none is meant by a backslash before it.

@@ -7,7 +7,7 @@ use super::{
     actions::{actions, tour},
     ends::{apart, pass, reads_back, stop},
     files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
-    job::{Ends, Engine, Hint, Job, Service, Sync},
+    job::{Direction, Ends, Engine, Hint, Job, Service, Sync, Trims},
     removals::Removals,
     text::Findings,
 };
@@ -17,8 +17,8 @@ use crate::{
 };
 use fstone_model::workload::{
     Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
-    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, MAXIMUM_THREADS, OpenPolicy, OpenSync,
-    Operation, Pattern, Phase, Region, SizeDistribution, Stop, ThreadGroup, Tour, Workload,
+    FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, LeastRate, MAXIMUM_THREADS, OpenPolicy,
+    OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Workload,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -222,7 +222,7 @@ impl<'p> Phases<'p> {
             let mut groups = groups.to_vec();
             for group in &mut groups {
                 group.start_delay = Duration::ZERO;
-                group.latency_target = None;
+                (group.latency_target, group.least_rate, group.steady) = (None, None, None);
                 // The time that a job runs begins behind it.
                 group.stop.time = None;
             }
@@ -234,6 +234,7 @@ impl<'p> Phases<'p> {
             if !ramp.is_zero() {
                 groups_of_search.iter_mut().for_each(goes_on);
             }
+            groups_of_search.iter_mut().for_each(|group| (group.least_rate, group.steady) = (None, None));
             self.all.push(Phase::unmeasured(format!("{name} search"), groups_of_search, Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
@@ -462,6 +463,7 @@ fn settings(job: &Job) -> IoSettings {
             Engine::IoUring => IoEngineKind::IoUring,
             Engine::Mmap => IoEngineKind::Mmap,
             Engine::Falloc => IoEngineKind::Falloc,
+            Engine::Splice => IoEngineKind::Splice,
             Engine::Null => IoEngineKind::Null,
             _ => IoEngineKind::Psync,
         },
@@ -508,6 +510,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     if group.tour.is_some_and(|tour| tour != Tour::OneByOne) {
         group.tour_operations = job.service_operations;
     }
+    group.backlog = job.in_backlog().then_some(job.backlog);
     group.tour_open = group.tour.and_then(|_| job.opened_of(place.files));
     group.io = overrides(settings(job), io);
     group.open = if job.engine.of_files() { OpenPolicy::PerOperation } else { OpenPolicy::KeepOpen };
@@ -554,6 +557,11 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
         window: job.latency_window,
         follow: job.latency_run,
     });
+    let used = [job.direction.reads, job.direction.writes];
+    let least = |of: [Option<u64>; 2]| of.into_iter().zip(used).find_map(|(least, used)| least.filter(|_| used));
+    let (bytes, operations) = (least(job.least_bytes).unwrap_or(0), least(job.least_operations).unwrap_or(0));
+    group.least_rate = (bytes.max(operations) > 0).then_some(LeastRate { bytes, operations, every: job.least_every });
+    group.steady = job.steady.map(|of| Steady { window: job.steady_window, ramp: job.steady_ramp, ..of });
     group.own_series = job.logs.iter().any(Option::is_some);
     group
 }
@@ -587,10 +595,11 @@ fn pace(job: &Job, group: &mut ThreadGroup) {
             group.rate_per_second = Some(operations as f64);
             group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
         }
-        (None, Some(bytes)) if job.poisson => {
+        // What is trimmed is not moved.
+        (None, Some(bytes)) if job.poisson || job.direction.trims != Trims::None => {
             let mean = mean_bytes(&group.actions).unwrap_or(block(job) as f64);
             group.rate_per_second = Some((bytes as f64 / mean).max(f64::MIN_POSITIVE));
-            group.arrivals = Arrivals::Poisson;
+            group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
         }
         (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),
     }
@@ -615,7 +624,7 @@ fn mean_bytes(actions: &Actions) -> Option<f64> {
 }
 
 fn fsyncs(job: &Job) -> FsyncPolicy {
-    if !job.direction.writes {
+    if !job.direction.writes || job.direction.trims == Trims::Only {
         return FsyncPolicy::default();
     }
     FsyncPolicy {
@@ -624,7 +633,7 @@ fn fsyncs(job: &Job) -> FsyncPolicy {
         range_flags: job.range.0,
         between: true,
         at_end: job.end_fsync,
-        counts_writes: job.direction.reads,
+        counts_writes: job.direction.reads || job.in_backlog() || job.direction.trims == Trims::First,
         ..FsyncPolicy::default()
     }
 }
@@ -678,7 +687,7 @@ fn read_back(
 /// The group that reads a job's files, each from the start of its part on.
 fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, filesets: &Filesets<'_>) -> ThreadGroup {
     let mut reader = job.clone();
-    reader.direction = super::job::Direction { reads: true, writes: false, random: false, gap: 0, run: 1, burst: 1 };
+    reader.direction = Direction::READS;
     reader.blocks = [job.blocks[1].clone(), job.blocks[1].clone()];
     reader.service = Service::Sequential;
     reader.time_based = false;
@@ -686,6 +695,7 @@ fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, fileset
     reader.number_ios = None;
     reader.io_size = None;
     reader.loops = 1;
+    reader.backlog = 0;
     let mut group = ThreadGroup::new(name, 1, actions(&reader, place));
     group.tour = tour(&reader, place);
     group.io = written.io;

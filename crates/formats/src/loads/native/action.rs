@@ -33,6 +33,8 @@ table! {
         "handle" => handle: HandleNumber;
         /// The number of the file, as a size or a table with a distribution, instead of `choice`. If that file does not exist, the next one is used.
         "numbers" => numbers: SizeSurface;
+        /// Whether its random places come in the order of the action before it, which has the same pattern on the same files. False unless given.
+        "follows" => follows: Flag;
         /// How transactions are counted: "one" per operation (the default), "whole-blocks" moved, or "begun-blocks".
         "transactions" => transactions: Listed<TransactionRule>;
         /// Make a new file of a size drawn from the fileset, write it, close it.
@@ -45,6 +47,8 @@ table! {
         "append" => append: TransferSurface;
         /// Read through a memory mapping.
         "mmap-read" => mmap_read: TransferSurface;
+        /// Free blocks of a file, or discard those of a device.
+        "trim" => trim: TransferSurface;
         /// Write through a memory mapping.
         "mmap-write" => mmap_write: TransferSurface;
         /// Write as much as the file in the handle should hold: the size drawn when it was made, or its size when it was opened.
@@ -111,7 +115,7 @@ table! {
         "reflink" => reflink: Nothing;
     }
     one of [
-        "create", "read", "write", "append", "mmap-read", "mmap-write", "fill", "open-close", "open", "close",
+        "create", "read", "write", "append", "mmap-read", "trim", "mmap-write", "fill", "open-close", "open", "close",
         "fsync", "fdatasync",
         "fsync-directory", "syncfs",
         "truncate", "fallocate", "punch-hole", "unlink", "rename", "move", "replace", "link", "symlink", "mkdir", "rmdir",
@@ -218,6 +222,7 @@ pub(super) fn read(surface: &ActionSurface, filesets: &[&str], place: Role, repo
         blocks,
         handle: surface.handle.as_ref().map(handle),
         numbers: surface.numbers.as_ref().map(|field| size(&field.value, field.span, report)),
+        follows: flag(surface.follows.as_ref(), false),
     }
 }
 
@@ -321,7 +326,8 @@ fn drawn_where_they_can_be(
         }
         _ => return,
     };
-    let fields = [&surface.read, &surface.write, &surface.append, &surface.mmap_read, &surface.mmap_write];
+    let fields =
+        [&surface.read, &surface.write, &surface.append, &surface.mmap_read, &surface.trim, &surface.mmap_write];
     let Some(block) = fields.into_iter().flatten().find_map(|field| field.value.block.as_ref()) else { return };
     let diagnostic = Diagnostic::error(block.span, problem);
     report.push(if one {
@@ -333,11 +339,12 @@ fn drawn_where_they_can_be(
 
 fn operation(surface: &ActionSurface, filesets: &[&str], report: &mut Report) -> (Operation, Option<SizeDistribution>) {
     type Moving = fn(Transfer) -> Operation;
-    let transfers: [(Moving, &Option<Field<TransferSurface>>); 4] = [
+    let transfers: [(Moving, &Option<Field<TransferSurface>>); 5] = [
         (Operation::Read, &surface.read),
         (Operation::Write, &surface.write),
         (Operation::Append, &surface.append),
         (Operation::MmapRead, &surface.mmap_read),
+        (Operation::Trim, &surface.trim),
     ];
     for (operation, field) in transfers {
         if let Some(field) = field {
@@ -421,6 +428,7 @@ pub(super) fn print(action: &Action, filesets: &[Fileset]) -> KeyValues {
         ("choice", lines::unless(action.choice == FileChoice::Uniform, || lines::word(&action.choice))),
         ("handle", action.handle.map(|handle| handle.to_string())),
         ("numbers", action.numbers.as_ref().map(sizes::print)),
+        ("follows", lines::flag(action.follows)),
         (
             "transactions",
             lines::unless(action.transactions == TransactionRule::One, || lines::word(&action.transactions)),
@@ -444,7 +452,8 @@ fn printed(action: &Action, filesets: &[Fileset]) -> String {
         Operation::Read(transfer)
         | Operation::Write(transfer)
         | Operation::Append(transfer)
-        | Operation::MmapRead(transfer) => lines::inline(&transfer::print(transfer, blocks)),
+        | Operation::MmapRead(transfer)
+        | Operation::Trim(transfer) => lines::inline(&transfer::print(transfer, blocks)),
         Operation::MmapWrite { transfer, msync } => {
             let mut keys = transfer::print(transfer, blocks);
             keys.extend(lines::wanted([("msync", lines::flag(*msync))]));

@@ -55,6 +55,8 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.batches", surface::BatchesSurface::keys()),
         ("phase.group.latency-target", surface::LatencyTargetSurface::keys()),
+        ("phase.group.least-rate", surface::LeastRateSurface::keys()),
+        ("phase.group.steady", surface::SteadySurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),
         ("phase.group.program", steps::StepSurface::keys()),
         ("phase.group.program.repeat", steps::RepeatSurface::keys()),

@@ -5,13 +5,13 @@
 use super::{
     action,
     lines::{KeyValues, Lines, flag, inline, quoted, real, share, size, time, unless, wanted, word},
-    read::{DEFAULT_SERIES_INTERVAL, DEFAULT_WINDOW},
+    read::{DEFAULT_SERIES_INTERVAL, DEFAULT_WINDOW, LEAST_RATE_EVERY, STEADY_WINDOW},
     sizes, steps,
 };
 use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
-    ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, Naming, OpenPolicy,
-    Phase, Region, Stop, ThreadGroup, Workload,
+    ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, LeastRate, Naming,
+    OpenPolicy, Phase, Region, Steady, Stop, ThreadGroup, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -206,6 +206,9 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("process", group.process.as_deref().map(quoted)),
         ("tour-operations", unless(group.tour_operations == 1, || group.tour_operations.to_string())),
         ("tour-open", group.tour_open.map(|files| files.to_string())),
+        ("backlog", group.backlog.map(|operations| operations.to_string())),
+        ("least-rate", group.least_rate.map(least_rate)),
+        ("steady", group.steady.map(steady)),
         ("ratio", ratio),
     ])
 }
@@ -217,6 +220,24 @@ fn batches(batches: Batches) -> Option<String> {
         ("refill-at", batches.refill_at.map(|low| low.to_string())),
     ]);
     unless(keys.is_empty(), || inline(&keys))
+}
+
+fn least_rate(least: LeastRate) -> String {
+    inline(&wanted([
+        ("bandwidth", unless(least.bytes == 0, || size(least.bytes))),
+        ("rate", unless(least.operations == 0, || least.operations.to_string())),
+        ("every", unless(least.every == LEAST_RATE_EVERY, || time(least.every))),
+    ]))
+}
+
+fn steady(steady: Steady) -> String {
+    inline(&wanted([
+        ("bytes", flag(steady.bytes)),
+        ("slope", flag(steady.slope)),
+        if steady.relative { ("share", Some(share(steady.limit))) } else { ("below", Some(real(steady.limit))) },
+        ("window", unless(steady.window == STEADY_WINDOW, || time(steady.window))),
+        ("ramp", unless(steady.ramp.is_zero(), || time(steady.ramp))),
+    ]))
 }
 
 fn latency_target(target: LatencyTarget) -> String {

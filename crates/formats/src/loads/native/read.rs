@@ -17,8 +17,8 @@ use crate::{
 use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
     ErrorPolicy, Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    LatencyTarget, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase, Region, Sharing,
-    SizeDistribution, Stop, ThreadGroup, Tour, Weighted, Workload, name_clashes,
+    LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase,
+    Region, Sharing, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Weighted, Workload, name_clashes,
 };
 use std::{
     collections::HashMap,
@@ -30,6 +30,9 @@ pub const MAXIMUM_BYTES: usize = 1 << 20;
 pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a queue depth is tried for a latency target, unless the file says otherwise.
 pub(super) const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
+pub(super) const LEAST_RATE_EVERY: Duration = Duration::from_secs(1);
+pub(super) const STEADY_WINDOW: Duration = Duration::from_secs(60);
+
 /// Reads a workload file.
 ///
 /// # Errors
@@ -510,6 +513,23 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         process: surface.process.as_ref().map(|field| field.value.0.clone()),
         tour_operations: surface.tour_operations.as_ref().map_or(1, |field| field.value.0),
         tour_open: surface.tour_open.as_ref().map(|field| field.value.0),
+        backlog: surface.backlog.as_ref().map(|field| field.value.0),
+        least_rate: surface.least_rate.as_ref().map(|Field { value, .. }| LeastRate {
+            bytes: bytes(value.bandwidth.as_ref()),
+            operations: value.rate.as_ref().map_or(0, |field| field.value.0),
+            every: or(value.every.as_ref(), LEAST_RATE_EVERY, |Time(time)| time),
+        }),
+        steady: surface.steady.as_ref().map(|Field { value, .. }| Steady {
+            bytes: flag(value.bytes.as_ref(), false),
+            slope: flag(value.slope.as_ref(), false),
+            limit: match &value.share {
+                Some(share) => share.value.0,
+                None => or(value.below.as_ref(), 0.0, |crate::decode::Real(below)| below),
+            },
+            relative: value.share.is_some(),
+            window: or(value.window.as_ref(), STEADY_WINDOW, |Time(time)| time),
+            ramp: or(value.ramp.as_ref(), Duration::ZERO, |Time(time)| time),
+        }),
         actions,
     }
 }

@@ -263,8 +263,45 @@ table! {
         "tour-operations" => tour_operations: Number;
         /// Of a tour: files that a thread has open at once. Each is opened for its first block and closed when it is finished. All stay open unless given.
         "tour-open" => tour_open: Number;
+        /// Of one thread with a `sequence` of two: this many operations of the first, then as many of the second, and the rest of these at the end of the group's `operations`. They alternate unless given.
+        "backlog" => backlog: Number;
+        /// What each thread has to move per second, in its reads and in its writes. From its third second on, one that moves less in an interval ends the group with an error. Nothing unless given.
+        "least-rate" => least_rate: LeastRateSurface;
+        /// A group of one thread ends when its rate is steady. Never unless given.
+        "steady" => steady: SteadySurface;
     }
     one of ["mix", "sequence", "ratio", "program"]
+}
+
+table! {
+    /// A rate to keep.
+    pub(crate) struct LeastRateSurface {
+        /// Bytes per second. Any unless given.
+        "bandwidth" => bandwidth: Size;
+        /// Operations per second. Any unless given.
+        "rate" => rate: Number;
+        /// The interval. 1 s unless given.
+        "every" => every: Time;
+    }
+}
+
+table! {
+    /// When a rate is steady. A sample is taken each second.
+    pub(crate) struct SteadySurface {
+        /// Whether bytes per second are judged instead of operations per second. False unless given.
+        "bytes" => bytes: Flag;
+        /// Whether the slope of the line through the samples is judged, per second, instead of the largest distance of a sample from their mean. False unless given.
+        "slope" => slope: Flag;
+        /// It must be below this, per second.
+        "below" => below: Real;
+        /// It must be below this share of the mean.
+        "share" => share: Share;
+        /// Seconds whose samples are judged. 60 s unless given.
+        "window" => window: Time;
+        /// Time before the first sample. None unless given.
+        "ramp" => ramp: Time;
+    }
+    one of ["below", "share"]
 }
 
 table! {
@@ -379,7 +416,7 @@ table! {
 table! {
     /// How data gets to and from files.
     pub(crate) struct IoSurface {
-        /// The I/O engine: "psync" (the default), "io-uring", "libaio", "mmap", "falloc", whose writes only allocate blocks, or "null", which does nothing.
+        /// The I/O engine: "psync" (the default), "io-uring", "libaio", "mmap", "falloc", whose writes only allocate blocks, "splice", through a pipe, or "null", which does nothing.
         "engine" => engine: Listed<IoEngineKind>;
         /// O_DIRECT. False unless given.
         "direct" => direct: Flag;
@@ -430,7 +467,7 @@ words! {
     CpuPolicy { "shared" => Shared, "split" => Split }
     OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
-    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "falloc" => Falloc, "null" => Null }
+    IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "falloc" => Falloc, "splice" => Splice, "null" => Null }
     FileChoice {
         "uniform" => Uniform, "round-robin" => RoundRobin, "shuffled" => Shuffled, "concatenated" => Concatenated,
         "partitioned" => Partitioned, "same" => Same, "rotation" => Rotation,

@@ -1,13 +1,13 @@
 //! The figures of each job, as fio has them, from the report of the load.
 
 use crate::loads::fio::{
-    Plan,
-    actions::{reads, writes},
+    Job, Plan,
+    actions::{TRIM, reads, writes},
 };
 use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
-    load::{GroupFsyncs, OperationReport, OverTime, ThreadReport, ThreadUsage},
+    load::{GroupFsyncs, OperationReport, OverTime, SteadyReport, ThreadReport, ThreadUsage},
 };
 use std::collections::HashMap;
 
@@ -33,8 +33,8 @@ pub(super) struct JobFigures {
     /// The first error number.
     pub(super) error: i32,
     pub(super) job: usize,
-    /// Reads, writes.
-    pub(super) directions: [DirectionFigures; 2],
+    /// Reads, writes, trims.
+    pub(super) directions: [DirectionFigures; 3],
     pub(super) syncs: Histogram,
     pub(super) others: Vec<(String, Histogram)>,
     pub(super) errors: u64,
@@ -43,6 +43,7 @@ pub(super) struct JobFigures {
     pub(super) usage: ThreadUsage,
     /// The queue depth that it was given, or found.
     pub(super) depth: u32,
+    pub(super) steady: Option<SteadyReport>,
     /// Operations by the class of the depth that their clone kept to; none of one whose depth changed while it was measured.
     by_depth: [u64; 7],
 }
@@ -105,6 +106,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 job_runtime_ms: 0,
                 usage: ThreadUsage::default(),
                 depth: job.depth,
+                steady: None,
                 by_depth: [0; 7],
             });
         }
@@ -131,19 +133,21 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             direction.over_time.operations.beside(clone.operations);
         }
         let thread = ran.get(part.group.as_str());
+        figures.steady = thread.and_then(|thread| thread.steady.clone()).or(figures.steady.take());
         let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
         figures.depth = found.unwrap_or(figures.depth);
         if job.latency_target.is_none() || !job.latency_run {
             let depth = found.unwrap_or(job.depth);
             figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
-        let mut ran_ms = [0; 2];
+        let mut ran_ms = [0; 3];
         for name in part.groups() {
-            let mut moved = [false; 2];
+            let mut moved = [false; 3];
             for operation in operations.get(name.as_str()).into_iter().flatten() {
-                figures.add(operation, report);
+                figures.add(operation, report, job);
                 moved[0] |= reads(&operation.name) && operation.invocations > 0;
                 moved[1] |= writes(&operation.name) && operation.invocations > 0;
+                moved[2] |= operation.name == TRIM && operation.invocations > 0;
             }
             // What is read back comes behind what the job reads.
             for (sum, _) in ran_ms.iter_mut().zip(moved).filter(|(_, moved)| *moved) {
@@ -163,7 +167,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
 
 fn share_out(all: &mut [JobFigures]) {
     let groups: Vec<u32> = all.iter().map(|figures| figures.group).collect();
-    for direction in 0..2 {
+    for direction in 0..3 {
         let mut of_groups: HashMap<u32, (u64, u64)> = HashMap::new();
         for (figures, group) in all.iter().zip(&groups) {
             let (bytes, longest_ms) = of_groups.entry(*group).or_default();
@@ -182,7 +186,7 @@ fn share_out(all: &mut [JobFigures]) {
 }
 
 impl JobFigures {
-    fn add(&mut self, operation: &OperationReport, report: &LoadReport) {
+    fn add(&mut self, operation: &OperationReport, report: &LoadReport, job: &Job) {
         self.errors += operation.errors;
         if operation.errors > 0 && self.error == 0 {
             let of_it = report.errors.iter().find(|error| error.operation == operation.name);
@@ -193,6 +197,11 @@ impl JobFigures {
         let direction = match operation.name.as_str() {
             name if reads(name) => &mut self.directions[0],
             name if writes(name) => &mut self.directions[1],
+            TRIM => {
+                // Their blocks have one size.
+                self.directions[2].bytes += operation.invocations * job.blocks[1].largest();
+                &mut self.directions[2]
+            }
             name => {
                 match self.others.iter_mut().find(|(known, _)| known == name) {
                     Some((_, latency)) => latency.merge(&operation.latency),
@@ -221,7 +230,7 @@ impl JobFigures {
 
     pub(super) fn latency(&self) -> Histogram {
         let mut all = self.directions[0].latency.clone();
-        all.merge(&self.directions[1].latency);
+        self.directions[1..].iter().for_each(|direction| all.merge(&direction.latency));
         for (_, latency) in &self.others {
             all.merge(latency);
         }

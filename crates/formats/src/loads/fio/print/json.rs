@@ -4,7 +4,7 @@ use super::figures::{
     DIVISIONS, DirectionFigures, JobFigures, When, bins, jobs, mean_and_deviation, percentiles, shares, version,
 };
 use crate::loads::fio::{Job, Plan};
-use fstone_model::{Histogram, LoadReport, units::nanoseconds};
+use fstone_model::{Histogram, LoadReport, load::SteadyReport, units::nanoseconds, workload::Steady};
 use serde_json::{Map, Value, json};
 
 /// The results of a run as JSON, with histograms if that is `plus`.
@@ -41,7 +41,7 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     put("job options", options(&job.written));
     put("read", direction(&figures.directions[0], job, plus));
     put("write", direction(&figures.directions[1], job, plus));
-    put("trim", direction(&DirectionFigures::default(), job, plus));
+    put("trim", direction(&figures.directions[2], job, plus));
     let mut sync = Map::new();
     sync.insert("total_ios".into(), figures.syncs.count().into());
     sync.insert("lat_ns".into(), latency(&figures.syncs, list, figures.syncs.count() > 0, plus));
@@ -85,7 +85,38 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     put("latency_target", nanoseconds(job.latency_target.unwrap_or_default()).into());
     put("latency_percentile", json!(job.latency_percent));
     put("latency_window", (nanoseconds(job.latency_window) / 1000).into());
+    if let (Some(wanted), Some(seen)) = (&job.steady, &figures.steady) {
+        put("steadystate", steady(wanted, job.steady_window.as_secs(), seen));
+    }
     Value::Object(out)
+}
+
+fn steady(wanted: &Steady, seconds: u64, seen: &SteadyReport) -> Value {
+    let unit = if wanted.relative { "%" } else { "" };
+    let name = match (wanted.bytes, wanted.slope) {
+        (false, false) => "iops",
+        (false, true) => "iops_slope",
+        (true, false) => "bw",
+        (true, true) => "bw_slope",
+    };
+    let judged = if wanted.slope { seen.slope } else { seen.deviation };
+    let shown = |number: f64, whole: f64| if wanted.relative && whole > 0.0 { number * 100.0 / whole } else { number };
+    let mean = |of: &[f64]| (of.iter().sum::<f64>() / of.len().max(1) as f64) as u64;
+    let whole = |of: &[f64]| -> Value { of.iter().map(|sample| *sample as u64).collect() };
+    json!({
+        "ss": format!("{name}:{:.6}{unit}", shown(wanted.limit, 1.0)),
+        "duration": seconds,
+        "attained": u8::from(seen.attained),
+        "criterion": format!("{:.6}{unit}", shown(judged, seen.mean)),
+        "max_deviation": rounded(if wanted.slope { 0.0 } else { judged }),
+        "slope": rounded(if wanted.slope { judged } else { 0.0 }),
+        "data": {
+            "bw_mean": mean(&seen.bytes),
+            "iops_mean": mean(&seen.operations),
+            "iops": whole(&seen.operations),
+            "bw": whole(&seen.bytes),
+        },
+    })
 }
 
 fn classes(names: [&str; 7], shares: [f64; 7]) -> Value {

@@ -17,7 +17,7 @@ pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
     groups.dedup();
     for group in groups {
         let _ = writeln!(out, "\nRun status group {group} (all jobs):");
-        for (index, name) in ["READ", "WRITE"].iter().enumerate() {
+        for (index, name) in ["READ", "WRITE", "TRIM"].iter().enumerate() {
             status(
                 &mut out,
                 name,
@@ -38,7 +38,7 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         "\n{}: (groupid={}, jobs={}): err={:2}: {}",
         figures.name, figures.group, figures.clones, figures.error, when.text
     );
-    for (name, direction) in [("read", &figures.directions[0]), ("write", &figures.directions[1])] {
+    for (name, direction) in ["read", "write", "trim"].iter().zip(&figures.directions) {
         if direction.operations == 0 {
             continue;
         }
@@ -91,9 +91,10 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
     let _ = writeln!(out, "  IO depths    : {}", depths.join(", "));
     let _ = writeln!(
         out,
-        "     issued rwts: total={},{},0,{} short=0,0,0,0 dropped=0,0,0,0",
+        "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
         figures.directions[0].operations,
         figures.directions[1].operations,
+        figures.directions[2].operations,
         figures.syncs.count()
     );
     let _ = writeln!(

@@ -23,8 +23,7 @@ fn line(plan: &Plan, figures: &JobFigures, format: u8) -> String {
         fields.remove(1);
     }
     // But for version 3 there are trims, too.
-    let trims = DirectionFigures::default();
-    for direction in figures.directions.iter().chain(Some(&trims).filter(|_| format != 3)) {
+    for direction in figures.directions.iter().take(if format == 3 { 2 } else { 3 }) {
         fields.extend(of_direction(direction, &job.percentiles, format));
     }
     let (user, system) = figures.cpu();
