@@ -391,8 +391,7 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
     };
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
     let text = std::fs::read_to_string(bench.path("tiny.toml")).expect("written");
-    let ls =
-        "[[step]]\nname = \"ls\"\ncommand = { shell = true, run = \"for i in 1 2 3 4 5 6 7 8 9 10; do ls; done\" }\n";
+    let ls = "[[step]]\nmount = {}\n[[step]]\nname = \"ls\"\ncommand = { shell = true, run = \"for i in 1 2 3 4 5 6 7 8 9 10; do ls; done\" }\n";
     bench.write("tiny.toml", &(text + ls));
     for cpu in ["server-today", "free"] {
         let run = ["run", "./tiny.toml", "--kernel", kernel, "--model", "nvme-ssd", "--perturbed", "0", "--cpu", cpu];
