@@ -1,7 +1,11 @@
 //! What loads saw over their time and per operation, row by row.
 
 use crate::{run::Analysis, text};
-use fstone_model::{Histogram, LoadReport, load::OperationReport};
+use fstone_model::{
+    Histogram, LoadReport,
+    load::OperationReport,
+    load_metric::{COMMIT, policies},
+};
 use std::borrow::Cow;
 
 #[derive(Debug)]
@@ -12,7 +16,7 @@ pub struct Loads<'a> {
 #[derive(Debug)]
 pub struct LoadStep<'a> {
     pub step: String,
-    /// Names of the operations with any latency, in the order of the workload.
+    /// Names of the operations with any latency, in the order of the workload; then of the fsyncs and commits of its groups' policies.
     pub operations: Vec<String>,
     pub rows: Vec<LoadRow<'a>>,
 }
@@ -45,8 +49,11 @@ impl<'a> Loads<'a> {
 
 impl<'a> LoadStep<'a> {
     fn add(&mut self, row: usize, report: &'a LoadReport) {
-        for operation in report.operations.iter().filter(|operation| operation.latency.count() > 0) {
-            let name = text::line(&operation.name);
+        let operations = report.operations.iter().filter(|operation| operation.latency.count() > 0);
+        let names = operations.map(|operation| operation.name.clone());
+        let of_groups = policies(report).into_iter().filter(|(name, latency)| name != COMMIT && latency.count() > 0);
+        for name in names.chain(of_groups.map(|(name, _)| name)) {
+            let name = text::line(&name);
             if !self.operations.contains(&name) {
                 self.operations.push(name);
             }
@@ -66,6 +73,9 @@ impl LoadRow<'_> {
 
 fn latency<'a>(report: &'a LoadReport, operation: &str) -> Option<Cow<'a, Histogram>> {
     let named = |one: &&OperationReport| one.latency.count() > 0 && text::line(&one.name) == operation;
+    if let Some((_, of_policy)) = policies(report).into_iter().find(|(name, _)| text::line(name) == operation) {
+        return Some(Cow::Owned(of_policy));
+    }
     let mut found = report.operations.iter().filter(named).map(|one| &one.latency);
     let first = found.next()?;
     // Groups may have an operation in common.
@@ -73,4 +83,32 @@ fn latency<'a>(report: &'a LoadReport, operation: &str) -> Option<Cow<'a, Histog
         None => Cow::Borrowed(first),
         Some(second) => Cow::Owned(Histogram::merged([first, second].into_iter().chain(found))),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fstone_model::load::GroupFsyncs;
+
+    #[test]
+    fn fsyncs_of_a_policy_have_latencies_beside_the_operations() {
+        let operation =
+            OperationReport { name: "write".into(), latency: Histogram::from_values(&[1000]), ..Default::default() };
+        let fsyncs = GroupFsyncs {
+            group: "writers".into(),
+            latency: Histogram::from_values(&[3000; 8]),
+            commits: Histogram::from_values(&[5000; 7]),
+            ..GroupFsyncs::default()
+        };
+        let report =
+            LoadReport { operations: vec![operation], group_fsyncs: vec![fsyncs], ..LoadReport::default() };
+        let mut step = LoadStep { step: "load".into(), operations: Vec::new(), rows: Vec::new() };
+        step.add(0, &report);
+        let counts: Vec<(&str, u64)> = step
+            .operations
+            .iter()
+            .map(|name| (name.as_str(), step.rows[0].latencies(name).iter().map(|one| one.count()).sum()))
+            .collect();
+        assert_eq!(counts, [("write", 1), ("writers fsync", 8), ("writers commit", 7)]);
+    }
 }

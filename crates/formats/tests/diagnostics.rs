@@ -233,12 +233,20 @@ fn the_command_line_sets_numbers_of_a_part_of_a_load() {
         ("readers.thread", "4", "did you mean `threads`?"),
         ("readers.threads", "many", "not a whole number"),
         ("readers.threads", "4001", "at most 4000"),
-        ("queue-depth", "4", "nothing has `queue-depth`"),
+        ("queue-depth", "4", "--set queue-depth: no step of this study uses it"),
         ("build", "none", "no variable of this name"),
     ] {
         let said = said(&[(name, value)]).expect_err(name);
         assert!(said.contains(words), "{name}: {said}");
     }
+}
+
+#[test]
+fn a_duration_is_refused_where_no_load_runs_for_a_time() {
+    let study = "title = \"t\"\ndevice = { loop = { size = \"1 GiB\" } }\n[[step]]\nsync = {}\nshow = [\"time\"]\n";
+    let overrides = Overrides { duration: Some(Duration::from_secs(5)), ..Overrides::default() };
+    let said = compile_parts(study, &overrides).expect_err("nothing takes it");
+    assert!(said.contains("--duration: no load of this study runs for a given time"), "{said}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn actions(workload: &Workload) -> Vec<(&str, &str)> {
 
 /// Operations with the fsyncs that follow them, as a part of the load. An action of that name has its rate under it, but not its latency,
 /// which would be that of a commit without its fsync.
-const COMMIT: &str = "commit";
+pub const COMMIT: &str = "commit";
 
 /// The names of everything that a load will report about its parts: "create latency p99", "readers operations per second"; and the scores of one that has
 /// the phases of IO500.
@@ -203,7 +203,7 @@ fn latency_figures(part: &str, latency: &Histogram) -> impl Iterator<Item = Figu
 }
 
 /// The fsyncs of each group's policy, and the operations with the fsyncs that follow them, with their latencies.
-fn policies(report: &LoadReport) -> Vec<(String, Histogram)> {
+pub fn policies(report: &LoadReport) -> Vec<(String, Histogram)> {
     let mut policies: Vec<(String, Histogram)> = Vec::new();
     let mut add = |name: String, latency: &Histogram| match policies.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => sum.merge(latency),

@@ -303,7 +303,10 @@ fn check_numbers(numbers: &[Number], factors: &[Factor], steps: &Steps, report: 
         let message = format!("nothing has `{}`", number.target);
         report.push(match number.span {
             Some(span) => Diagnostic::error(span, message).label("it would change nothing"),
-            None => Diagnostic::whole(format!("{message} that the command line could change")),
+            None if number.target.parameter == Parameter::Duration => {
+                Diagnostic::whole("--duration: no load of this study runs for a given time")
+            }
+            None => Diagnostic::whole(format!("--set {}: no step of this study uses it", number.target)),
         });
     }
     let backgrounds = || steps.templates.iter().filter(|template| template.background).map(|step| step.name.as_str());
