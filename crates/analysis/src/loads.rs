@@ -100,8 +100,7 @@ mod tests {
             commits: Histogram::from_values(&[5000; 7]),
             ..GroupFsyncs::default()
         };
-        let report =
-            LoadReport { operations: vec![operation], group_fsyncs: vec![fsyncs], ..LoadReport::default() };
+        let report = LoadReport { operations: vec![operation], group_fsyncs: vec![fsyncs], ..LoadReport::default() };
         let mut step = LoadStep { step: "load".into(), operations: Vec::new(), rows: Vec::new() };
         step.add(0, &report);
         let counts: Vec<(&str, u64)> = step

@@ -462,6 +462,24 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
 
 /// It stands still while its tree is read, and goes on when the recording ends.
 #[test]
+fn a_program_has_the_processors_that_it_asks_for_and_all_of_them_for_several_threads() {
+    tool("taskset");
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir(&place).expect("writable");
+    let list = "grep Cpus_allowed_list: /proc/self/status";
+    let script = format!("nproc > asked; sleep 0.5 & {list} > two; wait; taskset -c 0 {list} > chosen");
+    record(&bench, &place, "app.rec", &["sh", "-c", &script]);
+    let text = |name: &str| fs::read_to_string(place.join(name)).expect("the program wrote it");
+    let own = |word: &str, words: &[&str]| {
+        String::from_utf8(Command::new(word).args(words).output().expect("it starts").stdout).expect("text")
+    };
+    assert_eq!(text("asked"), own("nproc", &[]));
+    assert_eq!(text("two"), own("grep", &["Cpus_allowed_list:", "/proc/self/status"]));
+    assert_eq!(text("chosen").trim_start_matches(|letter: char| !letter.is_ascii_digit()), "0\n");
+}
+
+#[test]
 fn a_process_that_runs_is_recorded_and_goes_on() {
     let bench = Bench::new();
     let place = bench.path("place");

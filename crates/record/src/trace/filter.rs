@@ -28,6 +28,9 @@ const fn end_with(action: u32) -> sock_filter {
 const STOP: sock_filter = end_with(libc::SECCOMP_RET_TRACE);
 const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
 
+/// Calls that ask for a thread's processors and set them.
+pub(super) const PROCESSORS: [u64; 2] = [libc::SYS_sched_getaffinity as u64, libc::SYS_sched_setaffinity as u64];
+
 /// Of fcntl(2).
 const COMMANDS: [i32; 7] = [
     libc::F_DUPFD,
@@ -59,7 +62,7 @@ pub(super) fn program() -> Vec<sock_filter> {
         end_with(libc::SECCOMP_RET_TRACE | FOREIGN as u32),
         load(0),
     ];
-    for number in (0..NUMBERS).filter(|number| decode(*number, [0; 6]).is_some()) {
+    for number in (0..NUMBERS).filter(|number| PROCESSORS.contains(number) || decode(*number, [0; 6]).is_some()) {
         let steps = match number as std::os::raw::c_long {
             // Not those that only ask.
             libc::SYS_fcntl => {

@@ -2,6 +2,7 @@
 
 mod decode;
 mod filter;
+mod processors;
 mod ptrace;
 mod tables;
 
@@ -13,6 +14,7 @@ use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
 use libc::pid_t;
+use processors::{FEW, Processors};
 use ptrace::{EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -30,7 +32,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, OpenFile, Root, Slot};
 
 /// Calls of the process that shows what recording costs.
-const CALIBRATION: u32 = 4000;
+const CALIBRATION: u32 = 1000;
 const MOST_NAME: usize = 4096;
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
@@ -107,7 +109,11 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .map_err(|_| RecordError::Word)?;
     let roots = real_roots(wanted.under)?;
     let filter = filter::program();
-    let (overhead_ns, bare_ns) = calibrated(&filter)?;
+    let bare_ns = bare();
+    // What a stop costs depends on whether it wakes another processor.
+    let apart_ns = calibrated(&filter, bare_ns, Processors::as_they_are())?;
+    let shared_ns = calibrated(&filter, bare_ns, Processors::of_tracer())?;
+    let overhead_ns = if wanted.process.is_some() { apart_ns } else { shared_ns };
     let secret = wanted.hash_names.then(RandomState::new);
     let system = rustix::system::uname();
     let start = Start {
@@ -143,8 +149,13 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     })
     .map_err(write)?;
     writer.flush().map_err(write)?;
-    let mut tracer =
-        Tracer::new(Roots::new(&roots).except(own.as_os_str().as_bytes()), overhead_ns, secret, Some(writer));
+    let mut tracer = Tracer::new(
+        Roots::new(&roots).except(own.as_os_str().as_bytes()),
+        [apart_ns, shared_ns],
+        if wanted.process.is_some() { Processors::as_they_are() } else { Processors::of_tracer() },
+        secret,
+        Some(writer),
+    );
     let first = match (&attached, wanted.process) {
         (Some(threads), Some(process)) => {
             (tracer.stops_at_all, tracer.began) = (true, true);
@@ -212,8 +223,8 @@ fn real_roots(under: &[PathBuf]) -> Result<Vec<Root>, RecordError> {
     Ok(roots)
 }
 
-/// The overhead of a call and of the time after it, and what a call takes without.
-fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordError> {
+/// What a call takes without a tracer.
+fn bare() -> u64 {
     // As robust as what it is taken from: on a busy machine the mean of all can be many times what a call takes.
     const PART: u32 = CALIBRATION / 100;
     let mut parts: Vec<u64> = (0..CALIBRATION / PART)
@@ -224,9 +235,13 @@ fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordErr
         })
         .collect();
     parts.sort_unstable();
-    let bare_ns = parts[parts.len() / 2];
+    parts[parts.len() / 2]
+}
+
+/// The overhead of a call and of the time after it.
+fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors) -> Result<[u64; 2], RecordError> {
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
-    let mut tracer = Tracer::new(Roots::new(&[]), [0; 2], None, None);
+    let mut tracer = Tracer::new(Roots::new(&[]), [[0; 2]; 2], processors, None, None);
     tracer.samples = Some(Vec::new());
     tracer.add(first, None, 0);
     tracer.follow(first, None);
@@ -239,7 +254,7 @@ fn calibrated(filter: &[libc::sock_filter]) -> Result<([u64; 2], u64), RecordErr
         values.sort_unstable();
         values[values.len() / 2]
     };
-    Ok(([median(0).saturating_sub(bare_ns), median(1)], bare_ns))
+    Ok([median(0).saturating_sub(bare_ns), median(1)])
 }
 
 /// Each part of a path replaced by a hash, if there is a secret.
@@ -284,6 +299,17 @@ struct Pending {
     outside: Option<Option<Vec<u8>>>,
 }
 
+impl Pending {
+    /// Until a child has ended, or has begun another program.
+    fn waits_for_another(&self) -> bool {
+        match self.call.kind {
+            Kind::Wait => true,
+            Kind::Spawn => self.call.flags & libc::CLONE_VFORK as u32 != 0,
+            _ => false,
+        }
+    }
+}
+
 /// A place whose name is not yet in a block.
 struct Named {
     base: u32,
@@ -293,7 +319,9 @@ struct Named {
 struct Tracer {
     began_at: Instant,
     roots: Roots,
-    overhead_ns: [u64; 2],
+    /// With the program on processors of its own, and on the tracer's.
+    overhead_ns: [[u64; 2]; 2],
+    processors: Processors,
     secret: Option<RandomState>,
     writer: Option<Writer<BufWriter<File>>>,
     failed: Option<io::Error>,
@@ -320,7 +348,8 @@ struct Tracer {
 impl Tracer {
     fn new(
         roots: Roots,
-        overhead_ns: [u64; 2],
+        overhead_ns: [[u64; 2]; 2],
+        processors: Processors,
         secret: Option<RandomState>,
         writer: Option<Writer<BufWriter<File>>>,
     ) -> Self {
@@ -328,6 +357,7 @@ impl Tracer {
             began_at: Instant::now(),
             roots,
             overhead_ns,
+            processors,
             secret,
             writer,
             failed: None,
@@ -431,7 +461,7 @@ impl Tracer {
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
         let half_ns = to_ns.saturating_sub(from_ns) / 2;
         let stopped_ns = from_ns + half_ns;
-        let mut cost_ns = self.overhead_ns[usize::from(state.pending.is_none())];
+        let mut cost_ns = self.overhead_ns[usize::from(self.processors.shared)][usize::from(state.pending.is_none())];
         if half_ns > 0 {
             // The tracer did not have to wake up, which is about half of what a stop costs.
             cost_ns /= 2;
@@ -471,6 +501,15 @@ impl Tracer {
     }
 
     fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
+        let runs = |state: &&Thread| !state.pending.as_ref().is_some_and(Pending::waits_for_another);
+        let is_few = self.early.is_empty() && self.threads.len() <= FEW;
+        let alone = is_few && self.threads.values().filter(runs).count() <= 1;
+        self.processors.share(alone, self.threads.keys().chain(&self.early).copied());
+        self.resume_there(thread, how, signal);
+    }
+
+    /// Wherever it may run now.
+    fn resume_there(&mut self, thread: pid_t, how: Resume, signal: i32) {
         let now = self.now();
         if let Some(state) = self.threads.get_mut(&thread) {
             state.resumed_ns = now;
@@ -750,7 +789,17 @@ impl Tracer {
         let Some(state) = self.threads.get_mut(&thread) else { return self.go_on(thread, 0) };
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
-        let asked = ptrace::call(thread).filter(|_| !foreign).and_then(|(number, arguments)| decode(number, arguments));
+        let called = ptrace::call(thread).filter(|_| !foreign);
+        if let Some(number) = called.map(|(number, _)| number).filter(|number| filter::PROCESSORS.contains(number)) {
+            let threads = self.threads.keys().copied();
+            if number == filter::PROCESSORS[0] {
+                self.processors.share(false, threads);
+            } else {
+                self.processors.leave(threads);
+            }
+            return self.resume_there(thread, Resume::ToNextStop, 0);
+        }
+        let asked = called.and_then(|(number, arguments)| decode(number, arguments));
         let Some(asked) = asked else {
             if let Some(writer) = self.writer.as_mut() {
                 writer.outside(0, Some(b"a call of another architecture"));
