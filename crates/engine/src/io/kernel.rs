@@ -2,7 +2,6 @@
 //! The system calls, one function each. File descriptors are plain numbers in the operation loop: whoever opens
 //! one closes it.
 
-use super::Space;
 use rustix::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir, ResolveFlags, Timespec, Timestamps, XattrFlags};
 use rustix::io::{self, Errno, retry_on_intr};
@@ -14,6 +13,17 @@ pub(crate) type Result<T> = std::result::Result<T, Errno>;
 
 /// Where a part of a file begins, and how long it is; 0 for as far as the file goes.
 pub(crate) type Part = (u64, u64);
+
+/// What becomes of the blocks of a part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Space {
+    Allocated,
+    /// The same, and the size stays.
+    Reserved,
+    Freed,
+    /// Of a device (BLKDISCARD).
+    Discarded,
+}
 
 const ATTRIBUTE: &CStr = c"user.fstone";
 

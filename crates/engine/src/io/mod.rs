@@ -28,7 +28,7 @@ mod splice;
 mod uring;
 mod witnessed;
 
-pub(crate) use kernel::{Fd, Part, Result};
+pub(crate) use kernel::{Fd, Part, Result, Space};
 pub(crate) use null::Null;
 pub(crate) use psync::Psync;
 pub(crate) use real::Real;
@@ -114,17 +114,6 @@ impl TransferFlags {
 pub(crate) enum Direction {
     Read,
     Write,
-}
-
-/// What becomes of the blocks of a part of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Space {
-    Allocated,
-    /// The same, and the size stays.
-    Reserved,
-    Freed,
-    /// Of a device (BLKDISCARD).
-    Discarded,
 }
 
 /// A queued request that is done: its slot, and how many bytes it moved.
