@@ -38,7 +38,7 @@ pub struct Age {
 }
 
 /// What the files of a filesystem are like: three distributions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     pub name: String,
     /// In bytes. A file of a class is larger than those of the class before it.

@@ -209,18 +209,24 @@ impl<'a> Aged<'a> {
         create_directories(self.directory, None).ok()?;
         let path = own_directory(self.directory).ok()?.join(&self.name).with_extension(MAKING);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).ok()?);
         let mut is_said = false;
-        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            if stop.load(Ordering::Acquire) {
-                return None;
+        loop {
+            let file = File::from(rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).ok()?);
+            while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                if stop.load(Ordering::Acquire) {
+                    return None;
+                }
+                if !std::mem::replace(&mut is_said, true) {
+                    sink.event(&Event::ImageAwaited { image: self.name.trim_end_matches(".aged") });
+                }
+                thread::sleep(LOOK);
             }
-            if !std::mem::replace(&mut is_said, true) {
-                sink.event(&Event::ImageAwaited { image: self.name.trim_end_matches(".aged") });
+            // The run that had it removed it, and the next one locks a new file of this name.
+            let identity = FileIdentity::of(&file.metadata().ok()?);
+            if fs::symlink_metadata(&path).is_ok_and(|named| identity.is(&named)) {
+                return Some(Turn { path, _locked: file });
             }
-            thread::sleep(LOOK);
         }
-        Some(Turn { path, _locked: file })
     }
 
     /// The image, if it is kept, and no other run has a copy of it mounted.
@@ -572,14 +578,8 @@ mod tests {
     fn cell(seed: Option<u64>) -> Cell {
         let class = |up_to| vec![Class { up_to, weight: 1.0 }];
         let depths = vec![Depth { depth: 1, weight: 1.0, directories: 1 }];
-        let profile = Profile {
-            name: "p".into(),
-            sizes: class(4096.0),
-            ages: class(0.1),
-            depths,
-            overwritten: None,
-            appended: None,
-        };
+        let profile =
+            Profile { name: "p".into(), sizes: class(4096.0), ages: class(0.1), depths, ..Profile::default() };
         let age = Age { profile, utilization: 0.5, overwrites: 1.0, compressible: 0.0, seed };
         let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         cell.device = testing::loop_device(1 << 20);
@@ -666,12 +666,13 @@ mod tests {
         assert!(aged(&options, 2).turn_of_runs(&heard, &stop).is_some(), "another image");
         assert!(heard.0.lock().expect("sound").is_empty());
         thread::scope(|scope| {
-            let second = scope.spawn(|| aged(&options, 1).turn_of_runs(&heard, &stop).is_some());
+            let second = scope.spawn(|| aged(&options, 1).turn_of_runs(&heard, &stop));
             while heard.0.lock().expect("sound").is_empty() {
                 thread::sleep(LOOK);
             }
             drop(first);
-            assert!(second.join().expect("no panic"));
+            let second = second.join().expect("no panic").expect("released");
+            assert!(second.path.exists(), "a third run would not wait for it");
         });
         assert_eq!(*heard.0.lock().expect("sound"), [one.name.trim_end_matches(".aged")], "said once");
         let _held = one.turn_of_runs(&heard, &stop).expect("nothing is made");
