@@ -20,6 +20,7 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 use std::{
+    collections::HashMap,
     fs::File,
     io::Error,
     os::{fd::AsFd, unix::fs::FileExt},
@@ -28,9 +29,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the space in use is compared with the plan on the way, and at most in the end.
+/// How often the space in use is compared with the plan while as much is written as files have in the end, and at most in the end.
 const LOOKS: f64 = 32.0;
-const LAST_LOOKS: usize = 4;
+const LAST_LOOKS: usize = 8;
 /// The plan is corrected if the space in use differs from it by more than this share.
 const DEADBAND: f64 = TOLERANCE / 20.0;
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -88,8 +89,7 @@ pub fn age(
         fstatvfs(&base).map(|stat| Space::of(&stat)).map_err(failed("statvfs"))
     };
     let space = look()?;
-    let target = age.utilization * space.total;
-    let live = target - space.used;
+    let live = age.utilization * space.total - space.used;
     if live < space.block as f64 {
         let words = format!("{:.0} of {:.0} bytes are in use already", space.used, space.total);
         return Err(AgeError::Impossible(words));
@@ -104,16 +104,21 @@ pub fn age(
     let pattern = DataPattern { compressible: age.compressible, ..DataPattern::default() };
     let depot = Depot::new(pattern, PIECE as usize, seed);
     let now = clock_gettime(ClockId::Realtime);
-    let mut writer = Writer { base: &base, paths: vec![String::new()], now, source: depot.source() };
+    let mut writer =
+        Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
     let started = Instant::now();
     let (mut operations, mut reported) = (0, Duration::ZERO);
-    let mut next_look = planner.total_bytes() / LOOKS;
-    let mut last_looks = LAST_LOOKS;
-    // How much space files take, metadata included, only the filesystem knows.
+    // Before, it is mostly metadata that is in use.
+    let mut next_look = planner.live_bytes() / 8.0;
+    let (mut last_looks, mut makes_up) = (LAST_LOOKS, false);
+    // How much space files take, metadata and overwritten parts that are kept included, only the filesystem knows, and how much there is
+    // for data if metadata have space of their own.
     let correct = |planner: &mut Planner| {
-        let used = look()?.used - space.used;
+        let found = look()?;
+        let used = found.used - space.used;
         let present = planner.present_bytes() as f64;
-        let wanted = (target - space.used) * if used > 0.0 && present > 0.0 { present / used } else { 1.0 };
+        let wanted = (age.utilization * found.total - space.used)
+            * if used > 0.0 && present > 0.0 { present / used } else { 1.0 };
         let is_off = (wanted / planner.live_bytes() - 1.0).abs() > DEADBAND;
         if is_off {
             planner.aim(wanted);
@@ -126,7 +131,9 @@ pub fn age(
                 last_looks = if correct(&mut planner)? { last_looks - 1 } else { 0 };
                 continue;
             }
-            if planner.make_up() {
+            if !std::mem::replace(&mut makes_up, true) {
+                planner.make_up();
+                last_looks = LAST_LOOKS;
                 continue;
             }
             // Ages count from here.
@@ -143,7 +150,7 @@ pub fn age(
         let written = planner.written_bytes() as f64;
         if op == Op::Sync && written >= next_look {
             correct(&mut planner)?;
-            next_look += planner.total_bytes() / LOOKS;
+            next_look = written + planner.live_bytes() / LOOKS;
         }
         let elapsed = started.elapsed();
         if elapsed >= reported + PROGRESS {
@@ -176,6 +183,8 @@ struct Writer<'a> {
     base: &'a File,
     /// Of directories, by their numbers. All but the first, which is `base`, end with a slash.
     paths: Vec<String>,
+    /// By their numbers. A filesystem keeps room for a file that is opened again and again to grow, until long after.
+    growing: HashMap<u32, File>,
     now: Timespec,
     source: crate::data::Source<'a>,
 }
@@ -210,14 +219,20 @@ impl Writer<'_> {
                 mkdirat(self.base, &path, Mode::from_raw_mode(0o755)).map_err(|errno| failed("mkdir", &path, errno))?;
                 self.paths.push(path + "/");
             }
-            Op::Write { name, offset, length, makes } => {
+            Op::Write { name, offset, length, makes, ends } => {
                 let path = path(name);
                 // Without EXCL, because a write that found no space is tried again.
                 let flags = if makes { OFlags::CREATE } else { OFlags::empty() };
-                let file = open(&path, flags).map_err(|errno| failed("open", &path, errno))?;
+                let file = match self.growing.remove(&name.number) {
+                    Some(file) => file,
+                    None => open(&path, flags).map_err(|errno| failed("open", &path, errno))?,
+                };
                 if length > 0 {
                     let data = self.source.next(length as usize, Destination { file: 0, offset });
                     file.write_all_at(data, offset).map_err(|error| ("write", path, error))?;
+                }
+                if !ends {
+                    self.growing.insert(name.number, file);
                 }
             }
             Op::Truncate { name, length } => {
@@ -230,6 +245,7 @@ impl Writer<'_> {
                 renameat(self.base, &from, self.base, &to).map_err(|errno| failed("rename", &from, errno))?;
             }
             Op::Remove { name } => {
+                self.growing.remove(&name.number);
                 let path = path(name);
                 unlinkat(self.base, &path, AtFlags::empty()).map_err(|errno| failed("unlink", &path, errno))?;
             }
@@ -275,7 +291,8 @@ mod tests {
         let mut planner = Planner::new(&age, (32 << 20, 16 << 20), 4096, 5).expect("it is possible");
         let depot = Depot::new(DataPattern { compressible: 0.5, ..DataPattern::default() }, PIECE as usize, 5);
         let now = clock_gettime(ClockId::Realtime);
-        let mut writer = Writer { base: &base, paths: vec![String::new()], now, source: depot.source() };
+        let mut writer =
+            Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
         while let Some(op) = planner.next() {
             writer.carry_out(op).expect("it can be done");
         }

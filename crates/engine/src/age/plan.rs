@@ -6,7 +6,7 @@
 //! passing files are removed as needed. What remains fits the profile, between the holes that the passing files left.
 
 use crate::random::Random;
-use fstone_model::age::{Age, Class, class_of, weights};
+use fstone_model::age::{Age, Class, TOLERANCE, class_of, weights};
 use std::collections::VecDeque;
 
 /// The longest write.
@@ -33,12 +33,13 @@ pub(super) enum Op {
         number: u32,
         parent: u32,
     },
-    /// The first write makes the file.
+    /// The first write makes the file, and the last one completes it: until then it is open.
     Write {
         name: Name,
         offset: u64,
         length: u64,
         makes: bool,
+        ends: bool,
     },
     Truncate {
         name: Name,
@@ -98,6 +99,8 @@ pub(super) struct Planner {
     of_lasting: [Quota; 2],
     of_passing: [Quota; 2],
     mean_bytes: f64,
+    /// Files beyond those that the mean promises: large ones are so few that chance decides how many bytes files have.
+    more_files: f64,
     /// Bytes that files have in the end.
     live_bytes: f64,
     /// Bytes that are written altogether.
@@ -159,6 +162,7 @@ impl Planner {
             of_lasting: quotas(),
             of_passing: quotas(),
             mean_bytes: 0.0,
+            more_files: 0.0,
             live_bytes: live as f64,
             total_bytes: (age.overwrites * capacity as f64).max(live as f64),
             time: 0.0,
@@ -174,11 +178,18 @@ impl Planner {
             makes_up: false,
         };
         planner.mean_bytes = planner.mean();
-        let largest =
-            profile.sizes.iter().filter(|class| class.weight > 0.0).map(|class| class.up_to).fold(0.0, f64::max);
+        let cure = "make the device larger, or take a profile with smaller files";
+        let has_files = |class: &usize| profile.sizes[*class].weight > 0.0 && profile.sizes[*class].up_to > 0.0;
+        let classes = || (0..profile.sizes.len()).filter(has_files);
+        let largest = classes().map(|class| profile.sizes[class].up_to).fold(0.0, f64::max);
         if largest > live as f64 {
+            return Err(format!("its largest files have {largest} bytes, and all files together {live}: {cure}"));
+        }
+        let smallest = classes().map(|class| class_floor(&profile.sizes, class)).min().unwrap_or(0).max(1);
+        let most = (live as f64 * (1.0 + TOLERANCE) / smallest as f64).floor();
+        if most * largest < live as f64 * (1.0 - TOLERANCE) {
             return Err(format!(
-                "its largest files have {largest} bytes, and all files together {live}: make the device larger, or take a profile with smaller files"
+                "its files have {smallest} to {largest} bytes: {most} of them are too small and one more is too large for {live}: {cure}"
             ));
         }
         if planner.files() > MAXIMUM_FILES {
@@ -189,7 +200,7 @@ impl Planner {
 
     /// How many files there will be.
     pub(super) fn files(&self) -> f64 {
-        self.live_bytes / self.mean_bytes
+        self.live_bytes / self.mean_bytes + self.more_files
     }
 
     pub(super) const fn written_bytes(&self) -> u64 {
@@ -217,10 +228,9 @@ impl Planner {
         (self.full, self.drained) = (false, false);
     }
 
-    /// Files are complete, and will not be corrected again: what was not written yet is written in their place. Not twice.
-    pub(super) fn make_up(&mut self) -> bool {
-        self.drained = self.makes_up;
-        !std::mem::replace(&mut self.makes_up, true)
+    /// Files are complete: from now on, what was not written yet is written in their place.
+    pub(super) const fn make_up(&mut self) {
+        (self.makes_up, self.drained) = (true, false);
     }
 
     pub(super) fn next(&mut self) -> Option<Op> {
@@ -248,6 +258,9 @@ impl Planner {
         if self.lacks_overwriting() && !self.chance(8) {
             return self.overwrite();
         }
+        if self.made_until_now() >= self.files() {
+            self.add_files();
+        }
         let is_over =
             self.full || self.made_until_now() >= self.files() || self.lasting_bytes as f64 >= self.live_bytes;
         let grows = self.growing.len() == STREAMS || is_over || self.chance(2);
@@ -267,8 +280,24 @@ impl Planner {
         let is_due = !is_filling && self.made_until_now() <= self.share_made(self.time) * self.files();
         if is_due || self.time >= 1.0 || !may_write_more || !self.make(None) {
             let hours = self.hours();
-            self.full = !self.make(Some(hours));
+            if !self.make(Some(hours)) {
+                self.full = !self.add_files();
+            }
         }
+    }
+
+    /// As many are there as were planned, and they are smaller than planned: more are made, if some fit.
+    fn add_files(&mut self) -> bool {
+        let room = self.live_bytes - self.lasting_bytes as f64;
+        let fits = |class: &usize| {
+            let Class { up_to, weight } = self.sizes[*class];
+            weight > 0.0 && up_to > 0.0 && class_floor(&self.sizes, *class).max(self.block) as f64 <= room
+        };
+        let adds = room > self.live_bytes / 256.0 && (0..self.sizes.len()).any(|class| fits(&class));
+        if adds {
+            self.more_files += (room / self.mean_bytes).max(1.0);
+        }
+        adds
     }
 
     /// Whether less was overwritten until now than the profile says.
@@ -315,7 +344,14 @@ impl Planner {
                 self.drained = true;
                 return;
             }
-            let at = self.random.below(self.lasting.len() as u64) as usize;
+            let mut at = self.random.below(self.lasting.len() as u64) as usize;
+            // One that is larger than what is too much would leave a hole instead.
+            for _ in 0..TRIES {
+                if self.allocated(self.lasting[at].size) as f64 <= excess {
+                    break;
+                }
+                at = self.random.below(self.lasting.len() as u64) as usize;
+            }
             let file = self.lasting.swap_remove(at);
             self.lasting_bytes -= self.allocated(file.size);
             self.of_lasting[0].counts[usize::from(file.size_class)] -= 1;
@@ -405,9 +441,13 @@ impl Planner {
         }
     }
 
-    fn wrote(&mut self, bytes: u64) {
+    const fn wrote(&mut self, bytes: u64) {
         self.written_bytes += bytes;
         self.unsynced_bytes += bytes;
+    }
+
+    /// Time passes with what is written, but for the share that is overwritten.
+    fn pass(&mut self, bytes: u64) {
         let filled = self.filled();
         if self.written_to_files() > filled {
             // How many bytes are written in all time: lasting files by their ages, passing ones evenly.
@@ -466,10 +506,12 @@ impl Planner {
         if written == 0 && length > self.block && self.chance(8) {
             length = (length / 2).next_multiple_of(self.block).min(length);
         }
-        self.pending.push_back(Op::Write { name: file.name, offset: written, length, makes: written == 0 });
+        let (makes, ends) = (written == 0, written + length == until);
+        self.pending.push_back(Op::Write { name: file.name, offset: written, length, makes, ends });
         // An empty file counts, too: otherwise a profile of them would never end.
         self.wrote(length.max(1));
-        if written + length < until {
+        self.pass(length.max(1));
+        if !ends {
             self.growing[at].written += length;
             return;
         }
@@ -510,13 +552,12 @@ impl Planner {
         let Some(file) = found.filter(|file| file.size > 0) else { return };
         let offset = self.random.below(self.allocated(file.size) / self.block) * self.block;
         let most = (file.size - offset).min(longest);
-        self.pending.push_back(Op::Write { name: file.name, offset, length: most, makes: false });
+        self.pending.push_back(Op::Write { name: file.name, offset, length: most, makes: false, ends: true });
+        self.wrote(most);
         if self.overwritten.is_some() {
             self.overwritten_bytes += most;
-            self.written_bytes += most;
-            self.unsynced_bytes += most;
         } else {
-            self.wrote(most);
+            self.pass(most);
         }
         if let Some(hours) = file.hours {
             self.pending.push_back(Op::Date { name: file.name, hours });
@@ -622,8 +663,7 @@ pub(super) mod tests {
             sizes: classes(&sizes),
             ages: classes(&ages),
             depths,
-            overwritten: None,
-            appended: None,
+            ..Profile::default()
         };
         Age { profile, utilization: 0.8, overwrites: 3.0, compressible: 0.0, seed: None }
     }
@@ -649,7 +689,7 @@ pub(super) mod tests {
                     assert!(self.depths.insert(number, depth + 1).is_none());
                     "mkdir"
                 }
-                Op::Write { name, offset, length, makes } => {
+                Op::Write { name, offset, length, makes, .. } => {
                     assert!(length <= PIECE);
                     let known = self.lengths.contains_key(&key(name));
                     assert_ne!(known, makes);
@@ -771,6 +811,25 @@ pub(super) mod tests {
         }
     }
 
+    /// Chance decides whether the one file that has a third of all bytes is drawn; the others make up for it.
+    #[test]
+    fn files_fill_the_disk_however_few_the_large_ones_are() {
+        let mut age = Age { overwrites: 1.0, ..agrawal() };
+        let mib = |count: u64| (count << 20) as f64;
+        age.profile.sizes = [(8192.0, 1000.0), (131_072.0, 280.0), (mib(16), 25.0), (mib(64), 2.0), (mib(256), 1.0)]
+            .map(|(up_to, weight)| Class { up_to, weight })
+            .to_vec();
+        for seed in 0..16 {
+            let (_, files) = carried_out(&age, 600 << 20, seed);
+            let share = files.bytes() as f64 / (0.8 * mib(600));
+            assert!((0.98..1.02).contains(&share), "{share} with seed {seed}");
+            let mut counts = vec![0; age.profile.sizes.len()];
+            files.lengths.values().for_each(|length| counts[class_of(&age.profile.sizes, *length as f64)] += 1);
+            let (_, elsewhere) = compare(&counts, &weights(&age.profile.sizes));
+            assert!(elsewhere < 0.02, "{elsewhere} of the files elsewhere with seed {seed}: {counts:?}");
+        }
+    }
+
     /// What metadata and preallocation take is found out on the way, and some of it is given back late.
     #[test]
     fn ages_are_the_profiles_whenever_the_plan_is_corrected() {
@@ -779,7 +838,12 @@ pub(super) mod tests {
         for (when, by) in [(0.2, 0.85), (0.2, 1.1), (0.6, 0.85), (0.6, 1.1), (0.97, 0.85), (0.97, 1.1), (0.995, 0.9)] {
             let mut planner = Planner::new(&age, (capacity, live as u64), 4096, 7).expect("it is possible");
             let (mut files, mut is_corrected) = (Files::default(), false);
-            while let Some(op) = planner.next().or_else(|| planner.make_up().then(|| planner.next())?) {
+            let mut makes_up = [true].into_iter();
+            while let Some(op) = planner.next().or_else(|| {
+                makes_up.next()?;
+                planner.make_up();
+                planner.next()
+            }) {
                 files.apply(op);
                 if !is_corrected && planner.written_bytes() as f64 > when * planner.total_bytes() {
                     planner.aim(by * live);
@@ -815,7 +879,7 @@ pub(super) mod tests {
             (Planner::new(&age, (128 << 20, 100 << 20), 4096, 3).expect("it is possible"), Files::default());
         let (mut overwritten, mut large, mut pages, mut appends) = (0.0, 0.0, 0, 0);
         while let Some(op) = planner.next() {
-            if let Op::Write { name, offset, length, makes } = op {
+            if let Op::Write { name, offset, length, makes, .. } = op {
                 let end = files.lengths.get(&(name.directory, name.number)).copied().unwrap_or(0);
                 if !makes && offset < end {
                     overwritten += length as f64;
@@ -846,5 +910,11 @@ pub(super) mod tests {
         assert!(!files.lengths.is_empty() && files.written_bytes < 1 << 30);
         let refused = Planner::new(&age, (8 << 20, 6 << 20), 4096, 1).expect_err("8 MiB files in 6 MiB");
         assert!(refused.contains("largest files have 8388608 bytes"), "{refused}");
+        age.profile.sizes = vec![(200 << 20, 0.0), (210 << 20, 1.0)]
+            .into_iter()
+            .map(|(up_to, weight)| Class { up_to: f64::from(up_to), weight })
+            .collect();
+        let refused = Planner::new(&age, (400 << 20, 300 << 20), 4096, 1).expect_err("one is too little, two too much");
+        assert!(refused.contains("1 of them are too small and one more is too large"), "{refused}");
     }
 }
