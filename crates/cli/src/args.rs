@@ -313,11 +313,14 @@ pub(crate) struct DeviceArguments {
 pub(crate) enum AgeAction {
     /// List them: made once, and copied for each trial
     List,
-    /// Show one: its targets, what was reached, and its free space
+    /// Show one: its targets, what was reached, its free space, and who owns each region of the disk
     Show {
         /// Its name in the list
         #[arg(value_name = "NAME")]
         name: String,
+        /// Print the regions as a picture (SVG)
+        #[arg(long)]
+        svg: bool,
     },
     /// Remove some, but for those that a trial uses
     Rm {

@@ -60,18 +60,19 @@ pub enum FragmentationError {
 /// # Errors
 /// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].
 pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
-    count_seeing(root, stop, &mut |_, _| {})
+    count_seeing(root, stop, &mut |_, _, _| {})
 }
+
+/// Where something is on the device, and how long it is, in bytes.
+pub type Piece = (u64, u64);
+
+type See<'a> = dyn FnMut(&Path, &fs::Metadata, &[Piece]) + 'a;
 
 /// The same, and calls `see` for every regular file.
 ///
 /// # Errors
 /// As [`count`].
-pub(crate) fn count_seeing(
-    root: &Path,
-    stop: &Stop,
-    see: &mut dyn FnMut(&Path, &fs::Metadata),
-) -> Result<Fragmentation, FragmentationError> {
+pub(crate) fn count_seeing(root: &Path, stop: &Stop, see: &mut See<'_>) -> Result<Fragmentation, FragmentationError> {
     let failed = |cause| FragmentationError::Root { path: root.to_owned(), cause };
     let device = fs::symlink_metadata(root).map_err(failed)?.dev();
     let directory = fs::File::open(root).map_err(failed)?;
@@ -134,7 +135,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn entry(&mut self, path: PathBuf, directories: &mut Vec<PathBuf>, see: &mut dyn FnMut(&Path, &fs::Metadata)) {
+    fn entry(&mut self, path: PathBuf, directories: &mut Vec<PathBuf>, see: &mut See<'_>) {
         let metadata = match fs::symlink_metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) => return self.failure("stat", &error, &path),
@@ -147,27 +148,34 @@ impl Walk {
                 directories.push(path);
             }
         } else if metadata.is_file() && (metadata.nlink() == 1 || self.linked.insert(metadata.ino())) {
-            see(&path, &metadata);
-            self.file(&path);
+            let pieces = self.file(&path);
+            see(&path, &metadata, &pieces);
         }
     }
 
-    fn file(&mut self, path: &Path) {
+    fn file(&mut self, path: &Path) -> Vec<Piece> {
         // NOFOLLOW and NONBLOCK: should it have become something else since it was looked at, nothing waits for it.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(file) => file,
-            Err(errno) => return self.failure("open", &errno.into(), path),
+            Err(errno) => {
+                self.failure("open", &errno.into(), path);
+                return Vec::new();
+            }
         };
         match extents_of(file.as_fd()) {
-            Ok((0, _)) => {}
-            Ok((extents, bytes)) => {
+            Ok(Merged { count: 0, .. }) => Vec::new(),
+            Ok(Merged { count, bytes, pieces, .. }) => {
                 self.found.files += 1;
-                self.found.extents += extents;
+                self.found.extents += count;
                 self.found.blocks += bytes.div_ceil(BLOCK);
-                self.found.fragmented_files += u64::from(extents > 1);
+                self.found.fragmented_files += u64::from(count > 1);
+                pieces
             }
-            Err(errno) => self.failure("FIEMAP", &errno.into(), path),
+            Err(errno) => {
+                self.failure("FIEMAP", &errno.into(), path);
+                Vec::new()
+            }
         }
     }
 
@@ -222,8 +230,8 @@ const EXTENT_UNKNOWN: u32 = 0x2;
 const EXTENT_ENCODED: u32 = 0x8;
 const EXTENT_DATA_INLINE: u32 = 0x200;
 
-/// The extents of an open file and their bytes; 0 when it has no data.
-fn extents_of(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
+/// The extents of an open file; none when it has no data.
+fn extents_of(file: BorrowedFd<'_>) -> Result<Merged, Errno> {
     let mut merged = Merged::default();
     let mut start = 0;
     loop {
@@ -245,7 +253,7 @@ fn extents_of(file: BorrowedFd<'_>) -> Result<(u64, u64), Errno> {
         match mapped.last() {
             // Each call begins where the last one ended; a filesystem that does not get on is not asked for ever.
             Some(last) if last.flags & EXTENT_LAST == 0 && end_of(last) > start => start = end_of(last),
-            _ => return Ok((merged.count, merged.bytes)),
+            _ => return Ok(merged),
         }
     }
 }
@@ -259,6 +267,8 @@ const fn end_of(extent: &Extent) -> u64 {
 struct Merged {
     count: u64,
     bytes: u64,
+    /// Those that have a place on the device.
+    pieces: Vec<Piece>,
     previous: Option<Extent>,
 }
 
@@ -267,6 +277,12 @@ impl Merged {
         let continues = self.previous.is_some_and(|previous| continues(&previous, extent));
         self.count += u64::from(!continues);
         self.bytes = self.bytes.saturating_add(extent.length);
+        if extent.flags & (EXTENT_UNKNOWN | EXTENT_DATA_INLINE) == 0 {
+            match self.pieces.last_mut().filter(|_| continues) {
+                Some((place, length)) => *length = extent.physical.saturating_add(extent.length).saturating_sub(*place),
+                None => self.pieces.push((extent.physical, extent.length)),
+            }
+        }
         self.previous = Some(*extent);
     }
 }
@@ -327,23 +343,58 @@ const fn place_of(mapping: &Mapping) -> (u32, u64) {
     (mapping.device, mapping.physical)
 }
 
-/// Free extents, their bytes, and how many there are of each length, as "free extents from 4 KiB: 12; 8 KiB: 3;"; `None` if the
-/// filesystem of a directory does not list them.
-pub fn free_space(place: &Path) -> Option<(u64, u64, String)> {
-    let free = free_extents(place)?;
-    let (count, bytes) = free.iter().fold((0, 0), |(count, bytes), of| (count + of.0, bytes + of.1));
+/// How many free extents there are, their bytes, and how many there are of each length, as "free extents from 4 KiB: 12; 8 KiB: 3;".
+pub fn free_space(free: &[Piece]) -> (u64, u64, String) {
+    // By the power of two at or below their lengths.
+    let mut counts = [0u64; 64];
+    free.iter().for_each(|(_, length)| counts[length.max(&1).ilog2() as usize] += 1);
     let mut words = "free extents from".to_owned();
-    for (power, (count, _)) in free.iter().enumerate().filter(|(_, (count, _))| *count > 0) {
+    for (power, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         words.push_str(&format!(" {}: {count};", format_bytes(1 << power)));
     }
-    Some((count, bytes, words))
+    (free.len() as u64, free.iter().map(|(_, length)| length).sum(), words)
 }
 
-/// How many free extents a filesystem has, and of how many bytes, by the power of two at or below their lengths; `None` if it does not
-/// list them.
-fn free_extents(place: &Path) -> Option<[(u64, u64); 64]> {
+/// What the line of a record begins with that has the regions of a device, by their owners.
+pub const REGIONS_OF: &str = "regions";
+/// How many there are, all of one length.
+pub const REGIONS: usize = 1024;
+/// The owners: files by the time of their last change, the oldest first.
+pub const QUARTERS: [char; 4] = ['1', '2', '3', '4'];
+pub const FREE: char = '.';
+/// Metadata, and what is free where the filesystem does not list it.
+pub const OTHER: char = '#';
+
+/// Who has most of each region of a device, given who has which pieces of it.
+pub(crate) fn regions(pieces: &[(char, Piece)]) -> String {
+    let end = pieces.iter().map(|(_, (place, length))| place.saturating_add(*length)).max().unwrap_or(0);
+    let size = end.div_ceil(REGIONS as u64).max(1);
+    let mut shares = vec![Vec::<(char, u64)>::new(); REGIONS];
+    for (owner, (place, length)) in pieces {
+        let mut from = *place;
+        let to = from.saturating_add(*length);
+        while from < to {
+            let region = &mut shares[(from / size) as usize];
+            let next = to.min((from / size + 1).saturating_mul(size));
+            match region.iter_mut().find(|(one, _)| one == owner) {
+                Some((_, bytes)) => *bytes += next - from,
+                None => region.push((*owner, next - from)),
+            }
+            from = next;
+        }
+    }
+    let most = |mut region: Vec<(char, u64)>| {
+        let known: u64 = region.iter().map(|(_, bytes)| bytes).sum();
+        region.push((OTHER, size.saturating_sub(known)));
+        region.into_iter().max_by_key(|(_, bytes)| *bytes).map_or(OTHER, |(owner, _)| owner)
+    };
+    shares.into_iter().map(most).collect()
+}
+
+/// `None` if the filesystem of a directory does not list what is free.
+pub fn free_extents(place: &Path) -> Option<Vec<Piece>> {
     let directory = fs::File::open(place).ok()?;
-    let mut found = [(0, 0); 64];
+    let mut found = Vec::new();
     let last = Mapping {
         device: u32::MAX,
         flags: u32::MAX,
@@ -361,8 +412,7 @@ fn free_extents(place: &Path) -> Option<[(u64, u64); 64]> {
         unsafe { ioctl(&directory, Updater::<FS_IOC_GETFSMAP, MapRequest>::new(&mut request)) }.ok()?;
         let mappings = &request.mappings[..(request.header.entries as usize).min(MAPPINGS_PER_CALL)];
         for mapping in mappings.iter().filter(|one| one.flags & SPECIAL_OWNER != 0 && one.owner == OWNER_FREE) {
-            let (count, bytes) = &mut found[mapping.length.max(1).ilog2() as usize];
-            (*count, *bytes) = (*count + 1, *bytes + mapping.length);
+            found.push((mapping.physical, mapping.length));
         }
         match mappings.last() {
             // Each call begins after the last record; a filesystem that does not advance would be asked forever.
@@ -417,6 +467,18 @@ mod tests {
     }
 
     #[test]
+    fn a_region_is_of_who_has_most_of_it() {
+        let end = REGIONS as u64 * 100;
+        let picture = regions(&[('1', (0, 230)), ('2', (240, 60)), (FREE, (300, 60)), (FREE, (end - 100, 100))]);
+        assert_eq!(picture, format!("112.{}{FREE}", OTHER.to_string().repeat(REGIONS - 5)));
+        let mut merged = Merged::default();
+        [extent(0, 100, 8, 0), extent(8, 108, 4, 0), extent(20, 50, 4, 0), extent(24, 0, 4, EXTENT_DATA_INLINE)]
+            .iter()
+            .for_each(|extent| merged.add(extent));
+        assert_eq!((merged.count, merged.pieces), (3, vec![(100, 12), (50, 4)]));
+    }
+
+    #[test]
     fn the_structures_are_the_kernel_s() {
         assert_eq!((size_of::<Header>(), size_of::<Extent>()), (32, 56));
         assert_eq!((size_of::<MapHeader>(), size_of::<Mapping>()), (192, 64));
@@ -467,7 +529,7 @@ mod tests {
         let mut file = File::create(&path).expect("made");
         file.write_all(&vec![1; 400 * BLOCK as usize]).expect("written");
         file.sync_all().expect("synced");
-        let (before, _) = extents_of(file.as_fd()).expect("counted");
+        let before = extents_of(file.as_fd()).expect("counted").count;
         // Taking blocks out of the middle leaves what is left in two pieces; more than one call can hold, here.
         for piece in (1..=150).rev() {
             if let Err(errno) = fallocate(&file, FallocateFlags::COLLAPSE_RANGE, piece * 2 * BLOCK, BLOCK) {

@@ -15,7 +15,7 @@ use fstone_analysis::{
 };
 use fstone_files::OwnDirectory;
 use fstone_lab::{
-    fragmentation,
+    fragmentation::{self, FREE, OTHER, QUARTERS, REGIONS_OF},
     stop::Stop,
     trial::{KeptImage, TO_CLEAN, kept_images, old_image, remove_image},
 };
@@ -40,7 +40,10 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
     let images = || kept_images(&directory);
     match action {
         AgeAction::List => terminal::print(&listed(&images(), &directory)),
-        AgeAction::Show { name } => terminal::print(&shown(&find(&images(), name)?)),
+        AgeAction::Show { name, svg } => {
+            let image = find(&images(), name)?;
+            terminal::print(&if *svg { picture(&image) } else { shown(&image) });
+        }
         AgeAction::Rm { all: true, .. } => return Ok(remove(&images())),
         AgeAction::Rm { names, .. } => {
             let found: Result<Vec<_>, _> = names.iter().map(|name| find(&images(), name)).collect();
@@ -126,9 +129,10 @@ fn shown(image: &KeptImage) -> String {
     let Some((_, Some(result), warnings)) = &image.past else { return text };
     let said = result.commands.iter().map(|command| command.output_tail.as_str());
     for line in said.flat_map(str::lines) {
-        match line.strip_prefix("free extents from") {
-            Some(extents) => text += &histogram(extents),
-            None => text += &format!("{line}\n"),
+        match line.split_once(' ') {
+            Some(("free", extents)) => text += &histogram(extents.trim_start_matches("extents from")),
+            Some((REGIONS_OF, regions)) => text += &map(regions),
+            _ => text += &format!("{line}\n"),
         }
     }
     text.push('\n');
@@ -137,6 +141,62 @@ fn shown(image: &KeptImage) -> String {
     }
     text.extend(warnings.iter().map(|words| format!("{words}\n")));
     text
+}
+
+/// The owners of the regions of a disk, with their colours.
+const OWNERS: [(char, &str, &str); 6] = [
+    (QUARTERS[0], "#0b3c6f", "the oldest quarter of the files"),
+    (QUARTERS[1], "#2f7ab8", "the second"),
+    (QUARTERS[2], "#8fc1e3", "the third"),
+    (QUARTERS[3], "#f0a04b", "the youngest"),
+    (OTHER, "#8a8a8a", "metadata; free, too, where the filesystem does not list that"),
+    (FREE, "#f2f2f2", "free"),
+];
+const REGIONS_IN_A_LINE: usize = 64;
+
+fn lines_of(regions: &str) -> Vec<String> {
+    let regions: Vec<char> = regions.chars().collect();
+    regions.chunks(REGIONS_IN_A_LINE).map(|line| line.iter().collect()).collect()
+}
+
+fn map(regions: &str) -> String {
+    let owners = OWNERS.map(|(owner, _, name)| format!("{owner} {name}")).join(", ");
+    let lines: String = lines_of(regions).iter().map(|line| format!("  {line}\n")).collect();
+    format!("{REGIONS_OF} of the disk, by who has most of them: {owners}\n{lines}")
+}
+
+/// The same as an SVG.
+fn picture(image: &KeptImage) -> String {
+    const SIDE: usize = 10;
+    let result = image.past.as_ref().and_then(|past| past.1.as_ref());
+    let said = result.into_iter().flat_map(|result| &result.commands).flat_map(|command| command.output_tail.lines());
+    let regions = said.filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == REGIONS_OF);
+    let lines = lines_of(regions.map_or("", |(_, regions)| regions));
+    let below = lines.len() * SIDE;
+    let (width, height) = (REGIONS_IN_A_LINE * SIDE, below + OWNERS.len() * 2 * SIDE + SIDE);
+    let square = |x: usize, y: usize, width: usize, colour: &str| {
+        format!("<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{SIDE}\" fill=\"{colour}\"/>\n")
+    };
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <title>Regions of the disk, by who has most of them</title>\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
+    );
+    for (y, line) in lines.iter().enumerate() {
+        let owners: Vec<char> = line.chars().collect();
+        let mut x = 0;
+        for run in owners.chunk_by(|one, other| one == other) {
+            let colour = OWNERS.iter().find(|(owner, ..)| *owner == run[0]).map_or("#ffffff", |(_, colour, _)| colour);
+            text += &square(x * SIDE, y * SIDE, run.len() * SIDE, colour);
+            x += run.len();
+        }
+    }
+    for (at, (_, colour, name)) in OWNERS.iter().enumerate() {
+        let y = below + SIDE + at * 2 * SIDE;
+        text += &square(0, y, SIDE, colour);
+        let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{name}</text>", 2 * SIDE, y + SIDE);
+    }
+    text + "</svg>\n"
 }
 
 /// " 4 KiB: 12; 8 KiB: 3;" as bars.
@@ -210,8 +270,7 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
                 directories: directories.min(MOST_DIRECTORIES),
             })
             .collect(),
-        overwritten: None,
-        appended: None,
+        ..Profile::default()
     };
     match profile.check() {
         Ok(()) => Ok((profile, unseen)),
@@ -255,7 +314,7 @@ fn extents(root: &Path) -> String {
     let counted = rustix::process::geteuid().is_root().then(|| fragmentation::count(root, &Stop::default()));
     let Some(Ok(counted)) = counted else { return String::new() };
     let figures = counted.figures().into_iter().map(|figure| format!("\n# {}: {:.3}", figure.metric, figure.value));
-    let free = fragmentation::free_space(root).map(|(_, _, words)| format!("\n# {words}"));
+    let free = fragmentation::free_extents(root).map(|free| format!("\n# {}", fragmentation::free_space(&free).2));
     figures.chain(free).chain(["\n".to_owned()]).collect()
 }
 
@@ -313,6 +372,12 @@ mod tests {
         assert!(written(&profile).contains("directories = [[0, 1, 0], [1, 2, 1], [2, 1, 1]]"), "{}", written(&profile));
         let empty = tempfile::tempdir().expect("a directory");
         assert!(learn(empty.path()).is_err() && learn(&path("none")).is_err());
+    }
+
+    #[test]
+    fn regions_are_lines_and_runs() {
+        let regions = format!("11{}{FREE}", OTHER.to_string().repeat(REGIONS_IN_A_LINE - 1));
+        assert!(map(&regions).ends_with(&format!("\n  11{}\n  #.\n", "#".repeat(REGIONS_IN_A_LINE - 2))), "{regions}");
     }
 
     #[test]

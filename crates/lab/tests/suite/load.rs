@@ -178,8 +178,7 @@ fn ageing(utilization: f64) -> Age {
         sizes: vec![class(0.0, 1.0), class(4096.0, 4.0), class(65536.0, 6.0), class(524_288.0, 2.0)],
         ages: vec![class(10.0, 2.0), class(100.0, 3.0), class(1000.0, 1.0)],
         depths: (0..4).map(|depth| Depth { depth, weight: 1.0, directories: depth * 3 }).collect(),
-        overwritten: None,
-        appended: None,
+        ..Profile::default()
     };
     Age { profile, utilization, overwrites: utilization * 4.0, compressible: 0.3, seed: Some(1) }
 }
@@ -191,23 +190,28 @@ fn a_filesystem_is_aged_until_its_targets_are_reached() {
     }
     let work = scratch_directory();
     // The smallest xfs has 300 MiB.
-    let cells = [("ext4", 128), ("btrfs", 128), ("xfs", 304), ("f2fs", 128)].map(|(kind, mebibytes)| {
-        let steps = vec![
-            step("age", StepAction::Age(Arc::new(ageing(0.4).into()))),
-            load(small_files(50, None)),
-            step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
-        ];
-        let device = DeviceSpec::Loop {
-            size_bytes: mebibytes << 20,
-            direct_io: false,
-            sector_bytes: 512,
-            directory: None,
-            in_memory: true,
-            model: None,
-        };
-        Cell { device, ..cell(kind, "", "", steps) }
-    });
-    let plan = plan(cells.into(), 1);
+    let kinds = [("ext4", 128), ("btrfs", 128), ("xfs", 304), ("f2fs", 128)];
+    // Copy-on-write keeps parts of files that are overwritten.
+    let cells =
+        kinds.into_iter().flat_map(|kind| [(kind, None), (kind, Some(0.8))]).map(|((kind, mebibytes), share)| {
+            let mut age = ageing(0.4);
+            age.profile.overwritten = share;
+            let steps = vec![
+                step("age", StepAction::Age(Arc::new(age.into()))),
+                load(small_files(50, None)),
+                step("fsck", StepAction::Fsck { mode: FsckMode::ReadOnly }),
+            ];
+            let device = DeviceSpec::Loop {
+                size_bytes: mebibytes << 20,
+                direct_io: false,
+                sector_bytes: 512,
+                directory: None,
+                in_memory: true,
+                model: None,
+            };
+            Cell { device, ..cell(kind, "", "", steps) }
+        });
+    let plan = plan(cells.collect(), 1);
     let mut memory = Memory::default();
     carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("carried out");
     for (trial, kind) in memory.trials.iter().map(|trial| (trial, &plan.cells[trial.id.cell as usize].filesystem.kind))
@@ -226,6 +230,8 @@ fn a_filesystem_is_aged_until_its_targets_are_reached() {
         for metric in ["χ² of sizes", "χ² of ages", "χ² of depths"] {
             assert!(figure(metric).is_some_and(|chi| chi < 16.0), "{kind}: {metric}: {step:#?}");
         }
+        let regions = step.commands[0].output_tail.lines().find_map(|line| line.strip_prefix("regions "));
+        assert!(regions.is_some_and(|regions| regions.len() == 1024 && regions.contains('1')), "{kind}: {step:#?}");
         if kind == "ext4" {
             assert!(figure("free extents").is_some_and(|count| count > 5.0), "{kind}: {step:#?}");
         }

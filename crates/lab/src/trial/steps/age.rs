@@ -3,7 +3,7 @@
 use super::Call;
 use crate::{
     events::LoadProgress,
-    fragmentation::{self, Fragmentation},
+    fragmentation::{self, FREE, Fragmentation, QUARTERS, REGIONS_OF},
     meters::{KernelWork, Meters},
     place::device::ScratchDevice,
     stop::Stop,
@@ -22,7 +22,7 @@ use fstone_model::{
     result::CommandRecord,
     units::{format_bytes, nanoseconds},
 };
-use std::{fs::Metadata, os::unix::fs::MetadataExt, path::Path, time::Instant};
+use std::{os::unix::fs::MetadataExt, path::Path, time::Instant};
 
 impl Session {
     /// Ages what is no copy of an old image, measures the state, and makes the calls that follow.
@@ -53,15 +53,7 @@ impl Session {
                 self.warn(format!("{}: missed its target: {written} written, target {planned}", step.name));
             }
         }
-        let duration_ns = nanoseconds(started.elapsed());
-        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
-        report.figures.extend(state.figures);
-        self.count(step, &counted, report)?;
-        words.push_str(&state.words);
-        report.commands.push(CommandRecord { argv, status: None, duration_ns, output_tail: words });
-        for miss in state.misses {
-            self.warn(format!("{}: {miss}", step.name));
-        }
+        let (duration_ns, at) = (nanoseconds(started.elapsed()), report.commands.len());
         if wanted.is_some() && self.device.as_ref().is_some_and(|device| device.purpose().is_of_an_image()) {
             // What was removed takes room in the image, and in each copy, where a fresh image has none.
             if let Err(error) = self.machine.mounter.trim(place) {
@@ -71,11 +63,33 @@ impl Session {
                 ));
             }
         }
-        for call in then {
+        if wanted.is_some() {
+            // What is only in memory, such as what is allocated for files that may grow, is no part of the state.
+            self.make_all(step, then, false, report)?;
+        }
+        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
+        report.figures.extend(state.figures);
+        self.count(step, &counted, report)?;
+        words.push_str(&state.words);
+        report.commands.insert(at, CommandRecord { argv, status: None, duration_ns, output_tail: words });
+        for miss in state.misses {
+            self.warn(format!("{}: {miss}", step.name));
+        }
+        // mkfs, after which the superblock is read otherwise, did not run for a copy of an image.
+        self.make_all(step, then, wanted.is_none(), report)
+    }
+
+    fn make_all(
+        &mut self,
+        step: &Step,
+        calls: &[Call<'_>],
+        reads_superblock: bool,
+        report: &mut StepReport,
+    ) -> Result<(), Halt> {
+        for call in calls {
             let _held = self.prepare(call)?;
             self.make(step, call, report)?;
-            // mkfs, after which it is read otherwise, did not run here.
-            if wanted.is_none() && matches!(call, Call::Unmount(_)) {
+            if reads_superblock && matches!(call, Call::Unmount(_)) {
                 self.read_superblock();
             }
         }
@@ -130,8 +144,12 @@ impl State {
         let (mut sizes, mut ages) = (classes(|profile| profile.sizes.len()), classes(|profile| profile.ages.len()));
         let (mut depths, mut files) = (classes(|profile| profile.depths.len()), 0u64);
         let now = std::fs::metadata(&root).map_err(|error| format!("stat {}: {error}", root.display()))?.mtime();
-        let counted = fragmentation::count_seeing(&root, stop, &mut |path: &Path, metadata: &Metadata| {
+        // When each file was changed, and where it is.
+        let (mut changes, mut pieces) = (Vec::new(), Vec::new());
+        let counted = fragmentation::count_seeing(&root, stop, &mut |path, metadata, places| {
             files += 1;
+            changes.push(metadata.mtime());
+            pieces.extend(places.iter().map(|place| (metadata.mtime(), *place)));
             let Some(profile) = profile else { return };
             sizes[class_of(&profile.sizes, metadata.len() as f64)] += 1;
             let hours = (now - metadata.mtime()).max(0) as f64 / 3600.0;
@@ -169,13 +187,20 @@ impl State {
                 state.misses.push(format!("missed its target: {words}"));
             }
         }
-        if let Some((count, bytes, words)) = fragmentation::free_space(place) {
+        changes.sort_unstable();
+        let quarters = [1, 2, 3].map(|quarter| changes.get(changes.len() * quarter / 4).copied());
+        let quarter = |change| QUARTERS[quarters.iter().filter(|from| from.is_some_and(|from| from <= change)).count()];
+        let mut owned: Vec<_> = pieces.into_iter().map(|(change, place)| (quarter(change), place)).collect();
+        if let Some(free) = fragmentation::free_extents(place) {
+            let (count, bytes, words) = fragmentation::free_space(&free);
             state.figures.push(catalog::FREE_EXTENTS.figure(count as f64));
             if count > 0 {
                 state.figures.push(catalog::MEAN_FREE_EXTENT.figure(bytes as f64 / count as f64));
             }
             state.words.push_str(&format!("\n{words}"));
+            owned.extend(free.into_iter().map(|place| (FREE, place)));
         }
+        state.words.push_str(&format!("\n{REGIONS_OF} {}", fragmentation::regions(&owned)));
         Ok((state, counted))
     }
 }
