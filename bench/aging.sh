@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How long it takes to age filesystems, which targets were reached, and what a trial that begins with a copy takes beside one on a
-# fresh filesystem. Ages by PROFILE until UTILIZATION, with OVERWRITES of SIZE; then runs the same study again, whose trials are all copies.
-# Words after the options are those of `fstone run`: on the running kernel as root, or with --exact --model nvme-ssd in virtual time.
-# PLACE is where everything is made, below a new directory: on btrfs or XFS copies go by reference.
-# Usage: [FSTONE=target/release/fstone] [SIZE="20 GiB"] [OVERWRITES=10] [UTILIZATION="80 %"] [PROFILE=agrawal] \
-#        [FILESYSTEMS="ext4 xfs btrfs f2fs"] [PLACE=/var/tmp] bench/aging.sh [WORDS OF fstone run]
+# What age does: the ratio aged/fresh per filesystem and drive, with its 95 % interval over REPEATS histories. `read old files` is the
+# ratio to files of the same profile that were written once. In virtual time, on the models of drives in MODELS.
+# Usage: [FSTONE=target/release/fstone] [SIZE="1 GiB"] [OVERWRITES=4] [UTILIZATION="60 %"] [PROFILE=agrawal] [FILESYSTEMS="ext4 xfs btrfs"] \
+#        [PLACE=/var/tmp] [REPEATS=3] [MODELS="hdd-today sata-ssd"] [LOADS="tree small-file large-file mail"] bench/aging.sh [WORDS OF fstone run]
+# LOADS=none ages alone, and shows how long that takes, which targets were reached, and how long a second run takes, whose trials are all
+# copies. On btrfs or XFS, copies go by reference. MODELS= ages on the running kernel, as root.
 set -euo pipefail
 TMPDIR=${PLACE:-/var/tmp}
 # shellcheck source=bench/compare-common.sh
@@ -12,27 +12,142 @@ TMPDIR=${PLACE:-/var/tmp}
 begin
 cd "$place"
 export XDG_CACHE_HOME=$place/cache FSTONE_STORE=$place/fstone.db FSTONE_WORK_DIRECTORY=$place/work
-{
-    echo "title = \"Aged\""
+models=${MODELS-hdd-today sata-ssd}
+loads=${LOADS:-tree small-file large-file mail}
+words=("$@")
+[ -z "$models" ] || words+=(--exact --perturbed 0)
+
+# study NAME LEVELS: the part that all studies share.
+study() {
+    echo "title = \"$1\""
     echo "seed = 1"
-    echo "repeats = 1"
-    echo "device = { loop = { size = \"${SIZE:-20 GiB}\" } }"
+    echo "repeats = ${REPEATS:-3}"
+    if [ -n "$models" ]; then
+        echo "[factor.device]"
+        for model in $models; do echo "\"$model\" = { model = \"$model\", size = \"${SIZE:-1 GiB}\" }"; done
+    else
+        echo "device = { loop = { size = \"${SIZE:-1 GiB}\" } }"
+    fi
     echo "[factor.filesystem]"
-    for kind in ${FILESYSTEMS:-ext4 xfs btrfs f2fs}; do
-        echo "\"$kind\" = { type = \"$kind\" }"
-        echo "\"$kind aged\" = { type = \"$kind\", age = { profile = \"${PROFILE:-agrawal}\", utilization = \"${UTILIZATION:-80 %}\", overwrites = ${OVERWRITES:-10} } }"
+    for kind in ${FILESYSTEMS:-ext4 xfs btrfs}; do
+        made=
+        [ "$kind" != ext4 ] || made=', mkfs = "-E lazy_itable_init=0,lazy_journal_init=0"'
+        for level in $2; do
+            case $level in
+            fresh) echo "\"$kind fresh\" = { type = \"$kind\"$made }"; continue ;;
+            once) overwrites=$(echo "${UTILIZATION:-60 %}" | awk '{ print $1 / 100 }') ;;
+            aged) overwrites=${OVERWRITES:-4} ;;
+            esac
+            echo "\"$kind $level\" = { type = \"$kind\"$made, age = { profile = \"${PROFILE:-agrawal}\", utilization = \"${UTILIZATION:-60 %}\", overwrites = $overwrites } }"
+        done
     done
-    echo "[[step]]"
-    echo "sync = {}"
-    echo "show = [\"time\"]"
-} >aged.toml
-for what in "with ageing" "again, with copies"; do
-    from=$(date +%s.%N)
-    "$fstone" run ./aged.toml "$@" >run 2>&1 || { cat run; exit 1; }
-    echo "$what: $(echo "$(date +%s.%N) - $from" | bc) s in all"
-    "$fstone" report --format json |
-        jq -r '.rows[] | "  \(.label): \(.outcome), a trial of \((.trials[0].duration_ns // 0) / 1e9) s"'
-    grep -h 'age:' run || true
-done
+}
+
+steps_of_tree() {
+    cat <<'STEPS'
+[variables]
+tree = "{source:2000}"
+[[step]]
+name = "read old files"
+command = { shell = true, run = "[ ! -d .aged ] || tar cf /dev/zero .aged" }
+show = "time"
+[[step]]
+name = "archive"
+copy-in = { source = "{tree}", target = "linux.tar" }
+[[step]]
+sync = {}
+[[step]]
+name = "unpack"
+command = { shell = true, run = "mkdir linux && tar xf linux.tar --strip-components=1 -C linux && sync" }
+show = "time"
+[[step]]
+remount = {}
+[[step]]
+name = "re-read"
+command = ["tar", "cf", "/dev/zero", "linux"]
+show = "time"
+STEPS
+}
+
+# The loads of the built-in studies, with as few and as small files as in their quick forms.
+steps_of() {
+    case $1 in
+    none) printf '[[step]]\nsync = {}\nshow = "time"\n' ;;
+    tree) ;;
+    small-file)
+        sed 's/num_files=.*/num_files=500/; s/num_dirs=.*/num_dirs=100/' "$root/studies/small-file.ffsb" >small-file.ffsb
+        printf '[[step]]\nload = { ffsb = "small-file.ffsb" }\nshow = "transactions per second"\n'
+        ;;
+    large-file)
+        sed 's/\(max\|min\)_filesize=.*/\1_filesize=16777216/' "$root/studies/large-file.ffsb" >large-file.ffsb
+        printf '[[step]]\nload = { ffsb = "large-file.ffsb" }\nshow = "write throughput"\n'
+        ;;
+    mail)
+        cp "$root/studies/mail.workload" .
+        printf '[[step]]\nload = { workload = "mail.workload" }\nshow = "deliver operations per second"\n'
+        ;;
+    esac
+}
+
+# ratios STEP METRIC OLD NEW: of each filesystem and drive, by pairs of trials of one repetition.
+ratios() {
+    "$fstone" report --format csv >figures.csv
+    python3 - "$@" <<'PYTHON' | while read -r row; do
+import collections, csv, sys
+step, metric, old, new = sys.argv[1:]
+of = collections.defaultdict(dict)
+for row in csv.DictReader(open("figures.csv")):
+    if row["outcome"] == "completed" and (row["step"], row["metric"]) == (step, metric):
+        kind, level = row["factor: filesystem"].rsplit(" ", 1)
+        value = float(row["value"]) * (1000 if metric == "time" else 1)
+        of[kind, row.get("factor: device", ""), row["repetition"]][level] = value
+rows = collections.defaultdict(list)
+for (kind, device, _), values in of.items():
+    if old in values and new in values:
+        rows[f"{kind} | {device}"].append(f"{values[old]!r} {values[new]!r}")
+for row, pairs in rows.items():
+    print(f"{row};{';'.join(pairs)}")
+PYTHON
+        echo "| $1 | ${row%%;*} | $(echo "${row#*;}" | tr ';' '\n' | paired) |"
+    done
+}
+
+run() {
+    "$fstone" run ./study.toml "${words[@]}" "$@" >run 2>&1 || cat run
+    grep -h 'age:\|failed\|skipped' run || true
+}
+
+if [ "$loads" = none ]; then
+    { study aged "fresh aged"; steps_of none; } >study.toml
+    for what in "with ageing" "again, with copies"; do
+        from=$(date +%s.%N)
+        run
+        echo "$what: $(echo "$(date +%s.%N) - $from" | bc) s in all"
+        "$fstone" report --format json |
+            jq -r '.rows[] | "  \(.label): \(.outcome), a trial of \((.trials[0].duration_ns // 0) / 1e9) s"'
+    done
+else
+    echo "| load (times in ms) | filesystem | drive | before | after | ratio |"
+    echo "|---|---|---|--:|--:|--:|"
+    for load in $loads; do
+        if [ "$load" = tree ]; then
+            { study tree "fresh once aged"; steps_of_tree; } >study.toml
+            run >&2
+            ratios "read old files" time once aged
+            ratios unpack time fresh aged
+            ratios re-read time fresh aged
+            ratios re-read time fresh once | sed 's/re-read/re-read, written once/'
+            continue
+        fi
+        { study "$load" "fresh aged"; steps_of "$load"; } >study.toml
+        # An SSD would fill what is free in a second.
+        run --duration "$([ "$load" = mail ] && echo 1s || echo 500ms)" >&2
+        case $load in
+        small-file) ratios load "transactions per second" fresh aged ;;
+        large-file) ratios load "write throughput" fresh aged ;;
+        mail) ratios load "deliver operations per second" fresh aged ;;
+        esac | sed "s/load/$load/"
+    done
+fi
 "$fstone" age list
-for name in $("$fstone" age list | awk 'NR > 1 { print $1 }'); do "$fstone" age show "$name"; done
+[ "$loads" != none ] || for name in $("$fstone" age list | awk 'NR > 1 { print $1 }'); do "$fstone" age show "$name"; done
