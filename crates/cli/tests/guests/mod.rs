@@ -412,7 +412,7 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
             }
         }
     }
-    let (code, out, err) = bench.run_with(&["verify", "--again", "1"], &there);
+    let (code, out, err) = bench.run_with(&["verify", "--again", "1", "--allow-commands"], &there);
     assert!(code == 0 && out.contains("the same to the last bit"), "{code}: {out}{err}");
     let (code, _, err) = bench.run(&["compare", "1", "2"]);
     assert!(code == 3 && err.contains("server-today"), "{code}: {err}");
