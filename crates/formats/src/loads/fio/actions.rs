@@ -59,7 +59,7 @@ pub(super) fn actions(job: &Job, place: &Place) -> Actions {
                 trim.operation = Operation::Trim(transfer);
             }
             let writes = job.direction.trims == Trims::First;
-            std::iter::once(trim).chain(writes.then(|| Action { follows: true, ..write }))
+            std::iter::once(trim).chain(writes.then_some(Action { follows: true, ..write }))
         };
         return Actions::Sequence(place.filesets.iter().flat_map(of).collect());
     }
