@@ -115,6 +115,14 @@ fn prepare_and_cleanup() {
         (workload.filesets[0].existing, workload.filesets[0].naming.file_prefix.as_str()),
         (Existing::Reuse, "test_file.")
     );
+    let sizes = |line: &str| parse(&words(line)).expect("a warning at most").workload().filesets[0].size.clone();
+    let line = "fileio --file-num=10 --file-total-size=4M --file-test-mode=rndrd";
+    assert_eq!(
+        sizes(&format!("{line} prepare")),
+        SizeDistribution::Fixed(26 * 16384),
+        "whole blocks, as sysbench writes them"
+    );
+    assert_eq!(sizes(&format!("{line} run")), SizeDistribution::Fixed(419_430));
     insta::assert_snapshot!(header(&prepare) + &prepared(3 << 20, Duration::from_millis(1500)));
     assert_eq!(prepared(0, Duration::ZERO), "No bytes written.\n");
     let cleanup = read("--file-num=2 cleanup");

@@ -59,7 +59,13 @@ impl Fileio {
             directory: String::new(),
             amount: Amount::Files(self.files),
             directories: Directories::Flat { count: 0, root_too: true },
-            size: SizeDistribution::Fixed(self.file_bytes),
+            size: SizeDistribution::Fixed(match self.command {
+                // It writes whole blocks.
+                Command::Prepare => {
+                    self.file_bytes.checked_next_multiple_of(self.block_bytes).unwrap_or(self.file_bytes)
+                }
+                _ => self.file_bytes,
+            }),
             naming: Naming { file_prefix: FILE_PREFIX.into(), ..Naming::default() },
             leaf_directories: 0,
             preallocated: 1.0,
