@@ -17,6 +17,7 @@ mod latencies;
 mod likeness;
 mod replay;
 mod summary;
+mod system_calls;
 mod trace;
 mod tree;
 

@@ -2,6 +2,7 @@
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
 use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place};
+use crate::system_calls::CALLS;
 use crate::trace::{joined, normal};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,98 +10,6 @@ use std::rc::Rc;
 
 /// Where relative names are, as long as the log does not say.
 const SOMEWHERE: &[u8] = b"/working-directory";
-
-/// Calls: what each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `f`
-/// and `o` descriptors, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `s` what stat(2) says, `h` how to open.
-const CALLS: &[(&str, Kind, &str)] = &[
-    ("open", Kind::Open, "pxm"),
-    ("creat", Kind::Open, "pm"),
-    ("openat", Kind::Open, "dpxm"),
-    ("openat2", Kind::Open, "dph"),
-    ("close", Kind::Close, "f"),
-    ("read", Kind::Read, "f-n"),
-    ("pread64", Kind::Pread, "f-n@"),
-    ("readv", Kind::Readv, "fv"),
-    ("preadv", Kind::Preadv, "fv-@"),
-    ("preadv2", Kind::Preadv, "fv-@x"),
-    ("write", Kind::Write, "f-n"),
-    ("pwrite64", Kind::Pwrite, "f-n@"),
-    ("writev", Kind::Writev, "fv"),
-    ("pwritev", Kind::Pwritev, "fv-@"),
-    ("pwritev2", Kind::Pwritev, "fv-@x"),
-    ("lseek", Kind::Seek, "f@x"),
-    ("fsync", Kind::Fsync, "f"),
-    ("fdatasync", Kind::Fdatasync, "f"),
-    ("sync_file_range", Kind::SyncRange, "f@nx"),
-    ("syncfs", Kind::Syncfs, "f"),
-    ("sync", Kind::Sync, ""),
-    ("truncate", Kind::Truncate, "pn"),
-    ("ftruncate", Kind::Ftruncate, "fn"),
-    ("fallocate", Kind::Fallocate, "fx@n"),
-    ("fadvise64", Kind::Fadvise, "f@nx"),
-    ("readahead", Kind::Readahead, "f@n"),
-    ("statfs", Kind::Statfs, "p"),
-    ("fstatfs", Kind::Fstatfs, "f"),
-    ("msync", Kind::Msync, "-nx"),
-    ("open_by_handle_at", Kind::OpenByHandle, "--x"),
-    ("stat", Kind::Stat, "ps"),
-    ("lstat", Kind::Stat, "ps"),
-    ("fstat", Kind::Fstat, "fs"),
-    ("newfstatat", Kind::Stat, "dpsx"),
-    ("statx", Kind::Stat, "dpx-s"),
-    ("access", Kind::Access, "pm"),
-    ("faccessat", Kind::Access, "dpm"),
-    ("faccessat2", Kind::Access, "dpmx"),
-    ("readlink", Kind::Readlink, "ptn"),
-    ("readlinkat", Kind::Readlink, "dptn"),
-    ("getdents", Kind::Getdents, "f-n"),
-    ("getdents64", Kind::Getdents, "f-n"),
-    ("mkdir", Kind::Mkdir, "pm"),
-    ("mkdirat", Kind::Mkdir, "dpm"),
-    ("rmdir", Kind::Rmdir, "p"),
-    ("unlink", Kind::Unlink, "p"),
-    ("unlinkat", Kind::Unlink, "dpx"),
-    ("rename", Kind::Rename, "pq"),
-    ("renameat", Kind::Rename, "dpdq"),
-    ("renameat2", Kind::Rename, "dpdqx"),
-    ("link", Kind::Link, "pq"),
-    ("linkat", Kind::Link, "dpdqx"),
-    ("symlink", Kind::Symlink, "tp"),
-    ("symlinkat", Kind::Symlink, "tdp"),
-    ("mknod", Kind::Mknod, "pm"),
-    ("mknodat", Kind::Mknod, "dpm"),
-    ("chmod", Kind::Chmod, "pm"),
-    ("fchmodat", Kind::Chmod, "dpm"),
-    ("fchmodat2", Kind::Chmod, "dpmx"),
-    ("fchmod", Kind::Fchmod, "fm"),
-    ("chown", Kind::Chown, "p"),
-    ("lchown", Kind::Chown, "p"),
-    ("fchownat", Kind::Chown, "dp--x"),
-    ("fchown", Kind::Fchown, "f"),
-    ("utime", Kind::Utimens, "p"),
-    ("utimes", Kind::Utimens, "p"),
-    ("futimesat", Kind::Utimens, "dp"),
-    ("utimensat", Kind::Utimens, "dp-x"),
-    ("setxattr", Kind::Setxattr, "pt-n"),
-    ("lsetxattr", Kind::Setxattr, "pt-n"),
-    ("fsetxattr", Kind::Fsetxattr, "ft-n"),
-    ("getxattr", Kind::Getxattr, "pt-n"),
-    ("lgetxattr", Kind::Getxattr, "pt-n"),
-    ("fgetxattr", Kind::Fgetxattr, "ft-n"),
-    ("listxattr", Kind::Listxattr, "p-n"),
-    ("llistxattr", Kind::Listxattr, "p-n"),
-    ("flistxattr", Kind::Flistxattr, "f-n"),
-    ("removexattr", Kind::Removexattr, "pt"),
-    ("lremovexattr", Kind::Removexattr, "pt"),
-    ("fremovexattr", Kind::Fremovexattr, "ft"),
-    ("flock", Kind::Flock, "fx"),
-    ("sendfile", Kind::Sendfile, "of@n"),
-    ("copy_file_range", Kind::CopyRange, "f@o>n"),
-    ("splice", Kind::Splice, "f@o>n"),
-    ("mmap", Kind::Map, "-nxxf@"),
-    ("io_uring_enter", Kind::Uring, "-n"),
-    ("io_submit", Kind::Aio, "-n"),
-];
 
 /// Names of numbers. Those of seccomp's, sockets' and other calls are not needed.
 const WORDS: &[(&str, i32)] = &[
@@ -380,7 +289,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     let mut reading = Reading {
         each,
         words: WORDS.iter().copied().collect(),
-        calls: CALLS.iter().map(|(name, kind, roles)| (*name, (*kind, *roles))).collect(),
+        calls: CALLS.iter().map(|(_, name, kind, roles)| (*name, (*kind, *roles))).collect(),
         threads: HashMap::new(),
         numbers: HashMap::new(),
         last_thread: 0,
@@ -415,7 +324,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         {
             let began = *began_ns.get_or_insert(time);
             // A time of day begins again.
-            let passed = if time < began { time + 86_400_000_000_000 } else { time };
+            let passed = if time < began { time.saturating_add(86_400_000_000_000) } else { time };
             now_ns = now_ns.max(passed.saturating_sub(began));
         }
         if rest.starts_with("---") {
@@ -470,7 +379,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
             Some((name, arguments, result)) => {
                 let times = [begun_ns, took_ns];
                 reading.call(pid, name, arguments, result, times)?;
-                reading.log.end_ns = reading.log.end_ns.max(begun_ns + took_ns);
+                reading.log.end_ns = reading.log.end_ns.max(begun_ns.saturating_add(took_ns));
             }
             None => lines.wrong(EXPECTED)?,
         }
@@ -633,7 +542,7 @@ impl Reading<'_, '_> {
         result: &str,
         [begin_ns, took_ns]: [u64; 2],
     ) -> Result<(), ImportError> {
-        let end_ns = begin_ns + took_ns;
+        let end_ns = begin_ns.saturating_add(took_ns);
         let value = match result.strip_prefix("-1 ") {
             Some(error) => {
                 let errno = error.split(' ').next().unwrap_or_default();
@@ -772,7 +681,7 @@ impl Reading<'_, '_> {
         let [fd, request, argument] = [0, 1, 2].map(|at| parts.get(at).copied().unwrap_or_default());
         match request {
             "F_DUPFD" | "F_DUPFD_CLOEXEC" if result >= 0 => {
-                self.duplicated(pid, parts, result as i32, begin_ns + took_ns)
+                self.duplicated(pid, parts, result as i32, begin_ns.saturating_add(took_ns))
             }
             "F_SETFD" => {
                 if let Some(fd) = descriptor(fd)
@@ -821,7 +730,7 @@ impl Reading<'_, '_> {
     /// A call of the table.
     fn made(&mut self, pid: u32, name: &str, parts: &[&str], roles: &str, mut heard: Heard) -> Result<(), ImportError> {
         let (begin_ns, kind) = (heard.call.begin_ns, heard.call.kind);
-        let end_ns = begin_ns + heard.call.took_ns;
+        let end_ns = begin_ns.saturating_add(heard.call.took_ns);
         let (mut directory, mut fd) = ("", None);
         if name == "creat" {
             heard.call.flags = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u32;
@@ -843,7 +752,7 @@ impl Reading<'_, '_> {
                         (_, Some(name)) => heard.to = Some(self.path(pid, of, &name, begin_ns)?),
                     }
                 }
-                't' => heard.to = string(part),
+                't' | 'r' => heard.to = string(part),
                 'f' => fd = Some(*part),
                 'o' => {
                     heard.call.other = self.slot(pid, part, begin_ns)?.map_or(0, |slot| slot.file.number);
