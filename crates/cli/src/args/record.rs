@@ -79,7 +79,7 @@ pub(crate) struct ReplayArguments {
     /// Think, or let the clock run, so many times as fast
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_speed)]
     pub(crate) speed: f64,
-    /// Drop the tree's files from the page cache before the first call
+    /// Drop the tree's files from the page cache before the first call; as root, all of the machine's caches
     #[arg(long)]
     pub(crate) cold: bool,
     /// Leave the directory

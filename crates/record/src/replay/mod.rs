@@ -43,7 +43,7 @@ pub enum Pace {
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     pub pace: Pace,
-    /// Drop the files of the tree from the page cache after they were made.
+    /// Drop the files of the tree from the page cache after they were made; as root, all caches of the machine.
     pub cold: bool,
     pub cancel: &'a AtomicBool,
     /// Who remembers what the kernel acknowledged. Writes then have stamps, and calls are watched outside of their times.
@@ -348,7 +348,8 @@ fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>)
         fchmod(&opened, Mode::from_raw_mode(u32::from(*mode) & 0o777)).map_err(failed)?;
     }
     let _ = syncfs(root);
-    if settings.cold {
+    // Metadata goes with the caches of the whole machine only.
+    if settings.cold && std::fs::write("/proc/sys/vm/drop_caches", "3").is_err() {
         for path in files {
             if let Ok(file) = beneath(common.root, path, OFlags::RDONLY | OFlags::NOFOLLOW, 0) {
                 let _ = fadvise(&file, 0, None, Advice::DontNeed);
