@@ -23,23 +23,34 @@ pub(crate) fn walk(
     // Only files that have several names.
     let mut linked: HashMap<(u64, u64), Vec<u8>> = HashMap::new();
     for (index, root) in roots.iter().enumerate() {
-        let top = top_name(index, roots.len());
-        let mut waiting = vec![(root.clone(), top)];
-        while let Some((path, name)) = waiting.pop() {
-            let Ok(facts) = fs::symlink_metadata(&path) else { continue };
-            if (facts.dev(), facts.ino()) == leave_out {
-                continue;
-            }
-            let Some(node) = node(&path, &name, &facts, &mut linked) else { continue };
-            if node == Node::Directory {
-                let entries = fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.file_name());
-                let mut names: Vec<_> = entries.collect();
-                names.sort_unstable_by(|one, other| other.cmp(one));
-                waiting.extend(names.iter().map(|entry| (path.join(entry), joined(&name, entry.as_bytes()))));
-            }
-            if !name.is_empty() {
-                each(Entry { path: name, mode: (facts.mode() & 0o7777) as u16, node })?;
-            }
+        walk_one(root.clone(), top_name(index, roots.len()), leave_out, &mut linked, each)?;
+    }
+    Ok(())
+}
+
+/// One file, or a directory and what is below it, with its name in the tree.
+pub(crate) fn walk_one(
+    path: PathBuf,
+    name: Vec<u8>,
+    leave_out: (u64, u64),
+    linked: &mut HashMap<(u64, u64), Vec<u8>>,
+    each: &mut dyn FnMut(Entry) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut waiting = vec![(path, name)];
+    while let Some((path, name)) = waiting.pop() {
+        let Ok(facts) = fs::symlink_metadata(&path) else { continue };
+        if (facts.dev(), facts.ino()) == leave_out {
+            continue;
+        }
+        let Some(node) = node(&path, &name, &facts, linked) else { continue };
+        if node == Node::Directory {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            let mut names: Vec<_> = entries.collect();
+            names.sort_unstable_by(|one, other| other.cmp(one));
+            waiting.extend(names.iter().map(|entry| (path.join(entry), joined(&name, entry.as_bytes()))));
+        }
+        if !name.is_empty() {
+            each(Entry { path: name, mode: (facts.mode() & 0o7777) as u16, node })?;
         }
     }
     Ok(())

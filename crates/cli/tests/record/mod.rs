@@ -694,6 +694,48 @@ for name in os.listdir(".."):
     }
 }
 
+#[test]
+fn what_crosses_the_border_of_the_recorded_directories_is_replayed() {
+    const PROGRAM: &str = r#"
+import os
+os.rename("other/file", "app/came")
+os.rename("other/tree", "app/tree")
+assert len(open("app/tree/deep/f").read()) == 700
+os.rename("app/old", "other/gone")
+os.rename("app/full", "other/full")
+open("app/old", "x").write("new")
+os.mkdir("app/full")
+os.rename("other/gone", "app/old")
+if os.geteuid() == 0 and os.fork() == 0:
+    os.chroot("app"); os.chdir("/tree")
+    os.write(os.open("/../made", os.O_CREAT | os.O_WRONLY), b"x" * 30)
+    os.stat("deep/../../made")
+    os._exit(0)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    for directory in ["app/full", "other/tree/deep"] {
+        fs::create_dir_all(place.join(directory)).expect("writable");
+    }
+    for (name, bytes) in [("app/old", 9000), ("app/full/f", 10), ("other/file", 5000), ("other/tree/deep/f", 700)] {
+        fs::write(place.join(name), vec![b'x'; bytes]).expect("writable");
+    }
+    let file = bench.path("x.rec").display().to_string();
+    let mut command = bench.command(&["record", "-o", &file, "--under", "app", "--", "python3", "-c", PROGRAM]);
+    let output = command.current_dir(&place).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full", "--keep"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
+    let made = if is_root() { &["made"][..] } else { &[] };
+    for name in [&["came", "tree/deep/f", "old"][..], made].concat() {
+        let [here, there] = [&place.join("app"), &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
+        assert_eq!(here, there, "{name}");
+    }
+    assert_eq!(fs::read_dir(kept.join("full")).expect("readable").count(), 0);
+}
+
 /// Each child is killed while it makes children of its own, and has one that is no child of the recorded program.
 #[test]
 fn what_killed_processes_leave_does_not_keep_a_recording_from_its_end() {

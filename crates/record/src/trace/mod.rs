@@ -9,7 +9,7 @@ mod tables;
 pub(crate) use decode::{FICLONE, FICLONERANGE};
 pub(crate) use tables::{Roots, joined, normal, top_name};
 
-use crate::call::{Call, End, IMPLICIT, INHERITED, Kind, Start};
+use crate::call::{Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start};
 use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
@@ -34,6 +34,8 @@ use tables::{Descriptors, OpenFile, Root, Slot};
 /// Calls of the process that shows what recording costs.
 const CALIBRATION: u32 = 1000;
 const MOST_NAME: usize = 4096;
+/// A directory of the top for what is renamed into the recorded directories, or out.
+const ELSEWHERE: &str = ".fstone-elsewhere";
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
 /// How often a wait is interrupted, to look whether the recording is to end and to write what there is.
@@ -140,14 +142,8 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .process
         .map(|process| ptrace::attach(process).map_err(|cause| RecordError::Join { process, cause }))
         .transpose()?;
-    tree::walk(&paths, (facts.dev(), facts.ino()), &mut |mut entry| {
-        entry.path = hashed(&entry.path, secret.as_ref());
-        if let crate::call::Node::Link { target: name } | crate::call::Node::Name { of: name } = &mut entry.node {
-            *name = hashed(name, secret.as_ref());
-        }
-        writer.entry(entry)
-    })
-    .map_err(write)?;
+    tree::walk(&paths, (facts.dev(), facts.ino()), &mut |entry| writer.entry(hashed_entry(entry, secret.as_ref())))
+        .map_err(write)?;
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
         Roots::new(&roots).except(own.as_os_str().as_bytes()),
@@ -267,6 +263,14 @@ fn hashed(path: &[u8], secret: Option<&RandomState>) -> Vec<u8> {
     path.split(|byte| *byte == b'/').map(of).collect::<Vec<_>>().join(&b'/')
 }
 
+fn hashed_entry(mut entry: Entry, secret: Option<&RandomState>) -> Entry {
+    entry.path = hashed(&entry.path, secret);
+    if let Node::Link { target: name } | Node::Name { of: name } = &mut entry.node {
+        *name = hashed(name, secret);
+    }
+    entry
+}
+
 struct Thread {
     number: u32,
     descriptors: Descriptors,
@@ -331,6 +335,8 @@ struct Tracer {
     numbers: HashMap<pid_t, u32>,
     last_thread: u32,
     last_file: u32,
+    /// How much was renamed into the recorded directories, or out.
+    moved: u32,
     began: bool,
     /// It has no filter: it ran before.
     stops_at_all: bool,
@@ -366,6 +372,7 @@ impl Tracer {
             numbers: HashMap::new(),
             last_thread: 0,
             last_file: 0,
+            moved: 0,
             began: false,
             stops_at_all: false,
             stops: 0,
@@ -919,7 +926,7 @@ impl Tracer {
             } else {
                 pending.at = named;
             }
-            if !second {
+            if !second || pending.at.is_none() {
                 pending.path = path;
             }
         }
@@ -941,6 +948,24 @@ impl Tracer {
         pending.asked = asked;
         pending.call = call;
         pending
+    }
+
+    /// What was renamed into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
+    fn moves_across(&mut self, pending: &mut Pending) {
+        let (Some(writer), true) = (self.writer.as_mut(), pending.at.is_some() != pending.to.is_some()) else { return };
+        let name = format!("{ELSEWHERE}/{}", self.moved).into_bytes();
+        let mut add = |entry| writer.entry(hashed_entry(entry, self.secret.as_ref()));
+        let top = Entry { path: ELSEWHERE.into(), mode: 0o700, node: Node::Directory };
+        let mut added = if self.moved == 0 { add(top) } else { Ok(()) };
+        if pending.at.is_none() && added.is_ok() {
+            let path = Path::new(std::ffi::OsStr::from_bytes(&pending.path)).to_owned();
+            added = tree::walk_one(path, name.clone(), (0, 0), &mut HashMap::new(), &mut add);
+        }
+        let missing = if pending.at.is_none() { &mut pending.at } else { &mut pending.to };
+        *missing = Some(Named { base: 0, name });
+        pending.outside = None;
+        self.moved += 1;
+        self.lost_if(added);
     }
 
     /// A call has returned.
@@ -1004,6 +1029,9 @@ impl Tracer {
                 Some(Slot::Recorded(file)) => (call.file, call.result) = (file.number, 0),
                 _ => pending.outside = Some(None),
             }
+        }
+        if call.kind == Kind::Rename && result == 0 && call.flags & libc::RENAME_EXCHANGE == 0 {
+            self.moves_across(&mut pending);
         }
         let state = self.threads.get_mut(&thread).expect("it was there above");
         if let Some(name) = &pending.outside {
