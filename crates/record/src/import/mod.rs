@@ -11,6 +11,7 @@ mod survey;
 use crate::call::{End, Entry, Kind, Node, Start};
 use crate::file::Writer;
 use crate::trace::{Roots, top_name};
+use fstone_model::text;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -75,7 +76,7 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     unknown.push(
         "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
     );
-    let shown = roots.iter().map(|root| String::from_utf8_lossy(root).into_owned()).collect::<Vec<_>>().join(", ");
+    let shown = roots.iter().map(|root| text::line(&String::from_utf8_lossy(root))).collect::<Vec<_>>().join(", ");
     let start = Start { roots, began_unix_ns: log.began_unix_ns, unknown: unknown.clone(), ..Start::default() };
     let mut writing = Writing {
         writer: Writer::new(BufWriter::new(out), start).map_err(ImportError::Write)?,

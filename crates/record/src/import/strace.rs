@@ -767,9 +767,9 @@ impl Reading<'_, '_> {
                 'x' => heard.call.flags |= number(part, &self.words) as u32,
                 'v' => {
                     let lengths = part.split("iov_len=").skip(1);
-                    let sum: i64 = lengths
+                    let sum = lengths
                         .map(|text| number(text.split(['}', ',']).next().unwrap_or_default(), &self.words))
-                        .sum();
+                        .fold(0, i64::saturating_add);
                     heard.call.length = sum.max(heard.call.result) as u64;
                 }
                 's' => {

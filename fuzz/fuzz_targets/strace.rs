@@ -1,0 +1,9 @@
+//! Any text as a log of strace.
+
+#![no_main]
+
+#[expect(dead_code, reason = "each target has one of them")]
+#[path = "../checks/recordings.rs"]
+mod recordings;
+
+libfuzzer_sys::fuzz_target!(|text: &[u8]| recordings::log(text, text.len() % 2 == 1));
