@@ -39,6 +39,9 @@ pub struct Summary {
     pub calls: u64,
     pub read_bytes: u64,
     pub written_bytes: u64,
+    /// Of what was written, that whose compressibility is known, and what compression would leave of it.
+    pub measured_bytes: u64,
+    pub packed_bytes: u64,
     pub threads: u32,
     /// The most at one time.
     pub most_threads: u32,
@@ -162,6 +165,11 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             }
             if writes && (!is_copy || call.other != 0) {
                 summary.written_bytes = summary.written_bytes.saturating_add(moved);
+            }
+            if call.kind.writes() && call.mode > 0 {
+                summary.measured_bytes = summary.measured_bytes.saturating_add(moved);
+                let packed = moved / 100 * u64::from(call.mode.min(100)) + moved % 100 * u64::from(call.mode.min(100)) / 100;
+                summary.packed_bytes = summary.packed_bytes.saturating_add(packed);
             }
             match call.kind {
                 Kind::Map if call.result >= 0 || call.result < -4096 => {

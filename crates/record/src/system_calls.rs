@@ -22,8 +22,8 @@ older!(
 const SYS_FCHMODAT2: c_long = 452;
 
 /// What each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `r` one that
-/// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `s` what
-/// stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
+/// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `b` what is
+/// written, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
 pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (SYS_open, "open", Kind::Open, "pxm"),
     (SYS_creat, "creat", Kind::Open, "pm"),
@@ -35,8 +35,8 @@ pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (libc::SYS_readv, "readv", Kind::Readv, "fv"),
     (libc::SYS_preadv, "preadv", Kind::Preadv, "fv-@"),
     (libc::SYS_preadv2, "preadv2", Kind::Preadv, "fv-@x"),
-    (libc::SYS_write, "write", Kind::Write, "f-n"),
-    (libc::SYS_pwrite64, "pwrite64", Kind::Pwrite, "f-n@"),
+    (libc::SYS_write, "write", Kind::Write, "fbn"),
+    (libc::SYS_pwrite64, "pwrite64", Kind::Pwrite, "fbn@"),
     (libc::SYS_writev, "writev", Kind::Writev, "fv"),
     (libc::SYS_pwritev, "pwritev", Kind::Pwritev, "fv-@"),
     (libc::SYS_pwritev2, "pwritev2", Kind::Pwritev, "fv-@x"),

@@ -22,6 +22,9 @@ pub(crate) struct RecordArguments {
     /// Keep hashes in place of names; the key is forgotten
     #[arg(long)]
     pub(crate) hash_names: bool,
+    /// Measure how well the data that is written compresses, so that a replay writes such data
+    #[arg(long)]
+    pub(crate) data_entropy: bool,
     /// Record a process that runs, with all its threads and what they start, until it ends or you press Ctrl-C; it then goes on. Default
     /// of --under: its working directory
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "command")]

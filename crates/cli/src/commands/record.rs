@@ -45,8 +45,14 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let here = [of_process("cwd").unwrap_or_else(|| PathBuf::from("."))];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
     let cancel = cancel_on_signals()?;
-    let wanted =
-        Wanted { command: &command, process: arguments.pid, under, hash_names: arguments.hash_names, cancel: &cancel };
+    let wanted = Wanted {
+        command: &command,
+        process: arguments.pid,
+        under,
+        hash_names: arguments.hash_names,
+        data_entropy: arguments.data_entropy,
+        cancel: &cancel,
+    };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.
         if !matches!(error, RecordError::Write { .. }) {
@@ -219,6 +225,10 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
             format_bytes(summary.written_bytes)
         ),
     );
+    if summary.measured_bytes > 0 {
+        let share = 100.0 * summary.packed_bytes as f64 / summary.measured_bytes as f64;
+        line("data written", format!("compresses to {share:.0} %"));
+    }
     line("over time", bars(&summary.over_time));
     if summary.status.is_some_and(|status| status != 0) {
         line("program", ended(summary.status.unwrap_or_default()));

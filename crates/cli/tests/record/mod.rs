@@ -736,6 +736,25 @@ if os.geteuid() == 0 and os.fork() == 0:
     assert_eq!(fs::read_dir(kept.join("full")).expect("readable").count(), 0);
 }
 
+#[test]
+fn a_replay_writes_data_that_compresses_as_well() {
+    const PROGRAM: &str = "import os\nfor name, data in ('a', b'x' * 65536), ('b', os.urandom(65536)):\n open(name, 'wb').write(data)\n";
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let file = bench.path("x.rec").display().to_string();
+    let mut command = bench.command(&["record", "--data-entropy", "-o", &file, "--", "python3", "-c", PROGRAM]);
+    let output = command.current_dir(&place).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = bench.succeed(&["record", "show", "x.rec"]);
+    assert!(shown.contains("compresses to 50 %") || shown.contains("compresses to 51 %"), "{shown}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full", "--keep"]);
+    let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
+    let zeros = |name| fs::read(kept.join(name)).expect("it is there").iter().filter(|byte| **byte == 0).count();
+    assert!(zeros("a") > 60_000 && zeros("b") < 1_000, "{} {}", zeros("a"), zeros("b"));
+}
+
 /// Each child is killed while it makes children of its own, and has one that is no child of the recorded program.
 #[test]
 fn what_killed_processes_leave_does_not_keep_a_recording_from_its_end() {

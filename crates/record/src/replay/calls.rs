@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "calls with numbers and addresses of recorded arguments, which no wrapper takes")]
 
-use super::program::{Action, Program, Target};
+use super::program::{Action, DATA, Program, Target, data_of};
 use crate::call::{INHERITED, Kind};
 use crate::trace::{FICLONE, FICLONERANGE};
 use libc::{
@@ -87,9 +87,15 @@ pub(super) struct Common<'a> {
     pub(super) root: i32,
     pub(super) texts: Vec<CString>,
     pub(super) files: Vec<AtomicI32>,
-    pub(super) data: Buffer,
+    pub(super) data: [Option<Buffer>; DATA.len()],
     pub(super) identity: [u32; 2],
     pub(super) has_fchmodat2: bool,
+}
+
+impl Common<'_> {
+    pub(super) fn data(&self, kind: usize) -> &Buffer {
+        self.data[kind].as_ref().or(self.data[0].as_ref()).expect("it was made first")
+    }
 }
 
 fn most(bytes: u64) -> usize {
@@ -152,8 +158,8 @@ impl Buffer {
         &self.bytes[self.begin + offset..][..length]
     }
 
-    /// Data that does not compress.
-    pub(super) fn of_data(length: u64) -> Self {
+    /// Data that compresses to so many percent: the rest of each page is zeros.
+    pub(super) fn of_data(length: u64, percent: usize) -> Self {
         let mut buffer = Self::of(length.clamp(1 << 20, MOST_BYTES) as usize + VARIETY);
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         for chunk in buffer.bytes.chunks_mut(8) {
@@ -164,6 +170,10 @@ impl Buffer {
             let word = state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
+        buffer.bytes.chunks_mut(PAGE).for_each(|page| {
+            let filled = page.len() * percent / 100;
+            page[filled..].fill(0);
+        });
         buffer
     }
 }
@@ -323,7 +333,8 @@ impl<'a> Caller<'a> {
         let [data, length] = if self.is_stamped {
             self.stamped.from(0, moved)
         } else {
-            self.common.data.from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value))
+            let kind = if action.kind.writes() { data_of(action.mode) } else { 0 };
+            self.common.data(kind).from((self.writes * 7 * PAGE) % VARIETY, moved.min(most_value))
         };
         let (outputs, output_count) = parts([data, length], moved);
         // Of very many threads each has less memory to read into.

@@ -12,7 +12,7 @@ use crate::latencies::Latencies;
 use calls::{Buffer, Caller, Common, close, open_beneath};
 use fstone_engine::{Change, Witness};
 use fstone_model::{Histogram, text};
-use program::{AWAITED, Action, BEGINS, Target};
+use program::{AWAITED, Action, BEGINS, DATA, Target};
 use rustix::fs::{
     Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, symlinkat, syncfs,
 };
@@ -201,7 +201,10 @@ fn replay_with(
         root: root.as_raw_fd(),
         texts,
         files: (0..program.files).map(|_| AtomicI32::new(-1)).collect(),
-        data: Buffer::of_data(program.most_written),
+        // The tree and copies have the first.
+        data: std::array::from_fn(|kind| {
+            (kind == 0 || program.data[kind]).then(|| Buffer::of_data(program.most_written, DATA[kind]))
+        }),
         identity: [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()],
         has_fchmodat2: calls::has_fchmodat2(),
     };
@@ -391,7 +394,7 @@ fn make_file(
         let part = left.min(1 << 20) as usize;
         // Of different files and places different data.
         let from = (size_bytes ^ left).wrapping_mul(4096) as usize % (1 << 19);
-        file.write_all(common.data.part(from, part)).map_err(|error| number(&error))?;
+        file.write_all(common.data(0).part(from, part)).map_err(|error| number(&error))?;
         left -= part as u64;
     }
     if stored_bytes < size_bytes {

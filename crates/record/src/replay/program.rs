@@ -25,6 +25,14 @@ const RWF_NOAPPEND: i32 = 0x20;
 pub(super) const AWAITED: u8 = 1;
 /// It waits for others before it thinks, because its thread begins with it.
 pub(super) const BEGINS: u8 = 2;
+/// Kinds of data, by what compression leaves of them in percent. What was not measured does not compress.
+pub(super) const DATA: [usize; 5] = [100, 75, 50, 25, 3];
+
+/// The kind that is nearest to a recorded measure.
+pub(super) fn data_of(percent: u16) -> usize {
+    let percent = if percent == 0 { 100 } else { usize::from(percent) };
+    (0..DATA.len()).min_by_key(|kind| DATA[*kind].abs_diff(percent)).unwrap_or(0)
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Action {
@@ -86,6 +94,8 @@ pub struct Program {
     pub(super) left_out: LeftOut,
     pub(super) most_read: u64,
     pub(super) most_written: u64,
+    /// Which kinds of data are written, by [`data_of`].
+    pub(super) data: [bool; DATA.len()],
     /// Latencies of the calls that are replayed, by kind.
     pub(super) recorded: BTreeMap<Kind, Histogram>,
     pub(super) calls: u64,
@@ -215,6 +225,7 @@ impl<'a> Compiler<'a> {
             left_out: LeftOut::new(),
             most_read: 0,
             most_written: 0,
+            data: [false; DATA.len()],
             recorded: BTreeMap::new(),
             calls: 0,
             elapsed_ns: 0,
@@ -684,6 +695,7 @@ impl<'a> Compiler<'a> {
         let wrote = call.kind.writes() && call.result > 0;
         if call.kind.writes() {
             self.program.most_written = self.program.most_written.max(call.length);
+            self.program.data[data_of(call.mode)] = true;
         }
         // One of the two may be no file of the recording's.
         let copied = (call.kind.is_copy() || call.kind == Kind::Reflink) && call.other != 0;

@@ -22,7 +22,7 @@ pub(super) struct Asked {
     pub(super) length: u64,
     pub(super) flags: u32,
     pub(super) mode: u32,
-    /// An array of `iovec`s whose lengths count, a structure, or where an offset is, by the kind.
+    /// An array of `iovec`s whose lengths count, what is written, a structure, or where an offset is, by the kind.
     pub(super) pointer: u64,
     /// Where the offset of the other file is.
     pub(super) other_pointer: u64,
@@ -80,7 +80,7 @@ fn by_table(kind: Kind, roles: &str, a: [u64; 6]) -> Asked {
             b'x' => asked.flags = value as u32,
             b'm' => asked.mode = value as u32,
             b'v' => (asked.pointer, asked.count) = (value, a[2]),
-            b'h' => asked.pointer = value,
+            b'h' | b'b' => asked.pointer = value,
             _ => {}
         }
     }

@@ -92,6 +92,8 @@ pub struct Wanted<'a> {
     pub under: &'a [PathBuf],
     /// Record a hash in place of each part of a name.
     pub hash_names: bool,
+    /// Measure how well what is written compresses.
+    pub data_entropy: bool,
     /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL. Of a process that ran before it ends the
     /// recording only.
     pub cancel: &'a AtomicBool,
@@ -152,6 +154,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         secret,
         Some(writer),
     );
+    tracer.measures_data = wanted.data_entropy;
     let first = match (&attached, wanted.process) {
         (Some(threads), Some(process)) => {
             (tracer.stops_at_all, tracer.began) = (true, true);
@@ -337,6 +340,7 @@ struct Tracer {
     last_file: u32,
     /// How much was renamed into the recorded directories, or out.
     moved: u32,
+    measures_data: bool,
     began: bool,
     /// It has no filter: it ran before.
     stops_at_all: bool,
@@ -373,6 +377,7 @@ impl Tracer {
             last_thread: 0,
             last_file: 0,
             moved: 0,
+            measures_data: false,
             began: false,
             stops_at_all: false,
             stops: 0,
@@ -945,9 +950,33 @@ impl Tracer {
             // With a pipe or a file elsewhere on one side it is still a read or a write of the other.
             pending.outside = None;
         }
+        if self.measures_data && kind.writes() && pending.outside.is_none() {
+            call.mode = Self::entropy(thread, &asked, call.length);
+        }
         pending.asked = asked;
         pending.call = call;
         pending
+    }
+
+    /// What compression leaves of the first part of what is written, in percent.
+    fn entropy(thread: pid_t, asked: &Asked, length: u64) -> u16 {
+        const SAMPLE: u64 = 16 << 10;
+        let mut sample = vec![0; SAMPLE.min(length) as usize];
+        let (mut got, mut at) = (0, asked.pointer);
+        if asked.count == 0 {
+            got = ptrace::read(thread, at, &mut sample);
+        }
+        for _ in 0..asked.count {
+            let [Some(address), Some(bytes)] = [at, at.wrapping_add(8)].map(|at| Self::number(thread, at)) else { break };
+            let end = sample.len().min(got + bytes.min(SAMPLE) as usize);
+            got += ptrace::read(thread, address, &mut sample[got..end]);
+            at = at.wrapping_add(16);
+            if got == sample.len() {
+                break;
+            }
+        }
+        let left = zstd::bulk::compress(&sample[..got], 1).map_or(got, |packed| packed.len());
+        if got == 0 { 0 } else { (100 * left / got).clamp(1, 100) as u16 }
     }
 
     /// What was renamed into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
