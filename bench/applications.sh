@@ -4,8 +4,8 @@
 # device; all runs of a round come one after the other, ROUNDS times. Prints two tables in Markdown: medians, and in brackets the
 # lowest and the highest. A replay is also traced with strace, and its calls are counted beside the recording's. What an application lacks
 # here is said in its row: git, rsync, make and a compiler, sqlite3, PostgreSQL, npm, dpkg, python3-plyvel.
-# Needs root, strace, jq and 3 GiB in $TMPDIR; about 20 minutes.
-# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1536M] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
+# Needs root, strace, jq and 2 GiB in $TMPDIR; about 20 minutes.
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
 set -u
 export LC_ALL=C
 applications=(git tar make npm rsync sqlite pgbench leveldb mail dpkg grep cp)
@@ -14,8 +14,10 @@ sources=${CARGO_HOME:-$HOME/.cargo}/registry/src
 files=${FILES:-4000}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-60}
+kept=${place:-}
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/compare-common.sh"
+place=$kept
 
 # How each application is prepared, in a directory that becomes the filesystem's top, and what it does there.
 
@@ -223,18 +225,23 @@ fi
 #   filesystem KIND APPLICATION|-
 filesystem() {
     ! mountpoint -q "$fs" || umount "$fs" || return
-    options=rw
+    local make
     case $1 in
-        ext4) mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$loop" ;;
-        xfs) mkfs.xfs -q -f -K "$loop" ;;
-        btrfs) mkfs.btrfs -q -f -K "$loop" && options=nodiscard ;;
-    esac || return
+        ext4) make=(mkfs.ext4 -q -F -E "nodiscard,lazy_itable_init=0,lazy_journal_init=0") options=rw ;;
+        xfs) make=(mkfs.xfs -q -f -K) options=rw ;;
+        btrfs) make=(mkfs.btrfs -q -f -K) options=nodiscard ;;
+    esac
     export options
+    # The device is in use as long as a mount namespace that somebody made meanwhile has it.
+    for _ in $(seq 20); do
+        ! "${make[@]}" "$loop" >"$place/said" 2>&1 || break
+        sleep 0.5
+    done
     mount -o "$options" "$loop" "$fs" || return
     if [ "$2" != - ]; then
         cp -a "$place/inputs/$2/." "$fs/" || return
     fi
-    sync
+    sync -f "$fs"
 }
 
 # Carries out a command within the time limit; what it said is in $place/said.
@@ -281,11 +288,11 @@ trace_replay() {
             split("openat2 open,newfstatat stat,statx stat,pread64 pread,preadv2 preadv,pwrite64 pwrite,pwritev2 pwritev,faccessat2 access," \
                 "readlinkat readlink,getdents64 getdents,mkdirat mkdir,renameat2 rename,linkat link,symlinkat symlink,mknodat mknod," \
                 "fchmodat2 chmod,syscall_0x1c4 chmod,fchmodat chmod,fchownat chown,fadvise64 fadvise,lgetxattr getxattr,lsetxattr setxattr," \
-                "llistxattr listxattr,lremovexattr removexattr,ftruncate truncate,fstatfs statfs", pairs, ",")
+                "llistxattr listxattr,lremovexattr removexattr,ftruncate truncate,fstatfs statfs,fchmod chmod,fchown chown", pairs, ",")
             for (pair in pairs) { split(pairs[pair], names, " "); as[names[1]] = names[2] }
             known = " open read pread write pwrite readv preadv writev pwritev lseek fsync fdatasync sync_file_range syncfs truncate " \
-                "fallocate fadvise stat fstat access readlink getdents mkdir rmdir unlink rename link symlink mknod chmod fchmod chown " \
-                "fchown utimensat futimens getxattr fgetxattr setxattr fsetxattr listxattr flistxattr removexattr fremovexattr flock " \
+                "fallocate fadvise stat fstat access readlink getdents mkdir rmdir unlink rename link symlink mknod chmod chown " \
+                "utimensat getxattr fgetxattr setxattr fsetxattr listxattr flistxattr removexattr fremovexattr flock " \
                 "sendfile copy_file_range splice readahead statfs "
         }
         # The recording: time, thread, kind. What the first thread of the replay does makes the tree.
@@ -294,8 +301,8 @@ trace_replay() {
             if (kind == "fcntl") kind = $3 " " $4
             if (kind == "ioctl") kind = "ioctl FICLONE"
             if (kind == "sync") kind = "syncfs"
-            if (kind == "ftruncate") kind = "truncate"
-            if (kind == "fstatfs") kind = "statfs"
+            if (kind ~ /^(ftruncate|fstatfs|fchmod|fchown)$/) kind = substr(kind, 2)
+            if (kind == "futimens") kind = "utimensat"
             if (index(known, " " kind " ") == 0 && kind !~ /^(fcntl|ioctl) /) next
             result = $0; sub(/.* = /, "", result); result += 0
             recorded[kind]++
@@ -310,7 +317,6 @@ trace_replay() {
             name = $2; sub(/\(.*/, "", name)
             kind = name in as ? as[name] : name
             if (name == "unlinkat") kind = /AT_REMOVEDIR/ ? "rmdir" : "unlink"
-            if (name == "utimensat" && /, NULL, NULL, /) kind = "futimens"
             if (name == "fcntl") kind = /F_SETFL,/ ? "fcntl F_SETFL" : "fcntl lock"
             if (name == "ioctl") kind = "ioctl FICLONE"
             if (index(known, " " kind " ") == 0 && kind !~ /^(fcntl|ioctl) /) next
@@ -460,8 +466,8 @@ export place fs TMPDIR
 mkdir "$fs" "$place/inputs"
 touch "$place/figures" "$place/remarks"
 # Written to, so that the disk below has its place.
-dd if=/dev/zero of="$place/image" bs=1M count="$(numfmt --from=iec "${SIZE:-1536M}" | awk '{ print int($1 / 2 ^ 20) }')" status=none &&
-    sync "$place/image" && loop=$(losetup --find --show --direct-io=on "$place/image") || exit
+dd if=/dev/zero of="$place/image" bs=1M count="$(numfmt --from=iec "${SIZE:-1G}" | awk '{ print int($1 / 2 ^ 20) }')" status=none &&
+    sync "$place/image" && { loop=$(losetup --find --show --direct-io=on "$place/image" 2>/dev/null) || loop=$(losetup --find --show "$place/image"); } || exit
 export loop
 [ $# -gt 0 ] || set -- "${applications[@]}"
 for application; do
@@ -482,4 +488,4 @@ done
 tables "$@"
 echo
 cat "$place/remarks"
-circumstances "$rounds rounds; loop device of ${SIZE:-1536M} on $(findmnt -n -o FSTYPE -T "$place"), direct I/O"
+circumstances "$rounds rounds; loop device of ${SIZE:-1G} on $(findmnt -n -o FSTYPE -T "$place" | head -n 1), direct I/O"

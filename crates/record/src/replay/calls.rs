@@ -347,9 +347,9 @@ impl<'a> Caller<'a> {
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
         // What was opened with O_PATH can only be changed by its name in /proc, as glibc does for fchmodat without following links.
-        let by_name = |done: i64, number: c_long, a: [i64; 3]| {
-            if done != -i64::from(libc::EBADF) || action.result != 0 {
-                return done;
+        let or_by_name = |own: c_long, arguments: [i64; 5], number: c_long, a: [i64; 3]| {
+            if action.flags & O_PATH as u32 == 0 {
+                return on(own, arguments);
             }
             let path = CString::new(format!("/proc/self/fd/{file}")).expect("digits");
             call(number, [i64::from(AT_FDCWD), path.as_ptr() as i64, a[0], a[1], a[2], 0])
@@ -473,17 +473,17 @@ impl<'a> Caller<'a> {
                 let (directory, name) = self.named(action.at)?;
                 call(SYS_FCHMODAT2, [directory, name, mode, none, 0, 0])
             }
-            K::Fchmod => by_name(on(libc::SYS_fchmod, [mode, 0, 0, 0, 0]), libc::SYS_fchmodat, [mode, 0, 0]),
+            K::Fchmod => or_by_name(libc::SYS_fchmod, [mode, 0, 0, 0, 0], libc::SYS_fchmodat, [mode, 0, 0]),
             K::Chown => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_fchownat, [directory, name, user, group, none, 0])
             }
-            K::Fchown => by_name(on(libc::SYS_fchown, [user, group, 0, 0, 0]), libc::SYS_fchownat, [user, group, 0]),
+            K::Fchown => or_by_name(libc::SYS_fchown, [user, group, 0, 0, 0], libc::SYS_fchownat, [user, group, 0]),
             K::Utimens => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])
             }
-            K::Futimens => by_name(on(libc::SYS_utimensat, [0; 5]), libc::SYS_utimensat, [0; 3]),
+            K::Futimens => or_by_name(libc::SYS_utimensat, [0; 5], libc::SYS_utimensat, [0; 3]),
             K::Getxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])

@@ -130,6 +130,8 @@ struct OpenFile {
     slot: u32,
     position: i64,
     appends: bool,
+    /// It was opened with O_PATH.
+    is_path: bool,
     last: Mark,
     /// Calls that used it as a directory.
     users: Marks,
@@ -597,6 +599,12 @@ impl<'a> Compiler<'a> {
                     self.waits.extend((count > 0).then_some(Mark { lane: index as u32, count }));
                 }
             }
+            // Only by its name in /proc can such a file be changed.
+            Kind::Fchmod | Kind::Fchown | Kind::Futimens
+                if succeeded && self.open.get(&call.file).is_some_and(|file| file.is_path) =>
+            {
+                action.flags = libc::O_PATH as u32;
+            }
             Kind::SetFlags if succeeded => {
                 let file = self.open.get_mut(&call.file).expect("it was used above");
                 file.appends = call.flags & libc::O_APPEND as u32 != 0;
@@ -782,7 +790,8 @@ impl<'a> Compiler<'a> {
         self.program.files += 1;
         action.other = slot;
         let position = if call.flags & INHERITED != 0 { call.offset } else { 0 };
-        let file = OpenFile { node, slot, position, appends: has(libc::O_APPEND), last: mark, users: Marks::default() };
+        let [appends, is_path] = [libc::O_APPEND, libc::O_PATH].map(has);
+        let file = OpenFile { node, slot, position, appends, is_path, last: mark, users: Marks::default() };
         self.open.insert(call.other, file);
         Ok(())
     }
