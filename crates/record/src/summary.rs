@@ -168,7 +168,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             }
             if call.kind.writes() && call.mode > 0 {
                 summary.measured_bytes = summary.measured_bytes.saturating_add(moved);
-                let packed = moved / 100 * u64::from(call.mode.min(100)) + moved % 100 * u64::from(call.mode.min(100)) / 100;
+                let packed =
+                    moved / 100 * u64::from(call.mode.min(100)) + moved % 100 * u64::from(call.mode.min(100)) / 100;
                 summary.packed_bytes = summary.packed_bytes.saturating_add(packed);
             }
             match call.kind {

@@ -730,7 +730,8 @@ if os.geteuid() == 0 and os.fork() == 0:
     let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
     let made = if is_root() { &["made"][..] } else { &[] };
     for name in [&["came", "tree/deep/f", "old"][..], made].concat() {
-        let [here, there] = [&place.join("app"), &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
+        let [here, there] =
+            [&place.join("app"), &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
         assert_eq!(here, there, "{name}");
     }
     assert_eq!(fs::read_dir(kept.join("full")).expect("readable").count(), 0);
@@ -738,7 +739,8 @@ if os.geteuid() == 0 and os.fork() == 0:
 
 #[test]
 fn a_replay_writes_data_that_compresses_as_well() {
-    const PROGRAM: &str = "import os\nfor name, data in ('a', b'x' * 65536), ('b', os.urandom(65536)):\n open(name, 'wb').write(data)\n";
+    const PROGRAM: &str =
+        "import os\nfor name, data in ('a', b'x' * 65536), ('b', os.urandom(65536)):\n open(name, 'wb').write(data)\n";
     let bench = Bench::new();
     let place = bench.path("place");
     fs::create_dir_all(&place).expect("writable");

@@ -123,7 +123,9 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             let asked = Asked { flags: a[5] as u32, ..of_table()? };
             match asked.what {
                 What::Call(K::Preadv) if asked.offset == -1 => Asked { what: What::Call(K::Readv), offset: 0, ..asked },
-                What::Call(K::Pwritev) if asked.offset == -1 => Asked { what: What::Call(K::Writev), offset: 0, ..asked },
+                What::Call(K::Pwritev) if asked.offset == -1 => {
+                    Asked { what: What::Call(K::Writev), offset: 0, ..asked }
+                }
                 _ => asked,
             }
         }

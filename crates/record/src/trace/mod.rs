@@ -967,7 +967,9 @@ impl Tracer {
             got = ptrace::read(thread, at, &mut sample);
         }
         for _ in 0..asked.count {
-            let [Some(address), Some(bytes)] = [at, at.wrapping_add(8)].map(|at| Self::number(thread, at)) else { break };
+            let [Some(address), Some(bytes)] = [at, at.wrapping_add(8)].map(|at| Self::number(thread, at)) else {
+                break;
+            };
             let end = sample.len().min(got + bytes.min(SAMPLE) as usize);
             got += ptrace::read(thread, address, &mut sample[got..end]);
             at = at.wrapping_add(16);
