@@ -978,7 +978,7 @@ impl Tracer {
             }
         }
         let left = zstd::bulk::compress(&sample[..got], 1).map_or(got, |packed| packed.len());
-        if got == 0 { 0 } else { (100 * left / got).clamp(1, 100) as u16 }
+        (100 * left).checked_div(got).map_or(0, |percent| percent.clamp(1, 100) as u16)
     }
 
     /// What was renamed into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
