@@ -209,7 +209,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("fio none.fio", 2, "cannot read none.fio\n  because No such file or directory (os error 2)"),
     ("fio data", 2, "cannot read data\n  because "),
     ("fio bad.fio", 2, "error: not a value for `size`\n --> bad.fio:3:6\n  |\n3 | size=1x\n  |      ^^ expected a size such as 64m, or a share such as 50%"),
-    ("fio bad.fio --parse-only", 2, "error: not a value for `rw`\n --> bad.fio:5:4\n  |\n5 | rw=randraed\n  |    ^^^^^^^^ expected read, write, rw, randread, randwrite or randrw\n  |\n  = help: did you mean `randread`?"),
+    ("fio bad.fio --parse-only", 2, "error: not a value for `rw`\n --> bad.fio:5:4\n  |\n5 | rw=randraed\n  |    ^^^^^^^^ expected read, write, rw, randread, randwrite, randrw, trim, randtrim, trimwrite or randtrimwrite\n  |\n  = help: did you mean `randread`?"),
     ("convert bad.fio", 2, "error: unknown option `iodepht`\n --> bad.fio:6:1\n  |\n6 | iodepht=4\n  | ^^^^^^^\n  |\n  = help: did you mean `iodepth`?"),
     ("fio bad.fio --minimal", 2, "error: the I/O engine `rdma` is not supported\n --> bad.fio:7:10"),
     ("fio waits.fio", 2, "error: `one` waits for itself\n --> waits.fio:4:10\n  |\n4 | wait_for=one\n  |          ^^^\n  |\n  = help: name another job, or leave wait_for out"),
