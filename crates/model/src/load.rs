@@ -95,7 +95,7 @@ pub struct ThreadReport {
     /// How its reads and its writes went over time: of the points of the series that it was at work in from begin to end.
     #[serde(default)]
     pub over_time: [OverTime; 2],
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub steady: Option<SteadyReport>,
 }
 

@@ -127,3 +127,16 @@ impl Message {
         postcard::from_bytes(bytes).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Message;
+    use fstone_model::{LoadReport, load::ThreadReport};
+
+    #[test]
+    fn a_report_is_sent_with_fields_that_are_empty() {
+        let report = LoadReport { per_thread: vec![ThreadReport::default()], ..LoadReport::default() };
+        let message = Message::Report(Some(Box::new(report)));
+        assert_eq!(Message::decode(&message.encode()), Some(message));
+    }
+}
