@@ -233,8 +233,9 @@ filesystem() {
     esac
     export options
     # The device is in use as long as a mount namespace that somebody made meanwhile has it.
-    for _ in $(seq 20); do
-        ! "${make[@]}" "$loop" >"$place/said" 2>&1 || break
+    local tries=0
+    until "${make[@]}" "$loop" >"$place/said" 2>&1; do
+        [ $((tries += 1)) -lt 20 ] || return
         sleep 0.5
     done
     mount -o "$options" "$loop" "$fs" || return
