@@ -113,7 +113,7 @@ PYTHON
 }
 
 run() {
-    "$fstone" run ./study.toml "${words[@]}" "$@" >run 2>&1 || cat run
+    "$fstone" run ./study.toml "${words[@]}" "$@" >run 2>&1 || { cat run >&2; exit 1; }
     grep -h 'age:\|failed\|skipped' run || true
 }
 

@@ -8,7 +8,7 @@ case $fstone in /*) ;; *) fstone=$PWD/$fstone ;; esac
 # Everything made is below here, and gone at the end.
 place=
 begin() {
-    place=$(mktemp -d "${TMPDIR:-/tmp}/fstone-compare-XXXXXX")
+    place=$(mktemp -d "${TMPDIR:-/tmp}/fstone-compare-XXXXXX") || exit
     trap end EXIT
     trap 'exit 130' INT TERM HUP
 }

@@ -8,7 +8,7 @@ use crate::{
     launcher, paths,
     terminal::{self, CommandResult, OrExit},
 };
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use fstone_analysis::when;
 use fstone_engine::Ownership;
 use fstone_files::read_text;
@@ -28,16 +28,20 @@ pub(crate) fn io500(_context: &Context, arguments: &Io500Arguments) -> CommandRe
     let name = arguments.config.display().to_string();
     let text = read_text(&arguments.config).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let config = io500::parse(&Source::new(name, text)).or_exit(Exit::BadInput)?;
+    let now = when::iso(now_unix_ns());
+    let (data, results) = (place(&config.data, &now), place(&config.results, &now).join(SUMMARY));
+    load::refuse_exchangeable(&config.workload, &data)?;
     #[cfg(feature = "mpi")]
     if let Some(launched) = launcher::launched() {
         return ranks(arguments, config, launched.rank);
     }
+    if results.exists() {
+        let why = anyhow!("{} is there; give another resultdir, or timestamp-resultdir = TRUE", results.display());
+        return Err(why).or_exit(Exit::BadInput);
+    }
     warn(&config);
-    let now = when::iso(now_unix_ns());
-    let (data, results) = (place(&config.data, &now), place(&config.results, &now));
     let made = paths::create_directory(&data).with_context(|| format!("cannot make {}", data.display()));
     made.or_exit(Exit::CannotHere)?;
-    load::refuse_exchangeable(&config.workload, &data)?;
     let ended = load::run(&config.workload, &data, arguments.seed, true, Ownership::Marked)?;
     let printed = io500::print(&ended.report);
     terminal::print(&printed);
@@ -47,7 +51,8 @@ pub(crate) fn io500(_context: &Context, arguments: &Io500Arguments) -> CommandRe
     for error in &ended.report.errors {
         terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
     }
-    documents::write(&results.join(SUMMARY), &printed)?;
+    documents::write(&results, &printed)?;
+    terminal::tell(&format!("the files of the phases are left in {}\n", data.display()));
     Ok(ended.exit(Exit::Interrupted))
 }
 

@@ -140,6 +140,7 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_clone3 => Asked { what: What::Call(K::Spawn), pointer: a[0], ..Asked::default() },
         #[cfg(target_arch = "x86_64")]
         libc::SYS_fork => Asked { what: What::Call(K::Spawn), ..Asked::default() },
+        #[cfg(target_arch = "x86_64")]
         libc::SYS_vfork => Asked { what: What::Call(K::Spawn), flags: libc::CLONE_VFORK as u32, ..Asked::default() },
         libc::SYS_wait4 => Asked { what: What::Call(K::Wait), ..Asked::default() },
         libc::SYS_waitid => Asked { what: What::Call(K::Wait), pointer: a[2], ..Asked::default() },

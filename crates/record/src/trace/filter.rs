@@ -28,8 +28,13 @@ const fn end_with(action: u32) -> sock_filter {
 const STOP: sock_filter = end_with(libc::SECCOMP_RET_TRACE);
 const ALLOW: sock_filter = end_with(libc::SECCOMP_RET_ALLOW);
 
-/// Calls that ask for a thread's processors and set them.
-pub(super) const PROCESSORS: [u64; 2] = [libc::SYS_sched_getaffinity as u64, libc::SYS_sched_setaffinity as u64];
+/// The call that asks for a thread's processors, and those that set them or need all of them (SCHED_DEADLINE).
+pub(super) const PROCESSORS: [u64; 4] = [
+    libc::SYS_sched_getaffinity as u64,
+    libc::SYS_sched_setaffinity as u64,
+    libc::SYS_sched_setscheduler as u64,
+    libc::SYS_sched_setattr as u64,
+];
 
 /// Of fcntl(2).
 const COMMANDS: [i32; 7] = [

@@ -359,6 +359,12 @@ impl Reader<'_> {
             let cure = "as in fio, only devices are trimmed: give filename=DEVICE (and --allow-destroy DEVICE), or ioengine=falloc to free blocks of files";
             self.findings.error(section, "trims of files", cure);
         }
+        let judged =
+            [job.least_bytes, job.least_operations].iter().flatten().any(Option::is_some) || job.steady.is_some();
+        if trims != Trims::None && judged {
+            let cure = "leave them out: the rate of trims is not judged";
+            self.findings.error(section, "rate_min, rate_iops_min or steadystate of trims", cure);
+        }
         let both = job.direction.reads && job.direction.writes;
         let least = [(job.least_bytes, job.rate_bytes), (job.least_operations, job.rate_operations)];
         if least.iter().any(|(least, _)| both && least[0] != least[1]) {
