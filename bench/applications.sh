@@ -5,7 +5,8 @@
 # lowest and the highest. A replay is also traced with strace, and its calls are counted beside the recording's. What an application lacks
 # here is said in its row: git, rsync, make and a compiler, sqlite3, PostgreSQL, npm, dpkg, python3-plyvel.
 # Needs root, strace, jq and 2 GiB in $TMPDIR; about 20 minutes.
-# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
+# Usage: [FSTONE=target/release/fstone] [ROUNDS=3] [FILES=4000] [SIZE=1G] [LIMIT=60] [TMPDIR=/var/tmp] bench/applications.sh [APPLICATION...]
+began=$EPOCHREALTIME
 set -u
 export LC_ALL=C
 applications=(git tar make npm rsync sqlite pgbench leveldb mail dpkg grep cp)
@@ -14,10 +15,10 @@ sources=${CARGO_HOME:-$HOME/.cargo}/registry/src
 files=${FILES:-4000}
 rounds=${ROUNDS:-3}
 limit=${LIMIT:-60}
-kept=${place:-}
-# shellcheck source=bench/compare-common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/compare-common.sh"
-place=$kept
+if [ "${1:-}" != --within ]; then
+    # shellcheck source=bench/compare-common.sh
+    . "$(dirname "${BASH_SOURCE[0]}")/compare-common.sh"
+fi
 
 # How each application is prepared, in a directory that becomes the filesystem's top, and what it does there.
 
@@ -211,7 +212,6 @@ app_cp() { cp -a tree copy; }
 
 # One application with cold caches, in a process of its own: $place/stamps says when it began and ended, and what came before.
 if [ "${1:-}" = --within ]; then
-    began=$EPOCHREALTIME
     umount "$fs" && mount -o "$options" "$loop" "$fs" || exit
     cd "$fs" || exit
     own=$EPOCHREALTIME

@@ -365,9 +365,10 @@ pub const FREE: char = '.';
 /// Metadata, and what is free where the filesystem does not list it.
 pub const OTHER: char = '#';
 
-/// Who has most of each region of a device, given who has which pieces of it.
-pub(crate) fn regions(pieces: &[(char, Piece)]) -> String {
-    let end = pieces.iter().map(|(_, (place, length))| place.saturating_add(*length)).max().unwrap_or(0);
+/// Who has most of each region of a device of this size, given who has which pieces of it. Pieces may lie beyond it: btrfs has addresses of
+/// its own.
+pub(crate) fn regions(pieces: &[(char, Piece)], size: u64) -> String {
+    let end = pieces.iter().map(|(_, (place, length))| place.saturating_add(*length)).max().unwrap_or(0).max(size);
     let size = end.div_ceil(REGIONS as u64).max(1);
     let mut shares = vec![Vec::<(char, u64)>::new(); REGIONS];
     for (owner, (place, length)) in pieces {
@@ -469,7 +470,8 @@ mod tests {
     #[test]
     fn a_region_is_of_who_has_most_of_it() {
         let end = REGIONS as u64 * 100;
-        let picture = regions(&[('1', (0, 230)), ('2', (240, 60)), (FREE, (300, 60)), (FREE, (end - 100, 100))]);
+        let picture = regions(&[('1', (0, 230)), ('2', (240, 60)), (FREE, (300, 60)), (FREE, (end - 100, 100))], 0);
+        assert!(regions(&[('1', (0, end / 2))], end).ends_with(OTHER), "the end of the device is unknown");
         assert_eq!(picture, format!("112.{}{FREE}", OTHER.to_string().repeat(REGIONS - 5)));
         let mut merged = Merged::default();
         [extent(0, 100, 8, 0), extent(8, 108, 4, 0), extent(20, 50, 4, 0), extent(24, 0, 4, EXTENT_DATA_INLINE)]

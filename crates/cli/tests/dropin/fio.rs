@@ -625,6 +625,11 @@ fn a_job_that_is_too_slow_ends_with_an_error() {
     assert!((2500..4500).contains(&ran_ms) && err.contains("operations a second"), "{ran_ms}: {err}");
     let (code, error, ran_ms, err) = run("rate_iops_min=50");
     assert_eq!((code, error, ran_ms >= 5900), (0, 0.into(), true), "{err}");
+    let trims = ["fio", "--name=j", "--size=4k", "--ioengine=falloc", "--rw=trim"];
+    for judged in ["--rate_iops_min=20,20,20", "--ss=iops:1% --ss_dur=9"] {
+        let (code, _, err) = bench.run(&trims.into_iter().chain(judged.split(' ')).collect::<Vec<_>>());
+        assert!(code == 2 && err.contains("of trims"), "{judged}: {err}");
+    }
     let (code, _, err) = bench.run(&["fio", "--name=j", "--size=4k", "--rate_iops=10", "--rate_iops_min=20"]);
     assert!(code == 2 && err.contains("above the rate itself"), "{err}");
 }
@@ -651,6 +656,11 @@ fn a_job_ends_when_its_rate_is_steady() {
     assert!((600_000..1_000_000).contains(&steady["data"]["bw_mean"].as_u64().expect("bytes a second")), "{steady}");
     let (steady, ran_ms) = of("ss=bw_slope:0.000001%\nss_dur=2s\nruntime=4");
     assert!(steady["attained"] == 0 && ran_ms >= 3900, "{ran_ms}: {steady}");
+    // The interval of logs is not that of the samples: two of three seconds would be three equal ones.
+    let (steady, ran_ms) = of("ss=iops:0.000001%\nss_dur=3\nruntime=7\nthinktime=20ms\nthinktime_blocks=7\nlog_avg_msec=3000");
+    let samples: std::collections::BTreeSet<u64> =
+        steady["data"]["iops"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
+    assert!(steady["attained"] == 0 && samples.len() > 1 && ran_ms >= 6900, "{ran_ms}: {steady}");
     let (code, _, err) = bench.run(&["fio", "--name=j", "--size=4k", "--ss=iops:1%"]);
     assert!(code == 0 && err.contains("no effect without a steadystate_duration"), "as in fio: {err}");
 }

@@ -3,9 +3,10 @@
 use crate::fileset::Hold;
 use crate::io::Io;
 use crate::measure::{ActionTally, Call, Done};
-use crate::plan::PeriodicFsyncs;
+use crate::plan::{PeriodicFsyncs, PlannedAction};
 use crate::worker::{Fault, Picked, Worker};
 use fstone_model::workload::ErrorPolicy;
+use fstone_model::workload::operation::Data;
 use fstone_model::workload::settings::Setting;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -13,7 +14,8 @@ use std::time::Duration;
 
 /// Time after which counts are handed over in any case: a thread that performs fewer than 70 million operations per
 /// second does not overflow the 32 bits of a histogram's counts.
-pub(super) const MAX_POINT: Duration = Duration::from_secs(60);
+const MAX_POINT: Duration = Duration::from_secs(60);
+const JUDGED_POINT: Duration = Duration::from_millis(50);
 
 pub(super) struct Point {
     pub(super) index: u64,
@@ -127,10 +129,18 @@ impl<E: Io> Worker<'_, E> {
         let whole = point >= first;
         let idle = next.saturating_sub(first.max(point + 1));
         let actions = &self.group.actions;
-        let moves = |writes: bool| actions.iter().any(|action| action.transfer.is_some() && action.writes == writes);
-        let moves = [moves(false), moves(true)];
+        // What is trimmed is not moved.
+        let moving =
+            |action: &&PlannedAction| action.transfer.is_some() && action.operation.nature().data != Data::Resized;
+        let moves = [false, true].map(|writes| actions.iter().filter(moving).any(|action| action.writes == writes));
         let seconds = self.load.clock.nanoseconds(ticks) as f64 / 1e9;
         self.sum.point_over(seconds, whole, idle, moves);
+    }
+
+    /// The ticks after which a point is handed over at the latest: soon where a rate is judged.
+    pub(super) fn most_point(&self) -> u64 {
+        let judged = self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some();
+        self.load.clock.ticks(if judged { JUDGED_POINT } else { MAX_POINT })
     }
 
     #[cold]
@@ -143,7 +153,7 @@ impl<E: Io> Worker<'_, E> {
             self.sample(before, point.index);
         }
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
-        point.end = over.min(end.saturating_add(self.load.clock.ticks(MAX_POINT)));
+        point.end = over.min(end.saturating_add(self.most_point()));
         if self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some() {
             self.look_at_rates(end);
         }

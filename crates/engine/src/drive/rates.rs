@@ -37,10 +37,10 @@ impl<E: Io> Worker<'_, E> {
         let ((bytes, operations), (bytes_before, before)) = (sum(moved), sum(before));
         let per_second = |count: u64| count as f64 * SECOND_NS as f64 / passed as f64;
         self.rates.sampled = Some((end, moved));
-        // A thread that was held up has as many samples as seconds passed.
-        let (many, bytes, operations) =
-            ((passed + ABOUT_NS) / SECOND_NS, per_second(bytes - bytes_before), per_second(operations - before));
-        if self.rates.take(many, bytes, operations, steady) {
+        // A thread that was held up for seconds begins its window anew.
+        if passed >= 2 * SECOND_NS {
+            self.rates.forget();
+        } else if self.rates.take(per_second(bytes - bytes_before), per_second(operations - before), steady) {
             self.group.limits.ended.store(true, Ordering::Relaxed);
         }
     }

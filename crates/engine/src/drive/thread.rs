@@ -1,6 +1,6 @@
 //! A thread from its first operation to its last, through the loop that its work asks for.
 
-use super::account::{MAX_POINT, Point};
+use super::account::Point;
 use super::choice::Choice;
 use crate::io::Io;
 use crate::ops;
@@ -30,8 +30,7 @@ impl<E: Io> Worker<'_, E> {
         let usage_start = crate::measure::clock::thread_usage();
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
-        let mut point =
-            Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(clock.ticks(MAX_POINT))) };
+        let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(self.most_point())) };
         if !self.group.spec.start_delay.is_zero() {
             self.sleep_until(self.group_start().min(self.deadline()), clock.now());
         }

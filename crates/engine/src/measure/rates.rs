@@ -17,10 +17,15 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Takes as many samples of what was moved per second; whether the last window of them is steady.
-    pub(crate) fn take(&mut self, many: u64, bytes: f64, operations: f64, steady: Steady) -> bool {
+    pub(crate) fn forget(&mut self) {
+        self.samples.clear();
+        self.attained = false;
+    }
+
+    /// Takes a sample of what was moved per second; whether the last window of them is steady.
+    pub(crate) fn take(&mut self, bytes: f64, operations: f64, steady: Steady) -> bool {
         let window = steady.window.as_secs().max(1) as usize;
-        (0..many.min(window as u64)).for_each(|_| self.samples.push_back((bytes, operations)));
+        self.samples.push_back((bytes, operations));
         let more = self.samples.len().saturating_sub(window);
         self.samples.drain(..more);
         let (slope, deviation, mean) = self.judged(steady);

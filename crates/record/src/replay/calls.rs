@@ -170,9 +170,10 @@ impl Buffer {
             let word = state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
-        buffer.bytes.chunks_mut(PAGE).for_each(|page| {
-            let filled = page.len() * percent / 100;
-            page[filled..].fill(0);
+        // In short turns, so that short writes compress as well.
+        buffer.bytes.chunks_mut(64).for_each(|part| {
+            let filled = (part.len() * percent).div_ceil(100);
+            part[filled..].fill(0);
         });
         buffer
     }

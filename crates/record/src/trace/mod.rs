@@ -977,7 +977,9 @@ impl Tracer {
                 break;
             }
         }
-        let left = zstd::bulk::compress(&sample[..got], 1).map_or(got, |packed| packed.len());
+        // zstd's own frame is no data.
+        let packed = |bytes: &[u8]| zstd::bulk::compress(bytes, 1).map_or(bytes.len(), |packed| packed.len());
+        let left = packed(&sample[..got]).saturating_sub(packed(&[]));
         (100 * left).checked_div(got).map_or(0, |percent| percent.clamp(1, 100) as u16)
     }
 

@@ -835,3 +835,11 @@ fn the_fuzzers_seeds_are_read() {
     }
     assert_eq!(accepted, 4);
 }
+
+#[test]
+fn trims_and_the_writes_after_them_have_the_rate_each() {
+    for rate in ["rate_iops=100", "rate=400k"] {
+        let job = format!("[j]\nioengine=falloc\nrw=trimwrite\nbs=4k\nsize=600k\n{rate}\n");
+        assert_eq!(plan(&job).workload.phases[0].groups[0].rate_per_second, Some(200.0), "{rate}");
+    }
+}

@@ -590,15 +590,17 @@ fn pace(job: &Job, group: &mut ThreadGroup) {
         let rates: Vec<u64> = rates.iter().zip(used).filter_map(|(rate, used)| rate.filter(|_| used)).collect();
         if rates.is_empty() { None } else { Some(rates.iter().fold(0, |sum: u64, rate| sum.saturating_add(*rate))) }
     };
+    // Each has the rate, the trims and the writes after them.
+    let times = if job.direction.trims == Trims::First { 2.0 } else { 1.0 };
     match (sum(job.rate_operations), sum(job.rate_bytes)) {
         (Some(operations), _) => {
-            group.rate_per_second = Some(operations as f64);
+            group.rate_per_second = Some(times * operations as f64);
             group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
         }
         // What is trimmed is not moved.
         (None, Some(bytes)) if job.poisson || job.direction.trims != Trims::None => {
             let mean = mean_bytes(&group.actions).unwrap_or(block(job) as f64);
-            group.rate_per_second = Some((bytes as f64 / mean).max(f64::MIN_POSITIVE));
+            group.rate_per_second = Some((times * bytes as f64 / mean).max(f64::MIN_POSITIVE));
             group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
         }
         (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),

@@ -200,7 +200,10 @@ impl State {
             state.words.push_str(&format!("\n{words}"));
             owned.extend(free.into_iter().map(|place| (FREE, place)));
         }
-        state.words.push_str(&format!("\n{REGIONS_OF} {}", fragmentation::regions(&owned)));
+        state.words.push_str(&format!(
+            "\n{REGIONS_OF} {}",
+            fragmentation::regions(&owned, space.f_blocks.saturating_mul(space.f_frsize))
+        ));
         Ok((state, counted))
     }
 }
