@@ -4,9 +4,12 @@ use crate::{run::Analysis, text};
 use fstone_model::{
     Histogram, LoadReport,
     load::OperationReport,
-    load_metric::{COMMIT, policies},
+    load_metric::{COMMIT, latencies_of, policies},
 };
 use std::borrow::Cow;
+
+/// All fsyncs of a load, those of its operations too.
+const FSYNC: &str = "fsync";
 
 #[derive(Debug)]
 pub struct Loads<'a> {
@@ -16,7 +19,8 @@ pub struct Loads<'a> {
 #[derive(Debug)]
 pub struct LoadStep<'a> {
     pub step: String,
-    /// Names of the operations with any latency, in the order of the workload; then of the fsyncs and commits of its groups' policies.
+    /// Names of the operations with any latency, in the order of the workload; then of the fsyncs and commits of its groups' policies, and
+    /// of all fsyncs if operations make some.
     pub operations: Vec<String>,
     pub rows: Vec<LoadRow<'a>>,
 }
@@ -52,7 +56,8 @@ impl<'a> LoadStep<'a> {
         let operations = report.operations.iter().filter(|operation| operation.latency.count() > 0);
         let names = operations.map(|operation| operation.name.clone());
         let of_groups = policies(report).into_iter().filter(|(name, latency)| name != COMMIT && latency.count() > 0);
-        for name in names.chain(of_groups.map(|(name, _)| name)) {
+        let fsyncs = report.calls.iter().any(|call| call.makes_durable() && call.latency.count() > 0);
+        for name in names.chain(of_groups.map(|(name, _)| name)).chain(fsyncs.then(|| FSYNC.to_owned())) {
             let name = text::line(&name);
             if !self.operations.contains(&name) {
                 self.operations.push(name);
@@ -77,7 +82,10 @@ fn latency<'a>(report: &'a LoadReport, operation: &str) -> Option<Cow<'a, Histog
         return Some(Cow::Owned(of_policy));
     }
     let mut found = report.operations.iter().filter(named).map(|one| &one.latency);
-    let first = found.next()?;
+    let Some(first) = found.next() else {
+        let all = (operation == FSYNC).then(|| latencies_of(report, FSYNC))?;
+        return (all.count() > 0).then_some(Cow::Owned(all));
+    };
     // Groups may have an operation in common.
     Some(match found.next() {
         None => Cow::Borrowed(first),
@@ -88,7 +96,7 @@ fn latency<'a>(report: &'a LoadReport, operation: &str) -> Option<Cow<'a, Histog
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_model::load::GroupFsyncs;
+    use fstone_model::load::{CallReport, GroupFsyncs};
 
     #[test]
     fn fsyncs_of_a_policy_have_latencies_beside_the_operations() {
@@ -100,7 +108,13 @@ mod tests {
             commits: Histogram::from_values(&[5000; 7]),
             ..GroupFsyncs::default()
         };
-        let report = LoadReport { operations: vec![operation], group_fsyncs: vec![fsyncs], ..LoadReport::default() };
+        let call = CallReport { group: "g".into(), call: "fsync".into(), latency: Histogram::from_values(&[1; 3]) };
+        let report = LoadReport {
+            operations: vec![operation],
+            calls: vec![call],
+            group_fsyncs: vec![fsyncs],
+            ..LoadReport::default()
+        };
         let mut step = LoadStep { step: "load".into(), operations: Vec::new(), rows: Vec::new() };
         step.add(0, &report);
         let counts: Vec<(&str, u64)> = step
@@ -108,6 +122,6 @@ mod tests {
             .iter()
             .map(|name| (name.as_str(), step.rows[0].latencies(name).iter().map(|one| one.count()).sum()))
             .collect();
-        assert_eq!(counts, [("write", 1), ("writers fsync", 8), ("writers commit", 7)]);
+        assert_eq!(counts, [("write", 1), ("writers fsync", 8), ("writers commit", 7), ("fsync", 11)]);
     }
 }

@@ -657,7 +657,8 @@ fn a_job_ends_when_its_rate_is_steady() {
     let (steady, ran_ms) = of("ss=bw_slope:0.000001%\nss_dur=2s\nruntime=4");
     assert!(steady["attained"] == 0 && ran_ms >= 3900, "{ran_ms}: {steady}");
     // The interval of logs is not that of the samples: two of three seconds would be three equal ones.
-    let (steady, ran_ms) = of("ss=iops:0.000001%\nss_dur=3\nruntime=7\nthinktime=20ms\nthinktime_blocks=7\nlog_avg_msec=3000");
+    let (steady, ran_ms) =
+        of("ss=iops:0.000001%\nss_dur=3\nruntime=7\nthinktime=20ms\nthinktime_blocks=7\nlog_avg_msec=3000");
     let samples: std::collections::BTreeSet<u64> =
         steady["data"]["iops"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
     assert!(steady["attained"] == 0 && samples.len() > 1 && ran_ms >= 6900, "{ran_ms}: {steady}");
