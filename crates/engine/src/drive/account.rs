@@ -139,8 +139,11 @@ impl<E: Io> Worker<'_, E> {
 
     /// The ticks after which a point is handed over at the latest: soon where a rate is judged.
     pub(super) fn most_point(&self) -> u64 {
-        let judged = self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some();
-        self.load.clock.ticks(if judged { JUDGED_POINT } else { MAX_POINT })
+        self.load.clock.ticks(if self.is_judged() { JUDGED_POINT } else { MAX_POINT })
+    }
+
+    fn is_judged(&self) -> bool {
+        self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some()
     }
 
     #[cold]
@@ -154,7 +157,7 @@ impl<E: Io> Worker<'_, E> {
         }
         let over = start.saturating_add((point.index + 1).saturating_mul(self.load.point_ticks));
         point.end = over.min(end.saturating_add(self.most_point()));
-        if self.group.spec.least_rate.is_some() || self.group.spec.steady.is_some() {
+        if self.is_judged() {
             self.look_at_rates(end);
         }
     }
