@@ -40,9 +40,7 @@ pub(crate) fn ffsb(_context: &Context, arguments: &FfsbArguments) -> CommandResu
     let ownership = Ownership::Anywhere { overwrite: arguments.overwrite };
     let ended = load::run(&workload, Path::new("."), arguments.seed, true, ownership)?;
     let report = &ended.report;
-    for warning in &report.warnings {
-        terminal::tell(&format!("warning: {warning}\n"));
-    }
+    ended.tell_warnings();
     terminal::print(&ffsb::print(&profile, report));
     Ok(ended.exit(Exit::Interrupted))
 }

@@ -28,13 +28,9 @@ pub(crate) fn filebench(_context: &Context, arguments: &FilebenchArguments) -> C
     let ownership = if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked };
     let ended = load::run(&personality.workload, Path::new("/"), arguments.seed, true, ownership)?;
     let report = &ended.report;
-    for warning in &report.warnings {
-        terminal::tell(&format!("warning: {warning}\n"));
-    }
+    ended.tell_warnings();
     terminal::print(&filebench::print(report));
-    for error in &report.errors {
-        terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
-    }
+    ended.tell_errors();
     Ok(ended.exit(Exit::Interrupted))
 }
 

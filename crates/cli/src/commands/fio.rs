@@ -84,9 +84,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     };
     let report = &ended.report;
     let when = when(begun, report);
-    for warning in &report.warnings {
-        terminal::tell(&format!("warning: {warning}\n"));
-    }
+    ended.tell_warnings();
     let text: String =
         line.output.formats.iter().map(|format| printed(*format, &plan, report, &when, line.output.terse)).collect();
     match &line.output.file {
@@ -102,9 +100,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     for log in fio::logs(&plan, report) {
         documents::write(Path::new(&log.file), &log.text)?;
     }
-    for error in &report.errors {
-        terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
-    }
+    ended.tell_errors();
     Ok(ended.exit(Exit::InterruptedAsFio))
 }
 

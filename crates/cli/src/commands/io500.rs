@@ -45,12 +45,8 @@ pub(crate) fn io500(_context: &Context, arguments: &Io500Arguments) -> CommandRe
     let ended = load::run(&config.workload, &data, arguments.seed, true, Ownership::Marked)?;
     let printed = io500::print(&ended.report);
     terminal::print(&printed);
-    for warning in &ended.report.warnings {
-        terminal::tell(&format!("warning: {warning}\n"));
-    }
-    for error in &ended.report.errors {
-        terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
-    }
+    ended.tell_warnings();
+    ended.tell_errors();
     documents::write(&results, &printed)?;
     terminal::tell(&format!("the files of the phases are left in {}\n", data.display()));
     Ok(ended.exit(Exit::Interrupted))

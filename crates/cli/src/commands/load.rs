@@ -177,6 +177,18 @@ impl EndedLoad {
         }
     }
 
+    pub(crate) fn tell_warnings(&self) {
+        for warning in &self.report.warnings {
+            terminal::tell(&format!("warning: {warning}\n"));
+        }
+    }
+
+    pub(crate) fn tell_errors(&self) {
+        for error in &self.report.errors {
+            terminal::tell(&format!("error: {} of {}: {} (x{})\n", error.call, error.path, error.text, error.count));
+        }
+    }
+
     /// How the command ends: `interrupted` if the load was. One with an error did not do what was asked, whatever its figures.
     pub(crate) const fn exit(&self, interrupted: Exit) -> Exit {
         match self.report.errors.is_empty() {

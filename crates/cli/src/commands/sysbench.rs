@@ -65,9 +65,7 @@ fn carry_out(arguments: &SysbenchArguments) -> CommandResult {
         Command::Run => {
             terminal::print(&sysbench::header(&fileio));
             let ended = load::EndedLoad::of(fstone_engine::run(&fileio.workload(), directory, &options))?;
-            for warning in &ended.report.warnings {
-                terminal::tell(&format!("warning: {warning}\n"));
-            }
+            ended.tell_warnings();
             terminal::print(&sysbench::print(&fileio, &ended.report));
             Ok(ended.exit(Exit::Interrupted))
         }
