@@ -23,8 +23,6 @@ const ASKED_BYTES: usize = 16 << 20;
 const RWF_NOAPPEND: i32 = 0x20;
 /// Another lane waits for this action.
 pub(super) const AWAITED: u8 = 1;
-/// It waits for others before it thinks, because its thread begins with it.
-pub(super) const BEGINS: u8 = 2;
 /// Kinds of data, by what compression leaves of them in percent. What was not measured does not compress.
 pub(super) const DATA: [usize; 5] = [100, 75, 50, 25, 3];
 
@@ -34,7 +32,7 @@ pub(super) fn data_of(percent: u16) -> usize {
     (0..DATA.len()).min_by_key(|kind| DATA[*kind].abs_diff(percent)).unwrap_or(0)
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Action {
     pub(super) kind: Kind,
     pub(super) bits: u8,
@@ -347,19 +345,24 @@ impl<'a> Compiler<'a> {
             return Err(CompileError::Damaged { kind: call.kind, number: self.read });
         }
         let lane = self.lane(call.thread, None)?;
+        let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
+        self.waits.clear();
+        if !std::mem::replace(&mut thread.begun, true) {
+            self.waits.extend(thread.parent.take());
+            // Before it thinks, and so not with its first call's.
+            if !self.waits.is_empty() {
+                self.push(lane, Action { kind: Kind::Spawn, begin_ns: call.begin_ns, ..Action::default() }, 0);
+            }
+            let lane = &mut self.program.lanes[lane as usize];
+            lane.threads.push((lane.actions.len(), call.thread));
+        }
         let count = self.program.lanes[lane as usize].actions.len() as u64 + 1;
         let mark = Mark { lane, count: u32::try_from(count).map_err(|_| CompileError::Calls)? };
         self.waits.clear();
         let mut action = Action {
             kind: call.kind,
-            bits: 0,
             mode: call.mode & 0o777,
-            at: 0,
-            to: 0,
-            file: 0,
-            other: 0,
             flags: call.flags,
-            waits: 0,
             // Below it none is possible.
             result: call.result.min(i64::from(i32::MAX)) as i32,
             offset: call.offset,
@@ -367,6 +370,7 @@ impl<'a> Compiler<'a> {
             length: call.length,
             begin_ns: call.begin_ns,
             think_ns: call.think_ns,
+            ..Action::default()
         };
         let fits = match call.kind {
             Kind::Spawn => {
@@ -395,12 +399,6 @@ impl<'a> Compiler<'a> {
             action.think_ns = action.think_ns.saturating_add(call.took_ns);
             self.waits.clear();
         }
-        let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
-        if !std::mem::replace(&mut thread.begun, true) {
-            action.bits |= BEGINS;
-            self.program.lanes[lane as usize].threads.push((count as usize - 1, call.thread));
-            self.waits.extend(thread.parent.take());
-        }
         self.push(lane, action, call.took_ns);
         if call.kind == Kind::Exit {
             self.threads.remove(&call.thread);
@@ -425,11 +423,7 @@ impl<'a> Compiler<'a> {
         });
         let waited_ns = waited.max().unwrap_or(0);
         let seen_ns = action.begin_ns.saturating_add(took_ns);
-        let begin_ns = if action.bits & BEGINS == 0 {
-            before_ns.saturating_add(action.think_ns).max(waited_ns)
-        } else {
-            before_ns.max(waited_ns).saturating_add(action.think_ns)
-        };
+        let begin_ns = before_ns.saturating_add(action.think_ns).max(waited_ns);
         // As the clock would have had it without what recording cost.
         action.begin_ns = begin_ns;
         let took_ns = if action.kind.is_of_threads() { 0 } else { took_ns };
