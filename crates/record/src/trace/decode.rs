@@ -35,6 +35,8 @@ pub(super) enum What {
     /// Changes the table of descriptors and is no call to a filesystem.
     Duplicate,
     CloseRange,
+    /// Not recorded: a stop there tells its time from that of waiting for other threads. The clock is in `mode`.
+    Sleep,
 }
 
 impl Default for What {
@@ -110,6 +112,10 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             flags: a[2] as u32,
             ..on(K::Close, 0)
         },
+        libc::SYS_nanosleep => Asked { what: What::Sleep, ..Asked::default() },
+        libc::SYS_clock_nanosleep => {
+            Asked { what: What::Sleep, mode: a[0] as u32, flags: a[1] as u32, pointer: a[2], ..Asked::default() }
+        }
         libc::SYS_dup | libc::SYS_dup3 => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },
         #[cfg(target_arch = "x86_64")]
         libc::SYS_dup2 => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },

@@ -14,7 +14,7 @@ use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
 use libc::pid_t;
-use processors::{FEW, Processors};
+use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -38,8 +38,8 @@ const MOST_NAME: usize = 4096;
 const ELSEWHERE: &str = ".fstone-elsewhere";
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
-/// How often a wait is interrupted, to look whether the recording is to end and to write what there is.
-const TICK_NS: i64 = 250_000_000;
+/// How often a wait is interrupted, to look whether the recording is to end, to write what there is, and to share processors.
+const TICK_NS: i64 = DECIDED_NS as i64;
 /// A block is written when it is so old: with a tick, within a second.
 const FLUSH_NS: u64 = 500_000_000;
 /// A program that was asked to end has so long before it is killed.
@@ -115,9 +115,9 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let filter = filter::program();
     let bare_ns = bare();
     // What a stop costs depends on whether it wakes another processor.
-    let apart_ns = calibrated(&filter, bare_ns, Processors::as_they_are())?;
-    let shared_ns = calibrated(&filter, bare_ns, Processors::of_tracer())?;
-    let overhead_ns = if wanted.process.is_some() { apart_ns } else { shared_ns };
+    let apart = calibrated(&filter, bare_ns, Processors::as_they_are())?;
+    let shared = calibrated(&filter, bare_ns, Processors::of_tracer())?;
+    let overhead_ns = (if wanted.process.is_some() { apart } else { shared }).map(|cost| cost.wall_ns);
     let secret = wanted.hash_names.then(RandomState::new);
     let system = rustix::system::uname();
     let start = Start {
@@ -149,7 +149,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
         Roots::new(&roots).except(own.as_os_str().as_bytes()),
-        [apart_ns, shared_ns],
+        [apart, shared],
         if wanted.process.is_some() { Processors::as_they_are() } else { Processors::of_tracer() },
         secret,
         Some(writer),
@@ -185,7 +185,8 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let writer = tracer.writer.take().expect("it has not failed");
     let calls = writer.calls;
     let (_, bytes) = writer.finish(End { at_ns: elapsed_ns, status }).map_err(write)?;
-    let Tracer { stops, meanwhile, uncertain_ns, idle_ns, .. } = tracer;
+    let Tracer { stops, meanwhile, uncertain_ns, idle_ns, taken, .. } = tracer;
+    let overhead_ns = taken.map(|[sum_ns, count]| sum_ns / count.max(1));
     let uncertain_ns = uncertain_ns / meanwhile.max(1);
     let busy_ns = elapsed_ns.saturating_sub(idle_ns);
     Ok(Recorded { calls, bytes, status, overhead_ns, bare_ns, elapsed_ns, busy_ns, stops, meanwhile, uncertain_ns })
@@ -238,9 +239,9 @@ fn bare() -> u64 {
 }
 
 /// The overhead of a call and of the time after it.
-fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors) -> Result<[u64; 2], RecordError> {
+fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors) -> Result<[Spent; 2], RecordError> {
     let first = ptrace::start(&Task::Idle(CALIBRATION), filter).map_err(|cause| RecordError::Trace { cause })?;
-    let mut tracer = Tracer::new(Roots::new(&[]), [[0; 2]; 2], processors, None, None);
+    let mut tracer = Tracer::new(Roots::new(&[]), Default::default(), processors, None, None);
     tracer.samples = Some(Vec::new());
     tracer.add(first, None, 0);
     tracer.follow(first, None);
@@ -248,12 +249,21 @@ fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors
     if samples.len() < CALIBRATION as usize / 2 {
         return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
     }
-    let median = |which: usize| {
-        let mut values: Vec<u64> = samples.iter().map(|sample| sample[which]).collect();
+    let median = |of: &dyn Fn(&[Spent; 2]) -> u64| {
+        let mut values: Vec<u64> = samples.iter().map(of).collect();
         values.sort_unstable();
         values[values.len() / 2]
     };
-    Ok([median(0).saturating_sub(bare_ns), median(1)])
+    Ok([0, 1].map(|which| {
+        let alone_ns = if which == 0 { bare_ns } else { 0 };
+        Spent {
+            wall_ns: median(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
+            usage: Usage {
+                ran_ns: median(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
+                delayed_ns: median(&|sample| sample[which].usage.delayed_ns),
+            },
+        }
+    }))
 }
 
 /// Each part of a path replaced by a hash, if there is a secret.
@@ -274,10 +284,34 @@ fn hashed_entry(mut entry: Entry, secret: Option<&RandomState>) -> Entry {
     entry
 }
 
+/// What a thread had of the time between two stops.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    wall_ns: u64,
+    usage: Usage,
+}
+
+/// What all threads have done until now.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    /// What recording cost them: in stops, on the way to the tracer and back, and while they waited for a processor because of it.
+    lost_ns: u64,
+    /// That, and for how long they ran or were in calls about files.
+    active_ns: u64,
+    /// For how long the tracer was at work.
+    worked_ns: u64,
+}
+
 struct Thread {
     number: u32,
     descriptors: Descriptors,
     pending: Option<Pending>,
+    account: Account,
+    /// Since it went on.
+    usage: Usage,
+    /// As they were when it went on.
+    sums: Sums,
+    stopped_ns: Option<u64>,
     /// When it last went on; at first later than any time.
     resumed_ns: u64,
     /// For how long it ran since it last made or ended a call, without what stops cost.
@@ -307,13 +341,9 @@ struct Pending {
 }
 
 impl Pending {
-    /// Until a child has ended, or has begun another program.
-    fn waits_for_another(&self) -> bool {
-        match self.call.kind {
-            Kind::Wait => true,
-            Kind::Spawn => self.call.flags & libc::CLONE_VFORK as u32 != 0,
-            _ => false,
-        }
+    /// It may wait for another thread: a call about a pipe or a process, and none about a file, and no sleep.
+    fn may_wait(&self) -> bool {
+        self.outside.is_some() || self.call.kind.is_of_threads()
     }
 }
 
@@ -327,8 +357,18 @@ struct Tracer {
     began_at: Instant,
     roots: Roots,
     /// With the program on processors of its own, and on the tracer's.
-    overhead_ns: [[u64; 2]; 2],
+    overhead: [[Spent; 2]; 2],
+    /// What was taken out of calls and of the time after them, and how often.
+    taken: [[u64; 2]; 2],
     processors: Processors,
+    /// The tracer's own.
+    account: Account,
+    /// Of all threads and of the tracer since it was decided whether they share a processor, and when that was.
+    usage: [Usage; 2],
+    decided_ns: u64,
+    /// The thread that asks for its processors, and has all of them until it knows.
+    asking: Option<pid_t>,
+    sums: Sums,
     secret: Option<RandomState>,
     writer: Option<Writer<BufWriter<File>>>,
     failed: Option<io::Error>,
@@ -352,22 +392,29 @@ struct Tracer {
     /// When the program was asked to end.
     asked_ns: Option<u64>,
     /// Times of calls and between them, for the calibration.
-    samples: Option<Vec<[u64; 2]>>,
+    samples: Option<Vec<[Spent; 2]>>,
 }
 
 impl Tracer {
     fn new(
         roots: Roots,
-        overhead_ns: [[u64; 2]; 2],
-        processors: Processors,
+        overhead: [[Spent; 2]; 2],
+        mut processors: Processors,
         secret: Option<RandomState>,
         writer: Option<Writer<BufWriter<File>>>,
     ) -> Self {
+        processors.share(true, std::iter::empty());
         Self {
             began_at: Instant::now(),
             roots,
-            overhead_ns,
+            overhead,
+            taken: [[0; 2]; 2],
             processors,
+            account: Account::own(),
+            usage: Default::default(),
+            decided_ns: 0,
+            asking: None,
+            sums: Sums::default(),
             secret,
             writer,
             failed: None,
@@ -404,17 +451,27 @@ impl Tracer {
         let mut looked_ns = self.now();
         loop {
             let block = stopped.is_empty();
-            let before_ns = if block { self.now() } else { 0 };
+            let before_ns = if block {
+                self.usage[1] += self.account.since();
+                self.now()
+            } else {
+                0
+            };
             let waited = ptrace::wait(block);
             let now = self.now();
+            let mut to_ns = now;
             if block {
-                self.idle_ns += now.saturating_sub(before_ns);
+                // The tracer may have waited for a processor itself.
+                let usage = self.account.since();
+                self.usage[1] += usage;
+                to_ns = now.saturating_sub(usage.delayed_ns).max(before_ns);
+                self.idle_ns += to_ns.saturating_sub(before_ns);
                 // Had another stopped before this one, the wait would have ended.
-                looked_ns = now;
+                looked_ns = to_ns;
             }
             match waited {
                 Waited::Stop(stop) => {
-                    stopped.push_back(Noticed { stop, from_ns: looked_ns, to_ns: now });
+                    stopped.push_back(Noticed { stop, from_ns: looked_ns, to_ns });
                     continue;
                 }
                 Waited::NoneLeft if block => return status,
@@ -450,6 +507,9 @@ impl Tracer {
             let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
             self.lost_if(flushed);
         }
+        if now.saturating_sub(self.decided_ns) >= DECIDED_NS {
+            self.decide(now);
+        }
         if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
             let signal = match self.asked_ns {
                 None => libc::SIGTERM,
@@ -466,27 +526,83 @@ impl Tracer {
         }
     }
 
-    /// Adds the time that a thread ran until it stopped; returns when that was.
+    /// Most programs have one thread that runs, and others that wait for what it does: then one processor is enough.
+    fn decide(&mut self, now: u64) {
+        if self.asking.is_some_and(|asking| self.threads.contains_key(&asking)) {
+            return;
+        }
+        let mut all_known = true;
+        for state in self.threads.values_mut() {
+            all_known &= state.account.is_kept();
+            let usage = state.account.since();
+            state.usage += usage;
+            self.usage[0] += usage;
+        }
+        let [program, tracer] = std::mem::take(&mut self.usage);
+        let time_ns = now.saturating_sub(std::mem::replace(&mut self.decided_ns, now));
+        let shared = self.threads.len() <= 1 || all_known && self.processors.is_enough(program, tracer, time_ns);
+        self.share(shared);
+    }
+
+    fn share(&mut self, shared: bool) {
+        self.processors.share(shared, self.threads.keys().chain(&self.early).copied());
+    }
+
+    /// Adds the time that a thread spent until it stopped, without what recording cost; returns when that was.
+    ///
+    /// Its own stop cost what was measured at the start, and as long as it waited for a processor because of the tracer; what the kernel says
+    /// that it ran is not less than it needed. Where it may have waited for other threads, what recording cost *them* meanwhile made the wait
+    /// longer: time passes for a thread that waits as it does for those that run. If several of them ran at once, each cost delays some
+    /// of what is waited for, so that the costs of all are divided by how many there were on average.
     fn account(&mut self, Noticed { stop, from_ns, to_ns }: &Noticed) -> u64 {
         self.stops += 1;
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
         let half_ns = to_ns.saturating_sub(from_ns) / 2;
         let stopped_ns = from_ns + half_ns;
-        let mut cost_ns = self.overhead_ns[usize::from(self.processors.shared)][usize::from(state.pending.is_none())];
+        let wall_ns = stopped_ns.saturating_sub(state.resumed_ns);
+        let last = state.account.since();
+        self.usage[0] += last;
+        state.usage += last;
+        let usage = std::mem::take(&mut state.usage);
+        if let Some(samples) = &mut self.samples {
+            let spent = Spent { wall_ns, usage };
+            match &state.pending {
+                None => samples.push([Spent::default(), spent]),
+                Some(_) => samples.last_mut().into_iter().for_each(|last| last[0] = spent),
+            }
+        }
+        let which = usize::from(state.pending.is_none());
+        let cost = self.overhead[usize::from(self.processors.shared)][which];
+        let mut cost_ns = cost.wall_ns;
         if half_ns > 0 {
             // The tracer did not have to wake up, which is about half of what a stop costs.
             cost_ns /= 2;
             (self.meanwhile, self.uncertain_ns) = (self.meanwhile + 1, self.uncertain_ns + half_ns);
         }
-        let ran_ns = stopped_ns.saturating_sub(state.resumed_ns);
-        if let Some(samples) = &mut self.samples {
-            match &state.pending {
-                None => samples.push([0, ran_ns]),
-                Some(_) => samples.last_mut().into_iter().for_each(|last| last[0] = ran_ns),
-            }
+        self.taken[which] = [self.taken[which][0] + cost_ns, self.taken[which][1] + 1];
+        let worked_ns = to_ns.saturating_sub(self.idle_ns).saturating_sub(state.sums.worked_ns);
+        let mut delayed_ns = usage.delayed_ns.saturating_sub(cost.usage.delayed_ns);
+        if !self.processors.shared {
+            // Threads wait for processors without a tracer as well.
+            delayed_ns = delayed_ns.min(worked_ns);
         }
-        state.ran_ns += ran_ns.saturating_sub(cost_ns);
+        let ran_ns = usage.ran_ns.saturating_sub(cost.usage.ran_ns).min(wall_ns);
+        let own_ns = wall_ns.saturating_sub(cost_ns + delayed_ns).max(ran_ns);
+        let mut spent_ns = own_ns;
+        let may_wait = state.pending.as_ref().is_none_or(Pending::may_wait);
+        if may_wait {
+            let [lost_ns, active_ns] = [
+                self.sums.lost_ns.saturating_sub(state.sums.lost_ns),
+                self.sums.active_ns.saturating_sub(state.sums.active_ns),
+            ];
+            let at_once = (active_ns as f64 / wall_ns.max(1) as f64).max(1.0);
+            spent_ns = own_ns.saturating_sub((lost_ns as f64 / at_once) as u64).max(ran_ns);
+        }
+        state.ran_ns += spent_ns;
+        state.stopped_ns = Some(stopped_ns);
+        self.sums.lost_ns += wall_ns - own_ns;
+        self.sums.active_ns += wall_ns - own_ns + if may_wait { ran_ns } else { own_ns };
         stopped_ns
     }
 
@@ -501,8 +617,19 @@ impl Tracer {
             None => Descriptors::default(),
         };
         self.numbers.insert(thread, number);
-        let resumed_ns = u64::MAX;
-        let new = Thread { number, descriptors, pending: None, resumed_ns, ran_ns: 0, think_ns: 0 };
+        self.processors.join(thread);
+        let new = Thread {
+            number,
+            descriptors,
+            pending: None,
+            account: Account::of(thread),
+            usage: Usage::default(),
+            sums: self.sums,
+            stopped_ns: None,
+            resumed_ns: u64::MAX,
+            ran_ns: 0,
+            think_ns: 0,
+        };
         self.threads.insert(thread, new);
         number
     }
@@ -513,18 +640,13 @@ impl Tracer {
     }
 
     fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
-        let runs = |state: &&Thread| !state.pending.as_ref().is_some_and(Pending::waits_for_another);
-        let is_few = self.early.is_empty() && self.threads.len() <= FEW;
-        let alone = is_few && self.threads.values().filter(runs).count() <= 1;
-        self.processors.share(alone, self.threads.keys().chain(&self.early).copied());
-        self.resume_there(thread, how, signal);
-    }
-
-    /// Wherever it may run now.
-    fn resume_there(&mut self, thread: pid_t, how: Resume, signal: i32) {
         let now = self.now();
         if let Some(state) = self.threads.get_mut(&thread) {
-            state.resumed_ns = now;
+            let stopped_ns = state.stopped_ns.take().map_or(0, |stopped_ns| now.saturating_sub(stopped_ns));
+            self.sums.lost_ns += stopped_ns;
+            self.sums.active_ns += stopped_ns;
+            self.sums.worked_ns = now.saturating_sub(self.idle_ns);
+            (state.resumed_ns, state.sums) = (now, self.sums);
         }
         ptrace::resume(thread, how, signal);
     }
@@ -563,6 +685,10 @@ impl Tracer {
                     } else {
                         self.go_on(thread, 0);
                     };
+                }
+                if self.asking == Some(thread) {
+                    self.asking = None;
+                    self.share(true);
                 }
                 self.returned(thread, now);
                 self.go_on(thread, 0);
@@ -613,7 +739,7 @@ impl Tracer {
 
     fn executed(&mut self, thread: pid_t, mut now: u64) {
         if !std::mem::replace(&mut self.began, true) {
-            (self.began_at, self.idle_ns, self.flushed_ns, now) = (Instant::now(), 0, 0, 0);
+            (self.began_at, self.idle_ns, self.flushed_ns, self.decided_ns, now) = (Instant::now(), 0, 0, 0, 0);
             self.threads.values_mut().for_each(|state| state.ran_ns = 0);
         }
         // Of several threads the one that calls exec becomes the first; the others have ended.
@@ -622,6 +748,7 @@ impl Tracer {
             && let Some(mut state) = self.threads.remove(&former)
         {
             state.ran_ns += now.saturating_sub(state.resumed_ns);
+            state.account = Account::of(thread);
             self.ended(thread, now);
             self.numbers.insert(thread, state.number);
             self.threads.insert(thread, state);
@@ -803,13 +930,15 @@ impl Tracer {
         let number = state.number;
         let called = ptrace::call(thread).filter(|_| !foreign);
         if let Some(number) = called.map(|(number, _)| number).filter(|number| filter::PROCESSORS.contains(number)) {
-            let threads = self.threads.keys().copied();
-            if number == filter::PROCESSORS[0] {
-                self.processors.share(false, threads);
-            } else {
-                self.processors.leave(threads);
+            if number == filter::PROCESSORS[0] && self.processors.shared {
+                self.asking = Some(thread);
+                self.share(false);
+                return self.resume(thread, Resume::ToCallsEnd, 0);
             }
-            return self.resume_there(thread, Resume::ToNextStop, 0);
+            if number != filter::PROCESSORS[0] {
+                self.processors.leave(self.threads.keys().chain(&self.early).copied());
+            }
+            return self.go_on(thread, 0);
         }
         let asked = called.and_then(|(number, arguments)| decode(number, arguments));
         let Some(asked) = asked else {
@@ -841,6 +970,13 @@ impl Tracer {
             mode: asked.mode as u16,
             ..Call::default()
         };
+        if asked.what == What::Sleep && asked.flags & libc::TIMER_ABSTIME as u32 != 0 {
+            // Until a moment, which comes nearer while the tracer is at work.
+            let [seconds, rest_ns] = [0, 8].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
+            let until_ns = seconds.saturating_mul(1_000_000_000).saturating_add(rest_ns);
+            let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
+            call.took_ns = until_ns.saturating_sub(stopped_ns);
+        }
         let mut pending = Pending { asked, call, at: None, to: None, text: None, path: Vec::new(), outside: None };
         match kind {
             Kind::Open if asked.pointer != 0 => {
@@ -1033,6 +1169,7 @@ impl Tracer {
                 }
                 return;
             }
+            What::Sleep => return state.think_ns += took_ns.max(if result == 0 { pending.call.took_ns } else { 0 }),
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.

@@ -1,13 +1,16 @@
-//! A program and its tracer on one processor, as long as one thread of the program runs: on two, each stop wakes a processor that sleeps,
-//! twice, which in a virtual machine takes ten times as long as all the rest of it.
+//! A program and its tracer on one processor, as long as one is enough for the program: on two, each stop wakes a processor that sleeps,
+//! twice, which in a virtual machine takes ten times as long as all the rest of it. What threads have had of processors says whether it
+//! is enough, and what of a thread's time it did not spend waiting.
 
 use rustix::{
     process::Pid,
     thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
 };
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
-/// More threads than this are not looked through at each stop.
-pub(super) const FEW: usize = 8;
+/// How often it is decided whether one is enough.
+pub(super) const DECIDED_NS: u64 = 20_000_000;
 
 pub(super) struct Processors {
     /// Those that the tracer may use, and so the program; `None` where nothing is to be changed.
@@ -40,6 +43,23 @@ impl Processors {
         self.shared = shared;
     }
 
+    /// A new thread may have been made before the last change.
+    pub(super) fn join(&self, thread: i32) {
+        if self.allowed.is_some()
+            && let Ok(set) = sched_getaffinity(None)
+        {
+            let _ = sched_setaffinity(Pid::from_raw(thread), &set);
+        }
+    }
+
+    /// Whether one is enough for what all threads had of processors, and the tracer, in some time. Between its limits it stays as it is.
+    pub(super) fn is_enough(&self, program: Usage, tracer: Usage, time_ns: u64) -> bool {
+        let [shared, apart] = [time_ns / 2 * 3, time_ns / 4 * 5];
+        // A program that the tracer keeps waiting gains nothing from a second one.
+        let is_kept_waiting = self.shared && tracer.ran_ns > program.ran_ns / 2;
+        is_kept_waiting || program.ran_ns + program.delayed_ns < if self.shared { shared } else { apart }
+    }
+
     /// The program chooses its processors itself from now on.
     pub(super) fn leave(&mut self, threads: impl Iterator<Item = i32>) {
         self.share(false, threads);
@@ -50,5 +70,57 @@ impl Processors {
 impl Drop for Processors {
     fn drop(&mut self) {
         self.share(false, std::iter::empty());
+    }
+}
+
+/// For how long a thread ran, and for how long it waited for a processor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) ran_ns: u64,
+    pub(super) delayed_ns: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.ran_ns += other.ran_ns;
+        self.delayed_ns += other.delayed_ns;
+    }
+}
+
+/// The kernel's account of a thread: exact where it has stopped, up to a tick old where it runs.
+pub(super) struct Account {
+    file: Option<File>,
+    read: Usage,
+}
+
+impl Account {
+    pub(super) fn of(thread: i32) -> Self {
+        Self::at(&format!("/proc/{thread}/schedstat"))
+    }
+
+    pub(super) fn own() -> Self {
+        Self::at("/proc/thread-self/schedstat")
+    }
+
+    fn at(path: &str) -> Self {
+        let mut account = Self { file: File::open(path).ok(), read: Usage::default() };
+        account.since();
+        account
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Since this was asked last; nothing of a thread that is gone.
+    pub(super) fn since(&mut self) -> Usage {
+        let mut text = [0; 64];
+        let got = self.file.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let mut numbers = text[..got].split(|byte| !byte.is_ascii_digit()).map(|digits| {
+            digits.iter().fold(0u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
+        });
+        let (Some(ran_ns), Some(delayed_ns)) = (numbers.next(), numbers.next()) else { return Usage::default() };
+        let read = std::mem::replace(&mut self.read, Usage { ran_ns, delayed_ns });
+        Usage { ran_ns: ran_ns.saturating_sub(read.ran_ns), delayed_ns: delayed_ns.saturating_sub(read.delayed_ns) }
     }
 }
