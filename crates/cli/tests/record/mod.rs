@@ -376,6 +376,33 @@ for _ in range(100):
     assert!(took < 100e-6, "{took}: {told}");
 }
 
+/// Each of the child's calls stops it for many times what the call takes, and its parent waits for all of them.
+#[test]
+fn a_wait_for_another_thread_is_as_long_as_what_that_one_did() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os
+ready, go = os.pipe()
+if os.fork() == 0:
+    for _ in range(5000): os.stat("f")
+    os.write(go, b"x")
+    os._exit(0)
+os.read(ready, 1)
+os.stat("f")
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    fs::write(place.join("f"), "x").expect("writable");
+    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
+    let child: f64 = times(&calls, "2", "stat").iter().flatten().sum();
+    assert!((0.6..1.5).contains(&(waited / child)), "waited {waited} s for {child} s: {told}");
+}
+
 /// glibc changes a mode without following links so, as tar does for directories.
 #[test]
 fn what_was_opened_as_a_path_is_changed_by_its_name_in_proc() {

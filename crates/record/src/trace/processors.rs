@@ -124,3 +124,21 @@ impl Account {
         Usage { ran_ns: ran_ns.saturating_sub(read.ran_ns), delayed_ns: delayed_ns.saturating_sub(read.delayed_ns) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_processor_is_enough_until_threads_wait_for_it() {
+        let is_enough = |shared, ran_ns, delayed_ns, of_tracer_ns| {
+            let tracer = Usage { ran_ns: of_tracer_ns, delayed_ns: 0 };
+            Processors { allowed: None, shared }.is_enough(Usage { ran_ns, delayed_ns }, tracer, 100)
+        };
+        assert!(is_enough(true, 95, 20, 5) && !is_enough(true, 95, 95, 5));
+        // The tracer takes more of the time than a second processor would save.
+        assert!(is_enough(true, 60, 95, 40));
+        // What is not enough stays so until less is needed.
+        assert!(is_enough(true, 95, 40, 5) && !is_enough(false, 95, 40, 5) && is_enough(false, 95, 5, 40));
+    }
+}
