@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_processor_is_a_file_too_and_no_drive() {
-        assert_eq!(Processor::built_in().collect::<Vec<_>>(), ["server-2008", "server-today"]);
+        assert_eq!(Processor::built_in().collect::<Vec<_>>(), ["server-2008", "server-today", "xeon-2005"]);
         for name in Processor::built_in() {
             let processor = Processor::find(name).unwrap_or_else(|error| panic!("{name}: {error}"));
             assert!(processor.parameters().iter().all(|one| one.source.len() > 5), "{name}");
