@@ -396,7 +396,11 @@ pub(crate) fn check_work(context: &Context, arguments: &RunArguments, plan: &Pla
         catalog::KERNEL_COPIES,
         catalog::KERNEL_TIME,
     ];
-    let asks = |metric: &str| of_work.iter().any(|known| known.name == metric);
+    // Of a phase with its name ahead.
+    let is_of = |known: &str, metric: &str| {
+        metric.strip_suffix(known).is_some_and(|phase| phase.is_empty() || phase.ends_with(' '))
+    };
+    let asks = |metric: &str| of_work.iter().any(|known| is_of(known.name, metric));
     if let Some(column) = plan.columns.iter().find(|column| asks(&column.metric)) {
         let in_real_time = || {
             let is_real = |cell: &Cell| !cell.kernel.is_exact();

@@ -17,6 +17,10 @@ pub trait Observer: Sync {
     fn measured_begin(&self) {}
     /// A measured interval has ended, with its sync, and on all ranks where there are several.
     fn measured_end(&self) {}
+    /// A measured phase has ended, with its sync, and the next one follows in the same interval. What is done until that begins is in neither.
+    fn phase_ended(&self) {}
+    /// All threads of that next one stand ready.
+    fn phase_begins(&self) {}
     /// Who remembers what the load was promised, if somebody wants to check that. Data is stamped then.
     fn witness(&self) -> Option<&Witness> {
         None

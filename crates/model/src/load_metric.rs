@@ -3,7 +3,7 @@
 use crate::{
     Better, Figure, Histogram, LoadReport, Unit, Workload, io500,
     load::{OperationReport, ReplayReport},
-    metric::catalog,
+    metric::{Metric, catalog},
     workload::FsyncPolicy,
 };
 
@@ -28,6 +28,9 @@ pub fn kind_of(name: &str) -> Option<(Unit, Better)> {
     if ends(RATE) {
         return Some((Unit::PerSecond, Better::Higher));
     }
+    if OF_PHASES.iter().any(|metric| ends(metric.name)) {
+        return Some((Unit::Count, Better::Lower));
+    }
     LATENCIES.iter().any(|(words, _)| ends(words)).then_some((Unit::Nanoseconds, Better::Lower))
 }
 
@@ -40,6 +43,9 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
     ("latency p99.9", |latency| latency.percentile_ns(99.9)),
     ("latency max", |latency| (latency.count() > 0).then_some(latency.max_ns() as f64)),
 ];
+
+/// What a load of several measured phases has of each: "create kernel work per operation".
+const OF_PHASES: [Metric; 2] = [catalog::KERNEL_WORK, catalog::KERNEL_WORK_PER_OPERATION];
 
 type OfReplay = fn(&ReplayReport) -> f64;
 
@@ -130,9 +136,12 @@ pub fn names(workload: &Workload) -> Vec<String> {
         std::iter::once(format!("{} fsync", group.name)).chain(commits.into_iter().flatten())
     });
     let fsyncs = fsyncs.flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));
+    let several = workload.measured_phases().count() > 1;
+    let phases = workload.measured_phases().filter(|_| several);
+    let of_phases = phases.flat_map(|phase| OF_PHASES.map(|metric| format!("{} {}", phase.name, metric.name)));
     let of_replay = workload.replay.iter().flat_map(|_| REPLAY.map(|(name, ..)| name.to_owned()));
     let mut names: Vec<String> = parts(&actions(workload)).into_iter().flat_map(of).collect();
-    for name in fsyncs.chain(io500::names(workload)).chain(of_replay) {
+    for name in fsyncs.chain(io500::names(workload)).chain(of_phases).chain(of_replay) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -192,6 +201,32 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     figures.extend(report.replay.iter().flat_map(|replay| {
         REPLAY.map(|(name, unit, better, value)| Figure { metric: name.to_owned(), value: value(replay), unit, better })
     }));
+    figures
+}
+
+/// The kernel's work in each phase of a load that measures several; `instructions` are of one after the other. Phases of one name count together,
+/// as their operations do.
+pub fn phase_work(report: &LoadReport, instructions: &[u64]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    if instructions.len() != report.phases.len() {
+        return figures;
+    }
+    let mut sums: Vec<(&str, u64)> = Vec::new();
+    for (phase, instructions) in report.phases.iter().zip(instructions) {
+        match sums.iter_mut().find(|(name, _)| *name == phase.name) {
+            Some((_, sum)) => *sum += instructions,
+            None => sums.push((&phase.name, *instructions)),
+        }
+    }
+    for (name, sum) in sums {
+        let operations = report.operations.iter().filter(|operation| operation.phase == name);
+        let operations: u64 = operations.map(|operation| operation.invocations).sum();
+        let per_operation = (operations > 0).then(|| sum as f64 / operations as f64);
+        for (metric, value) in OF_PHASES.iter().zip([Some(sum as f64), per_operation]) {
+            let figure = |value| Figure { metric: format!("{name} {}", metric.name), ..metric.figure(value) };
+            figures.extend(value.map(figure));
+        }
+    }
     figures
 }
 

@@ -438,6 +438,8 @@ impl<'a> Running<'a> {
                 // What other ranks still make ready is not to be counted.
                 peers.map_or(Ok(()), Peers::meet)?;
                 self.options.observer.measured_begin();
+            } else {
+                self.options.observer.phase_begins();
             }
             before.set(usage());
             Ok(())
@@ -457,6 +459,8 @@ impl<'a> Running<'a> {
             }
             if ends || halted() || self.cancelled() {
                 self.options.observer.measured_end();
+            } else {
+                self.options.observer.phase_ended();
             }
         };
         let ended = self.run_phase(number, phase, &self.collector, self.measured.groups, &begin_all, &finish);

@@ -317,6 +317,12 @@ impl Observer for Watcher {
     fn measured_end(&self) {
         self.events.lock().expect("alone").push("end".into());
     }
+    fn phase_ended(&self) {
+        self.events.lock().expect("alone").push("phase ended".into());
+    }
+    fn phase_begins(&self) {
+        self.events.lock().expect("alone").push("phase begins".into());
+    }
     fn progress(&self, progress: &Progress) {
         self.progress.lock().expect("alone").push(progress.clone());
     }
@@ -327,12 +333,15 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     let directory = in_memory();
     let mut load = workload(fileset(4, 64 << 10), group(2, reads()), milliseconds(500));
     let ageing = Phase { name: "ageing".into(), measured: false, stop: operations(100), ..load.phases[0].clone() };
-    load.phases.insert(0, ageing);
+    let second = Phase { name: "second".into(), stop: operations(100), ..load.phases[0].clone() };
+    load.phases.insert(0, ageing.clone());
+    load.phases.extend([second.clone(), ageing, second]);
     let (watcher, cancel) = (Watcher::default(), AtomicBool::new(false));
     let options =
         RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: true, ownership: Ownership::Marked };
     let report = run(&load, directory.path(), &options).expect("the engine works");
-    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end"]);
+    let events = ["begin", "phase ended", "phase begins", "end", "begin", "end"];
+    assert_eq!(*watcher.events.lock().expect("alone"), events);
     let progress = watcher.progress.lock().expect("alone");
     let main: Vec<&Progress> = progress.iter().filter(|one| one.phase == "main").collect();
     assert!(main.iter().any(|one| one.operations > 0 && one.latency.count() > 0), "{main:?}");
@@ -340,7 +349,8 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     assert!(report.audit.null_ns_per_operation.expect("it was asked for") > 0.0);
     assert!(report.audit.overhead_share.expect("both are known") > 0.0);
     // Only what was measured is in the figures.
-    assert_eq!(report.operations.len(), 1);
+    let phases: Vec<&str> = report.operations.iter().map(|operation| operation.phase.as_str()).collect();
+    assert_eq!(phases, ["main", "second", "second"]);
     assert!(report.clock.cost_ns > 0.0);
 }
 

@@ -133,6 +133,19 @@ impl Meters {
         self.running = Some(Counters { tasks, process, device, mark, cpu, at: Instant::now() });
     }
 
+    /// Between two phases of a load the kernel's work is not counted, so that each phase has its own.
+    pub(crate) fn phase_ended(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.end_phase();
+        }
+    }
+
+    pub(crate) fn phase_begins(&mut self) {
+        if let Some(work) = &mut self.work {
+            work.resume();
+        }
+    }
+
     pub fn pause(&mut self) {
         let Some(begin) = self.running.take() else { return };
         let elapsed = begin.at.elapsed();

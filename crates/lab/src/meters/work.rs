@@ -6,6 +6,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     fs::{File, OpenOptions},
     io::Write,
+    os::unix::fs::FileExt,
     path::Path,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
@@ -31,21 +32,38 @@ pub(super) struct Counter {
     /// Kept open: all that a mark takes is counted. `None` once one failed, for the sums are of another interval then.
     file: Option<File>,
     has_begun: bool,
+    runs: bool,
+    /// The instructions until the end of each phase but the last.
+    until: Vec<u64>,
 }
 
 impl Counter {
     pub(super) fn take() -> Option<Self> {
-        let open = || OpenOptions::new().write(true).open(KERNEL_WORK).ok();
-        FREE.swap(false, Relaxed).then(|| Self { file: open(), has_begun: false })
+        let open = || OpenOptions::new().read(true).write(true).open(KERNEL_WORK).ok();
+        let new = || Self { file: open(), has_begun: false, runs: false, until: Vec::new() };
+        FREE.swap(false, Relaxed).then(new)
     }
 
     pub(super) fn resume(&mut self) {
         self.mark(if self.has_begun { b"1" } else { b"0" });
-        self.has_begun = true;
+        (self.has_begun, self.runs) = (true, true);
     }
 
     pub(super) fn pause(&mut self) {
-        self.mark(b"2");
+        if std::mem::take(&mut self.runs) {
+            self.mark(b"2");
+        }
+    }
+
+    /// Pauses between two phases. Only the first line is read: lines of functions would take long to make.
+    pub(super) fn end_phase(&mut self) {
+        self.pause();
+        let mut line = [0; 48];
+        let length = self.file.as_ref().and_then(|file| file.read_at(&mut line, 0).ok());
+        match length.and_then(|length| instructions(&String::from_utf8_lossy(&line[..length]))) {
+            Some(until) => self.until.push(until),
+            None => self.file = None,
+        }
     }
 
     /// What the file takes: 0 begins to sum anew, 1 goes on, 2 stops.
@@ -57,8 +75,20 @@ impl Counter {
 
     pub(super) fn read(&self) -> Option<KernelWork> {
         self.file.as_ref().filter(|_| self.has_begun)?;
-        KernelWork::parse(&read_text(Path::new(KERNEL_WORK)).ok()?)
+        let mut work = KernelWork::parse(&read_text(Path::new(KERNEL_WORK)).ok()?)?;
+        work.phases = of_phases(&self.until, work.instructions);
+        Some(work)
     }
+}
+
+/// Of the file's first line.
+fn instructions(text: &str) -> Option<u64> {
+    text.split_once(" instructions")?.0.parse().ok()
+}
+
+fn of_phases(until: &[u64], all: u64) -> Vec<u64> {
+    let ends = until.iter().copied().chain([all]);
+    ends.scan(0, |begin, end| Some(end.saturating_sub(std::mem::replace(begin, end)))).collect()
 }
 
 impl Drop for Counter {
@@ -71,6 +101,8 @@ impl Drop for Counter {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelWork {
     pub instructions: u64,
+    /// Those of each phase of a load, in their order.
+    pub phases: Vec<u64>,
     /// Bytes that it copied or filled.
     pub bytes: u64,
     /// What it was charged for both.
@@ -106,6 +138,7 @@ impl KernelWork {
         };
         let mut work = Self {
             instructions: total("instructions")?,
+            phases: Vec::new(),
             bytes: total("bytes")?,
             charged_ns: total("ns")?,
             background: total("background")?,
@@ -186,6 +219,7 @@ impl KernelWork {
     pub fn plus(&self, other: &Self) -> Self {
         let mut sum = Self {
             instructions: self.instructions + other.instructions,
+            phases: [&self.phases[..], &other.phases[..]].concat(),
             bytes: self.bytes + other.bytes,
             charged_ns: self.charged_ns + other.charged_ns,
             background: self.background + other.background,
@@ -208,6 +242,18 @@ mod tests {
 
     fn of(name: &str, count: u64) -> (String, u64) {
         (name.to_owned(), count)
+    }
+
+    #[test]
+    fn each_phase_has_what_was_done_since_the_one_before() {
+        assert_eq!(instructions("1234 instructions\n99 byt"), Some(1234));
+        for text in ["", "1234", "1234 instr", "x instructions\n", "-1 instructions\n"] {
+            assert_eq!(instructions(text), None, "{text:?}");
+        }
+        assert_eq!(of_phases(&[], 7), [7]);
+        assert_eq!(of_phases(&[3, 3], 7), [3, 0, 4]);
+        let work = KernelWork { phases: vec![3, 4], ..KernelWork::default() };
+        assert_eq!(work.plus(&work).phases, [3, 4, 3, 4]);
     }
 
     #[test]

@@ -396,6 +396,8 @@ fn load(
         found: &|| (),
         begin,
         end: &|| (),
+        phase_ended: &|| (),
+        phase_begins: &|| (),
         progress: &|_| (),
         witness: None,
     })

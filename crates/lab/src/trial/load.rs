@@ -27,6 +27,9 @@ pub struct LoadRequest<'a> {
     /// Called when a measured interval begins; between two of them is what is not measured.
     pub begin: &'a (dyn Fn() + Sync),
     pub end: &'a (dyn Fn() + Sync),
+    /// Called between two measured phases of an interval: when the first has ended, and when the second begins.
+    pub phase_ended: &'a (dyn Fn() + Sync),
+    pub phase_begins: &'a (dyn Fn() + Sync),
     pub progress: &'a (dyn Fn(LoadProgress) + Sync),
     /// Who remembers what it was promised.
     pub witness: Option<&'a fstone_engine::Witness>,
@@ -66,6 +69,14 @@ impl fstone_engine::Observer for Watcher<'_> {
 
     fn measured_end(&self) {
         (self.0.end)();
+    }
+
+    fn phase_ended(&self) {
+        (self.0.phase_ended)();
+    }
+
+    fn phase_begins(&self) {
+        (self.0.phase_begins)();
     }
 
     fn witness(&self) -> Option<&fstone_engine::Witness> {
@@ -236,6 +247,7 @@ pub fn load_figures(report: &LoadReport, readings: Option<&Readings>) -> Vec<Fig
         if let Some(work) = readings.work.as_ref().filter(|_| operations > 0) {
             figures.push(catalog::KERNEL_WORK_PER_OPERATION.figure(work.instructions as f64 / operations as f64));
         }
+        figures.extend(readings.work.iter().flat_map(|work| load_metric::phase_work(report, &work.phases)));
     }
     if report.elapsed_ns > 0 {
         let busy = report.process_user_ns + report.process_system_ns;

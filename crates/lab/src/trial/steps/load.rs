@@ -47,6 +47,11 @@ impl Session {
         let slot = |slot: &Mutex<Option<Meters>>, value| {
             std::mem::replace(&mut *slot.lock().unwrap_or_else(PoisonError::into_inner), value)
         };
+        let with_running = |act: fn(&mut Meters)| {
+            if let Some(meters) = &mut *running.lock().unwrap_or_else(PoisonError::into_inner) {
+                act(meters);
+            }
+        };
         let promises = self.promises.clone();
         let marker = promises.as_ref().and(device.as_deref()).and_then(meters::marker);
         let started = Instant::now();
@@ -83,6 +88,8 @@ impl Session {
                 }
                 company().wait();
             },
+            phase_ended: &|| with_running(Meters::phase_ended),
+            phase_begins: &|| with_running(Meters::phase_begins),
             progress,
             witness: promises.as_ref().map(Promises::witness),
         };
