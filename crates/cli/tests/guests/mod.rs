@@ -391,8 +391,18 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
     };
     study(&bench, "\"ext4\" = { type = \"ext4\" }\n\"xfs\" = { type = \"xfs\" }");
     let text = std::fs::read_to_string(bench.path("tiny.toml")).expect("written");
-    let ls = "[[step]]\nmount = {}\n[[step]]\nname = \"ls\"\ncommand = { shell = true, run = \"for i in 1 2 3 4 5 6 7 8 9 10; do ls; done\" }\n";
-    bench.write("tiny.toml", &(text + ls));
+    let ls =
+        "[[step]]\nname = \"ls\"\ncommand = { shell = true, run = \"for i in 1 2 3 4 5 6 7 8 9 10; do ls; done\" }\n";
+    let phases = "[[step]]\nmount = {}\n[[step]]\nname = \"phases\"\nload = { workload = \"phases.workload\" }\n";
+    bench.write("tiny.toml", &(text + phases + ls));
+    let phase = |name: &str| {
+        format!(
+            "[[phase]]\nname = \"{name}\"\nstop = {{ operations = 400 }}\n\
+             group = [{{ name = \"{name}\", sequence = [{{ {name} = {{}}, fileset = \"files\" }}] }}]\n"
+        )
+    };
+    let files = "name = \"phases\"\n[[fileset]]\nname = \"files\"\nfiles = 0\nsize = \"8 KiB\"\n";
+    bench.write("phases.workload", &(files.to_owned() + &phase("create") + &phase("stat") + &phase("unlink")));
     for cpu in ["server-today", "free"] {
         let run = ["run", "./tiny.toml", "--kernel", kernel, "--model", "nvme-ssd", "--perturbed", "0", "--cpu", cpu];
         let (code, out, err) = bench.run_with(&run, &there);
@@ -410,6 +420,16 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
             ] {
                 assert_eq!(told.contains(metric), is_there, "{cpu}: {metric}: {told}");
             }
+            let figures = trial["figures"].as_array().expect("a list");
+            let value = |metric: &str| {
+                let of_phases = |one: &&serde_json::Value| one["step"] == "phases" && one["metric"] == metric;
+                let figure = figures.iter().find(of_phases).unwrap_or_else(|| panic!("{metric}: {told}"));
+                figure["value"].as_f64().expect("a number")
+            };
+            let phases = ["create", "stat", "unlink"].map(|phase| value(&format!("{phase} kernel work")));
+            assert_eq!(phases.iter().sum::<f64>(), value("kernel work"), "{phases:?}");
+            assert!(phases[0] > phases[1] && phases[2] > phases[1] && phases[1] > 400.0 * 500.0, "{phases:?}");
+            assert_eq!(value("stat kernel work per operation"), phases[1] / 400.0);
         }
     }
     let (code, out, err) = bench.run_with(&["verify", "--again", "1", "--allow-commands"], &there);
