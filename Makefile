@@ -28,7 +28,7 @@ test: ## install what is missing, then formatting, lints and all tests (as root:
 	@scripts/test
 
 .PHONY: test-all
-test-all: ## before a release: the tests, a second MPI, GlusterFS, and 200 kills (about an hour)
+test-all: ## before a release: the tests, a second MPI, GlusterFS, a kernel that counts its work, and 200 kills (about an hour)
 	@scripts/prerequisites test-all
 	@scripts/test all
 
