@@ -76,8 +76,9 @@ impl BuildLine {
         let (done, total, elapsed) = match *progress {
             BuildProgress::Preparing(what) => return self.say(what),
             BuildProgress::Unpatched(what, follows) => {
-                return self
-                    .say(&format!("the patch that {what} does not fit these sources: under this kernel {follows}"));
+                return self.say(&format!(
+                    "the patch that {what} fits Linux 6.1 and 6.12, not these sources: under this kernel {follows}"
+                ));
             }
             BuildProgress::Compiling { done, total, elapsed } => (done, total, elapsed),
         };

@@ -36,10 +36,14 @@ pub(crate) fn profile_runs(context: &Context, arguments: &ProfileArguments) -> C
             refuse_mismatches(&first, second, &arguments.across)?;
         }
         let after = chosen(second.as_ref().unwrap_or(&first), row.last(), arguments)?;
-        if second.is_some() && !before.iter().chain(&after).all(Profile::has_symbols) {
-            return Err(bad(
-                "functions of a kernel without symbols cannot be matched with another's; build it with CONFIG_KALLSYMS=y, as `fstone kernel build` does",
-            ));
+        for (named, profiles) in [(&first, &before)].into_iter().chain(second.as_ref().map(|second| (second, &after))) {
+            if second.is_some() && !profiles.iter().all(Profile::has_symbols) {
+                return Err(bad(&format!(
+                    "the kernel of {} has no symbols, so its functions cannot be matched with another kernel's; build it with \
+                     CONFIG_KALLSYMS=y, as `fstone kernel build` does",
+                    named.name
+                )));
+            }
         }
         let is_mate =
             |one: &Profile, other: &Profile| other.step == one.step && (row.len() == 2 || other.row == one.row);
@@ -72,7 +76,7 @@ fn chosen(found: &Named, row: Option<&String>, arguments: &ProfileArguments) -> 
         let counted = steps.any(|step| step.figure(catalog::KERNEL_WORK.name).is_some());
         let why = match (counted, found.dataset.run.is_anonymous()) {
             (false, _) => {
-                "no kernel counted its work. Run it with --exact on a kernel of `fstone kernel build --counting`"
+                "no kernel counted its work. Build one that does with `fstone kernel build --counting`, and run the study with --kernel and its name"
             }
             (true, true) => "what each function did was left out of an anonymous run",
             (true, false) => "the trials that would have it are not there: it is recorded with the first of each row",

@@ -154,6 +154,36 @@ fn only_a_baselines_name_is_the_users_mistake() {
     assert_eq!(bench.run(&["compare", "--save-baseline", "a\nb", "1"]).0, 2);
 }
 
+#[test]
+fn what_has_no_profile_says_how_to_get_one() {
+    let bench = Bench::new();
+    command_study(&bench, "one.toml", "work", "true");
+    for _ in 0..2 {
+        bench.succeed(&["run", "./one.toml"]);
+    }
+    let refused = |arguments: &[&str], words: &str| {
+        let (code, _, err) = bench.run(arguments);
+        assert!(code == 2 && err.contains(words), "{arguments:?}: {code} {err}");
+    };
+    refused(&["profile", "1"], "run 1 has no profile: no kernel counted its work. Build one that does");
+    refused(&["profile", "1", "2"], "run 1 has no profile");
+    // As a kernel without symbols leaves it.
+    let store = rusqlite::Connection::open(bench.store()).expect("it is there");
+    let of_step = |what: &str| format!("{what} FROM steps WHERE step = 'work'");
+    let figure = "INSERT INTO figures SELECT run, cell, repetition, step, 'kernel work', 9.0, 'count', 'lower', 1000";
+    let counts = "INSERT INTO commands SELECT run, cell, repetition, step, 1000, '[\"/proc/kernel_work\"]', NULL, 0, '9 0x60012340'";
+    for sql in [figure, counts] {
+        store.execute(&of_step(sql), []).expect("recorded");
+    }
+    assert!(bench.succeed(&["profile", "1"]).contains("  0x60012340"));
+    refused(&["profile", "1", "2"], "the kernel of run 1 has no symbols");
+    store
+        .execute("UPDATE commands SET output_tail = '9 vfs_write' WHERE run = 1 AND number = 1000", [])
+        .expect("named");
+    refused(&["profile", "1", "2"], "the kernel of run 2 has no symbols, so its functions cannot be matched");
+    refused(&["profile", "1", "--calls"], "Build it anew and run it again");
+}
+
 fn serving(command: &mut Command) -> Child {
     let mut server = command.spawn().expect("it starts");
     let mut told = String::new();
