@@ -51,7 +51,7 @@ pub enum BuildError {
     #[error("the kernel built from these sources has no time travel: they are older than 5.4, or {log} says why")]
     NoTimeTravel { log: PathBuf },
     #[error(
-        "the compiler `gcc` does not use the assembler that it is given, which counts instructions, as GCC does; have `gcc` be GCC, or build without --counting"
+        "`gcc` is another compiler here: it does not use the assembler that fstone gives it to count instructions. Have `gcc` be GCC, or build without --counting"
     )]
     NotCounted,
     /// What was built is of no state of the tree that is known.
