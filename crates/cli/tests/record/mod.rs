@@ -747,10 +747,13 @@ if os.geteuid() == 0 and os.fork() == 0:
 "#;
     let bench = Bench::new();
     let place = bench.path("place");
-    for directory in ["app/full", "other/tree/deep"] {
+    // A replay that was kept has such a name.
+    const TAKEN: &str = "app/.fstone-elsewhere/0";
+    for directory in ["app/full", "other/tree/deep", "app/.fstone-elsewhere"] {
         fs::create_dir_all(place.join(directory)).expect("writable");
     }
-    for (name, bytes) in [("app/old", 9000), ("app/full/f", 10), ("other/file", 5000), ("other/tree/deep/f", 700)] {
+    let others = [("other/file", 5000), ("other/tree/deep/f", 700)];
+    for (name, bytes) in [("app/old", 9000), ("app/full/f", 10), (TAKEN, 33)].into_iter().chain(others) {
         fs::write(place.join(name), vec![b'x'; bytes]).expect("writable");
     }
     let file = bench.path("x.rec").display().to_string();
@@ -762,7 +765,7 @@ if os.geteuid() == 0 and os.fork() == 0:
     assert!(report.contains("differences    0 calls"), "{report}");
     let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
     let made = if is_root() { &["made"][..] } else { &[] };
-    for name in [&["came", "tree/deep/f", "old"][..], made].concat() {
+    for name in [&["came", "tree/deep/f", "old", ".fstone-elsewhere/0"][..], made].concat() {
         let [here, there] =
             [&place.join("app"), &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
         assert_eq!(here, there, "{name}");

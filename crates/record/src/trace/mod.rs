@@ -34,7 +34,7 @@ use tables::{Descriptors, OpenFile, Root, Slot};
 /// Calls of the process that shows what recording costs.
 const CALIBRATION: u32 = 1000;
 const MOST_NAME: usize = 4096;
-/// A directory of the top for what is renamed into the recorded directories, or out.
+/// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
@@ -155,6 +155,9 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         Some(writer),
     );
     tracer.measures_data = wanted.data_entropy;
+    let is_free = |name: &String| !paths.iter().any(|path| path.join(name).symlink_metadata().is_ok());
+    let numbered = (1u32..).map(|number| format!("{ELSEWHERE}-{number}"));
+    tracer.elsewhere = [ELSEWHERE.to_owned()].into_iter().chain(numbered).find(is_free).unwrap_or_default();
     let first = match (&attached, wanted.process) {
         (Some(threads), Some(process)) => {
             (tracer.stops_at_all, tracer.began) = (true, true);
@@ -378,8 +381,9 @@ struct Tracer {
     numbers: HashMap<pid_t, u32>,
     last_thread: u32,
     last_file: u32,
-    /// How much was renamed into the recorded directories, or out.
+    /// How much was renamed into the recorded directories, or out, and the directory of the top for it.
     moved: u32,
+    elsewhere: String,
     measures_data: bool,
     began: bool,
     /// It has no filter: it ran before.
@@ -424,6 +428,7 @@ impl Tracer {
             last_thread: 0,
             last_file: 0,
             moved: 0,
+            elsewhere: String::new(),
             measures_data: false,
             began: false,
             stops_at_all: false,
@@ -451,17 +456,13 @@ impl Tracer {
         let mut looked_ns = self.now();
         loop {
             let block = stopped.is_empty();
-            let before_ns = if block {
-                self.usage[1] += self.account.since();
-                self.now()
-            } else {
-                0
-            };
+            let before_ns = if block { self.now() } else { 0 };
             let waited = ptrace::wait(block);
             let now = self.now();
             let mut to_ns = now;
             if block {
-                // The tracer may have waited for a processor itself.
+                // The tracer may have waited for a processor itself. What it waited while it was at work is not told from that: it costs another
+                // look at each stop, and is nothing unless the machine has other work.
                 let usage = self.account.since();
                 self.usage[1] += usage;
                 to_ns = now.saturating_sub(usage.delayed_ns).max(before_ns);
@@ -1122,9 +1123,9 @@ impl Tracer {
     /// What was renamed into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
     fn moves_across(&mut self, pending: &mut Pending) {
         let (Some(writer), true) = (self.writer.as_mut(), pending.at.is_some() != pending.to.is_some()) else { return };
-        let name = format!("{ELSEWHERE}/{}", self.moved).into_bytes();
+        let name = format!("{}/{}", self.elsewhere, self.moved).into_bytes();
         let mut add = |entry| writer.entry(hashed_entry(entry, self.secret.as_ref()));
-        let top = Entry { path: ELSEWHERE.into(), mode: 0o700, node: Node::Directory };
+        let top = Entry { path: self.elsewhere.clone().into_bytes(), mode: 0o700, node: Node::Directory };
         let mut added = if self.moved == 0 { add(top) } else { Ok(()) };
         if pending.at.is_none() && added.is_ok() {
             let path = Path::new(std::ffi::OsStr::from_bytes(&pending.path)).to_owned();
