@@ -403,6 +403,25 @@ os.stat("f")
     assert!((0.6..1.5).contains(&(waited / child)), "waited {waited} s for {child} s: {told}");
 }
 
+#[test]
+fn threads_beyond_the_limit_of_descriptors_are_recorded() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    fs::write(place.join("f"), "x").expect("writable");
+    let file = bench.path("a.rec").display().to_string();
+    let script = "for one in $(seq 40); do sleep 1 & done; cat > copy";
+    let command = bench.command(&["record", "-o", &file, "--", "sh", "-c", script]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 32; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(&place);
+    let input = fs::File::open(place.join("f")).expect("readable");
+    let output = limited.stdin(input).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    assert!(calls.contains("open           \"f\""), "{calls}");
+}
+
 /// glibc changes a mode without following links so, as tar does for directories.
 #[test]
 fn what_was_opened_as_a_path_is_changed_by_its_name_in_proc() {

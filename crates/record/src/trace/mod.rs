@@ -366,6 +366,7 @@ struct Tracer {
     processors: Processors,
     /// The tracer's own.
     account: Account,
+    most_accounts: usize,
     /// Of all threads and of the tracer since it was decided whether they share a processor, and when that was.
     usage: [Usage; 2],
     decided_ns: u64,
@@ -415,6 +416,7 @@ impl Tracer {
             taken: [[0; 2]; 2],
             processors,
             account: Account::own(),
+            most_accounts: Account::most(),
             usage: Default::default(),
             decided_ns: 0,
             asking: None,
@@ -623,7 +625,7 @@ impl Tracer {
             number,
             descriptors,
             pending: None,
-            account: Account::of(thread),
+            account: if self.threads.len() < self.most_accounts { Account::of(thread) } else { Account::default() },
             usage: Usage::default(),
             sums: self.sums,
             stopped_ns: None,

@@ -3,7 +3,7 @@
 //! is enough, and what of a thread's time it did not spend waiting.
 
 use rustix::{
-    process::Pid,
+    process::{Pid, Resource, getrlimit},
     thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
 };
 use std::fs::File;
@@ -88,12 +88,18 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// The kernel's account of a thread: exact where it has stopped, up to a tick old where it runs.
+#[derive(Default)]
 pub(super) struct Account {
     file: Option<File>,
     read: Usage,
 }
 
 impl Account {
+    /// How many to keep at most: each takes a descriptor, which other work needs too.
+    pub(super) fn most() -> usize {
+        getrlimit(Resource::Nofile).current.map_or(1024, |most| most as usize / 4)
+    }
+
     pub(super) fn of(thread: i32) -> Self {
         Self::at(&format!("/proc/{thread}/schedstat"))
     }
