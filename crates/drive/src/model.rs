@@ -7,24 +7,16 @@ use toml::{Table, Value};
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/models.rs"));
 const PROCESSORS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/processors.rs"));
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Constant,
-    Disk,
-    Ssd,
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind: word, ALL {
+        Constant => "constant",
+        Disk => "disk",
+        Ssd => "ssd",
+    }
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Constant, Self::Disk, Self::Ssd];
-
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Disk => "disk",
-            Self::Ssd => "ssd",
-        }
-    }
-
     const fn parameters(self) -> &'static [Known] {
         match self {
             Self::Constant => CONSTANT,

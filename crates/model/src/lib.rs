@@ -22,6 +22,7 @@ pub mod load_metric;
 pub mod load_series;
 pub mod metric;
 pub mod mkfs;
+mod named;
 pub mod note;
 pub mod outcome;
 pub mod output;

@@ -6,41 +6,28 @@
 use crate::StepKind;
 use serde::{Deserialize, Serialize};
 
-/// What a value counts. Values are always stored in the base unit named here; scaling is the report's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Nanoseconds; printed as ns, µs, ms or s.
-    Nanoseconds,
-    /// Bytes; printed with binary prefixes.
-    Bytes,
-    /// Bytes per second; printed as MiB/s.
-    BytesPerSecond,
-    /// Events per second.
-    PerSecond,
-    /// A percentage, 100 = whole.
-    Percent,
-    /// A pure count.
-    Count,
-    /// A dimensionless ratio.
-    Ratio,
-}
-
-impl Unit {
-    /// The unit's symbol for a table head or an axis; empty for counts.
-    pub const fn symbol(self) -> &'static str {
-        match self {
-            Self::Seconds => "s",
-            Self::Nanoseconds => "ns",
-            Self::Bytes => "B",
-            Self::BytesPerSecond => "B/s",
-            Self::PerSecond => "/s",
-            Self::Percent => "%",
-            Self::Count => "",
-            Self::Ratio => "×",
-        }
+crate::named! {
+    /// What a value counts. Values are always stored in the base unit named here; scaling is the report's. A
+    /// symbol is for a table head or an axis.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Unit: symbol {
+        /// Seconds.
+        Seconds => "s",
+        /// Nanoseconds; printed as ns, µs, ms or s.
+        Nanoseconds => "ns",
+        /// Bytes; printed with binary prefixes.
+        Bytes => "B",
+        /// Bytes per second; printed as MiB/s.
+        BytesPerSecond => "B/s",
+        /// Events per second.
+        PerSecond => "/s",
+        /// A percentage, 100 = whole.
+        Percent => "%",
+        /// A pure count.
+        Count => "",
+        /// A dimensionless ratio.
+        Ratio => "×",
     }
 }
 

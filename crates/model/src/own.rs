@@ -31,30 +31,19 @@ pub struct OwnFilesystem {
     pub clients: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnCommand {
-    Make,
-    Mount,
-    Unmount,
-    Check,
-    Remove,
+crate::named! {
+    /// The commands in the order in which a trial runs them, and their keys in a study.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OwnCommand: word, ALL {
+        Make => "make",
+        Mount => "mount",
+        Unmount => "unmount",
+        Check => "check",
+        Remove => "remove",
+    }
 }
 
 impl OwnCommand {
-    /// All of them, in the order in which a trial runs them.
-    pub const ALL: [Self; 5] = [Self::Make, Self::Mount, Self::Unmount, Self::Check, Self::Remove];
-
-    /// Its key in a study.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Make => "make",
-            Self::Mount => "mount",
-            Self::Unmount => "unmount",
-            Self::Check => "check",
-            Self::Remove => "remove",
-        }
-    }
-
     /// What the lab substitutes for names in braces. There is a mount point only if something is mounted, and undoing must not
     /// need a device that a killed run has lost.
     pub const fn placeholders(self) -> &'static [&'static str] {

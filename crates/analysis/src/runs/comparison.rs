@@ -121,23 +121,25 @@ impl ComparedFigure {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// Really worse, beyond the threshold.
-    Regression,
-    /// Really better, beyond the threshold.
-    Improvement,
-    /// Really different, beyond the threshold; neither direction is better.
-    Difference,
-    /// Really different, but not beyond the threshold.
-    Slight,
-    /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse beyond the
-    /// threshold, if nothing shows how far chance moves the figure.
-    Unclear,
-    NotFound,
-    /// There are too few trials for any difference to be found.
-    TooFew,
-    NoFigure,
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Verdict: word {
+        /// Really worse, beyond the threshold.
+        Regression => "regression",
+        /// Really better, beyond the threshold.
+        Improvement => "improvement",
+        /// Really different, beyond the threshold; neither direction is better.
+        Difference => "different",
+        /// Really different, but not beyond the threshold.
+        Slight => "below threshold",
+        /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse beyond the
+        /// threshold, if nothing shows how far chance moves the figure.
+        Unclear => "perhaps worse",
+        NotFound => "none found",
+        /// There are too few trials for any difference to be found.
+        TooFew => "too few trials",
+        NoFigure => "no figure",
+    }
 }
 
 impl<'a> RunComparison<'a> {

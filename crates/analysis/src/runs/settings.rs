@@ -15,34 +15,24 @@ use fstone_model::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// Something that has to be alike for figures to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
-    Study,
-    /// What is done in rows of the same name.
-    Load,
-    /// Real or virtual time, and what a system call is charged in it. Never compared.
-    Clock,
-    /// Host or guest: where kernels run.
-    Executor,
-    Memory,
-    Device,
-    Machine,
+fstone_model::named! {
+    /// Something that has to be alike for figures to be compared.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Setting: word {
+        Study => "study",
+        /// What is done in rows of the same name.
+        Load => "load",
+        /// Real or virtual time, and what a system call is charged in it. Never compared.
+        Clock => "clock",
+        /// Host or guest: where kernels run.
+        Executor => "executor",
+        Memory => "memory",
+        Device => "device",
+        Machine => "machine",
+    }
 }
 
 impl Setting {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Study => "study",
-            Self::Load => "load",
-            Self::Clock => "clock",
-            Self::Executor => "executor",
-            Self::Memory => "memory",
-            Self::Device => "device",
-            Self::Machine => "machine",
-        }
-    }
-
     pub const fn why(self) -> &'static str {
         match self {
             Self::Study => "two studies answer different questions",

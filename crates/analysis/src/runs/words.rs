@@ -49,21 +49,6 @@ const EXACT_CAVEAT: &str = "Changes are relative to the figure before, guest by 
 const CAVEAT: &str = "Before and after are medians of trials, and changes are between them, with Hodges–Lehmann intervals. The two runs were made one after the other: whatever changed on the machine in between counts as a \
                                  difference. Two runs of the same thing, compared, show how far that goes.";
 
-impl Verdict {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Regression => "regression",
-            Self::Improvement => "improvement",
-            Self::Difference => "different",
-            Self::Slight => "below threshold",
-            Self::Unclear => "perhaps worse",
-            Self::NotFound => "none found",
-            Self::TooFew => "too few trials",
-            Self::NoFigure => "no figure",
-        }
-    }
-}
-
 impl RunComparison<'_> {
     pub fn sentences(&self) -> Vec<String> {
         sentences(self)

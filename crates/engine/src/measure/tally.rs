@@ -145,78 +145,47 @@ impl ActionTally {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Call {
-    Open,
-    Create,
-    Read,
-    Write,
-    Close,
-    Unlink,
-    Stat,
-    Fsync,
-    Fdatasync,
-    SyncFileRange,
-    Syncfs,
-    Rename,
-    Link,
-    Symlink,
-    Mkdir,
-    Rmdir,
-    Readdir,
-    Chmod,
-    Utimens,
-    Setxattr,
-    Getxattr,
-    Truncate,
-    Fallocate,
-    Discard,
-    CopyFileRange,
-    Reflink,
-    Mmap,
-    Msync,
-    Munmap,
-    /// Choosing a file: no system call, but it can fail when there is none.
-    Choose,
-    Verify,
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[repr(u32)]
+    pub(crate) enum Call: name, ALL {
+        Open => "open",
+        Create => "create",
+        Read => "read",
+        Write => "write",
+        Close => "close",
+        Unlink => "unlink",
+        Stat => "stat",
+        Fsync => "fsync",
+        Fdatasync => "fdatasync",
+        SyncFileRange => "sync_file_range",
+        Syncfs => "syncfs",
+        Rename => "rename",
+        Link => "link",
+        Symlink => "symlink",
+        Mkdir => "mkdir",
+        Rmdir => "rmdir",
+        Readdir => "readdir",
+        Chmod => "chmod",
+        Utimens => "utimens",
+        Setxattr => "setxattr",
+        Getxattr => "getxattr",
+        Truncate => "truncate",
+        Fallocate => "fallocate",
+        Discard => "BLKDISCARD",
+        CopyFileRange => "copy_file_range",
+        Reflink => "reflink",
+        Mmap => "mmap",
+        Msync => "msync",
+        Munmap => "munmap",
+        /// Choosing a file: no system call, but it can fail when there is none.
+        Choose => "choose a file",
+        Verify => "verify",
+    }
 }
 
 impl Call {
-    pub(crate) const COUNT: usize = Self::Verify as usize + 1;
-    const ALL: [Self; Self::COUNT] = [
-        Self::Open,
-        Self::Create,
-        Self::Read,
-        Self::Write,
-        Self::Close,
-        Self::Unlink,
-        Self::Stat,
-        Self::Fsync,
-        Self::Fdatasync,
-        Self::SyncFileRange,
-        Self::Syncfs,
-        Self::Rename,
-        Self::Link,
-        Self::Symlink,
-        Self::Mkdir,
-        Self::Rmdir,
-        Self::Readdir,
-        Self::Chmod,
-        Self::Utimens,
-        Self::Setxattr,
-        Self::Getxattr,
-        Self::Truncate,
-        Self::Fallocate,
-        Self::Discard,
-        Self::CopyFileRange,
-        Self::Reflink,
-        Self::Mmap,
-        Self::Msync,
-        Self::Munmap,
-        Self::Choose,
-        Self::Verify,
-    ];
+    pub(crate) const COUNT: usize = Self::ALL.len();
 
     pub(crate) fn is_by_descriptor(self) -> bool {
         match self {
@@ -256,42 +225,6 @@ impl Call {
 
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter()
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Create => "create",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Close => "close",
-            Self::Unlink => "unlink",
-            Self::Stat => "stat",
-            Self::Fsync => "fsync",
-            Self::Fdatasync => "fdatasync",
-            Self::SyncFileRange => "sync_file_range",
-            Self::Syncfs => "syncfs",
-            Self::Rename => "rename",
-            Self::Link => "link",
-            Self::Symlink => "symlink",
-            Self::Mkdir => "mkdir",
-            Self::Rmdir => "rmdir",
-            Self::Readdir => "readdir",
-            Self::Chmod => "chmod",
-            Self::Utimens => "utimens",
-            Self::Setxattr => "setxattr",
-            Self::Getxattr => "getxattr",
-            Self::Truncate => "truncate",
-            Self::Fallocate => "fallocate",
-            Self::Discard => "BLKDISCARD",
-            Self::CopyFileRange => "copy_file_range",
-            Self::Reflink => "reflink",
-            Self::Mmap => "mmap",
-            Self::Msync => "msync",
-            Self::Munmap => "munmap",
-            Self::Choose => "choose a file",
-            Self::Verify => "verify",
-        }
     }
 }
 

@@ -5,29 +5,19 @@ use std::path::PathBuf;
 /// Broken promises described one by one; any more are only counted.
 const MAX_BROKEN: usize = 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Property {
-    /// Data that was synced is there, or newer data.
-    Data,
-    /// A file is as long as it was when it was synced, or longer.
-    Length,
-    /// A file that was synced can be found by the name it had, or by one that it got later.
-    Name,
-    /// A name that was removed before everything was synced does not come back.
-    Removal,
-    /// By a name that was only given to other files by rename there is one of them, whole where all of them were synced.
-    Replacement,
-}
-
-impl Property {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Length => "length",
-            Self::Name => "name",
-            Self::Removal => "removal",
-            Self::Replacement => "replacement",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Property: name {
+        /// Data that was synced is there, or newer data.
+        Data => "data",
+        /// A file is as long as it was when it was synced, or longer.
+        Length => "length",
+        /// A file that was synced can be found by the name it had, or by one that it got later.
+        Name => "name",
+        /// A name that was removed before everything was synced does not come back.
+        Removal => "removal",
+        /// By a name that was only given to other files by rename there is one of them, whole where all of them were synced.
+        Replacement => "replacement",
     }
 }
 

@@ -22,33 +22,18 @@ use std::ops::RangeInclusive;
 /// A disk writes so many bytes whole.
 const SECTOR: usize = 512;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Aspect {
-    /// Data is there that was persisted, or that was written later.
-    Data,
-    Length,
-    Names,
-    /// A directory has the names that were in it, and not those that were removed.
-    Entries,
-    Links,
-    Attributes,
-    Readable,
-}
-
-impl Aspect {
-    pub const ALL: [Self; 7] =
-        [Self::Data, Self::Length, Self::Names, Self::Entries, Self::Links, Self::Attributes, Self::Readable];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Length => "length",
-            Self::Names => "names",
-            Self::Entries => "directory entries",
-            Self::Links => "link count",
-            Self::Attributes => "attributes",
-            Self::Readable => "readable",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Aspect: name, ALL {
+        /// Data is there that was persisted, or that was written later.
+        Data => "data",
+        Length => "length",
+        Names => "names",
+        /// A directory has the names that were in it, and not those that were removed.
+        Entries => "directory entries",
+        Links => "link count",
+        Attributes => "attributes",
+        Readable => "readable",
     }
 }
 

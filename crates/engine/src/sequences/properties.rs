@@ -7,29 +7,19 @@ use super::perform::{Performed, STALE};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Property {
-    /// A file that was synced by fsync has the names it had then.
-    SyncedNames,
-    /// The names are those of one moment: no call is there whose forerunner is not.
-    Order,
-    /// Under a name that was given to another file by rename is the old file or the new one, whole.
-    Replacement,
-    /// What a file has beyond its old end is not zeros in place of what was written.
-    Zeros,
-    /// What a file has beyond its old end is not stale data.
-    Stale,
-}
-
-impl Property {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SyncedNames => "names of synced files",
-            Self::Order => "order",
-            Self::Replacement => "replacement",
-            Self::Zeros => "appended zeros",
-            Self::Stale => "appended stale data",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Property: name {
+        /// A file that was synced by fsync has the names it had then.
+        SyncedNames => "names of synced files",
+        /// The names are those of one moment: no call is there whose forerunner is not.
+        Order => "order",
+        /// Under a name that was given to another file by rename is the old file or the new one, whole.
+        Replacement => "replacement",
+        /// What a file has beyond its old end is not zeros in place of what was written.
+        Zeros => "appended zeros",
+        /// What a file has beyond its old end is not stale data.
+        Stale => "appended stale data",
     }
 }
 

@@ -4,16 +4,18 @@
 use super::{IoEngineKind, IoSettings, OpenSync, Operation, ThreadGroup, Workload};
 use std::fmt::Write as _;
 
-/// A setting that differs from the default.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Setting {
-    Direct,
-    Sync,
-    Dsync,
-    Polled,
-    Uncached,
-    NoWait,
-    Atomic,
+crate::named! {
+    /// A setting that differs from the default, as it is written in a workload file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Setting: word, ALL {
+        Direct => "direct = true",
+        Sync => "sync = \"sync\"",
+        Dsync => "sync = \"dsync\"",
+        Polled => "polled = true",
+        Uncached => "uncached = true",
+        NoWait => "no-wait = true",
+        Atomic => "atomic = true",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,22 +50,6 @@ const NO_FLAG: &str = "copies between files take no such flag";
 const LEAVE: &str = "leave it out, or put the operation into a group of its own";
 
 impl Setting {
-    pub const ALL: [Self; 7] =
-        [Self::Direct, Self::Sync, Self::Dsync, Self::Polled, Self::Uncached, Self::NoWait, Self::Atomic];
-
-    /// As it is written in a workload file.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Direct => "direct = true",
-            Self::Sync => "sync = \"sync\"",
-            Self::Dsync => "sync = \"dsync\"",
-            Self::Polled => "polled = true",
-            Self::Uncached => "uncached = true",
-            Self::NoWait => "no-wait = true",
-            Self::Atomic => "atomic = true",
-        }
-    }
-
     /// What a transfer with this setting lacks where the kernel says EOPNOTSUPP; its word first. From fs.h and the filesystems' `fop_flags`.
     pub const fn needs(self) -> Option<&'static str> {
         match self {

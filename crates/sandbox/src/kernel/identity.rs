@@ -17,23 +17,14 @@ pub(super) fn knows(image: &[u8], parameter: &[u8]) -> bool {
     image.windows(parameter.len()).any(|window| window == parameter)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Flavour {
-    Uml,
-    Qemu,
-    /// User-mode Linux whose time is simulated.
-    Exact,
-}
-
-impl Flavour {
-    /// What names of its kernels begin with.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Uml => "uml",
-            Self::Qemu => "qemu",
-            Self::Exact => "exact",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Flavour: word {
+        Uml => "uml",
+        Qemu => "qemu",
+        /// User-mode Linux whose time is simulated.
+        Exact => "exact",
     }
 }
 

@@ -79,13 +79,15 @@ pub(super) fn again(found: &SequenceFound, state: &str) -> String {
     log.map_or_else(String::new, |log| format!("    fstone crash-state {log} {state} --image FILE\n"))
 }
 
-/// The worst that a sequence showed, from the worst on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Worst {
-    Loss,
-    Unmountable,
-    Unclean,
-    Ended,
+fstone_model::named! {
+    /// The worst that a sequence showed, from the worst on.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    enum Worst: words {
+        Loss => "with a loss",
+        Unmountable => "with a state that could not be mounted",
+        Unclean => "with an unclean check",
+        Ended => "in which the guest ended",
+    }
 }
 
 impl Worst {
@@ -98,15 +100,6 @@ impl Worst {
             Self::Unclean
         } else {
             Self::Ended
-        }
-    }
-
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Loss => "with a loss",
-            Self::Unmountable => "with a state that could not be mounted",
-            Self::Unclean => "with an unclean check",
-            Self::Ended => "in which the guest ended",
         }
     }
 }

@@ -25,7 +25,7 @@ impl Resolver<'_, '_> {
         if ages {
             for (op, _) in weights.iter().filter(|(op, _)| !op.ages()) {
                 self.error(
-                    section.span_of(weight_keyword(*op)),
+                    section.span_of(op.weight_keyword()),
                     format!("a filesystem cannot be aged with {}", op.name()),
                     "age with create, append and delete, with or without _fsync",
                 );
@@ -66,13 +66,13 @@ impl Resolver<'_, '_> {
     fn weights(&mut self, section: &Section) -> Vec<(Op, u32)> {
         let mut weights = Vec::new();
         for op in Op::ALL {
-            let keyword = weight_keyword(op);
+            let keyword = op.weight_keyword();
             let weight = self.limited(section, keyword, u64::from(u32::MAX));
             if weight > 0 {
                 weights.push((op, u32::try_from(weight).unwrap_or(u32::MAX)));
             }
         }
-        if weights.is_empty() && !Op::ALL.into_iter().any(|op| section.is_botched(weight_keyword(op))) {
+        if weights.is_empty() && !Op::ALL.into_iter().any(|op| section.is_botched(op.weight_keyword())) {
             let help = format!("give at least one operation a weight, such as `{} = 1`", self.spelled("read_weight"));
             self.error(section.header, "this threadgroup has nothing to do", help);
         }
@@ -140,7 +140,7 @@ impl Resolver<'_, '_> {
 
     fn needs(&mut self, section: &Section, op: Op, keyword: &'static str) {
         if section.number(keyword) == 0 && !section.is_botched(keyword) {
-            let (weight, keyword) = (weight_keyword(op), self.spelled(keyword));
+            let (weight, keyword) = (op.weight_keyword(), self.spelled(keyword));
             let name = if self.dialect == Dialect::V4 { self.spelled(weight) } else { op.name() };
             self.error(
                 section.span_of(weight),
@@ -203,25 +203,5 @@ impl Resolver<'_, '_> {
                 .collect();
         }
         section.flag("enable_stats").then_some(stats)
-    }
-}
-
-pub(super) const fn weight_keyword(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read_weight",
-        Op::Readall => "readall_weight",
-        Op::Write => "write_weight",
-        Op::Create => "create_weight",
-        Op::Append => "append_weight",
-        Op::Delete => "delete_weight",
-        Op::Metaop => "metaop_weight",
-        Op::Createdir => "createdir_weight",
-        Op::Stat => "stat_weight",
-        Op::Writeall => "writeall_weight",
-        Op::WriteallFsync => "writeall_fsync_weight",
-        Op::OpenClose => "open_close_weight",
-        Op::WriteFsync => "write_fsync_weight",
-        Op::CreateFsync => "create_fsync_weight",
-        Op::AppendFsync => "append_fsync_weight",
     }
 }

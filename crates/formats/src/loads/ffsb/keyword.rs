@@ -1,21 +1,12 @@
 //! Every keyword of an FFSB 5.x or 6.0 profile, defined once: reading, suggestions and documentation use this table.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
-    Global,
-    Filesystem,
-    Threadgroup,
-    Stats,
-}
-
-impl Part {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Global => "the global part",
-            Self::Filesystem => "[filesystem]",
-            Self::Threadgroup => "[threadgroup]",
-            Self::Stats => "[stats]",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Part: name {
+        Global => "the global part",
+        Filesystem => "[filesystem]",
+        Threadgroup => "[threadgroup]",
+        Stats => "[stats]",
     }
 }
 

@@ -278,7 +278,7 @@ fn three_digits(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::groups::weight_keyword, *};
+    use super::*;
 
     #[test]
     fn numbers_are_as_printf_has_them() {
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn weights_are_named_after_their_operations() {
         for op in Op::ALL {
-            assert_eq!(weight_keyword(op), format!("{}_weight", op.name()));
+            assert_eq!(op.weight_keyword(), format!("{}_weight", op.name()));
         }
     }
 }

@@ -4,24 +4,15 @@ use crate::Diagnostics;
 use fstone_model::workload::{Amount, SizeDistribution};
 use std::time::Duration;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
-    /// 4.x: one list of settings and `[config0]`; the run time is an argument.
-    V4,
-    /// 5.x: counted sections, inheritance, integers.
-    V5,
-    /// 6.0: sections in any order, sizes with suffixes, `clone`.
-    V6,
-}
-
-impl Dialect {
-    /// "5.x"
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::V4 => "4.x",
-            Self::V5 => "5.x",
-            Self::V6 => "6.0",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Dialect: name {
+        /// 4.x: one list of settings and `[config0]`; the run time is an argument.
+        V4 => "4.x",
+        /// 5.x: counted sections, inheritance, integers.
+        V5 => "5.x",
+        /// 6.0: sections in any order, sizes with suffixes, `clone`.
+        V6 => "6.0",
     }
 }
 
@@ -113,63 +104,31 @@ pub struct Stats {
 /// The system calls whose latency FFSB knows, in the order it prints them.
 pub const CALLS: [&str; 8] = ["open", "read", "write", "create", "lseek", "unlink", "close", "stat"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Op {
-    Read,
-    Readall,
-    Write,
-    Create,
-    Append,
-    Delete,
-    Metaop,
-    Createdir,
-    Stat,
-    Writeall,
-    WriteallFsync,
-    OpenClose,
-    WriteFsync,
-    CreateFsync,
-    AppendFsync,
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Op: weight_keyword, ALL {
+        Read => "read_weight",
+        Readall => "readall_weight",
+        Write => "write_weight",
+        Create => "create_weight",
+        Append => "append_weight",
+        Delete => "delete_weight",
+        Metaop => "metaop_weight",
+        Createdir => "createdir_weight",
+        Stat => "stat_weight",
+        Writeall => "writeall_weight",
+        WriteallFsync => "writeall_fsync_weight",
+        OpenClose => "open_close_weight",
+        WriteFsync => "write_fsync_weight",
+        CreateFsync => "create_fsync_weight",
+        AppendFsync => "append_fsync_weight",
+    }
 }
 
 impl Op {
-    pub const ALL: [Self; 15] = [
-        Self::Read,
-        Self::Readall,
-        Self::Write,
-        Self::Create,
-        Self::Append,
-        Self::Delete,
-        Self::Metaop,
-        Self::Createdir,
-        Self::Stat,
-        Self::Writeall,
-        Self::WriteallFsync,
-        Self::OpenClose,
-        Self::WriteFsync,
-        Self::CreateFsync,
-        Self::AppendFsync,
-    ];
-
-    /// Its name in FFSB's output; the keyword of its weight is this with `_weight`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Readall => "readall",
-            Self::Write => "write",
-            Self::Create => "create",
-            Self::Append => "append",
-            Self::Delete => "delete",
-            Self::Metaop => "metaop",
-            Self::Createdir => "createdir",
-            Self::Stat => "stat",
-            Self::Writeall => "writeall",
-            Self::WriteallFsync => "writeall_fsync",
-            Self::OpenClose => "open_close",
-            Self::WriteFsync => "write_fsync",
-            Self::CreateFsync => "create_fsync",
-            Self::AppendFsync => "append_fsync",
-        }
+    /// Its name in FFSB's output.
+    pub fn name(self) -> &'static str {
+        self.weight_keyword().trim_end_matches("_weight")
     }
 
     pub const fn ages(self) -> bool {

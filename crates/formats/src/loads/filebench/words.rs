@@ -25,18 +25,20 @@ pub(super) fn is_command(word: &str) -> bool {
     COMMANDS.contains(&word)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
-    File,
-    Fileset,
-    Process,
-    Thread,
-    Flowop,
-    Composite,
-    Randvar,
-    Cvar,
-    Eventgen,
-    Multi,
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Of: what {
+        File => "a file",
+        Fileset => "a fileset",
+        Process => "a process",
+        Thread => "a thread",
+        Flowop => "a flowop",
+        Composite => "a flowop that is put together of others",
+        Randvar => "a random variable",
+        Cvar => "a custom variable",
+        Eventgen => "the event generator",
+        Multi => "this command",
+    }
 }
 
 impl Of {
@@ -100,21 +102,6 @@ impl Of {
             Self::Cvar => &["type", "parameters", "min", "max", "round"],
             Self::Eventgen => &["rate"],
             Self::Multi => &["master", "client", "value"],
-        }
-    }
-
-    pub(super) const fn what(self) -> &'static str {
-        match self {
-            Self::File => "a file",
-            Self::Fileset => "a fileset",
-            Self::Process => "a process",
-            Self::Thread => "a thread",
-            Self::Flowop => "a flowop",
-            Self::Composite => "a flowop that is put together of others",
-            Self::Randvar => "a random variable",
-            Self::Cvar => "a custom variable",
-            Self::Eventgen => "the event generator",
-            Self::Multi => "this command",
         }
     }
 

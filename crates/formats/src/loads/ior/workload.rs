@@ -12,19 +12,11 @@ pub(super) const OPEN: &str = "open";
 pub(super) const FSYNC: &str = "fsync";
 pub(super) const CLOSE: &str = "close";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    Write,
-    Read,
-}
-
-impl Access {
-    /// As IOR calls it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-        }
+fstone_model::named! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Access: name {
+        Write => "write",
+        Read => "read",
     }
 }
 

@@ -9,49 +9,26 @@ use fstone_model::workload::{
 
 const LARGEST_BLOCK: u64 = 1 << 30;
 
-/// What a phase does, in the order in which mdtest prints them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Test {
-    DirectoryCreation,
-    DirectoryStat,
-    DirectoryRename,
-    DirectoryRemoval,
-    /// open(O_CREAT), write, close
-    FileCreation,
-    FileStat,
-    /// open, read, close
-    FileRead,
-    FileRemoval,
+fstone_model::named! {
+    /// What a phase does, in the order in which mdtest prints them, and what mdtest calls it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Test: name, ALL {
+        DirectoryCreation => "Directory creation",
+        DirectoryStat => "Directory stat",
+        DirectoryRename => "Directory rename",
+        DirectoryRemoval => "Directory removal",
+        /// open(O_CREAT), write, close
+        FileCreation => "File creation",
+        FileStat => "File stat",
+        /// open, read, close
+        FileRead => "File read",
+        FileRemoval => "File removal",
+    }
 }
 
 impl Test {
-    pub(super) const ALL: [Self; 8] = [
-        Self::DirectoryCreation,
-        Self::DirectoryStat,
-        Self::DirectoryRename,
-        Self::DirectoryRemoval,
-        Self::FileCreation,
-        Self::FileStat,
-        Self::FileRead,
-        Self::FileRemoval,
-    ];
-
     pub(super) const fn of_directories(self) -> bool {
         matches!(self, Self::DirectoryCreation | Self::DirectoryStat | Self::DirectoryRename | Self::DirectoryRemoval)
-    }
-
-    /// As mdtest calls it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DirectoryCreation => "Directory creation",
-            Self::DirectoryStat => "Directory stat",
-            Self::DirectoryRename => "Directory rename",
-            Self::DirectoryRemoval => "Directory removal",
-            Self::FileCreation => "File creation",
-            Self::FileStat => "File stat",
-            Self::FileRead => "File read",
-            Self::FileRemoval => "File removal",
-        }
     }
 
     const fn creates(self) -> bool {

@@ -9,26 +9,28 @@ use fstone_model::{
 };
 use std::{fmt, time::Duration};
 
-/// A number of a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Parameter {
-    /// Threads of the measured group.
-    Threads,
-    Files,
-    Directories,
-    /// Size of every file, bytes.
-    FileSize,
-    /// Size of all files together, bytes.
-    TotalSize,
-    /// Size of every read and write, bytes.
-    BlockSize,
-    /// Time the load runs, nanoseconds.
-    Duration,
-    Operations,
-    /// Requests in flight per thread.
-    QueueDepth,
-    /// Processes that carry the load out together, started by a launcher of MPI.
-    Ranks,
+fstone_model::named! {
+    /// A number of a load.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Parameter: name, ALL {
+        /// Threads of the measured group.
+        Threads => "threads",
+        Files => "files",
+        Directories => "directories",
+        /// Size of every file, bytes.
+        FileSize => "file-size",
+        /// Size of all files together, bytes.
+        TotalSize => "total-size",
+        /// Size of every read and write, bytes.
+        BlockSize => "block-size",
+        /// Time the load runs, nanoseconds.
+        Duration => "duration",
+        Operations => "operations",
+        /// Requests in flight per thread.
+        QueueDepth => "queue-depth",
+        /// Processes that carry the load out together, started by a launcher of MPI.
+        Ranks => "ranks",
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,34 +43,6 @@ pub enum Quantity {
 }
 
 impl Parameter {
-    pub const ALL: [Self; 10] = [
-        Self::Threads,
-        Self::Files,
-        Self::Directories,
-        Self::FileSize,
-        Self::TotalSize,
-        Self::BlockSize,
-        Self::Duration,
-        Self::Operations,
-        Self::QueueDepth,
-        Self::Ranks,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Files => "files",
-            Self::Directories => "directories",
-            Self::FileSize => "file-size",
-            Self::TotalSize => "total-size",
-            Self::BlockSize => "block-size",
-            Self::Duration => "duration",
-            Self::Operations => "operations",
-            Self::QueueDepth => "queue-depth",
-            Self::Ranks => "ranks",
-        }
-    }
-
     pub const fn about(self) -> &'static str {
         match self {
             Self::Threads => "Number of threads.",
