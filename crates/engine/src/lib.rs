@@ -36,7 +36,7 @@ mod worker;
 
 pub use error::LoadError;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
-pub use peers::{Parted, Peers, PhasePassed, Wall};
+pub use peers::{Parted, Peers};
 pub use promises::{Broken, Change, FileId, Kept, Property, Witness};
 pub use run::{Damage, Prepared, Removed, Verification, prepare, remove_directories, run, run_verified};
 pub use worker::raise_descriptor_limit;

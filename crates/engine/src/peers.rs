@@ -1,36 +1,11 @@
 //! The other ranks of a load, as the engine needs them: to begin together, to work on each other's files, and to end
 //! together. Who carries the messages is not known here.
 
-use fstone_model::workload::RankShift;
+use fstone_model::{ranks::PhasePassed, workload::RankShift};
 
 /// The load of all ranks has ended early, because one failed, or somebody ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parted;
-
-/// A phase that this rank has ended. Times are of CLOCK_MONOTONIC, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PhasePassed {
-    pub number: usize,
-    pub begin_ns: u64,
-    /// When the last thread had closed its last file.
-    pub end_ns: u64,
-    pub operations: u64,
-    pub read_bytes: u64,
-    pub written_bytes: u64,
-    /// Where the phase wears out: how far it was.
-    pub stonewall: Option<Wall>,
-}
-
-/// How far a phase that wears out was when its time was over, or before that if all had been done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wall {
-    /// Operations begun.
-    pub operations: u64,
-    /// When the last thread had ended its last one of these.
-    pub at_ns: u64,
-    /// Whether the time was over.
-    pub met: bool,
-}
 
 /// The other ranks of a load. All ranks run the same workload, so that all come to the same calls in the same order; each of
 /// them but [`Self::whose`], [`Self::begun`], [`Self::ended`] and [`Self::parted`] waits for other ranks.

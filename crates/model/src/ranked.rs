@@ -173,6 +173,31 @@ pub struct RankReport {
     pub warnings: Vec<String>,
 }
 
+/// A phase that a rank has ended. Times are of the rank's CLOCK_MONOTONIC, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhasePassed {
+    pub number: u32,
+    pub begin_ns: u64,
+    /// When the last thread had closed its last file.
+    pub end_ns: u64,
+    pub operations: u64,
+    pub read_bytes: u64,
+    pub written_bytes: u64,
+    /// Where the phase wears out: how far it was.
+    pub stonewall: Option<Wall>,
+}
+
+/// How far a phase that wears out was when its time was over, or before that if all had been done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wall {
+    /// Operations begun.
+    pub operations: u64,
+    /// When the last thread had ended its last one of these.
+    pub at_ns: u64,
+    /// Whether the time was over.
+    pub met: bool,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankPhase {
     pub name: String,

@@ -2,8 +2,8 @@
 
 use crate::load::Span;
 pub use crate::ranked::{
-    ClockComparison, MOST_DRIFT_PPM, NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, SKEW_SHARE,
-    Stonewall,
+    ClockComparison, MOST_DRIFT_PPM, NodeReport, PhaseMeeting, PhasePassed, RankOutcome, RankPhase, RankReport, Ranked,
+    SKEW_SHARE, Stonewall, Wall,
 };
 use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};

@@ -6,9 +6,9 @@ use crate::facts;
 use crate::given::Settings;
 use crate::member::seed_of;
 use crate::merge::Merger;
-use crate::message::{Answer, Call, Common, Hello, Message, Passed, PassedWall, State};
+use crate::message::{Answer, Call, Common, Hello, Message, State};
 use fstone_model::load::LoadReport;
-use fstone_model::ranks::{RankOutcome, RankReport, RanksReport};
+use fstone_model::ranks::{PhasePassed, RankOutcome, RankReport, RanksReport, Wall};
 use fstone_model::units::nanoseconds;
 use fstone_model::workload::Neighbours;
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ struct Rank {
     heard_ns: u64,
     state: State,
     arrived: Option<(u64, Call)>,
-    passed: Vec<Passed>,
+    passed: Vec<PhasePassed>,
     done: Option<RankOutcome>,
     silent: bool,
     compared: Compared,
@@ -501,13 +501,13 @@ impl Coordinator {
     }
 
     /// Every rank's phases by rank 0's clock.
-    fn passed_by_all(&self) -> Vec<Vec<Passed>> {
+    fn passed_by_all(&self) -> Vec<Vec<PhasePassed>> {
         let translated = |rank: &Rank| {
             let time = |ns| rank.compared.to_rank_0(ns);
-            let passed = |passed: &Passed| Passed {
+            let passed = |passed: &PhasePassed| PhasePassed {
                 begin_ns: time(passed.begin_ns),
                 end_ns: time(passed.end_ns),
-                stonewall: passed.stonewall.map(|wall| PassedWall { at_ns: time(wall.at_ns), ..wall }),
+                stonewall: passed.stonewall.map(|wall| Wall { at_ns: time(wall.at_ns), ..wall }),
                 ..*passed
             };
             rank.passed.iter().map(passed).collect()

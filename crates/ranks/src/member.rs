@@ -1,8 +1,9 @@
 //! A rank: what its load asks of the other ranks, and the answers.
 
-use crate::message::{Answer, Call, Common, Message, Passed, PassedWall, State};
+use crate::message::{Answer, Call, Common, Message, State};
 use crate::{facts, given::Loaded, priority};
-use fstone_engine::{Parted, Peers, PhasePassed, Progress, Wall};
+use fstone_engine::{Parted, Peers, Progress};
+use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::RankShift;
 use rustix::time::{ClockId, Timespec};
 use std::collections::HashMap;
@@ -220,17 +221,7 @@ impl Peers for Member {
     }
 
     fn ended(&self, passed: PhasePassed) {
-        let PhasePassed { number, begin_ns, end_ns, operations, read_bytes, written_bytes, stonewall } = passed;
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        self.tell(Message::Passed(Passed {
-            number,
-            begin_ns,
-            end_ns,
-            operations,
-            read_bytes,
-            written_bytes,
-            stonewall: stonewall.map(|Wall { operations, at_ns, met }| PassedWall { operations, at_ns, met }),
-        }));
+        self.tell(Message::Passed(passed));
     }
 
     fn meet(&self) -> Result<(), Parted> {

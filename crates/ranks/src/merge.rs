@@ -4,12 +4,12 @@
 //! that no rate of all is higher than it was. Histograms have the same buckets everywhere, so that adding them up is the same as
 //! having counted all values in one: a percentile of the sum is that of all values, to the bit.
 
-use crate::message::{Passed, PassedWall};
 use crate::spans::Spans;
 use fstone_model::Histogram;
 use fstone_model::load::{ErrorReport, GroupFsyncs, LoadReport, OwnSeries, PhaseReport, SeriesPoint, Span, covered_ns};
 use fstone_model::ranks::{
-    NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked, RanksReport, SKEW_SHARE, Stonewall,
+    NodeReport, PhaseMeeting, PhasePassed, RankOutcome, RankPhase, RankReport, Ranked, RanksReport, SKEW_SHARE,
+    Stonewall, Wall,
 };
 use fstone_model::workload::{Phase, Workload};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ struct Stretch {
 type Points = BTreeMap<(usize, u64), SeriesPoint>;
 
 impl Stretch {
-    fn of(number: u32, passed: &[Vec<Passed>], counts: &[bool]) -> Self {
+    fn of(number: u32, passed: &[Vec<PhasePassed>], counts: &[bool]) -> Self {
         let of = || {
             let counted = passed.iter().zip(counts).filter(|(_, counts)| **counts).flat_map(|(passed, _)| passed);
             counted.filter(|passed| passed.number == number)
@@ -52,7 +52,7 @@ pub(crate) struct Merger {
     measured: Vec<u32>,
     /// Which measured phase each of the report's operations is of.
     of_operation: Vec<usize>,
-    passed: Vec<Vec<Passed>>,
+    passed: Vec<Vec<PhasePassed>>,
     reported: Vec<bool>,
     /// When the first rank began each of the workload's phases.
     first_begins: Vec<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct Merger {
 
 impl Merger {
     /// `passed`: every rank's phases by rank 0's clock; `counts`: whether it is expected to report.
-    pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<Passed>>, counts: &[bool]) -> Self {
+    pub(crate) fn new(workload: &Workload, seed: u64, passed: Vec<Vec<PhasePassed>>, counts: &[bool]) -> Self {
         let measured: Vec<u32> =
             (0..).zip(&workload.phases).filter(|(_, phase)| phase.measured).map(|(at, _)| at).collect();
         let of_operation = workload
@@ -469,7 +469,7 @@ impl Merger {
         self.load.warnings = self.warnings.iter().map(told).collect();
     }
 
-    fn rank_phase(&self, passed: &Passed) -> RankPhase {
+    fn rank_phase(&self, passed: &PhasePassed) -> RankPhase {
         let first_ns = self.first_begins.get(passed.number as usize).copied().unwrap_or(passed.begin_ns);
         RankPhase {
             name: self.phases.get(passed.number as usize).map_or_else(String::new, |phase| phase.name.clone()),
@@ -484,7 +484,7 @@ impl Merger {
 
     /// How the ranks met in a phase; `None` if no rank ended it.
     fn meeting(&self, number: u32, phase: &Phase, uncertainty: &dyn Fn(usize, u64) -> u64) -> Option<PhaseMeeting> {
-        let of: Vec<&Passed> = self.passed.iter().flatten().filter(|passed| passed.number == number).collect();
+        let of: Vec<&PhasePassed> = self.passed.iter().flatten().filter(|passed| passed.number == number).collect();
         let first_begin = of.iter().map(|passed| passed.begin_ns).min()?;
         let last_begin = of.iter().map(|passed| passed.begin_ns).max()?;
         let first_end = of.iter().map(|passed| passed.end_ns).min()?;
@@ -495,7 +495,7 @@ impl Merger {
             ends.filter(|(_, one)| one.number == number).map(|(rank, one)| uncertainty(rank, one.end_ns));
         let uncertainty_ns = uncertainties.max().unwrap_or(0);
         let (start_skew_ns, stop_skew_ns) = (last_begin - first_begin, last_end - first_end);
-        let walls: Vec<PassedWall> = of.iter().filter_map(|passed| passed.stonewall).collect();
+        let walls: Vec<Wall> = of.iter().filter_map(|passed| passed.stonewall).collect();
         // Where all were done before the time was over, there was none.
         let stonewall = walls.iter().any(|wall| wall.met).then(|| Stonewall {
             operations: walls.iter().map(|wall| wall.operations).sum(),

@@ -1,6 +1,6 @@
 //! What ranks say to each other. The bytes are postcard's: all ranks run the same build, which they check when they meet.
 
-use fstone_model::{LoadReport, workload::RankShift};
+use fstone_model::{LoadReport, ranks::PhasePassed, workload::RankShift};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub(crate) enum Message {
     /// To rank 0: a sign of life.
     State(State),
     /// To rank 0: the rank has ended a phase.
-    Passed(Passed),
+    Passed(PhasePassed),
     /// To rank 0: the rank's load has ended, why where that was an error, and whether there is a report of it. `halted`: the error of an
     /// operation that ended it. `unfinished`: what the rank could not do afterwards.
     Done { failed: Option<String>, halted: Option<String>, unfinished: Option<String>, early: bool, reports: bool },
@@ -87,27 +87,6 @@ pub(crate) struct State {
     /// For how long nothing was completed, in ms; 0 while it waits for others.
     pub(crate) still_ms: u64,
     pub(crate) threads: Vec<String>,
-}
-
-/// A phase that a rank has ended. Times are of its own clock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Passed {
-    pub(crate) number: u32,
-    pub(crate) begin_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) operations: u64,
-    pub(crate) read_bytes: u64,
-    pub(crate) written_bytes: u64,
-    pub(crate) stonewall: Option<PassedWall>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PassedWall {
-    /// Operations begun.
-    pub(crate) operations: u64,
-    pub(crate) at_ns: u64,
-    /// Whether the phase's time was over.
-    pub(crate) met: bool,
 }
 
 impl Hello {

@@ -14,11 +14,12 @@ use crate::fileset::existing::without_data;
 use crate::fileset::site::BuildContext;
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
-use crate::peers::{Parted, Peers, PhasePassed};
+use crate::peers::{Parted, Peers};
 use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
 use crate::worker::{Kept, Load};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
+use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::operation::Data;
 use fstone_model::workload::{
     ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
@@ -598,7 +599,7 @@ impl<'a> Running<'a> {
         let finish = |end: &PhaseEnd| {
             if let Some(peers) = peers {
                 peers.ended(PhasePassed {
-                    number,
+                    number: u32::try_from(number).unwrap_or(u32::MAX),
                     begin_ns: end.begin_ns,
                     end_ns: end.begin_ns + end.running_ns,
                     operations: end.totals.operations,

@@ -65,7 +65,7 @@ fn a_rank_without_a_report_has_no_time_in_the_figures() {
     // The second rank is in its phase for ten times as long, and then its load fails.
     let begin_ns = now_ns;
     for (rank, length_ms) in [(0, 100), (1, 1000)] {
-        let passed = Passed { begin_ns, end_ns: begin_ns + length_ms * MS, ..Passed::default() };
+        let passed = PhasePassed { begin_ns, end_ns: begin_ns + length_ms * MS, ..PhasePassed::default() };
         coordinator.handle(rank, Message::Passed(passed), begin_ns + 1000 * MS);
     }
     now_ns = begin_ns + 1100 * MS;
@@ -133,7 +133,7 @@ fn a_clock_that_was_compared_once_is_known_less_and_less() {
         answer_pings(&mut coordinator, &mut now_ns);
         let compared_ns = coordinator.ranks[1].compared.before.expect("compared").at_ns;
         for rank in 0..2 {
-            let passed = Passed { begin_ns: now_ns, end_ns: compared_ns + 100_000 * MS, ..Passed::default() };
+            let passed = PhasePassed { begin_ns: now_ns, end_ns: compared_ns + 100_000 * MS, ..PhasePassed::default() };
             coordinator.handle(rank, Message::Passed(passed), now_ns);
         }
         now_ns = compared_ns + 100_000 * MS;

@@ -81,17 +81,17 @@ fn report(phases_ms: &[u64], latencies: &[Vec<u64>]) -> LoadReport {
 }
 
 /// When a rank passed phases that began so late (ms) and took so long.
-fn passed(phases: &[(u64, u64)]) -> Vec<Passed> {
-    let one = |(number, (begin, ms)): (u32, &(u64, u64))| Passed {
+fn passed(phases: &[(u64, u64)]) -> Vec<PhasePassed> {
+    let one = |(number, (begin, ms)): (u32, &(u64, u64))| PhasePassed {
         number,
         begin_ns: begin * MS,
         end_ns: (begin + ms) * MS,
-        ..Passed::default()
+        ..PhasePassed::default()
     };
     (0..).zip(phases).map(one).collect()
 }
 
-fn merged(workload: &Workload, ranks: &[(Vec<Passed>, LoadReport)]) -> RanksReport {
+fn merged(workload: &Workload, ranks: &[(Vec<PhasePassed>, LoadReport)]) -> RanksReport {
     let all = ranks.iter().map(|(passed, _)| passed.clone()).collect();
     let mut merger = Merger::new(workload, 1, all, &vec![true; ranks.len()]);
     let figures = (0..).zip(ranks).map(|(rank, (_, report))| RankReport { rank, ..merger.add(rank, report) }).collect();
