@@ -1,9 +1,10 @@
 //! What a run reports while it is in progress, for a progress bar or a log.
 
 use fstone_model::{Trial, lately::Lately, result::TrialId};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadProgress {
     /// The phase's name; "setup" while filesets are built, "final sync" at the end of a measured interval, "sync" ahead of one that
     /// follows a phase that is not measured.

@@ -2,7 +2,7 @@
 
 #[cfg(any(test, feature = "fakes"))]
 use super::here::Here;
-use super::protocol::{Progress, decode};
+use super::protocol::decode;
 use crate::events::LoadProgress;
 use fstone_sandbox::guest::{Event, Guest, GuestReport, JobEnd};
 use std::{sync::atomic::AtomicBool, time::Duration};
@@ -28,9 +28,9 @@ impl Link {
         match self {
             Self::Channel(guest) => guest.run_until(kind, body, limit, stop, &mut |event| {
                 if let Event::Progress(text) = event
-                    && let Ok(told) = decode::<Progress>(text.as_bytes())
+                    && let Ok(told) = decode(text.as_bytes())
                 {
-                    progress(told.into());
+                    progress(told);
                 }
             }),
             #[cfg(any(test, feature = "fakes"))]

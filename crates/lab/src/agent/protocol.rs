@@ -5,7 +5,6 @@ use fstone_engine::sequences::Finding;
 use fstone_files::FileIdentity;
 use fstone_model::{
     LoadReport, Outcome, Step, StepResult,
-    lately::Lately,
     metric::Figure,
     result::{CommandRecord, Effective},
     study::FilesystemSpec,
@@ -263,42 +262,6 @@ impl FindingReport {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Progress {
-    phase: String,
-    elapsed: Duration,
-    expected: Option<Duration>,
-    operations: u64,
-    bytes: u64,
-    lately: Option<Lately>,
-}
-
-impl From<&LoadProgress> for Progress {
-    fn from(progress: &LoadProgress) -> Self {
-        Self {
-            phase: progress.phase.clone(),
-            elapsed: progress.elapsed,
-            expected: progress.expected,
-            operations: progress.operations,
-            bytes: progress.bytes,
-            lately: progress.lately.clone(),
-        }
-    }
-}
-
-impl From<Progress> for LoadProgress {
-    fn from(progress: Progress) -> Self {
-        Self {
-            phase: progress.phase,
-            elapsed: progress.elapsed,
-            expected: progress.expected,
-            operations: progress.operations,
-            bytes: progress.bytes,
-            lately: progress.lately,
-        }
-    }
-}
-
 /// Bytes of a message; what fstone itself made up can always be written down.
 pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).expect("no map with odd keys, no number that JSON has not")
@@ -417,7 +380,7 @@ impl Message for StepEnd {
     }
 }
 
-impl Message for Progress {
+impl Message for LoadProgress {
     fn check(&self) -> Result<(), String> {
         in_range(self.elapsed)?;
         self.lately.as_ref().map_or(Ok(()), |lately| in_range(lately.interval))?;
@@ -546,9 +509,8 @@ mod tests {
         let opened = Opened { time_of_a_read: Some(Duration::MAX), ..Opened::default() };
         assert!(decode::<Answer>(&encode(&Answer::Ready(opened))).is_err());
         assert!(decode::<StepEnd>(&encode(&StepEnd::Outcome(Outcome::Completed))).is_err());
-        let (phase, expected) = (String::new(), Some(Duration::MAX));
-        let progress = Progress { phase, elapsed: Duration::ZERO, expected, operations: 0, bytes: 0, lately: None };
-        assert!(decode::<Progress>(&encode(&progress)).is_err());
+        let progress = LoadProgress { expected: Some(Duration::MAX), ..LoadProgress::default() };
+        assert!(decode::<LoadProgress>(&encode(&progress)).is_err());
         assert!(
             decode::<StepReply>(br#"{"duration":{"secs":1,"nanos":0},"figures":[{"metric":"m","value":1e999}]}"#)
                 .is_err()

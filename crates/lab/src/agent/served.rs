@@ -2,7 +2,7 @@
 
 use super::{
     protocol::{
-        Advice, AgentHost, Answer, FLUSH, LEAVE, OPEN, Opening, Progress, Question, SEQUENCE, SEQUENCE_STATE, STATE,
+        Advice, AgentHost, Answer, FLUSH, LEAVE, OPEN, Opening, Question, SEQUENCE, SEQUENCE_STATE, STATE,
         STATE_UNCHECKED, STEP, SequenceDone, SequenceStateReply, StateCheck, StateReply, StepEnd, TRIAL, TrialReply,
         WholeTrial, decode, encode,
     },
@@ -170,7 +170,7 @@ struct Host<'a>(&'a Context<'a>);
 
 impl AgentHost for Host<'_> {
     fn progress(&self, progress: &LoadProgress) {
-        self.0.progress(String::from_utf8_lossy(&encode(&Progress::from(progress))));
+        self.0.progress(String::from_utf8_lossy(&encode(progress)));
     }
 
     fn load_module(&self, name: &str) -> Result<(), LoadError> {
