@@ -43,29 +43,23 @@ impl CpuTimes {
     /// What was added since an earlier reading. idle and iowait may go back a little, as proc_stat(5) warns, and count
     /// as nothing then.
     pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            user: self.user.saturating_sub(earlier.user),
-            nice: self.nice.saturating_sub(earlier.nice),
-            system: self.system.saturating_sub(earlier.system),
-            idle: self.idle.saturating_sub(earlier.idle),
-            iowait: self.iowait.saturating_sub(earlier.iowait),
-            irq: self.irq.saturating_sub(earlier.irq),
-            softirq: self.softirq.saturating_sub(earlier.softirq),
-            steal: self.steal.saturating_sub(earlier.steal),
-            cpus: self.cpus,
-        }
+        Self { cpus: self.cpus, ..self.with(earlier, u64::saturating_sub) }
     }
 
     pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+
+    fn with(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
         Self {
-            user: self.user.saturating_add(other.user),
-            nice: self.nice.saturating_add(other.nice),
-            system: self.system.saturating_add(other.system),
-            idle: self.idle.saturating_add(other.idle),
-            iowait: self.iowait.saturating_add(other.iowait),
-            irq: self.irq.saturating_add(other.irq),
-            softirq: self.softirq.saturating_add(other.softirq),
-            steal: self.steal.saturating_add(other.steal),
+            user: of(self.user, other.user),
+            nice: of(self.nice, other.nice),
+            system: of(self.system, other.system),
+            idle: of(self.idle, other.idle),
+            iowait: of(self.iowait, other.iowait),
+            irq: of(self.irq, other.irq),
+            softirq: of(self.softirq, other.softirq),
+            steal: of(self.steal, other.steal),
             cpus: self.cpus.max(other.cpus),
         }
     }
