@@ -14,6 +14,12 @@ pub struct Facts {
     /// Modules that its own asks the kernel for by name: algorithms, character sets. The kernel calls modprobe for them, which a guest
     /// does not have: there they are loaded first.
     pub modules_asked_by_name: &'static [&'static str],
+    /// The program that makes it, and the arguments that every study needs (quiet, no questions).
+    pub mkfs: &'static [&'static str],
+    /// What checks it, unmounted, and what repairs it, without the device; `None` when there is no such tool.
+    pub fsck: Option<Fsck>,
+    /// The command that prints its superblock, without the device; empty when there is none.
+    pub superblock: &'static [&'static str],
     /// The smallest device its mkfs takes with default options. Options may raise it; mkfs then says so itself.
     pub minimum_bytes: u64,
     /// The options of its mkfs that a study may use: those that run no program and name no file, device or directory.
@@ -24,6 +30,12 @@ pub struct Facts {
     /// Whether its mkfs opens the device exclusively, and so fails where somebody has begun to use it since it was looked
     /// at. Where it does not, the lab holds the device meanwhile.
     pub mkfs_is_exclusive: bool,
+}
+
+#[derive(Debug)]
+pub struct Fsck {
+    pub read_only: &'static [&'static str],
+    pub repair: &'static [&'static str],
 }
 
 pub trait Filesystem: Sync {
@@ -66,9 +78,11 @@ pub trait Filesystem: Sync {
         None
     }
 
-    /// The command that makes it on a device. `options` are the study's own and come after those that every study
-    /// needs (quiet, no questions). It never asks: there is nobody at its standard input.
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine;
+    /// The command that makes it on a device. `options` are the study's own and come after ours. It never asks: there is nobody at its
+    /// standard input.
+    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
+        mkfs_command(self.facts().mkfs, &[], options, device)
+    }
 
     /// The options with which what its mkfs draws at random, and figures depend on, follows from a seed.
     fn seeded(&self, options: &[String], _seed: u64) -> Vec<String> {
@@ -81,7 +95,10 @@ pub trait Filesystem: Sync {
     }
 
     /// The command that checks it, unmounted; `None` when there is no such tool.
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine>;
+    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
+        let fsck = self.facts().fsck.as_ref()?;
+        on_device(if mode == FsckMode::ReadOnly { fsck.read_only } else { fsck.repair }, device)
+    }
 
     fn verdict(&self, output: &CommandOutput) -> Verdict {
         Verdict::of_fsck_status(output.status)
@@ -101,7 +118,9 @@ pub trait Filesystem: Sync {
         Vec::new()
     }
 
-    fn superblock(&self, device: &str) -> Option<CommandLine>;
+    fn superblock(&self, device: &str) -> Option<CommandLine> {
+        on_device(self.facts().superblock, device)
+    }
 
     /// What that command printed, as (name, value). Only what describes the format: nothing that differs between two
     /// filesystems made alike, such as UUIDs and times.
@@ -129,8 +148,13 @@ impl Verdict {
     }
 }
 
-/// Program, our own arguments, the study's, the device.
-pub(super) fn mkfs_command(program: &str, own: &[&str], options: &[String], device: &str) -> CommandLine {
-    let own = own.iter().map(|word| (*word).to_owned());
-    CommandLine::new(program, own.chain(options.iter().cloned()).chain([device.to_owned()]))
+/// Program and our own arguments, more of these, the study's, the device.
+pub(super) fn mkfs_command(own: &[&str], more: &[&str], options: &[String], device: &str) -> CommandLine {
+    let ours = own[1..].iter().chain(more).map(|word| (*word).to_owned());
+    CommandLine::new(own[0], ours.chain(options.iter().cloned()).chain([device.to_owned()]))
+}
+
+fn on_device(command: &[&str], device: &str) -> Option<CommandLine> {
+    let (program, arguments) = command.split_first()?;
+    Some(CommandLine::new(program, arguments.iter().copied().chain([device])))
 }

@@ -1,7 +1,7 @@
 //! Btrfs: btrfs-progs.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Fsck, Verdict, mkfs_command, parse};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Btrfs;
@@ -12,6 +12,10 @@ impl Filesystem for Btrfs {
             kind: "btrfs",
             package: "btrfs-progs",
             tools: &["mkfs.btrfs", "btrfs"],
+            mkfs: &["mkfs.btrfs", "-q", "-f"],
+            // Without --force it counts down ten seconds, into the measurement.
+            fsck: Some(Fsck { read_only: &["btrfs", "check"], repair: &["btrfs", "check", "--repair", "--force"] }),
+            superblock: &["btrfs", "inspect-internal", "dump-super"],
             modules_asked_by_name: &["crc32c_generic", "xxhash_generic", "sha256_generic", "blake2b_generic"],
             // "minimum size for each btrfs device is 114294784", with metadata twice (the default).
             minimum_bytes: 114_294_784,
@@ -20,8 +24,7 @@ impl Filesystem for Btrfs {
                 flags: "-f -K -M -q -v --force --mixed --nodiscard --quiet --shrink --verbose",
                 values: "-A -b -d -l -L -m -n -O -R -s -U --byte-count --checksum --csum --data --features --label --leafsize \
                     --metadata --nodesize --runtime-features --sectorsize --uuid",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             // Not `device`, which adds another one.
             mount_values: "commit compress compress-force discard fatal_errors fragment max_inline metadata_ratio rescue space_cache \
@@ -44,20 +47,8 @@ impl Filesystem for Btrfs {
         Some(CommandLine::new("btrfs", ["device", "scan", "--forget", device]))
     }
 
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.btrfs", &["-q", "-f"], options, device)
-    }
-
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
-        Some(mkfs_command("mkfs.btrfs", &["-q", "-f", "--rootdir", tree], options, device))
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        Some(match mode {
-            FsckMode::ReadOnly => CommandLine::new("btrfs", ["check", device]),
-            // Without --force it counts down ten seconds, into the measurement.
-            FsckMode::Repair => CommandLine::new("btrfs", ["check", "--repair", "--force", device]),
-        })
+        Some(mkfs_command(self.facts().mkfs, &["--rootdir", tree], options, device))
     }
 
     /// `btrfs check` has one status for everything; where it got as far as checking, errors are the filesystem's.
@@ -67,10 +58,6 @@ impl Filesystem for Btrfs {
             1 if output.says("checking extents") => Verdict::Errors,
             _ => Verdict::Unusable,
         }
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("btrfs", ["inspect-internal", "dump-super", device]))
     }
 
     /// Lines such as `nodesize<tabs>16384`; flag words follow their hexadecimal sum in parentheses.

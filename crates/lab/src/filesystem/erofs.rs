@@ -1,7 +1,7 @@
 //! EROFS: erofs-utils. Read-only: it holds what its mkfs put into it.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, parse};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Fsck, Verdict, mkfs_command, parse};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Erofs;
@@ -12,6 +12,10 @@ impl Filesystem for Erofs {
             kind: "erofs",
             package: "erofs-utils",
             tools: &["mkfs.erofs", "fsck.erofs", "dump.erofs"],
+            mkfs: &["mkfs.erofs", "-d1", "--quiet"],
+            // What is never written is never repaired: both modes check.
+            fsck: Some(Fsck { read_only: &["fsck.erofs", "--extract"], repair: &["fsck.erofs", "--extract"] }),
+            superblock: &["dump.erofs", "-s"],
             // One block, with the root directory in it. The device has to hold the tree, which mkfs finds out.
             minimum_bytes: 4096,
             // Not those that name files and devices, such as `--blobdev` and `--compress-hints`.
@@ -19,8 +23,7 @@ impl Filesystem for Erofs {
                 flags: "--all-root --ignore-mtime --preserve-mtime --quiet",
                 values: "-C -d -E -L -T -U -x -z --chunksize --exclude-path --exclude-regex --force-gid --force-uid --gid-offset \
                     --max-extent-bytes --uid-offset --workers",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             // Not `device`, `fsid` and `domain_id`, which read another one.
             mount_values: "cache_strategy dax fsoffset",
@@ -38,11 +41,6 @@ impl Filesystem for Erofs {
         Some(made_of(options, device, tree))
     }
 
-    /// What is never written is never repaired: both modes check.
-    fn fsck(&self, _mode: FsckMode, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("fsck.erofs", ["--extract", device]))
-    }
-
     /// It ends with 1 for whatever went wrong, a filesystem that is damaged or a device that is not there.
     fn verdict(&self, output: &CommandOutput) -> Verdict {
         let said = |word| output.stderr.contains(word) || output.stdout.contains(word);
@@ -51,10 +49,6 @@ impl Filesystem for Erofs {
             1 if said("corruption") || said("checksum") => Verdict::Errors,
             _ => Verdict::Unusable,
         }
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("dump.erofs", ["-s", device]))
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
@@ -68,6 +62,7 @@ impl Filesystem for Erofs {
 }
 
 fn made_of(options: &[String], device: &str, tree: &str) -> CommandLine {
-    let own = ["-d1", "--quiet"].map(str::to_owned);
-    CommandLine::new("mkfs.erofs", own.into_iter().chain(options.iter().cloned()).chain([device.into(), tree.into()]))
+    let mut made = mkfs_command(Erofs.facts().mkfs, &[], options, device);
+    made.args.push(tree.to_owned());
+    made
 }

@@ -1,11 +1,7 @@
 //! exFAT: exfatprogs.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
-use fstone_model::{
-    metric::{Figure, catalog},
-    mkfs::MkfsOptions,
-    study::FsckMode,
-};
+use super::{CommandOutput, Facts, Filesystem, Fsck, parse};
+use fstone_model::{metric::Figure, mkfs::MkfsOptions};
 
 #[derive(Debug)]
 pub(super) struct Exfat;
@@ -16,12 +12,14 @@ impl Filesystem for Exfat {
             kind: "exfat",
             package: "exfatprogs",
             tools: &["mkfs.exfat", "fsck.exfat", "dump.exfat"],
+            mkfs: &["mkfs.exfat"],
+            fsck: Some(Fsck { read_only: &["fsck.exfat", "-n"], repair: &["fsck.exfat", "-y"] }),
+            superblock: &["dump.exfat"],
             minimum_bytes: 4 << 20,
             mkfs_options: MkfsOptions {
                 flags: "-f -q -v --full-format --pack-bitmap --quiet --verbose",
                 values: "-b -c -L -n -s -U --boundary-align --cluster-size --sector-size --volume-guid --volume-label",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             mount_values: "allow_utime dmask errors fmask gid iocharset time_offset uid umask",
             mkfs_is_exclusive: true,
@@ -29,31 +27,11 @@ impl Filesystem for Exfat {
         }
     }
 
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.exfat", &[], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let flag = match mode {
-            FsckMode::ReadOnly => "-n",
-            FsckMode::Repair => "-y",
-        };
-        Some(CommandLine::new("fsck.exfat", [flag, device]))
-    }
-
     /// From `/dev/loop0: clean. directories 1, files 0`.
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let directories = parse::number_after(&output.stdout, "directories ");
         let files = parse::number_after(&output.stdout, ", files ");
-        directories
-            .zip(files)
-            .map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files))
-            .into_iter()
-            .collect()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("dump.exfat", [device]))
+        parse::files_used(directories, files)
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
@@ -64,6 +42,7 @@ impl Filesystem for Exfat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::metric::catalog;
 
     #[test]
     fn figures_are_read() {

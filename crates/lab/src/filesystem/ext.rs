@@ -1,24 +1,26 @@
 //! ext2, ext3, ext4: e2fsprogs.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Fsck, mkfs_command, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
-    study::FsckMode,
 };
 
 #[derive(Debug)]
 pub(super) struct Ext(Facts);
 
-pub(super) const EXT2: Ext = ext("ext2", &["mkfs.ext2", "e2fsck", "dumpe2fs"]);
-pub(super) const EXT3: Ext = ext("ext3", &["mkfs.ext3", "e2fsck", "dumpe2fs"]);
-pub(super) const EXT4: Ext = ext("ext4", &["mkfs.ext4", "e2fsck", "dumpe2fs"]);
+pub(super) const EXT2: Ext = ext("ext2", &["mkfs.ext2", "e2fsck", "dumpe2fs"], &["mkfs.ext2", "-q", "-F"]);
+pub(super) const EXT3: Ext = ext("ext3", &["mkfs.ext3", "e2fsck", "dumpe2fs"], &["mkfs.ext3", "-q", "-F"]);
+pub(super) const EXT4: Ext = ext("ext4", &["mkfs.ext4", "e2fsck", "dumpe2fs"], &["mkfs.ext4", "-q", "-F"]);
 
-const fn ext(kind: &'static str, tools: &'static [&'static str]) -> Ext {
+const fn ext(kind: &'static str, tools: &'static [&'static str], mkfs: &'static [&'static str]) -> Ext {
     Ext(Facts {
         kind,
         package: "e2fsprogs",
         tools,
+        mkfs,
+        fsck: Some(Fsck { read_only: &["e2fsck", "-fn"], repair: &["e2fsck", "-fy"] }),
+        superblock: &["dumpe2fs", "-h"],
         modules_asked_by_name: &["crc32c_generic"],
         // Below 2048 blocks of 1 KiB mke2fs makes no journal.
         minimum_bytes: 2 << 20,
@@ -28,7 +30,7 @@ const fn ext(kind: &'static str, tools: &'static [&'static str]) -> Ext {
             flags: "-c -D -F -j -K -n -q -v",
             values: "-b -C -e -E -g -G -i -I -L -m -N -o -O -r -t -T -U",
             settings: &[("-J", "size location fast_commit_size")],
-            whole_words: false,
+            ..MkfsOptions::NONE
         },
         // Not `journal_dev` and `journal_path`, which write to another device.
         mount_values: "auto_da_alloc barrier commit data data_err dax debug_want_extra_isize errors fc_debug_max_replay grpjquota \
@@ -74,7 +76,7 @@ impl Filesystem for Ext {
     }
 
     fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command(self.0.tools[0], &["-q", "-F"], &extended(options, &NOT_LAZY), device)
+        mkfs_command(self.0.mkfs, &[], &extended(options, &NOT_LAZY), device)
     }
 
     /// Of what mke2fs draws, the place of names in directories follows from this. It draws by the time of day, too, and a guest's is
@@ -87,15 +89,7 @@ impl Filesystem for Ext {
     }
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
-        Some(mkfs_command(self.0.tools[0], &["-q", "-F", "-d", tree], &extended(options, &NOT_LAZY), device))
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let flags = match mode {
-            FsckMode::ReadOnly => "-fn",
-            FsckMode::Repair => "-fy",
-        };
-        Some(CommandLine::new("e2fsck", [flags, device]))
+        Some(mkfs_command(self.0.mkfs, &["-d", tree], &extended(options, &NOT_LAZY), device))
     }
 
     fn is_unclean(&self, output: &CommandOutput) -> bool {
@@ -119,10 +113,6 @@ impl Filesystem for Ext {
             ])
         };
         parsed().unwrap_or_default()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("dumpe2fs", ["-h", device]))
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {

@@ -1,10 +1,9 @@
 //! F2FS: f2fs-tools.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandOutput, Facts, Filesystem, Fsck, Verdict, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
-    study::FsckMode,
 };
 
 #[derive(Debug)]
@@ -16,14 +15,16 @@ impl Filesystem for F2fs {
             kind: "f2fs",
             package: "f2fs-tools",
             tools: &["mkfs.f2fs", "fsck.f2fs", "dump.f2fs"],
+            mkfs: &["mkfs.f2fs", "-q", "-f"],
+            fsck: Some(Fsck { read_only: &["fsck.f2fs", "--dry-run"], repair: &["fsck.f2fs", "-f"] }),
+            superblock: &["dump.f2fs"],
             modules_asked_by_name: &["crc32_generic"],
             minimum_bytes: 64 << 20,
             // Not `-c`, which writes to other devices.
             mkfs_options: MkfsOptions {
                 flags: "-f -i -m -q -r",
                 values: "-a -C -d -e -E -l -o -O -R -s -t -T -U -w -z",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             mount_values: "active_logs alloc_mode background_gc checkpoint compress_algorithm compress_extension compress_log_size \
                 compress_mode discard_unit errors fault_injection fault_type fsync_mode grpjquota inline_xattr_size io_bits \
@@ -31,18 +32,6 @@ impl Filesystem for F2fs {
                 test_dummy_encryption usrjquota whint_mode",
             mkfs_is_exclusive: true,
         }
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.f2fs", &["-q", "-f"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let flag = match mode {
-            FsckMode::ReadOnly => "--dry-run",
-            FsckMode::Repair => "-f",
-        };
-        Some(CommandLine::new("fsck.f2fs", [flag, device]))
     }
 
     /// Old versions end with 0 whatever they find, but each check says `[Ok..]` or `[Fail]`.
@@ -67,10 +56,6 @@ impl Filesystem for F2fs {
         let files = count("valid_inode_count matched").map(|n| catalog::FSCK_FILES_USED.figure(n as f64));
         let blocks = count("valid_block_count matching").map(|n| catalog::FSCK_BLOCKS_USED.figure(n as f64));
         files.into_iter().chain(blocks).collect()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("dump.f2fs", [device]))
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {

@@ -1,11 +1,7 @@
 //! JFS: jfsutils.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, mkfs_command, parse};
-use fstone_model::{
-    metric::{Figure, catalog},
-    mkfs::MkfsOptions,
-    study::FsckMode,
-};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Fsck, parse};
+use fstone_model::{metric::Figure, mkfs::MkfsOptions};
 
 #[derive(Debug)]
 pub(super) struct Jfs;
@@ -16,24 +12,16 @@ impl Filesystem for Jfs {
             kind: "jfs",
             package: "jfsutils",
             tools: &["mkfs.jfs", "fsck.jfs", "jfs_tune"],
+            mkfs: &["mkfs.jfs", "-q"],
+            fsck: Some(Fsck { read_only: &["fsck.jfs", "-f", "-n"], repair: &["fsck.jfs", "-f", "-p"] }),
+            superblock: &["jfs_tune", "-l"],
             minimum_bytes: 16 << 20,
             // Not `-j` and `-J`, which write to another device.
-            mkfs_options: MkfsOptions { flags: "-c -O -q", values: "-L -s", settings: &[], whole_words: false },
+            mkfs_options: MkfsOptions { flags: "-c -O -q", values: "-L -s", ..MkfsOptions::NONE },
             mount_values: "discard errors gid iocharset resize uid umask",
             mkfs_is_exclusive: true,
             modules_asked_by_name: &[],
         }
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.jfs", &["-q"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        Some(match mode {
-            FsckMode::ReadOnly => CommandLine::new("fsck.jfs", ["-f", "-n", device]),
-            FsckMode::Repair => CommandLine::new("fsck.jfs", ["-f", "-p", device]),
-        })
     }
 
     /// The kernel does not replay its log. With `-a` its check does, and goes on only where the filesystem is still not clean: it is
@@ -46,15 +34,7 @@ impl Filesystem for Jfs {
     fn figures(&self, output: &CommandOutput) -> Vec<Figure> {
         let directories = parse::number_before(&output.stdout, " directories.");
         let files = parse::number_before(&output.stdout, " user files.");
-        directories
-            .zip(files)
-            .map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files))
-            .into_iter()
-            .collect()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("jfs_tune", ["-l", device]))
+        parse::files_used(directories, files)
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
@@ -72,6 +52,7 @@ impl Filesystem for Jfs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::metric::catalog;
 
     #[test]
     fn figures_are_read() {

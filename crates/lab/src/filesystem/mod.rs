@@ -22,7 +22,7 @@ mod vfat;
 mod xfs;
 
 use adapter::mkfs_command;
-pub use adapter::{Facts, Filesystem, Verdict};
+pub use adapter::{Facts, Filesystem, Fsck, Verdict};
 pub use kernel::kernel_has;
 pub(crate) use own::{OWN_DIRECTORY, OwnPlaces, is_plain, mount_points};
 

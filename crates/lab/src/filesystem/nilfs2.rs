@@ -1,7 +1,7 @@
 //! NILFS2: nilfs-tools. It has no check of its own.
 
-use super::{CommandLine, Facts, Filesystem, mkfs_command, parse};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use super::{Facts, Filesystem, parse};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Nilfs2;
@@ -12,15 +12,13 @@ impl Filesystem for Nilfs2 {
             kind: "nilfs2",
             package: "nilfs-tools",
             tools: &["mkfs.nilfs2", "nilfs-tune"],
+            mkfs: &["mkfs.nilfs2", "-q", "-f"],
+            fsck: None,
+            superblock: &["nilfs-tune", "-l"],
             modules_asked_by_name: &["crc32_generic"],
             // mkfs takes 128 MiB, but its cleaner then has no room to work in.
             minimum_bytes: 256 << 20,
-            mkfs_options: MkfsOptions {
-                flags: "-c -f -K -n -q -v",
-                values: "-b -B -L -m -O",
-                settings: &[],
-                whole_words: false,
-            },
+            mkfs_options: MkfsOptions { flags: "-c -f -K -n -q -v", values: "-b -B -L -m -O", ..MkfsOptions::NONE },
             mount_values: "barrier cp errors order",
             mkfs_is_exclusive: false,
         }
@@ -29,18 +27,6 @@ impl Filesystem for Nilfs2 {
     /// nilfs-tune opens block devices only.
     fn tools_need_a_guest(&self) -> bool {
         true
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.nilfs2", &["-q", "-f"], options, device)
-    }
-
-    fn fsck(&self, _mode: FsckMode, _device: &str) -> Option<CommandLine> {
-        None
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("nilfs-tune", ["-l", device]))
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {

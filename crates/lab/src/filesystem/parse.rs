@@ -1,5 +1,7 @@
 //! Reading what the tools print.
 
+use fstone_model::metric::{Figure, catalog};
+
 /// Lines of the form `name: value` (or `name value` for another separator) whose name is in `wanted`, renamed.
 pub(super) fn pairs(text: &str, separator: char, wanted: &[(&str, &str)]) -> Vec<(String, String)> {
     text.lines()
@@ -20,6 +22,12 @@ pub(super) fn number_before(text: &str, word: &str) -> Option<f64> {
 pub(super) fn number_after(text: &str, word: &str) -> Option<f64> {
     let (_, after) = text.split_once(word)?;
     after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// What is in use, where both counts were found.
+pub(super) fn files_used(directories: Option<f64>, files: Option<f64>) -> Vec<Figure> {
+    let used = directories.zip(files).map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files));
+    used.into_iter().collect()
 }
 
 /// "used/total" as two numbers.

@@ -1,7 +1,7 @@
 //! Reiser4, which only says why it cannot be measured.
 
-use super::{CommandLine, Facts, Filesystem, mkfs_command};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use super::{Facts, Filesystem, Fsck};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Reiser4;
@@ -12,6 +12,12 @@ impl Filesystem for Reiser4 {
             kind: "reiser4",
             package: "reiser4progs",
             tools: &["mkfs.reiser4", "fsck.reiser4"],
+            mkfs: &["mkfs.reiser4", "-f", "-y"],
+            fsck: Some(Fsck {
+                read_only: &["fsck.reiser4", "--check", "--yes"],
+                repair: &["fsck.reiser4", "--fix", "--yes"],
+            }),
+            superblock: &[],
             minimum_bytes: 16 << 20,
             mkfs_options: MkfsOptions::NONE,
             mount_values: "",
@@ -22,22 +28,6 @@ impl Filesystem for Reiser4 {
 
     fn unusable(&self) -> Option<&'static str> {
         Some("Reiser4 was never merged into the Linux kernel: no kernel fstone can run has it")
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.reiser4", &["-f", "-y"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let mode = match mode {
-            FsckMode::ReadOnly => "--check",
-            FsckMode::Repair => "--fix",
-        };
-        Some(CommandLine::new("fsck.reiser4", [mode, "--yes", device]))
-    }
-
-    fn superblock(&self, _device: &str) -> Option<CommandLine> {
-        None
     }
 
     fn parse_superblock(&self, _text: &str) -> Vec<(String, String)> {

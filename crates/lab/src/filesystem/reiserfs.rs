@@ -1,11 +1,7 @@
 //! ReiserFS (version 3): reiserfsprogs.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
-use fstone_model::{
-    metric::{Figure, catalog},
-    mkfs::MkfsOptions,
-    study::FsckMode,
-};
+use super::{CommandOutput, Facts, Filesystem, Fsck, Verdict, parse};
+use fstone_model::{metric::Figure, mkfs::MkfsOptions};
 
 #[derive(Debug)]
 pub(super) struct Reiserfs;
@@ -16,6 +12,13 @@ impl Filesystem for Reiserfs {
             kind: "reiserfs",
             package: "reiserfsprogs",
             tools: &["mkfs.reiserfs", "reiserfsck", "debugreiserfs"],
+            // Twice -f: no question even where it would ask one.
+            mkfs: &["mkfs.reiserfs", "-q", "-f", "-f"],
+            fsck: Some(Fsck {
+                read_only: &["reiserfsck", "--check", "--yes", "--quiet"],
+                repair: &["reiserfsck", "--fix-fixable", "--yes", "--quiet"],
+            }),
+            superblock: &["debugreiserfs"],
             // The journal alone takes 32 MiB.
             minimum_bytes: 64 << 20,
             // Not `-B` (reads a file) and `-j` (writes to another device).
@@ -23,27 +26,13 @@ impl Filesystem for Reiserfs {
                 flags: "-d -f -q --debug --force --quiet",
                 values: "-b -h -l -o -s -t -u --block-size --format --hash --journal-offset --journal-size --label \
                     --transaction-max-size --uuid",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             // Not `jdev`, which writes to another device.
             mount_values: "alloc barrier block-allocator commit data errors grpjquota hash jqfmt resize usrjquota",
             mkfs_is_exclusive: true,
             modules_asked_by_name: &[],
         }
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        // Twice -f: no question even where it would ask one.
-        mkfs_command("mkfs.reiserfs", &["-q", "-f", "-f"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let mode = match mode {
-            FsckMode::ReadOnly => "--check",
-            FsckMode::Repair => "--fix-fixable",
-        };
-        Some(CommandLine::new("reiserfsck", [mode, "--yes", "--quiet", device]))
     }
 
     /// reiserfsck(8): 1 corrected (and, in fact, 1 after --fix-fixable whatever it found), 4 fatal and 6 fixable
@@ -64,15 +53,7 @@ impl Filesystem for Reiserfs {
         let text = format!("{}{}", output.stdout, output.stderr);
         let directories = parse::number_after(&text, "\tDirectories ");
         let files = parse::number_after(&text, "\tOther files ");
-        directories
-            .zip(files)
-            .map(|(directories, files)| catalog::FSCK_FILES_USED.figure(directories + files))
-            .into_iter()
-            .collect()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("debugreiserfs", [device]))
+        parse::files_used(directories, files)
     }
 
     fn parse_superblock(&self, text: &str) -> Vec<(String, String)> {
@@ -89,6 +70,7 @@ impl Filesystem for Reiserfs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::metric::catalog;
 
     #[test]
     fn figures_are_read() {

@@ -1,7 +1,7 @@
 //! SquashFS: squashfs-tools. Read-only: it holds what mksquashfs put into it. It has no check of its own.
 
 use super::{CommandLine, Facts, Filesystem};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Squashfs;
@@ -12,6 +12,9 @@ impl Filesystem for Squashfs {
             kind: "squashfs",
             package: "squashfs-tools",
             tools: &["mksquashfs", "unsquashfs"],
+            mkfs: &["mksquashfs"],
+            fsck: None,
+            superblock: &["unsquashfs", "-s"],
             // Padded to 4 KiB. The device has to hold the tree, which mksquashfs finds out.
             minimum_bytes: 4096,
             // Not `-p` and `-pf`, which run commands, nor those that name files, such as `-sort` and `-recovery-path`.
@@ -24,8 +27,8 @@ impl Filesystem for Squashfs {
                 values: "-all-time -b -comp -force-gid -force-uid -fstime -limit -mem -mkfs-time -processors -root-gid -root-mode \
                     -root-time -root-uid -throttle -Xalgorithm -Xbcj -Xcompression-level -Xdict-size -Xstrategy \
                     -Xwindow-size",
-                settings: &[],
                 whole_words: true,
+                ..MkfsOptions::NONE
             },
             mount_values: "errors threads",
             mkfs_is_exclusive: false,
@@ -40,14 +43,6 @@ impl Filesystem for Squashfs {
 
     fn mkfs_of_tree(&self, options: &[String], device: &str, tree: &str) -> Option<CommandLine> {
         Some(made_of(options, device, tree))
-    }
-
-    fn fsck(&self, _mode: FsckMode, _device: &str) -> Option<CommandLine> {
-        None
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("unsquashfs", ["-s", device]))
     }
 
     /// Lines such as `Compression gzip`: words of the name, then the value.

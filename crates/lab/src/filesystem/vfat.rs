@@ -1,10 +1,9 @@
 //! FAT with long names: dosfstools.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command, parse};
+use super::{CommandLine, CommandOutput, Facts, Filesystem, Fsck, Verdict, parse};
 use fstone_model::{
     metric::{Figure, catalog},
     mkfs::MkfsOptions,
-    study::FsckMode,
 };
 
 #[derive(Debug)]
@@ -16,6 +15,10 @@ impl Filesystem for Vfat {
             kind: "vfat",
             package: "dosfstools",
             tools: &["mkfs.vfat", "fsck.vfat"],
+            // -I: a whole device, not a partition.
+            mkfs: &["mkfs.vfat", "-I"],
+            fsck: Some(Fsck { read_only: &["fsck.vfat", "-n"], repair: &["fsck.vfat", "-a"] }),
+            superblock: &["fsck.vfat", "-n", "-v"],
             // The code page of short names, and the character sets that kernels are built to take names for.
             modules_asked_by_name: &["nls_cp437", "nls_ascii", "nls_iso8859-1", "nls_utf8"],
             minimum_bytes: 1 << 20,
@@ -24,8 +27,7 @@ impl Filesystem for Vfat {
             mkfs_options: MkfsOptions {
                 flags: "-a -A -c -I -v --invariant --mbr --mbr=a --mbr=n --mbr=y",
                 values: "-b -D -f -F -h -i -M -n -r -R -s -S --codepage --offset --variant",
-                settings: &[],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             mount_values: "allow_utime check codepage conv debug dmask errors fat fmask gid iocharset nfs shortname time_offset uid \
                 umask utf8",
@@ -36,19 +38,6 @@ impl Filesystem for Vfat {
     /// mkfs.vfat and fsck.vfat have no option for it; fatlabel, of the same package, has.
     fn version(&self, _tool: &str) -> CommandLine {
         CommandLine::new("fatlabel", ["--version"])
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        // -I: a whole device, not a partition.
-        mkfs_command("mkfs.vfat", &["-I"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        let flag = match mode {
-            FsckMode::ReadOnly => "-n",
-            FsckMode::Repair => "-a",
-        };
-        Some(CommandLine::new("fsck.vfat", [flag, device]))
     }
 
     /// fsck.fat(8): 1 when errors were found, whether it was allowed to correct them or not; 2 usage. It says when it
@@ -98,10 +87,6 @@ impl Filesystem for Vfat {
             ])
         };
         parsed().unwrap_or_default()
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        Some(CommandLine::new("fsck.vfat", ["-n", "-v", device]))
     }
 
     /// Lines such as `      2048 bytes per cluster`.

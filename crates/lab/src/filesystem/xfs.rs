@@ -1,7 +1,7 @@
 //! XFS: xfsprogs.
 
-use super::{CommandLine, CommandOutput, Facts, Filesystem, Verdict, mkfs_command};
-use fstone_model::{mkfs::MkfsOptions, study::FsckMode};
+use super::{CommandOutput, Facts, Filesystem, Fsck, Verdict};
+use fstone_model::mkfs::MkfsOptions;
 
 #[derive(Debug)]
 pub(super) struct Xfs;
@@ -12,6 +12,11 @@ impl Filesystem for Xfs {
             kind: "xfs",
             package: "xfsprogs",
             tools: &["mkfs.xfs", "xfs_repair", "xfs_db"],
+            mkfs: &["mkfs.xfs", "-q", "-f"],
+            // With -e its status tells a repair from a clean filesystem.
+            fsck: Some(Fsck { read_only: &["xfs_repair", "-n"], repair: &["xfs_repair", "-e"] }),
+            // What xfs_info(8) runs; without its wrapper's search for a mount point.
+            superblock: &["xfs_db", "-r", "-c", "info"],
             modules_asked_by_name: &["crc32c_generic"],
             // "Filesystem must be larger than 300MB.", since xfsprogs 5.19.
             minimum_bytes: 300 << 20,
@@ -28,24 +33,12 @@ impl Filesystem for Xfs {
                     ("-l", "agnum internal size version sunit su sectsize lazy-count concurrency"),
                     ("-r", "extsize size noalign rgcount rgsize concurrency"),
                 ],
-                whole_words: false,
+                ..MkfsOptions::NONE
             },
             // Not `logdev` and `rtdev`, which write to another device.
             mount_values: "allocsize biosize dax logbsize logbufs max_atomic_write max_open_zones sunit swidth",
             mkfs_is_exclusive: true,
         }
-    }
-
-    fn mkfs(&self, options: &[String], device: &str) -> CommandLine {
-        mkfs_command("mkfs.xfs", &["-q", "-f"], options, device)
-    }
-
-    fn fsck(&self, mode: FsckMode, device: &str) -> Option<CommandLine> {
-        Some(match mode {
-            FsckMode::ReadOnly => CommandLine::new("xfs_repair", ["-n", device]),
-            // With -e its status tells a repair from a clean filesystem.
-            FsckMode::Repair => CommandLine::new("xfs_repair", ["-e", device]),
-        })
     }
 
     /// xfs_repair(8): 1 with -n is corruption and without it a failure of xfs_repair itself, 2 a log that was not
@@ -62,11 +55,6 @@ impl Filesystem for Xfs {
 
     fn is_unclean(&self, output: &CommandOutput) -> bool {
         output.says("valuable metadata changes in a log")
-    }
-
-    fn superblock(&self, device: &str) -> Option<CommandLine> {
-        // What xfs_info(8) runs; without its wrapper's search for a mount point.
-        Some(CommandLine::new("xfs_db", ["-r", "-c", "info", device]))
     }
 
     /// Lines such as `         =                       reflink=1    bigtime=1`, under the section that began last
