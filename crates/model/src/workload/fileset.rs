@@ -71,36 +71,6 @@ impl Fileset {
         }
     }
 
-    /// Whether its names can clash with names of the other, in the same directory.
-    pub fn shares_names_with(&self, other: &Self) -> bool {
-        // "file" and a number is "file1" and a number, too.
-        let meet = |one: &str, other: &str| {
-            let rest = one.strip_prefix(other).or_else(|| other.strip_prefix(one));
-            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let (one, another) = (&self.naming, &other.naming);
-        let files_meet = match (one.exact, another.exact) {
-            (true, true) => one.file_prefix == another.file_prefix,
-            (true, false) => {
-                one.file_prefix.starts_with(&another.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
-            }
-            (false, true) => {
-                another.file_prefix.starts_with(&one.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
-            }
-            (false, false) => meet(&one.file_prefix, &another.file_prefix),
-        };
-        let directories_of = |naming: &'_ Naming| -> Vec<String> {
-            std::iter::once(naming.directory_prefix.clone()).chain(naming.leaf_prefix.clone()).collect()
-        };
-        let (ours, theirs) = (directories_of(one), directories_of(another));
-        let mixed = theirs.iter().any(|prefix| meet(&one.file_prefix, prefix))
-            || ours.iter().any(|prefix| meet(prefix, &another.file_prefix));
-        // A fileset without directories of its own makes none by that name.
-        let directories =
-            ours.iter().any(|ours| theirs.iter().any(|theirs| meet(ours, theirs))) && !(one.exact || another.exact);
-        self.directory == other.directory && (files_meet || mixed || directories)
-    }
-
     /// Whether it is below the load's directory and everything it makes is below its own: the rule for all but the drop-ins.
     pub fn stays_below(&self) -> bool {
         let plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');

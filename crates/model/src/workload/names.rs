@@ -81,8 +81,8 @@ fn directory_prefixes(fileset: &Fileset) -> impl Iterator<Item = &String> {
     std::iter::once(&fileset.naming.directory_prefix).chain(&fileset.naming.leaf_prefix)
 }
 
-/// Filesets that [share names](Fileset::shares_names_with) with one before them, by their places: such a one, and the fileset. None is
-/// compared with all others: a load can have ten thousand.
+/// Filesets whose names can clash with those of one before them in the same directory, by their places: such a one, and the fileset. None
+/// is compared with all others: a load can have ten thousand.
 pub fn name_clashes(filesets: &[Fileset]) -> impl Iterator<Item = (usize, usize)> {
     let mut before = Names::default();
     filesets.iter().enumerate().filter_map(move |(index, fileset)| {
@@ -95,7 +95,7 @@ pub fn name_clashes(filesets: &[Fileset]) -> impl Iterator<Item = (usize, usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Amount, SizeDistribution};
+    use crate::workload::{Amount, Naming, SizeDistribution};
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -113,9 +113,40 @@ mod tests {
         ) -> Fileset {
             let mut fileset = Fileset::new("f", Amount::Files(1), SizeDistribution::Fixed(1));
             fileset.directory = directory;
-            fileset.naming = crate::workload::Naming { file_prefix, directory_prefix, exact, leaf_prefix };
+            fileset.naming = Naming { file_prefix, directory_prefix, exact, leaf_prefix };
             fileset
         }
+    }
+
+    /// Whether their names can clash, in the same directory: what [`name_clashes`] has to find.
+    fn share_names(one: &Fileset, other: &Fileset) -> bool {
+        // "file" and a number is "file1" and a number, too.
+        let meet = |one: &str, other: &str| {
+            let rest = one.strip_prefix(other).or_else(|| other.strip_prefix(one));
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        };
+        let directory_is_same = one.directory == other.directory;
+        let (one, another) = (&one.naming, &other.naming);
+        let files_meet = match (one.exact, another.exact) {
+            (true, true) => one.file_prefix == another.file_prefix,
+            (true, false) => {
+                one.file_prefix.starts_with(&another.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, true) => {
+                another.file_prefix.starts_with(&one.file_prefix) && meet(&one.file_prefix, &another.file_prefix)
+            }
+            (false, false) => meet(&one.file_prefix, &another.file_prefix),
+        };
+        let directories_of = |naming: &'_ Naming| -> Vec<String> {
+            std::iter::once(naming.directory_prefix.clone()).chain(naming.leaf_prefix.clone()).collect()
+        };
+        let (ours, theirs) = (directories_of(one), directories_of(another));
+        let mixed = theirs.iter().any(|prefix| meet(&one.file_prefix, prefix))
+            || ours.iter().any(|prefix| meet(prefix, &another.file_prefix));
+        // A fileset without directories of its own makes none by that name.
+        let directories =
+            ours.iter().any(|ours| theirs.iter().any(|theirs| meet(ours, theirs))) && !(one.exact || another.exact);
+        directory_is_same && (files_meet || mixed || directories)
     }
 
     proptest! {
@@ -124,7 +155,7 @@ mod tests {
         fn the_table_finds_what_comparing_all_finds(filesets in prop::collection::vec(fileset(), 0..7)) {
             let found: HashMap<usize, usize> = name_clashes(&filesets).map(|(first, later)| (later, first)).collect();
             for (later, fileset) in filesets.iter().enumerate() {
-                let clashes = |first: usize| fileset.shares_names_with(&filesets[first]);
+                let clashes = |first: usize| share_names(fileset, &filesets[first]);
                 match found.get(&later) {
                     Some(first) => prop_assert!(*first < later && clashes(*first)),
                     None => prop_assert!(!(0..later).any(clashes)),

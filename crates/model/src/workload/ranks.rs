@@ -144,7 +144,7 @@ fn of_rank(region: Region, rank: u32, ranks: u32, threads: u32) -> Region {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Amount, SizeDistribution};
+    use crate::workload::{Amount, SizeDistribution, name_clashes};
 
     fn fileset(ranks: Sharing, directory: &str) -> Fileset {
         Fileset {
@@ -160,7 +160,11 @@ mod tests {
             for sharing in [Sharing::Private, Sharing::Names] {
                 let of = |rank| fileset(sharing, directory).of_rank(rank);
                 for (one, other) in [(0, 1), (1, 11), (1, 10), (2, 22)] {
-                    assert!(!of(one).shares_names_with(&of(other)), "{sharing:?} {directory:?} {one} {other}");
+                    assert_eq!(
+                        name_clashes(&[of(one), of(other)]).count(),
+                        0,
+                        "{sharing:?} {directory:?} {one} {other}"
+                    );
                     assert!(of(one).stays_below());
                 }
             }
