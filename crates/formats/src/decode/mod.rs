@@ -27,6 +27,11 @@ pub(crate) trait Decode: Sized {
 
     /// What it is, to complete "expected …": "a size such as \"4 KiB\"".
     fn expected() -> String;
+
+    /// Whether the node is of TOML's type for it, where that says what was meant: a number or a table, for example.
+    fn is_meant(_: &Node<'_>) -> bool {
+        true
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -203,6 +208,40 @@ impl Decode for Nothing {
 
     fn expected() -> String {
         "an empty table, {}".into()
+    }
+}
+
+/// A plain value, or a table where it is not enough.
+#[derive(Debug, Clone)]
+pub(crate) enum OrTable<V, T> {
+    Plain(V),
+    Table(Box<T>),
+}
+
+/// A table that can be there in place of a plain value.
+pub(crate) trait InPlace: Decode {
+    /// Completes "expected …", for the value and the table.
+    const EXPECTED: &'static str;
+}
+
+impl<V: Decode, T: InPlace> Decode for OrTable<V, T> {
+    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+        if node.get_ref().is_table() {
+            return T::decode(node, report).map(|table| Self::Table(Box::new(table)));
+        }
+        if !V::is_meant(node) {
+            wrong_type(node, T::EXPECTED, report);
+            return None;
+        }
+        V::decode(node, report).map(Self::Plain)
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [V::schema(), T::schema()] })
+    }
+
+    fn expected() -> String {
+        T::EXPECTED.into()
     }
 }
 

@@ -91,6 +91,10 @@ impl<const MIN: u64, const MAX: u64> Decode for Count<MIN, MAX> {
             _ => format!("a whole number from {MIN} to {MAX}"),
         }
     }
+
+    fn is_meant(node: &Node<'_>) -> bool {
+        node.get_ref().is_integer()
+    }
 }
 
 /// A number above 0.
@@ -236,6 +240,10 @@ impl<T: Word> Decode for Listed<T> {
             [one, other] => format!("{one} or {other}"),
             _ => format!("one of {}", words.join(", ")),
         }
+    }
+
+    fn is_meant(node: &Node<'_>) -> bool {
+        node.get_ref().is_str()
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     surface::{DeviceSurface, FilesystemSurface, QuickSurface, RepeatsSurface, StudyFile, SweepSurface, WarmUp},
 };
 use crate::{
-    decode::{At, Count, Field},
+    decode::{At, Count, Field, OrTable},
     diagnostic::{Diagnostic, Report, Span},
     native::{Parameter, Target},
 };
@@ -228,8 +228,8 @@ fn warm_up(Count(blocks): WarmUp) -> u32 {
 fn repeats(field: &Field<RepeatsSurface>, report: &mut Report) -> Repeats {
     let small = |count: u64| u32::try_from(count).expect("at most 1000");
     match &field.value {
-        RepeatsSurface::Fixed(count) => Repeats { min: *count, max: *count, until: None },
-        RepeatsSurface::Range(range) => {
+        OrTable::Plain(Count(count)) => Repeats { min: small(*count), max: small(*count), until: None },
+        OrTable::Table(range) => {
             let (Some(min), Some(max)) = (&range.min, &range.max) else { return DEFAULT_REPEATS };
             if min.value.0 > max.value.0 {
                 report.push(

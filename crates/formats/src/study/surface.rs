@@ -2,8 +2,9 @@
 
 use crate::{
     decode::{
-        At, Count, Decode, Entries, Field, Flag, Given, Key, Keys, Listed, Node, Nothing, OneOrMany, Real, Share,
-        Shared, Size, Text, Time, Word, Words, expected_table, field, object_schema, open, table, wrong_type,
+        At, Count, Decode, Entries, Field, Flag, Given, InPlace, Key, Keys, Listed, Node, Nothing, OneOrMany, OrTable,
+        Real, Share, Shared, Size, Text, Time, Word, Words, expected_table, field, object_schema, open, table,
+        wrong_type,
     },
     diagnostic::{Diagnostic, Report},
     loads::{self, FileReader, LoadFormat, Reader, WordsReader},
@@ -68,11 +69,7 @@ table! {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum RepeatsSurface {
-    Fixed(u32),
-    Range(RepeatsRange),
-}
+pub(crate) type RepeatsSurface = OrTable<Trials, RepeatsRange>;
 
 table! {
     /// Repeats until the figures are good enough.
@@ -86,27 +83,8 @@ table! {
     }
 }
 
-impl Decode for RepeatsSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        match node.get_ref() {
-            DeValue::Integer(_) => {
-                Trials::decode(node, report).map(|Count(n)| Self::Fixed(u32::try_from(n).expect("at most 1000")))
-            }
-            DeValue::Table(_) => RepeatsRange::decode(node, report).map(Self::Range),
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Trials::schema(), RepeatsRange::schema()] })
-    }
-
-    fn expected() -> String {
-        "a number, or { min = 3, max = 10, until = \"2 %\" }".into()
-    }
+impl InPlace for RepeatsRange {
+    const EXPECTED: &'static str = "a number, or { min = 3, max = 10, until = \"2 %\" }";
 }
 
 impl Word for Order {

@@ -11,7 +11,7 @@ use super::{
     value::{block, bytes, flag, or, small, text, word},
 };
 use crate::{
-    decode::{At, Count, Field, Share, Text, Time, document},
+    decode::{At, Count, Field, Listed, OrTable, Share, Text, Time, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
 };
 use fstone_model::workload::{
@@ -291,8 +291,8 @@ fn directories(field: Option<&Field<DirectoriesSurface>>, report: &mut Report) -
     let none = Directories::Flat { count: 0, root_too: false };
     let Some(field) = field else { return none };
     let table = match &field.value {
-        DirectoriesSurface::Count(count) => return Directories::Flat { count: *count, root_too: false },
-        DirectoriesSurface::Table(table) => table,
+        OrTable::Plain(Count(count)) => return Directories::Flat { count: *count, root_too: false },
+        OrTable::Table(table) => table,
     };
     if let Some(Field { value: Count(count), .. }) = table.count {
         return Directories::Flat { count, root_too: flag(table.parent_too.as_ref(), false) };
@@ -585,9 +585,9 @@ fn bandwidth(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> 
 
 fn region(surface: &RegionSurface) -> Region {
     match surface {
-        RegionSurface::Word(RegionWord::Whole) => Region::Whole,
-        RegionSurface::Word(RegionWord::Split) => Region::Split,
-        RegionSurface::Table(table) => Region::At {
+        OrTable::Plain(Listed(RegionWord::Whole)) => Region::Whole,
+        OrTable::Plain(Listed(RegionWord::Split)) => Region::Split,
+        OrTable::Table(table) => Region::At {
             offset_bytes: bytes(table.offset.as_ref()),
             length_bytes: table.length.as_ref().map(|field| field.value.0),
             step_bytes: bytes(table.step.as_ref()),

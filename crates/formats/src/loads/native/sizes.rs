@@ -5,17 +5,12 @@ use super::{
     value::{Small, bytes, check_block, or, small},
 };
 use crate::{
-    decode::{At, Decode, Field, Node, Real, Size, table},
+    decode::{At, Field, InPlace, OrTable, Real, Size, table},
     diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::workload::SizeDistribution;
-use serde_json::{Value, json};
 
-#[derive(Debug, Clone)]
-pub(crate) enum SizeSurface {
-    Fixed(u64),
-    Table(Box<SizeTable>),
-}
+pub(crate) type SizeSurface = OrTable<Size, SizeTable>;
 
 table! {
     /// How sizes are drawn.
@@ -30,6 +25,11 @@ table! {
         "lognormal" => lognormal: LognormalSurface;
     }
     one of ["uniform", "weighted", "gamma", "lognormal"]
+}
+
+impl InPlace for SizeTable {
+    const EXPECTED: &'static str =
+        "a size such as \"4 KiB\", or { uniform = { from = \"4 KiB\", below = \"512 KiB\" } }";
 }
 
 table! {
@@ -72,27 +72,10 @@ table! {
     }
 }
 
-impl Decode for SizeSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        if node.get_ref().is_table() {
-            return SizeTable::decode(node, report).map(|table| Self::Table(Box::new(table)));
-        }
-        Size::decode(node, report).map(|Size(bytes)| Self::Fixed(bytes))
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Size::schema(), SizeTable::schema()] })
-    }
-
-    fn expected() -> String {
-        "a size such as \"4 KiB\", or { uniform = { from = \"4 KiB\", below = \"512 KiB\" } }".into()
-    }
-}
-
 pub(super) fn size(surface: &SizeSurface, span: Span, report: &mut Report) -> SizeDistribution {
     let table: &SizeTable = match surface {
-        SizeSurface::Fixed(bytes) => return SizeDistribution::Fixed(*bytes),
-        SizeSurface::Table(table) => table,
+        OrTable::Plain(Size(bytes)) => return SizeDistribution::Fixed(*bytes),
+        OrTable::Table(table) => table,
     };
     let real = |field: Option<&Field<Real>>| or(field, 1.0, |Real(real)| real);
     if let Some(Field { value, .. }) = &table.uniform {

@@ -8,16 +8,11 @@ use super::{
     transfer::{DistributionWord, PatternWord},
     value::Small,
 };
-use crate::{
-    decode::{At, Count, Decode, Flag, Listed, Node, Real, Share, Size, Text, Time, Word, table, wrong_type},
-    diagnostic::Report,
-};
+use crate::decode::{At, Count, Flag, InPlace, Listed, OrTable, Real, Share, Size, Text, Time, Word, table};
 use fstone_model::workload::{
     Advice, Arrivals, CpuPolicy, ErrorPolicy, Existing, FileChoice, FinalSync, IoEngineKind, MAXIMUM_FILES,
     MAXIMUM_THREADS, OpenPolicy, OpenSync, PaceUnit, Sharing, Tour, TransactionRule,
 };
-use serde_json::{Value, json};
-use toml::de::DeValue;
 
 type Number = Count<1, { u64::MAX }>;
 /// A number of threads; more do not help and exhaust the machine.
@@ -96,11 +91,7 @@ table! {
     one of ["files", "bytes", "utilization"]
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum DirectoriesSurface {
-    Count(u64),
-    Table(Box<DirectoriesTable>),
-}
+pub(crate) type DirectoriesSurface = OrTable<Count<0, MAXIMUM_FILES>, DirectoriesTable>;
 
 table! {
     /// Directories side by side (`count`), or a tree of them (`tree`).
@@ -115,6 +106,11 @@ table! {
     one of ["count", "tree"]
 }
 
+impl InPlace for DirectoriesTable {
+    const EXPECTED: &'static str =
+        "a number, { count = 100, parent-too = true } or { tree = { width = 10, depth = 2 } }";
+}
+
 table! {
     /// A tree of directories.
     pub(crate) struct TreeSurface {
@@ -126,29 +122,6 @@ table! {
         "each" => each: Count<1, MAXIMUM_FILES>;
         /// With `each`: whether only the directories of the last level hold files. False unless given.
         "leaves-only" => leaves_only: Flag;
-    }
-}
-
-impl Decode for DirectoriesSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        match node.get_ref() {
-            DeValue::Integer(_) => {
-                Count::<0, MAXIMUM_FILES>::decode(node, report).map(|Count(count)| Self::Count(count))
-            }
-            DeValue::Table(_) => DirectoriesTable::decode(node, report).map(|table| Self::Table(Box::new(table))),
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Count::<0, MAXIMUM_FILES>::schema(), DirectoriesTable::schema()] })
-    }
-
-    fn expected() -> String {
-        "a number, { count = 100, parent-too = true } or { tree = { width = 10, depth = 2 } }".into()
     }
 }
 
@@ -330,11 +303,7 @@ table! {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(crate) enum RegionSurface {
-    Word(RegionWord),
-    Table(RegionTable),
-}
+pub(crate) type RegionSurface = OrTable<Listed<RegionWord>, RegionTable>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RegionWord {
@@ -354,25 +323,9 @@ table! {
     }
 }
 
-impl Decode for RegionSurface {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        match node.get_ref() {
-            DeValue::String(_) => Listed::<RegionWord>::decode(node, report).map(|Listed(word)| Self::Word(word)),
-            DeValue::Table(_) => RegionTable::decode(node, report).map(Self::Table),
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
-        }
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [Listed::<RegionWord>::schema(), RegionTable::schema()] })
-    }
-
-    fn expected() -> String {
-        "\"whole\", \"split\" or { offset = \"1 GiB\", length = \"64 MiB\", step = \"64 MiB\" }".into()
-    }
+impl InPlace for RegionTable {
+    const EXPECTED: &'static str =
+        "\"whole\", \"split\" or { offset = \"1 GiB\", length = \"64 MiB\", step = \"64 MiB\" }";
 }
 
 table! {
