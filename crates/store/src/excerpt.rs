@@ -9,7 +9,7 @@
 //! excerpt, or one that this program cannot read, is read from the tables.
 
 use crate::ReadError;
-use crate::query::{ByTrial, unsigned};
+use crate::rows::{ByTrial, unsigned};
 use crate::steps::Loads;
 use fstone_model::load::SeriesPoint;
 use fstone_model::result::StepResult;

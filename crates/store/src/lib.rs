@@ -29,7 +29,6 @@ mod encode;
 mod error;
 mod excerpt;
 mod open;
-mod query;
 mod read;
 mod rows;
 mod schema;

@@ -2,7 +2,7 @@
 
 use crate::encode::from_json;
 use crate::excerpt::{self, Parts};
-use crate::query::{ByTrial, rows, unsigned};
+use crate::rows::{ByTrial, rows, unsigned};
 use crate::steps::{Loads, steps};
 use crate::{ReadError, Store};
 use fstone_model::Note;

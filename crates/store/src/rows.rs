@@ -1,7 +1,8 @@
-//! What every row is written with.
+//! How rows are written and read.
 
-use crate::RecordError;
-use rusqlite::{Connection, Params, params};
+use crate::{ReadError, RecordError};
+use rusqlite::{Connection, Params, Row, params};
+use std::collections::BTreeMap;
 
 /// Runs an INSERT whose statement is kept prepared.
 pub(crate) fn insert(connection: &Connection, sql: &str, row: impl Params) -> Result<(), RecordError> {
@@ -21,4 +22,20 @@ pub(crate) fn require_cell(connection: &Connection, run: u64, cell: u32) -> Resu
         (true, false) => Err(RecordError::NoSuchCell { run, cell }),
         (false, _) => Err(RecordError::NoSuchRun { run }),
     }
+}
+
+pub(crate) type ByTrial<T> = BTreeMap<(u32, u32), T>;
+
+pub(crate) fn rows<T>(
+    connection: &Connection,
+    sql: &str,
+    parameter: i64,
+    make: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, ReadError> {
+    Ok(connection.prepare_cached(sql)?.query_map([parameter], make)?.collect::<rusqlite::Result<_>>()?)
+}
+
+pub(crate) fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let value: i64 = row.get(column)?;
+    u64::try_from(value).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, value))
 }

@@ -5,7 +5,7 @@
 
 use crate::ReadError;
 use crate::encode::{Decompressor, from_json, from_word};
-use crate::query::{ByTrial, rows, unsigned};
+use crate::rows::{ByTrial, rows, unsigned};
 use fstone_model::LoadReport;
 use fstone_model::metric::Figure;
 use fstone_model::result::{CommandRecord, StepResult};

@@ -1,7 +1,7 @@
 //! Running a workload: filesets, phases with their threads, the final sync, the report.
 //!
 //! Reading order: [`run()`] in `load`; `running` takes a load through its phases; `phase` is one phase with its threads;
-//! `durable` is the sync; `presence` looks whether all files are still there; `verify` reads them back; `ranks` and `in_common` are what one of many ranks does otherwise; `null` is the engine's own cost; `report`
+//! `durable` is the sync; `verify` looks whether all files are still there, and reads them back; `ranks` and `in_common` are what one of many ranks does otherwise; `null` is the engine's own cost; `report`
 //! puts together what all found.
 
 mod durable;
@@ -10,7 +10,6 @@ mod load;
 mod names;
 mod null;
 mod phase;
-mod presence;
 mod pretend;
 mod ranks;
 mod report;

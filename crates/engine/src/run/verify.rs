@@ -1,10 +1,12 @@
-//! Reading the files of a stamped load back: is every byte what was written last?
+//! The files of a stamped load: are they all there, and is every byte what was written last?
 
 use super::running::Running;
 use crate::data::stamp::{self, Mismatch};
 use crate::error::{LoadError, cure};
 use crate::fileset::build::{root, stamp_name};
 use crate::fileset::{Files, PathBuffer};
+use crate::io::kernel;
+use crate::measure::{Call, Collector};
 use crate::options::Progress;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
@@ -192,4 +194,27 @@ fn read_full(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<usi
 fn in_words(error: &std::io::Error) -> String {
     let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
     format!("{}{}", crate::errno::describe(errno), cure(errno))
+}
+
+impl Running<'_> {
+    /// Notes every file that is missing or too short as an error of the load.
+    pub(super) fn look_for_files(&self) {
+        self.files.iter().enumerate().filter(|(index, _)| self.built[*index]).for_each(|(_, files)| {
+            look(files, &self.collector);
+        });
+    }
+}
+
+fn look(files: &Files, collector: &Collector) {
+    let mut path = PathBuffer::default();
+    for file in files.table.live_files() {
+        files.layout.file(&mut path, file, files.table.renamed(file));
+        let wrong = match kernel::stat(files.directory(), path.as_c()) {
+            Ok(stat) if u64::try_from(stat.st_size).is_ok_and(|size| size >= files.table.size(file)) => continue,
+            // Shorter than what was written to it.
+            Ok(_) => Errno::NODATA,
+            Err(errno) => errno,
+        };
+        collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
+    }
 }

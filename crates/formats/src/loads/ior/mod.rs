@@ -7,7 +7,6 @@
 
 mod command;
 mod format;
-mod help;
 mod options;
 mod parse;
 mod print;
@@ -18,7 +17,7 @@ mod workload;
 
 pub use command::{FILE, Ior};
 pub use format::IorFormat;
-pub use help::help;
+pub use options::help;
 pub use parse::parse;
 pub use print::{json, print};
 pub use results::{Place, Results};

@@ -8,7 +8,6 @@
 
 mod command;
 mod format;
-mod help;
 mod options;
 mod parse;
 mod print;
@@ -19,7 +18,7 @@ mod workload;
 
 pub use command::{DIRECTORY, Mdtest, Phases};
 pub use format::MdtestFormat;
-pub use help::help;
+pub use options::help;
 pub use parse::parse;
 pub use print::{json, print};
 pub use results::{Place, Results, Trees};
