@@ -148,16 +148,15 @@ pub(crate) struct FiguresArguments {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fstone_formats::loads::{ALL, LoadFormat as _, Reader, native::Native};
+    use fstone_formats::loads::{ALL, native};
 
     #[test]
     fn the_help_names_the_extension_of_every_other_format() {
         let command = LoadArguments::augment_args(clap::Command::new("load"));
         let spec = command.get_arguments().find(|argument| argument.get_id() == "spec").expect("it is there");
         let help = spec.get_help().expect("it has one").to_string();
-        for format in ALL.iter().filter(|format| format.key() != Native.key()) {
-            let (Reader::File { extensions, .. } | Reader::Words { extensions, .. }) = format.reader();
-            for extension in extensions {
+        for format in ALL.iter().filter(|format| format.key != native::FORMAT.key) {
+            for extension in format.extensions {
                 assert!(
                     help.contains(&format!("*.{extension},")) || help.contains(&format!("*.{extension})")),
                     "{extension}"

@@ -9,8 +9,7 @@ use crate::{
 use anyhow::Context as _;
 use fstone_files::read_text;
 use fstone_formats::{
-    Source,
-    ffsb::Ffsb,
+    Source, ffsb,
     loads::{self, Document},
     native,
 };
@@ -27,7 +26,7 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
     let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
     // Profiles of FFSB have had any name.
-    let format = loads::by_extension(source.name()).unwrap_or(&Ffsb);
+    let format = loads::by_extension(source.name()).unwrap_or(ffsb::FORMAT);
     let mut document = Document { source: &source, seconds: arguments.seconds, loader: &mut beside(path) };
     let (text, warnings) = format.convert(&mut document).or_exit(Exit::BadInput)?;
     if let Some(warnings) = warnings {

@@ -203,8 +203,8 @@ fn read(path: &Path) -> Result<Workload, Failure> {
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
-    let format = loads::by_extension(source.name()).unwrap_or(&native::Native);
-    let load = format.read_file(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
+    let format = loads::by_extension(source.name()).unwrap_or(native::FORMAT);
+    let load = (format.file)(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });
     let load = load.or_exit(Exit::BadInput)?;
     if let Some(warnings) = &load.warnings {
         terminal::tell(&format!("{warnings}\n"));

@@ -2,7 +2,7 @@
 //! [`fstone_model::Workload`].
 //!
 //! [`ALL`] lists them. A study's `load` table, `fstone load` and `fstone convert` take what is listed there, so a
-//! further format is a folder that implements [`LoadFormat`], and its line in the list.
+//! further format is a folder with its [`LoadFormat`], and its line in the list.
 
 pub mod ffsb;
 pub mod filebench;
@@ -16,25 +16,23 @@ pub mod native;
 mod replay;
 pub mod sysbench;
 
-pub use format::{Document, FileReader, Load, LoadFormat, Loader, Reader, WordsReader};
+pub use format::{Converted, Document, FileReader, Load, LoadFormat, Loader, WordsReader};
 
 /// Every format, in the order that documentation lists them.
-pub const ALL: &[&dyn LoadFormat] = &[
-    &ffsb::Ffsb,
-    &sysbench::Sysbench,
-    &fio::Fio,
-    &filebench::Filebench,
-    &mdtest::MdtestFormat,
-    &ior::IorFormat,
-    &native::Native,
-    &replay::Recording,
+pub const ALL: &[LoadFormat] = &[
+    ffsb::FORMAT,
+    sysbench::FORMAT,
+    fio::FORMAT,
+    filebench::FORMAT,
+    mdtest::FORMAT,
+    ior::FORMAT,
+    native::FORMAT,
+    replay::FORMAT,
 ];
 
-pub fn by_extension(file_name: &str) -> Option<&'static dyn LoadFormat> {
+pub fn by_extension(file_name: &str) -> Option<LoadFormat> {
     let (_, extension) = file_name.rsplit_once('.')?;
-    ALL.iter().copied().find(|format| match format.reader() {
-        Reader::File { extensions, .. } | Reader::Words { extensions, .. } => extensions.contains(&extension),
-    })
+    ALL.iter().copied().find(|format| format.extensions.contains(&extension))
 }
 
 #[cfg(test)]
@@ -43,21 +41,15 @@ mod tests {
 
     #[test]
     fn formats_are_told_apart_by_key_and_extension() {
-        let mut keys: Vec<&str> = ALL.iter().map(|format| format.key()).collect();
-        let mut extensions: Vec<&str> = ALL
-            .iter()
-            .flat_map(|format| match format.reader() {
-                Reader::File { extensions, .. } | Reader::Words { extensions, .. } => extensions,
-            })
-            .copied()
-            .collect();
+        let mut keys: Vec<&str> = ALL.iter().map(|format| format.key).collect();
+        let mut extensions: Vec<&str> = ALL.iter().flat_map(|format| format.extensions).copied().collect();
         for names in [&mut keys, &mut extensions] {
             let all = names.len();
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), all, "{names:?}");
         }
-        assert_eq!(by_extension("a/b.ffsb").map(LoadFormat::key), Some("ffsb"));
+        assert_eq!(by_extension("a/b.ffsb").map(|format| format.key), Some("ffsb"));
         assert!(by_extension("ffsb").is_none() && by_extension("a.txt").is_none());
     }
 }

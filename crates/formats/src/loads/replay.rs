@@ -1,7 +1,7 @@
 //! Recordings of applications as one of the load formats. What a study is handed of one says what and where it is: the recording
 //! itself is for the lab to read.
 
-use super::{Document, Load, LoadFormat, Reader};
+use super::{Document, Load, LoadFormat};
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use fstone_model::{
     Workload,
@@ -9,21 +9,14 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-pub(super) struct Recording;
-
-impl LoadFormat for Recording {
-    fn key(&self) -> &'static str {
-        "replay"
-    }
-
-    fn about(&self) -> &'static str {
-        "The path of a recording that `fstone record` made, relative to the study file: docs/record-replay.md."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::File { extensions: &[], read }
-    }
-}
+pub(super) const FORMAT: LoadFormat = LoadFormat {
+    key: "replay",
+    about: "The path of a recording that `fstone record` made, relative to the study file: docs/record-replay.md.",
+    extensions: &[],
+    words: None,
+    file: read,
+    converted: None,
+};
 
 fn read(document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
     let source = document.source;

@@ -7,7 +7,7 @@ use crate::{
         wrong_type,
     },
     diagnostic::{Diagnostic, Report},
-    loads::{self, FileReader, LoadFormat, Reader, WordsReader},
+    loads::{self, FileReader, LoadFormat, WordsReader},
     study::level::{Numbers, PlainFactors},
 };
 use fstone_model::{
@@ -456,18 +456,15 @@ impl Keys for LoadSurface {
     const ABOUT: &'static str = "A load, and numbers of it that are set here whatever the file says.";
 
     fn one_of() -> Vec<&'static str> {
-        loads::ALL.iter().map(|format| format.key()).collect()
+        loads::ALL.iter().map(|format| format.key).collect()
     }
 
     fn keys() -> Vec<Key> {
-        let key = |format: &&dyn LoadFormat| Key {
-            name: format.key(),
-            doc: format.about(),
+        let key = |format: &LoadFormat| Key {
+            name: format.key,
+            doc: format.about,
             required: false,
-            schema: match format.reader() {
-                Reader::File { .. } => Text::schema,
-                Reader::Words { .. } => Words::schema,
-            },
+            schema: if format.words.is_some() { Words::schema } else { Text::schema },
         };
         let launch = Key {
             name: LAUNCH,
@@ -498,12 +495,9 @@ impl Keys for LoadSurface {
 impl Decode for LoadSurface {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let table = open::<Self>(node, report)?;
-        let read = |format: &&dyn LoadFormat| {
-            let key = format.key();
-            match format.reader() {
-                Reader::File { read, .. } => field(table, key, report).map(|path| LoadField::File { key, read, path }),
-                Reader::Words { read, .. } => field(table, key, report).map(|words| LoadField::Words { read, words }),
-            }
+        let read = |&LoadFormat { key, words, file, .. }: &LoadFormat| match words {
+            None => field(table, key, report).map(|path| LoadField::File { key, read: file, path }),
+            Some(read) => field(table, key, report).map(|words| LoadField::Words { read, words }),
         };
         // All are read, so that everything that is wrong is reported.
         let loads: Vec<LoadField> = loads::ALL.iter().filter_map(read).collect();

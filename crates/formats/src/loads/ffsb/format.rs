@@ -3,37 +3,25 @@
 use super::{Options, Placement, Profile, convert, parse};
 use crate::{
     Diagnostics,
-    loads::{Document, Load, LoadFormat, Reader},
+    loads::{Document, Load, LoadFormat},
 };
 
-pub struct Ffsb;
-
-impl LoadFormat for Ffsb {
-    fn key(&self) -> &'static str {
-        "ffsb"
-    }
-
-    fn about(&self) -> &'static str {
-        "An FFSB profile, by its path relative to the study."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::File {
-            extensions: &["ffsb"],
-            read: |document| {
-                let mut profile = profile(document)?;
-                let warnings = profile.warnings.take();
-                Ok(Load { workload: profile.workload(Placement::UnderDirectory), warnings, keeps_total: false })
-            },
-        }
-    }
-
-    fn convert(&self, document: &mut Document<'_, '_>) -> Result<(String, Option<Diagnostics>), Diagnostics> {
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "ffsb",
+    about: "An FFSB profile, by its path relative to the study.",
+    extensions: &["ffsb"],
+    words: None,
+    file: |document| {
+        let mut profile = profile(document)?;
+        let warnings = profile.warnings.take();
+        Ok(Load { workload: profile.workload(Placement::UnderDirectory), warnings, keeps_total: false })
+    },
+    converted: Some(|document| {
         let mut profile = profile(document)?;
         let warnings = profile.warnings.take();
         Ok((convert(&profile), warnings))
-    }
-}
+    }),
+};
 
 fn profile(document: &Document<'_, '_>) -> Result<Profile, Diagnostics> {
     parse(document.source, &Options { seconds: document.seconds })

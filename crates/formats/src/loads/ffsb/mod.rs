@@ -29,7 +29,7 @@ mod tests;
 mod workload;
 
 pub use convert::convert;
-pub use format::Ffsb;
+pub use format::FORMAT;
 pub use print::{header, print};
 pub use profile::{Ageing, CALLS, Dialect, Filesystem, Group, Op, Profile, ReadSettings, Stats, WriteSettings};
 pub use resolve::Options;

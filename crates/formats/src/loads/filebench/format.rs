@@ -1,27 +1,17 @@
 //! filebench's personalities as one of the load formats.
 
 use super::{Options, Placement, parse};
-use crate::loads::{Load, LoadFormat, Reader};
+use crate::loads::{Load, LoadFormat};
 
-pub struct Filebench;
-
-impl LoadFormat for Filebench {
-    fn key(&self) -> &'static str {
-        "filebench"
-    }
-
-    fn about(&self) -> &'static str {
-        "A personality of filebench, by its path relative to the study."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::File {
-            extensions: &["f"],
-            read: |document| {
-                let options = Options { placement: Placement::UnderDirectory, seconds: document.seconds };
-                let personality = parse(document.source, options)?;
-                Ok(Load { workload: personality.workload, warnings: personality.warnings, keeps_total: false })
-            },
-        }
-    }
-}
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "filebench",
+    about: "A personality of filebench, by its path relative to the study.",
+    extensions: &["f"],
+    words: None,
+    file: |document| {
+        let options = Options { placement: Placement::UnderDirectory, seconds: document.seconds };
+        let personality = parse(document.source, options)?;
+        Ok(Load { workload: personality.workload, warnings: personality.warnings, keeps_total: false })
+    },
+    converted: None,
+};

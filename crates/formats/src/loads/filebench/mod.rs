@@ -23,7 +23,7 @@ mod tree;
 mod value;
 mod words;
 
-pub use format::Filebench;
+pub use format::FORMAT;
 pub use options::{Options, Placement};
 pub use print::print;
 

@@ -3,30 +3,20 @@
 use super::{Options, Placement, Plan, parse};
 use crate::{
     Diagnostics,
-    loads::{Document, Load, LoadFormat, Reader},
+    loads::{Document, Load, LoadFormat},
 };
 
-pub struct Fio;
-
-impl LoadFormat for Fio {
-    fn key(&self) -> &'static str {
-        "fio"
-    }
-
-    fn about(&self) -> &'static str {
-        "A fio job file, by its path relative to the study."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::File {
-            extensions: &["fio", "job"],
-            read: |document| {
-                let Plan { workload, warnings, .. } = plan(document)?;
-                Ok(Load { workload, warnings, keeps_total: false })
-            },
-        }
-    }
-}
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "fio",
+    about: "A fio job file, by its path relative to the study.",
+    extensions: &["fio", "job"],
+    words: None,
+    file: |document| {
+        let Plan { workload, warnings, .. } = plan(document)?;
+        Ok(Load { workload, warnings, keeps_total: false })
+    },
+    converted: None,
+};
 
 fn plan(document: &mut Document<'_, '_>) -> Result<Plan, Diagnostics> {
     parse(

@@ -29,7 +29,7 @@ mod workload;
 
 pub use command_line::{Asked, CommandLine, Output, OutputFormat, parse_command_line};
 pub use files::{Look, Placement};
-pub use format::Fio;
+pub use format::FORMAT;
 pub use help::{help, version};
 pub use job::{Amount, Blocks, Direction, Engine, Hint, Job, Offsets, Service, Sync};
 pub use print::{Log, When, json, logs, normal, terse};

@@ -4,30 +4,19 @@ use super::{options::OPTIONS, parse::parse};
 use crate::{
     Diagnostics,
     loads::{
-        Document, Load, LoadFormat, Reader,
+        Load, LoadFormat,
         letters::{self, CommandLine, Given},
     },
 };
 
-pub struct IorFormat;
-
-impl LoadFormat for IorFormat {
-    fn key(&self) -> &'static str {
-        "ior"
-    }
-
-    fn about(&self) -> &'static str {
-        "Options of `ior`, as on its command line: `ior = \"-b 1g -t 1m -e\"`. The file has the name given with -o, without directories."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::Words { extensions: &["ior"], read: |words| read(&CommandLine::of_arguments(words)) }
-    }
-
-    fn read_file(&self, document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
-        read(&CommandLine::of_text(document.source, "ior"))
-    }
-}
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "ior",
+    about: "Options of `ior`, as on its command line: `ior = \"-b 1g -t 1m -e\"`. The file has the name given with -o, without directories.",
+    extensions: &["ior"],
+    words: Some(|words| read(&CommandLine::of_arguments(words))),
+    file: |document| read(&CommandLine::of_text(document.source, "ior")),
+    converted: None,
+};
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
     let elsewhere = |given: &Given| {

@@ -16,7 +16,7 @@ mod tests;
 mod workload;
 
 pub use command::{FILE, Ior};
-pub use format::IorFormat;
+pub use format::FORMAT;
 pub use options::help;
 pub use parse::parse;
 pub use print::{json, print};

@@ -4,30 +4,19 @@ use super::{options::OPTIONS, parse::parse};
 use crate::{
     Diagnostics,
     loads::{
-        Document, Load, LoadFormat, Reader,
+        Load, LoadFormat,
         letters::{self, CommandLine, Given},
     },
 };
 
-pub struct MdtestFormat;
-
-impl LoadFormat for MdtestFormat {
-    fn key(&self) -> &'static str {
-        "mdtest"
-    }
-
-    fn about(&self) -> &'static str {
-        "Options of `mdtest`, as on its command line, without -d: `mdtest = \"-n 1000 -F -w 3901\"`."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::Words { extensions: &["mdtest"], read: |words| read(&CommandLine::of_arguments(words)) }
-    }
-
-    fn read_file(&self, document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
-        read(&CommandLine::of_text(document.source, "mdtest"))
-    }
-}
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "mdtest",
+    about: "Options of `mdtest`, as on its command line, without -d: `mdtest = \"-n 1000 -F -w 3901\"`.",
+    extensions: &["mdtest"],
+    words: Some(|words| read(&CommandLine::of_arguments(words))),
+    file: |document| read(&CommandLine::of_text(document.source, "mdtest")),
+    converted: None,
+};
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
     let elsewhere = |given: &Given| (given.option.name == "directory").then_some("-d has no effect");

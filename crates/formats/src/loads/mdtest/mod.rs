@@ -17,7 +17,7 @@ mod tests;
 mod workload;
 
 pub use command::{DIRECTORY, Mdtest, Phases};
-pub use format::MdtestFormat;
+pub use format::FORMAT;
 pub use options::help;
 pub use parse::parse;
 pub use print::{json, print};

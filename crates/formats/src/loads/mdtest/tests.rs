@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Source,
-    loads::{LoadFormat as _, letters::CommandLine, native},
+    loads::{letters::CommandLine, native},
 };
 use fstone_model::{
     Histogram, LoadReport,
@@ -156,7 +156,7 @@ fn a_file_says_where_it_is_wrong() {
     let source = Source::new("easy.mdtest", "mpirun -n 4 mdtest \\\n  -n 10 \\\n  -B\n");
     let mut nothing = |_: &str| Err(String::new());
     let mut document = crate::loads::Document { source: &source, seconds: None, loader: &mut nothing };
-    let wrong = MdtestFormat.read_file(&mut document).expect_err("-B").to_string();
+    let wrong = (FORMAT.file)(&mut document).expect_err("-B").to_string();
     assert!(wrong.contains("easy.mdtest:3:3"), "{wrong}");
 }
 

@@ -1,23 +1,13 @@
 //! Workload files as one of the load formats.
 
 use super::parse;
-use crate::loads::{Load, LoadFormat, Reader};
+use crate::loads::{Load, LoadFormat};
 
-pub struct Native;
-
-impl LoadFormat for Native {
-    fn key(&self) -> &'static str {
-        "workload"
-    }
-
-    fn about(&self) -> &'static str {
-        "A workload file, by its path relative to the study."
-    }
-
-    fn reader(&self) -> Reader {
-        Reader::File {
-            extensions: &["toml", "workload"],
-            read: |document| Ok(Load { workload: parse(document.source)?, warnings: None, keeps_total: false }),
-        }
-    }
-}
+pub const FORMAT: LoadFormat = LoadFormat {
+    key: "workload",
+    about: "A workload file, by its path relative to the study.",
+    extensions: &["toml", "workload"],
+    words: None,
+    file: |document| Ok(Load { workload: parse(document.source)?, warnings: None, keeps_total: false }),
+    converted: None,
+};

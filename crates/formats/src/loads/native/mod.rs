@@ -18,7 +18,7 @@ mod target;
 mod transfer;
 mod value;
 
-pub use format::Native;
+pub use format::FORMAT;
 pub use parameter::{ApplyError, Parameter, Quantity};
 pub use print::print;
 pub use read::{MAXIMUM_BYTES, parse};

@@ -15,7 +15,7 @@ mod print;
 mod tests;
 mod workload;
 
-pub use format::Sysbench;
+pub use format::FORMAT;
 pub use help::{Asked, asked, help, version};
 pub use print::{Interval, header, interval_line, prepared, preparing, print};
 
