@@ -9,12 +9,12 @@ use std::process::Command;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     build("ptrace")?;
-    build("seed")
+    build("exact")
 }
 
 fn build(name: &str) -> Result<(), Box<dyn Error>> {
     let source = format!("shim/{name}.rs");
-    println!("cargo::rerun-if-changed={source}");
+    println!("cargo::rerun-if-changed=shim");
     let library = PathBuf::from(env::var("OUT_DIR")?).join(format!("{name}.so"));
     // It is loaded into Debian's user-mode Linux, a glibc program: built for this host, even when fstone is for musl.
     if env::var("HOST")? != "x86_64-unknown-linux-gnu" || env::var("CARGO_CFG_TARGET_ARCH")? != "x86_64" {

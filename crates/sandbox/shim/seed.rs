@@ -2,12 +2,6 @@
 //!
 //! User-mode Linux fills its pool of randomness from the host, through this call and no other. With the host's numbers no
 //! two boots would be the same. The seed is FSTONE_SEED of the environment, in decimal. Nothing else of libc is used.
-#![no_std]
-
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
-}
 
 unsafe extern "C" {
     fn getenv(name: *const u8) -> *const u8;

@@ -7,8 +7,8 @@
 //!
 //! What runs where is no matter of the guest's, but of how long it takes: `processor`.
 //!
-//! Reading order: `messages` is the protocol, `simulate` plays it, this file makes a guest and tells how it ended. What a guest
-//! asks in the middle of its job `attend` has answered.
+//! Reading order: `messages` is what guest and calendar say, `shim/calendar.rs` is the guest's end and `simulate` ours, this file makes
+//! a guest and tells how it ended. What a guest asks in the middle of its job `attend` has answered.
 
 mod attend;
 mod messages;

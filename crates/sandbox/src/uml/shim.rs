@@ -44,8 +44,8 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ptrace.so"));
 /// Register bytes that user-mode Linux keeps per thread: AVX-512 and protection keys, and no more.
 const KEPT_BYTES: u32 = 2696;
 
-/// `shim/seed.rs`, compiled; empty where it could not be.
-static SEED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/seed.so"));
+/// `shim/exact.rs`, compiled; empty where it could not be.
+static EXACT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/exact.so"));
 
 /// What a guest's kernel is to be started with, where this processor makes it necessary.
 pub(super) fn needed(first: i32) -> io::Result<Preloads> {
@@ -55,10 +55,10 @@ pub(super) fn needed(first: i32) -> io::Result<Preloads> {
 /// What a guest is to be started with whose randomness follows from the environment. It is the same on every processor: what is
 /// loaded, and the length of its names, is in the guest's address space.
 pub(super) fn seeded(first: i32) -> io::Result<Preloads> {
-    if SEED.is_empty() {
+    if EXACT.is_empty() {
         return Err(io::Error::other("this fstone was built without the library that makes randomness follow a seed"));
     }
-    Preloads::of(&[LIBRARY, SEED], first)
+    Preloads::of(&[LIBRARY, EXACT], first)
 }
 
 /// Bytes of the register components that the host's kernel has enabled (CPUID 0Dh, sub-leaf 0, EBX).

@@ -3,7 +3,7 @@
 use super::engine::{Engine, QUEUE_SIZE};
 use super::protocol::{Call, Message, ProtocolError, Region};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
@@ -25,12 +25,6 @@ const OFFERED: u64 = 1 << 0 | 1 << 3 | 1 << 5 | 1 << 9;
 /// Requests and completions are announced by messages, each of which is confirmed, and not by files: what a guest does
 /// whose time is simulated.
 const IN_BAND: u64 = 1 << 14;
-
-/// The device's own message "some are complete", and what says that it is one and wants an answer.
-const INTERRUPT: [u32; 3] = [4, 1 | 1 << 3, 8];
-
-/// Bytes of its answer: a head and a number.
-const ANSWER_BYTES: usize = 20;
 
 /// Serves guests, one after the other, until the other end of `stop` is closed.
 pub(crate) fn serve(listener: &UnixListener, stop: &OwnedFd, engine: &mut Engine) {
@@ -73,7 +67,7 @@ pub(crate) struct Connection {
     queue: Option<Queue>,
     kick: Option<OwnedFd>,
     call: Option<OwnedFd>,
-    /// Written to in band only.
+    /// Never written to; a guest whose channel is closed takes its disk for gone.
     requests: Option<OwnedFd>,
     enabled: bool,
     next: Option<Duration>,
@@ -103,55 +97,22 @@ impl Connection {
         Ok(Self { offered: OFFERED | IN_BAND, ..Self::new(stream) })
     }
 
-    /// In band: takes one message. Requests are taken off the queue at the engine's time; their message is given back, to be
-    /// [answered](Self::answer).
-    pub(crate) fn hear(&mut self, engine: &mut Engine) -> Result<Option<Message>, ProtocolError> {
+    /// In band: takes one message.
+    pub(crate) fn hear(&mut self, engine: &mut Engine) -> Result<(), ProtocolError> {
         let mut message = Message::receive(&mut self.stream)?;
-        if let Call::Kick { ring: 0 } = message.call {
-            if let Some(queue) = self.queue.as_mut().filter(|queue| self.enabled && queue.ready()) {
-                engine.take_all(queue, &self.memory);
-            }
-            return Ok(Some(message));
-        }
-        self.handle(&mut message, engine).map(|()| None)
+        self.handle(&mut message, engine)
     }
 
-    /// In band: the guest goes on after a request.
-    pub(crate) fn answer(&mut self, message: &Message) -> io::Result<()> {
-        message.acknowledge(&mut self.stream, true)
+    /// In band: takes requests off the queue at the engine's time.
+    pub(crate) fn take(&mut self, engine: &mut Engine) {
+        if let Some(queue) = self.queue.as_mut().filter(|queue| self.enabled && queue.ready()) {
+            engine.take_all(queue, &self.memory);
+        }
     }
 
     /// In band: completes what is complete at the engine's time. Whether the guest wants to be told.
     pub(crate) fn complete(&mut self, engine: &mut Engine) -> bool {
         self.queue.as_mut().is_some_and(|queue| engine.complete_simulated(queue, &self.memory))
-    }
-
-    /// In band: tells the guest that something is complete. Its answer comes from [`Self::back`].
-    pub(crate) fn interrupt(&self) -> io::Result<()> {
-        let back = self.requests.as_ref().ok_or_else(|| io::Error::other("it has no channel for interrupts"))?;
-        let message = INTERRUPT.into_iter().chain([0, 0]).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>();
-        rustix::io::write(back, &message)?;
-        Ok(())
-    }
-
-    /// In band: where the answer to an interrupt comes from.
-    pub(crate) fn back(&self) -> Option<BorrowedFd<'_>> {
-        self.requests.as_ref().map(AsFd::as_fd)
-    }
-
-    pub(crate) fn interrupted(&self) -> io::Result<()> {
-        let back = self.requests.as_ref().ok_or_else(|| io::Error::other("it has no channel for interrupts"))?;
-        let mut answer = [0; ANSWER_BYTES];
-        let mut have = 0;
-        while have < ANSWER_BYTES {
-            match rustix::io::read(back, &mut answer[have..]) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => have += count,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
     }
 
     /// Waits for something to do and does it. An error ends the connection.
@@ -320,12 +281,6 @@ impl Connection {
 fn interrupt(call: Option<&OwnedFd>) {
     if let Some(call) = call {
         let _ = rustix::io::write(call, &1u64.to_ne_bytes());
-    }
-}
-
-impl AsFd for Connection {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
     }
 }
 
