@@ -101,13 +101,18 @@ impl ComparedFigure {
         self.baseline.summary.is_some() && self.other.summary.is_none()
     }
 
-    /// Of a figure that is 0 in most trials, of which nothing is a share: whether it reaches far beyond what it did before.
+    /// Whether it was 0 in most trials, so that nothing is a share of it.
+    pub(super) fn was_mostly_none(&self) -> bool {
+        self.baseline.summary.is_some_and(|summary| summary.median == 0.0)
+    }
+
+    /// Of a figure that was 0 in most trials: whether it reaches far beyond what it did before.
     fn hides(&self, better: Better) -> bool {
-        let Some(pair) = self.pair.filter(|pair| pair.before == 0.0) else { return false };
+        let Some(pair) = self.pair.filter(|_| self.was_mostly_none()) else { return false };
         let [was, is] = [&self.baseline, &self.other].map(Entry::farthest);
         match better {
             Better::Higher => was > 2.0 * is,
-            Better::Lower | Better::Neither => is > 2.0 * was || pair.after > 0.0,
+            Better::Lower | Better::Neither => is > 2.0 * was || pair.after > pair.before,
         }
     }
 
@@ -327,34 +332,36 @@ fn column(
 fn judge(columns: &mut [ComparedColumn], threshold: f64) {
     let pairs: Vec<Pair> = columns.iter().flat_map(|column| &column.figures).filter_map(|figure| figure.pair).collect();
     let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
-    let best_case = holm(&pairs.iter().map(|pair| pair.smallest_p).collect::<Vec<_>>());
-    let mut corrected = adjusted.into_iter().zip(best_case);
+    // What Holm's correction asks of those that it did not find different.
+    let found = adjusted.iter().filter(|p| **p <= ALPHA).count();
+    let level = ALPHA / (pairs.len() - found).max(1) as f64;
+    let level_of_all = ALPHA / pairs.len() as f64;
+    let mut corrected = adjusted.into_iter();
     let mut shifts: HashMap<(usize, usize), [Option<f64>; 2]> = HashMap::new();
     for column in columns {
         let better = column.better;
         for figure in &mut column.figures {
             let Some(pair) = &mut figure.pair else { continue };
-            let (adjusted_p, best_p) = corrected.next().expect("one for every pair");
-            pair.adjusted_p = adjusted_p;
-            pair.can_differ = best_p <= ALPHA;
-            let level = ALPHA / pairs.len() as f64;
+            pair.adjusted_p = corrected.next().expect("one for every pair");
             if let Some(exact) = pair.exact {
-                pair.can_differ = true;
                 if let Some(moved) = exact.moved {
                     let before = pair.before.abs();
                     let share = |size: f64| if exact.logarithmic { size.exp_m1() } else { size / before };
                     let size = if exact.logarithmic { threshold.ln_1p() } else { threshold * before };
                     let reach = |power| Some(share(moved.reach(level, power))).filter(|share| share.is_finite());
                     [pair.detectable, pair.even_odds] = [POWER, 0.5].map(reach);
-                    pair.trials_for_threshold = moved.guests_needed(size, level, POWER);
+                    pair.trials_for_threshold = moved.guests_needed(size, level_of_all, POWER);
                 }
-            } else if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
+            } else {
                 let sizes = (figure.baseline.values.len(), figure.other.values.len());
                 let of_power = |power| detectable_shift(sizes.0, sizes.1, level, power);
                 let shift = *shifts.entry(sizes).or_insert_with(|| [POWER, 0.5].map(of_power));
-                [pair.detectable, pair.even_odds] = shift.map(|shift| Some(scatter.difference(shift?)));
-                let fewest = repeats_needed(pairs.len(), ALPHA);
-                pair.trials_for_threshold = figures_needed(scatter.shift(threshold), level, fewest);
+                pair.can_differ = pair.adjusted_p <= ALPHA || shift[0].is_some();
+                if let Some(scatter) = Scatter::of(&figure.baseline, &figure.other) {
+                    [pair.detectable, pair.even_odds] = shift.map(|shift| Some(scatter.difference(shift?)));
+                    let fewest = repeats_needed(pairs.len(), ALPHA);
+                    pair.trials_for_threshold = figures_needed(scatter.shift(threshold), level_of_all, fewest);
+                }
             }
             figure.verdict = verdict(pair, better, threshold);
             pair.agree();

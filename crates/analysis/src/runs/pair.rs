@@ -13,11 +13,9 @@ pub struct Pair {
     pub p: f64,
     /// Holm-adjusted over the comparison: compare this with 5 %.
     pub adjusted_p: f64,
-    /// The smallest p-value that so many figures could have given.
-    pub smallest_p: f64,
     /// Where both runs are in virtual time: figures are compared guest by guest then.
     pub exact: Option<Exact>,
-    /// Whether that would have survived the correction: whether any figures at all could have made these two differ.
+    /// Whether so many figures can pass the correction, as the other pairs turned out: whether any could have made these two differ.
     pub can_differ: bool,
     /// The smallest difference, as a share of the baseline, that so many trials which scatter like these would have told
     /// in [`fstone_stats::compare::POWER`] of all cases; `None` when none could have been, or it is no share.
@@ -86,7 +84,6 @@ pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
     Some(Pair {
         p,
         adjusted_p: p,
-        smallest_p: found.test.smallest_p,
         exact: None,
         // The correction's to say.
         can_differ: false,

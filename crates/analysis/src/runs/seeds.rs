@@ -61,7 +61,6 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
     Some(Pair {
         p,
         adjusted_p: p,
-        smallest_p: 0.0,
         can_differ: true,
         exact: Some(Exact { seeds: seeds.len(), guests: both.len(), moved, logarithmic: positive }),
         detectable: relative.as_ref().map(reach),

@@ -375,7 +375,7 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
     let missed = match size(figure) {
         Some(size) if size >= 1.0 => format!("a factor of {}", grouped(1.0 + size, 1)),
         Some(size) => format!("a difference of {}", reach(size)),
-        None if figure.before() == Some(0.0) && figure.verdict != Verdict::TooFew => {
+        None if figure.was_mostly_none() && figure.verdict != Verdict::TooFew => {
             let [was, is] = [&figure.baseline, &figure.other].map(|entry| column.scale.with_unit(entry.farthest()));
             let more = match blind.len() - 1 {
                 0 => String::new(),

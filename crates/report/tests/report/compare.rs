@@ -473,6 +473,49 @@ fn what_may_be_worse_than_the_threshold_passes_no_gate() {
     compared(&few, &[0.0; 10], &|comparison| assert!(comparison.is_undecided(), "it never gets there now"));
 }
 
+/// Failed trials, `until` and budgets leave rows with fewer trials than others.
+#[test]
+fn a_row_of_fewer_trials_passes_no_gate_unless_they_could_show_a_loss() {
+    let of = |seed, factor: &dyn Fn(u32, usize) -> f64| {
+        let mut dataset = run(seed, 10, 0.005, factor);
+        dataset.trials.retain(|trial| trial.id.cell > 0 || trial.id.repetition < 5);
+        dataset
+    };
+    let before = of(3, &|_, _| 1.0);
+    let lost = of(8, &|cell, _| if cell == 0 { 0.01 } else { 1.0 });
+    with(&before, &lost, &CompareOptions::default(), |comparison| {
+        assert!(comparison.is_undecided(), "{:?}", comparison.sentences());
+        assert_eq!(comparison.count(Verdict::TooFew), 3, "2 / C(10, 5) is more than 5 % / 9");
+        let words = comparison.sentences().join(" ");
+        assert!(words.starts_with("Too noisy to say in 3 figures: any difference could be missed in ext4, "), "{words}");
+        assert!(compare::junit(comparison).contains("<error type=\"power\""));
+    });
+    // The correction asks less of the last three when the other six differ.
+    let faster = |cell: u32, column: usize| match (cell, column) {
+        (0, _) => 1.0,
+        (_, 0) => 1.5,
+        _ => 0.7,
+    };
+    with(&before, &of(8, &faster), &CompareOptions::default(), |comparison| {
+        assert_eq!(comparison.count(Verdict::NotFound), 3, "{:?}", comparison.sentences());
+        assert!(!comparison.is_undecided(), "{:?}", comparison.sentences());
+    });
+    with(&before, &of(8, &|cell, column| if cell == 0 { 0.01 } else { faster(cell, column) }), &CompareOptions::default(), |comparison| {
+        assert_eq!(comparison.count(Verdict::TooFew), 0);
+        assert!(comparison.has_regression(), "{:?}", comparison.sentences());
+    });
+    // 0 in most trials, and compared by means.
+    let of = |seed, ones: usize| {
+        let values: Vec<f64> = (0..25).map(|trial| f64::from(u8::from(trial < ones))).collect();
+        with_figures(run(seed, 25, 0.005, &|_, _| 1.0), "CPU", &values)
+    };
+    with(&of(3, 5), &of(8, 12), &CompareOptions::default(), |comparison| {
+        assert!(!comparison.has_regression() && comparison.is_undecided(), "{:?}", comparison.sentences());
+        let words = comparison.sentences().join(" ");
+        assert!(words.contains("Too noisy to say in ext4, CPU, 0 in most trials"), "{words}");
+    });
+}
+
 #[test]
 fn what_would_compare_something_else_is_found() {
     let (before, after) = before_and_after();
