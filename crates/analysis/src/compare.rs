@@ -136,8 +136,7 @@ struct How<'a> {
 fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How<'_>) -> Option<PanelComparison> {
     let mut present: Vec<(usize, Sample)> =
         of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();
-    let blocks: Vec<Vec<usize>> =
-        present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
+    let blocks = blocks_of(rows, column, &present);
     let (level, judging) = how.looks.level(&blocks);
     let of_rows =
         with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
@@ -154,10 +153,11 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     });
     let comparison =
         with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
-    let perturbed = in_guests(rows, column, &present)
-        .map(|(samples, blocks)| compare_all(&samples, how.scale, level, Blocking::Noiseless(&blocks)));
-    let comparison = match perturbed {
-        Some(perturbed) => comparison.beyond(&perturbed),
+    let comparison = match in_guests(rows, column, &present) {
+        Some(guests) => {
+            let of = |samples: &[Sample], blocking: Blocking<'_>| compare_all(samples, how.scale, level, blocking);
+            beyond_guests(comparison, guests, &present, &blocks_of(rows, column, &present), of)
+        }
         None => comparison,
     };
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
@@ -170,6 +170,35 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     let widened =
         widened(&comparison, |place| without(present[place].0)).map(|(place, times)| (present[place].0, times));
     Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, widened, judging })
+}
+
+/// The comparison of seeds, with what perturbed guests show. Where neither seeds nor guests move any figure, differences are exact, however few
+/// seeds there are; where seeds move none, they are as far apart as guests move them.
+fn beyond_guests(
+    of_seeds: Comparison,
+    (samples, blocks): (Vec<Sample>, Vec<Vec<usize>>),
+    present: &[(usize, Sample)],
+    seeds: &[Vec<usize>],
+    compare: impl Fn(&[Sample], Blocking<'_>) -> Comparison,
+) -> Comparison {
+    let perturbed = compare(&samples, Blocking::Noiseless(&blocks));
+    if !of_seeds.still || of_seeds.basis == Basis::Exact || !seeds.iter().all(|blocks| distinct(blocks)) {
+        return of_seeds.beyond(&perturbed);
+    }
+    let with_guests = |row: usize| {
+        let seeds = seeds[row].iter().copied().zip(present[row].1.values().iter().copied());
+        let guests = blocks[row].iter().copied().zip(samples[row].values().iter().copied());
+        let (blocks, values): (Vec<usize>, Vec<f64>) = seeds.chain(guests.filter(|(block, _)| *block > 0)).unzip();
+        Some((Sample::new(values).ok()?, blocks))
+    };
+    let all: Option<(Vec<Sample>, Vec<Vec<usize>>)> = (0..present.len()).map(with_guests).collect();
+    let is_exact =
+        all.is_some_and(|(samples, blocks)| compare(&samples, Blocking::Noiseless(&blocks)).basis == Basis::Exact);
+    if perturbed.still && !is_exact {
+        return of_seeds;
+    }
+    let seeds_alone: Vec<Sample> = present.iter().map(|(_, sample)| sample.clone()).collect();
+    compare(&seeds_alone, Blocking::Proven(seeds)).beyond(&perturbed)
 }
 
 /// The figures in the guests of the first seed, with their blocks, if trials have further seeds: what perturbation moves in these, it moves
@@ -232,8 +261,7 @@ fn with_blocks<T>(
     work: impl FnOnce(&[Sample], Blocking<'_>) -> T,
 ) -> T {
     let samples: Vec<Sample> = present.iter().map(|(_, sample)| sample.clone()).collect();
-    let blocks: Vec<Vec<usize>> =
-        present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect();
+    let blocks = blocks_of(rows, column, present);
     let blocked = how.blocks && blocks.iter().all(|list| distinct(list));
     let blocking = match (blocked, how.noiseless) {
         (true, true) => Blocking::Noiseless(&blocks),
@@ -241,6 +269,10 @@ fn with_blocks<T>(
         (false, _) => Blocking::Independent,
     };
     work(&samples, blocking)
+}
+
+fn blocks_of(rows: &[Row<'_>], column: usize, present: &[(usize, Sample)]) -> Vec<Vec<usize>> {
+    present.iter().map(|(row, _)| repetitions(&rows[*row], &rows[*row].entries[column])).collect()
 }
 
 fn repetitions(row: &Row<'_>, entry: &Entry) -> Vec<usize> {

@@ -11,14 +11,15 @@ use fstone_analysis::{
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
 use fstone_model::{
-    Dataset, Outcome,
+    Dataset, Figure, Outcome,
     inventory::CHARGE_SETTING,
     metric::catalog,
     outcome::{CORRUPTION, Reason},
     result::Perturbation,
     study::KernelSpec,
 };
-use fstone_report::compare;
+use fstone_report::{Options, compare};
+use fstone_stats::compare::Basis;
 use insta::assert_snapshot;
 use std::fs;
 
@@ -741,6 +742,89 @@ fn further_seeds_do_not_hide_what_perturbed_guests_move() {
     let still = with_guests(figures.map(|[first, ..]| [first; 5]));
     let analysis = Analysis::of(&still);
     assert!(analysis.comparisons[0].panels[0].as_ref().expect("compared").differ(0, 1));
+}
+
+/// So many seeds and guests, each with this figure, by row and by its seed or guest.
+fn of_seeds_and_guests(seeds: u32, guests: u32, figure: &dyn Fn(usize, u32, Option<u32>) -> f64) -> Dataset {
+    let mut dataset = in_virtual_time(run(3, seeds + guests, 0.0, &|_, _| 1.0), "2 us");
+    for trial in &mut dataset.trials {
+        let guest = trial.id.repetition.checked_sub(seeds);
+        let seed = if guest.is_some() { 0 } else { trial.id.repetition };
+        let value = figure(trial.id.cell as usize, seed, guest);
+        trial.steps.iter_mut().flat_map(|step| &mut step.figures).for_each(|figure| figure.value = value);
+        trial.seed = u64::from(seed);
+        if let Some(number) = guest {
+            trial.id = Perturbation { number }.trial(trial.id.cell);
+        }
+    }
+    dataset
+}
+
+#[test]
+fn what_nothing_moves_is_exact_whatever_the_number_of_seeds_and_guests() {
+    let panel = |dataset: &Dataset| Analysis::of(dataset).comparisons[0].panels[0].clone().expect("compared");
+    for (seeds, guests) in [(2, 1), (3, 1), (5, 1), (2, 2), (3, 2), (5, 2), (3, 0)] {
+        let still = of_seeds_and_guests(seeds, guests, &|row, _, _| [10.0, 20.0, 20.0][row]);
+        let found = panel(&still);
+        assert_eq!(found.comparison.basis, Basis::Exact, "{seeds} seeds, {guests} guests");
+        assert!(found.differ(0, 1) && found.differ(0, 2) && !found.differ(1, 2), "{:?}", found.comparison.pairs);
+        let text = fstone_report::terminal(&still, &fstone_report::TerminalOptions::default());
+        assert!(!text.contains("0.0000") && !text.contains("no difference was found"), "{text}");
+        // What seeds move and guests do not is compared over seeds alone.
+        let by_seed =
+            |row: usize, seed: u32| [100.0, 120.0, 130.0][row] + [0.0, 0.3, 0.1, 0.2, 0.4][(seed as usize + row) % 5];
+        let moved = panel(&of_seeds_and_guests(seeds, guests, &|row, seed, _| by_seed(row, seed)));
+        let alone = panel(&of_seeds_and_guests(seeds, 0, &|row, seed, _| by_seed(row, seed)));
+        assert_eq!(moved.comparison, alone.comparison, "{seeds} seeds, {guests} guests");
+    }
+    // Guests that move a figure that seeds do not are what it is compared against.
+    let wild = |row: usize, _: u32, guest: Option<u32>| {
+        [100.0, 108.0, 300.0][row]
+            * guest.map_or(1.0, |guest| [[1.2, 0.8], [0.8, 1.2], [1.1, 0.9]][row][guest as usize])
+    };
+    for seeds in [2, 3] {
+        let found = panel(&of_seeds_and_guests(seeds, 2, &wild));
+        assert!(!found.differ(0, 1) && found.differ(0, 2), "{seeds} seeds: {:?}", found.comparison.pairs);
+        assert!(found.comparison.means[0].interval.is_some_and(|interval| interval.half_width() > 5.0));
+    }
+}
+
+#[test]
+fn losses_and_crashes_in_perturbed_guests_are_told() {
+    let mut dataset = of_seeds_and_guests(3, 2, &|row, seed, _| 100.0 + 20.0 * row as f64 + f64::from(seed));
+    for trial in &mut dataset.trials {
+        match (trial.id.cell, trial.id.perturbation().map(|guest| guest.number)) {
+            (1, Some(0)) => {
+                let figure =
+                    |metric: &str, value| Figure { metric: metric.into(), value, ..trial.steps[0].figures[0].clone() };
+                let lost = [figure("promises lost", 118.0), figure("promises checked", 796.0)];
+                trial.steps[0].figures.extend(lost);
+                trial.steps[0].figures.iter_mut().filter(|of| of.metric == "CPU").for_each(|of| of.value = 118.0);
+            }
+            (0, Some(1)) => {
+                trial.outcome =
+                    Outcome::Crashed(Reason { step: "load".into(), words: "kernel BUG".into(), cure: None });
+            }
+            _ => {}
+        }
+    }
+    for trial in &mut dataset.trials {
+        let nothing = trial.steps.iter_mut().flat_map(|step| &mut step.figures).filter(|of| of.metric == "CPU");
+        nothing.for_each(|of| of.value = if of.value == 118.0 { 118.0 } else { 0.0 });
+    }
+    let analysis = Analysis::of(&dataset);
+    let told = analysis.sentences().join(" ");
+    assert!(!told.contains("No rows differ clearly"), "a guest has what seeds have not: {told}");
+    assert!(told.contains("lost 118 of 796 promises after a power cut"), "{told}");
+    assert!(told.contains("1 other trial did not complete"), "{told}");
+    assert_eq!((analysis.trials(), analysis.completed()), (15, 14));
+    let label = &analysis.rows[0].label;
+    assert_eq!(
+        analysis.footnotes[0].told(&analysis.rows),
+        format!("1 of 5 trials of {label}: crashed at load: kernel BUG")
+    );
+    let page = fstone_report::html(&dataset, &Options::default());
+    assert!(page.contains("kernel BUG") && page.contains("118 of 796"), "the page has both");
 }
 
 #[test]

@@ -38,6 +38,9 @@ const MIN_EXACT_FREEDOM: f64 = 4.0;
 const MIN_NOISELESS_FREEDOM: f64 = 2.0;
 const MIN_NOISELESS_BLOCKS: usize = 3;
 
+/// With two figures of every row something is known of the scatter.
+const MIN_REPEATS: usize = 2;
+
 pub(super) struct Means<'a> {
     samples: &'a [Sample],
     scale: Scale,
@@ -54,6 +57,8 @@ pub(super) struct Means<'a> {
     /// Whether figures do not vary but from row to row and block to block.
     still: bool,
     exact: bool,
+    /// The degrees of freedom and the blocks with which figures that do not vary are exact.
+    exact_from: (f64, usize),
     largest: f64,
     /// The share of the level at which rows of few degrees of freedom are tested.
     of_few: f64,
@@ -116,14 +121,14 @@ impl<'a> Means<'a> {
         let all: f64 = parts.iter().map(|part| part.model.freedom).sum();
         let residuals = parts.iter().flat_map(|part| &part.model.residuals);
         let still = residuals.into_iter().all(|residual| residual.abs() <= ROUNDING * largest);
-        let noiseless = match blocking {
-            Blocking::Noiseless(blocks) => {
-                let distinct: HashSet<usize> = blocks.iter().flatten().copied().collect();
-                distinct.len() >= MIN_NOISELESS_BLOCKS
-            }
-            _ => false,
+        let exact_from = match blocking {
+            Blocking::Proven(_) => (0.0, 1),
+            Blocking::Noiseless(_) => (MIN_NOISELESS_FREEDOM, MIN_NOISELESS_BLOCKS),
+            _ => (MIN_EXACT_FREEDOM, 1),
         };
-        let exact = still && all >= if noiseless { MIN_NOISELESS_FREEDOM } else { MIN_EXACT_FREEDOM };
+        let distinct = || blocks.into_iter().flatten().flatten().collect::<HashSet<_>>().len();
+        let has_blocks = exact_from.1 == 1 || distinct() >= exact_from.1;
+        let exact = still && (all >= exact_from.0 && has_blocks || all >= MIN_EXACT_FREEDOM);
         // Rounding errors are not scatter, and too few figures that are equal by chance must not be judged by it.
         let scatter = |squares: f64| if still { 0.0 } else { squares };
         // The scatter of a row that shares no block with others includes what its blocks did: it says nothing about theirs.
@@ -145,7 +150,21 @@ impl<'a> Means<'a> {
                 Variance { value: (of_all + squares) / (shared + own), shared, own }
             })
             .collect();
-        Self { samples, scale, level, parts, places, freedom, pooled, variances, still, exact, largest, of_few: 1.0 }
+        Self {
+            samples,
+            scale,
+            level,
+            parts,
+            places,
+            freedom,
+            pooled,
+            variances,
+            still,
+            exact,
+            exact_from,
+            largest,
+            of_few: 1.0,
+        }
     }
 
     pub(super) fn scale(&self) -> Scale {
@@ -154,6 +173,29 @@ impl<'a> Means<'a> {
 
     pub(super) fn basis(&self) -> Basis {
         if self.exact { Basis::Exact } else { Basis::Means }
+    }
+
+    pub(super) fn is_still(&self) -> bool {
+        self.still
+    }
+
+    /// The fewest repeats of every row with which every pair could differ.
+    pub(super) fn repeats_needed(&self) -> usize {
+        let rows = self.parts.iter().map(|part| part.rows.len()).max().unwrap_or(0);
+        if !self.still || self.freedom < 1.0 || rows < 2 {
+            return MIN_REPEATS;
+        }
+        let for_freedom = |freedom: f64| 1 + (freedom / (rows - 1) as f64).ceil() as usize;
+        let (freedom, blocks) = self.exact_from;
+        for_freedom(freedom).max(blocks).min(for_freedom(MIN_EXACT_FREEDOM))
+    }
+
+    /// Whether rows of this part have different figures, none of which varies, but too few of them to believe that.
+    fn is_unproven(&self, part: &Part) -> bool {
+        let unproven = self.still && !self.exact;
+        let mut means = part.rows.iter().filter(|_| unproven).map(|row| self.know_mean(*row).estimate);
+        let first = means.next();
+        first.is_some_and(|first| means.any(|mean| (mean - first).abs() > ROUNDING * self.largest))
     }
 
     /// Whether ranks are the better judge of these figures.
@@ -165,7 +207,7 @@ impl<'a> Means<'a> {
                 .flat_map(|row| std::iter::repeat_n(self.variances[*row].value.sqrt(), self.samples[*row].n()));
             part.model.residuals.iter().zip(deviations).map(|(residual, deviation)| residual / deviation)
         });
-        !self.exact && self.freedom >= 1.0 && grossly_non_normal(&scores.collect::<Vec<_>>())
+        !self.still && self.freedom >= 1.0 && grossly_non_normal(&scores.collect::<Vec<_>>())
     }
 
     pub(super) fn pairs(&self) -> Vec<Pairwise> {
@@ -235,7 +277,7 @@ impl<'a> Means<'a> {
         };
         let size = known.estimate.abs();
         let level = self.level_of(baseline, other);
-        let can_differ = connected && (self.exact || self.freedom >= 1.0);
+        let can_differ = connected && (self.exact || self.freedom >= 1.0 && !self.is_unproven(&self.parts[part]));
         let (test, p, adjusted_p, critical) = if !connected {
             (PairTest::NoCommonBlock, 1.0, 1.0, f64::INFINITY)
         } else if self.exact {

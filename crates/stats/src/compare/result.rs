@@ -19,6 +19,8 @@ pub enum Blocking<'a> {
     Blocks(&'a [Vec<usize>]),
     /// The same of figures without noise, so that those which agree do not agree by chance.
     Noiseless(&'a [Vec<usize>]),
+    /// The same of figures of which further trials have shown that nothing moves them, however few these are.
+    Proven(&'a [Vec<usize>]),
 }
 
 impl Blocking<'_> {
@@ -27,7 +29,7 @@ impl Blocking<'_> {
         let blocks: Vec<Vec<usize>> = match self {
             Blocking::Independent => return None,
             Blocking::Complete => samples.iter().map(|sample| (0..sample.n()).collect()).collect(),
-            Blocking::Blocks(blocks) | Blocking::Noiseless(blocks) => blocks.to_vec(),
+            Blocking::Blocks(blocks) | Blocking::Noiseless(blocks) | Blocking::Proven(blocks) => blocks.to_vec(),
         };
         assert_eq!(blocks.len(), samples.len(), "one list of blocks for every sample");
         for (sample, blocks) in samples.iter().zip(&blocks) {
@@ -175,15 +177,16 @@ pub struct Comparison {
     pub basis: Basis,
     pub scale: Scale,
     pub means: Vec<RowMean>,
+    /// Whether figures do not vary but from row to row and block to block, be it by chance.
+    pub still: bool,
+    /// The fewest repeats of every row with which every pair could differ.
+    pub repeats_needed: usize,
     /// Every pair once, the earlier row as the baseline, in the order (0, 1), (0, 2), …
     pub pairs: Vec<Pairwise>,
     /// For each row its letters: rows that share one cannot be told apart, and rows that were not compared share none. `None` when there are
     /// too many groups for letters.
     pub letters: Option<Vec<String>>,
 }
-
-/// With two figures of every row something is known of the scatter.
-const MIN_REPEATS: usize = 2;
 
 impl Comparison {
     /// The pair told against `baseline`; `None` when a row is not there or the two are the same.
@@ -202,11 +205,8 @@ impl Comparison {
     pub fn power_note(&self) -> Option<PowerNote> {
         let compared = || self.pairs.iter().filter(|pair| pair.is_compared());
         let powerless_pairs = compared().filter(|pair| !pair.can_differ).count();
-        let repeats_needed = match self.basis {
-            Basis::Ranks => repeats_needed(self.pairs.len(), self.alpha),
-            Basis::Means | Basis::Exact => MIN_REPEATS,
-        };
-        (powerless_pairs > 0).then(|| PowerNote { powerless_pairs, pairs: compared().count(), repeats_needed })
+        let pairs = compared().count();
+        (powerless_pairs > 0).then_some(PowerNote { powerless_pairs, pairs, repeats_needed: self.repeats_needed })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::by_means::Means;
 use super::by_ranks::compare_by_ranks;
 use super::letters::letters;
-use super::result::{Basis, Blocking, Comparison, Level, PairTest, Pairwise, RowMean, Scale};
+use super::result::{Basis, Blocking, Comparison, Level, PairTest, Pairwise, RowMean, Scale, repeats_needed};
 use super::shift::Shift;
 use crate::Sample;
 use crate::interval::{Interval, IntervalMethod};
@@ -34,6 +34,8 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
             basis: Basis::Means,
             scale,
             means: Vec::new(),
+            still: true,
+            repeats_needed: 0,
             pairs: Vec::new(),
             letters: Some(Vec::new()),
         };
@@ -58,15 +60,19 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
         pairs.iter().map(|pair| ((pair.baseline, pair.other), pair.differs)).collect();
     let letters = letters(rows, |i, j| different[&(i, j)] || !means.are_connected(i, j));
     let means_of_rows = means.means(|i, j| different[&(i, j)]);
-    Comparison { alpha, rows, basis, scale: means.scale(), means: means_of_rows, pairs, letters }
+    let repeats_needed =
+        if basis == Basis::Ranks { repeats_needed(pairs.len(), alpha) } else { means.repeats_needed() };
+    let (scale, still) = (means.scale(), means.is_still());
+    Comparison { alpha, rows, basis, scale, means: means_of_rows, still, repeats_needed, pairs, letters }
 }
 
 impl Comparison {
     /// The same where a difference must also be one of the same rows in perturbed guests: intervals hold those of both, and a pair differs if
-    /// its interval leaves out 0. Where guests of too few trials show nothing, nothing changes.
+    /// its interval leaves out 0. Where guests move nothing, or too few trials show nothing, nothing changes.
     #[must_use]
     pub fn beyond(self, perturbed: &Self) -> Self {
-        if perturbed.pairs.len() != self.pairs.len() || perturbed.pairs.iter().any(|pair| !pair.can_differ) {
+        let shows_nothing = perturbed.still || perturbed.pairs.iter().any(|pair| !pair.can_differ);
+        if shows_nothing || perturbed.pairs.len() != self.pairs.len() {
             return self;
         }
         let hull = |own: Shift, moved: Shift| own.reaching(moved.interval.low).reaching(moved.interval.high);
@@ -102,7 +108,7 @@ impl Comparison {
                 means[upper].interval = Some(Interval { low: middle, ..above });
             }
         }
-        Self { basis, means, pairs, letters, ..self }
+        Self { basis, means, still: false, pairs, letters, ..self }
     }
 }
 
@@ -309,6 +315,21 @@ mod tests {
         assert_eq!(seeds.clone().beyond(&seeds).pairs, seeds.pairs);
         let single = of(&[&[100.0], &[108.0], &[300.0]], &[vec![0], vec![0], vec![0]]);
         assert_eq!(seeds.clone().beyond(&single), seeds);
+    }
+
+    #[test]
+    fn figures_that_agree_in_too_few_blocks_show_nothing_and_it_is_said() {
+        for (rows, blocks, needed) in [(2, 2, 5), (3, 2, 3), (2, 3, 5), (2, 4, 5), (2, 5, 0), (3, 3, 0)] {
+            let constant: Vec<Sample> =
+                (0..rows).map(|row| sample(&vec![1.0 + 49.0 * f64::from(row); blocks])).collect();
+            let found = compare_all(&constant, Scale::Ratios, Level::FIXED, Blocking::Complete);
+            let note = found.power_note().map_or(0, |note| note.repeats_needed);
+            assert_eq!((note, found.can_ever_differ()), (needed, needed == 0), "{rows} rows, {blocks} blocks");
+            assert_eq!(found.basis == Basis::Exact, needed == 0, "{rows} rows, {blocks} blocks");
+            let equal =
+                compare_all(&vec![sample(&vec![7.0; blocks]); 2], Scale::Ratios, Level::FIXED, Blocking::Complete);
+            assert!(equal.power_note().is_none() && !equal.pairs[0].differs, "equal rows have no difference to prove");
+        }
     }
 
     /// Figures of two values, as likely as each other, in so many blocks.
