@@ -9,6 +9,7 @@ use crate::{
     text,
 };
 use fstone_model::{Dataset, Trial, study::DeviceSpec, units::format_duration};
+use fstone_stats::compare::PowerNote;
 use std::{collections::HashMap, time::Duration};
 
 /// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
@@ -32,7 +33,7 @@ pub struct FootnoteRow {
     pub row: usize,
     /// How many of its trials ended so.
     pub trials: usize,
-    /// How many trials it has.
+    /// How many trials it has, with those in perturbed guests.
     pub of: usize,
 }
 
@@ -161,7 +162,8 @@ pub(super) fn footnotes(rows: &mut [Row<'_>], last: &[usize]) -> Vec<Footnote> {
     let shown = (0..rows.len()).filter(|row| !last.contains(row));
     for index in shown.chain(last.iter().copied()).collect::<Vec<_>>() {
         let row = &mut rows[index];
-        for trial in &row.trials {
+        let all: Vec<&Trial> = row.all().collect();
+        for trial in &all {
             let Some((word, step, words, cure)) = reason(trial) else { continue };
             let known = footnotes.iter().position(|note| {
                 note.word == word
@@ -180,7 +182,7 @@ pub(super) fn footnotes(rows: &mut [Row<'_>], last: &[usize]) -> Vec<Footnote> {
                     number - 1
                 }
             };
-            let of = row.trials.len();
+            let of = all.len();
             match footnotes[at].rows.last_mut() {
                 Some(last) if last.row == index => last.trials += 1,
                 _ => footnotes[at].rows.push(FootnoteRow { row: index, trials: 1, of }),
@@ -210,7 +212,7 @@ pub(super) fn warnings(
     let mut warnings: Vec<Warning> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (index, row) in rows.iter().enumerate() {
-        for trial in &row.trials {
+        for trial in row.all() {
             let of_loads = trial
                 .steps
                 .iter()
@@ -241,7 +243,7 @@ pub(super) fn warnings(
     warnings.extend(drift(drifts, columns));
     // One seed in virtual time is exact for it.
     if !clock::is_one_seed(dataset) {
-        warnings.extend(power(rows, comparisons));
+        warnings.extend(power(rows, columns, comparisons));
     }
     warnings.extend(apart(comparisons));
     warnings.extend(widened(columns, comparisons));
@@ -273,15 +275,16 @@ fn drift(drifts: &[Drifting], columns: &[ColumnView]) -> Option<Warning> {
 }
 
 /// "No difference found" would be misleading if none could have been found.
-fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> {
+fn power(rows: &[Row<'_>], columns: &[ColumnView], comparisons: &[ColumnComparison]) -> Option<Warning> {
     let panels = comparisons
         .iter()
         .enumerate()
         .flat_map(|(column, compared)| compared.panels.iter().flatten().map(move |panel| (column, panel)));
-    let noted = panels.filter_map(|(column, panel)| Some((column, panel, panel.comparison.power_note()?)));
+    let noted: Vec<_> =
+        panels.clone().filter_map(|(column, panel)| Some((column, panel, panel.comparison.power_note()?))).collect();
     // The first of those with the most such pairs: max_by_key takes the last, so look from the end.
-    let (column, panel, note) =
-        noted.collect::<Vec<_>>().into_iter().rev().max_by_key(|(.., note)| note.powerless_pairs)?;
+    let &(column, panel, note) = noted.iter().rev().max_by_key(|(.., note)| note.powerless_pairs)?;
+    let is_of_all = noted.iter().all(|(.., note)| note.powerless_pairs == note.pairs) && noted.len() == panels.count();
     let counts = || panel.rows.iter().map(|row| rows[*row].entries[column].values.len());
     let (fewest, most) = (counts().min()?, counts().max()?);
     let what = if note.powerless_pairs == note.pairs {
@@ -290,7 +293,11 @@ fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> 
         } else {
             format!("{fewest} to {}", text::counted(most, "trial"))
         };
-        format!("With {trials} a row no test can tell these rows apart, however far apart they are")
+        let such = |of: &&(usize, &PanelComparison, PowerNote)| of.1.rows == panel.rows && of.2 == note;
+        let mut headers: Vec<&str> = noted.iter().filter(such).map(|of| columns[of.0].header.as_str()).collect();
+        headers.dedup();
+        let with = if is_of_all { "With".to_owned() } else { format!("In {}, with", text::listing(&headers)) };
+        format!("{with} {trials} a row no test can tell these rows apart, however far apart they are")
     } else {
         format!(
             "{} of {} pairs of rows have too few trials to be told apart, however far apart they are",
@@ -305,7 +312,8 @@ fn power(rows: &[Row<'_>], comparisons: &[ColumnComparison]) -> Option<Warning> 
             text::counted(note.repeats_needed, "trial")
         )
     };
-    Some(Warning { text: format!("{what}; {cure}"), rows: Vec::new(), trials: 0 })
+    let rows = if is_of_all { Vec::new() } else { panel.rows.clone() };
+    Some(Warning { text: format!("{what}; {cure}"), rows, trials: 0 })
 }
 
 /// A row that makes the intervals of all others wide, for each such row.

@@ -56,6 +56,7 @@ impl<'a> Analysis<'a> {
                 let is_perturbed = |trial: &&Trial| trial.id.perturbation().is_some();
                 let guests: Vec<&Trial> =
                     all.iter().copied().filter(|trial| trial.id.repetition == 0 || is_perturbed(trial)).collect();
+                let harm = harm::harm(cell, &all);
                 let trials: Vec<&Trial> = all.into_iter().filter(|trial| one_seed || !is_perturbed(trial)).collect();
                 let completed = trials.iter().filter(|trial| trial.outcome.is_completed()).count();
                 Row {
@@ -64,7 +65,7 @@ impl<'a> Analysis<'a> {
                     levels: structure.levels_of(cell),
                     panel: structure.panel_of[index],
                     word: table::word(&trials, completed),
-                    harm: harm::harm(cell, &trials),
+                    harm,
                     trials,
                     guests: if guests.iter().any(is_perturbed) { guests } else { Vec::new() },
                     completed,
@@ -118,11 +119,11 @@ impl<'a> Analysis<'a> {
     }
 
     pub fn trials(&self) -> usize {
-        self.rows.iter().map(|row| row.trials.len()).sum()
+        self.rows.iter().map(|row| row.all().count()).sum()
     }
 
     pub fn completed(&self) -> usize {
-        self.rows.iter().map(|row| row.completed).sum()
+        self.rows.iter().flat_map(Row::all).filter(|trial| trial.outcome.is_completed()).count()
     }
 
     /// The rows panel by panel, so that those compared with each other stand together.

@@ -36,17 +36,28 @@ pub struct Row<'a> {
     /// The names of its levels of those factors that vary, in [`Structure::varied`](crate::Structure::varied)'s order.
     pub levels: Vec<String>,
     pub panel: usize,
+    /// Those whose figures the table has: in perturbed guests only if there is one seed.
     pub trials: Vec<&'a Trial>,
     /// In virtual time, the trial of its first seed and those in perturbed guests; empty if there are none of these.
     pub guests: Vec<&'a Trial>,
     pub completed: usize,
     /// The word for the table when none completed ("refused"; "not run" without trials).
     pub word: Option<&'static str>,
-    /// What its trials lost or damaged, in words that follow its name; `None` if nothing.
+    /// What its trials, in whatever guests, lost or damaged, in words that follow its name; `None` if nothing.
     pub harm: Option<String>,
     pub footnotes: Vec<usize>,
     /// One per column.
     pub entries: Vec<Entry>,
+}
+
+impl<'a> Row<'a> {
+    /// All its trials, also those in perturbed guests whose figures the table does not have.
+    pub fn all(&self) -> impl Iterator<Item = &'a Trial> {
+        let is_perturbed = |trial: &Trial| trial.id.perturbation().is_some();
+        let has_them = self.trials.iter().any(|trial| is_perturbed(trial));
+        let others = self.guests.iter().copied().filter(move |trial| !has_them && is_perturbed(trial));
+        self.trials.iter().copied().chain(others)
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -127,8 +127,8 @@ pub fn csv_summary(dataset: &Dataset) -> String {
             row.footnotes.iter().map(|number| analysis.footnotes[number - 1].sentence()).collect();
         fields.extend([
             row.word.unwrap_or("completed").to_owned(),
-            row.trials.len().to_string(),
-            row.completed.to_string(),
+            row.all().count().to_string(),
+            row.all().filter(|trial| trial.outcome.is_completed()).count().to_string(),
             text(&reasons.join("; ")),
         ]);
         for entry in &row.entries {

@@ -263,7 +263,7 @@ fn row_part<'a>(analysis: &'a Analysis<'a>, index: usize, published: Option<&'a 
         cell: row.cell,
         label: &row.label,
         outcome: row.word.unwrap_or("completed"),
-        completed: row.completed,
+        completed: row.all().filter(|trial| trial.outcome.is_completed()).count(),
         footnotes: &row.footnotes,
         figures: row
             .entries

@@ -22,7 +22,7 @@ impl Teller<'_> {
             let Some(panel) = teller.panel(0).filter(|panel| !panel.is_powerless()) else { continue };
             let directed = self.analysis.columns[column].better != Better::Neither;
             if !panel.any_differ() {
-                if directed {
+                if directed && !teller.is_moved_from_nothing() {
                     alike.push(teller.header());
                 }
                 continue;

@@ -3,6 +3,7 @@
 use super::teller::{MAX_NAMES, Teller};
 use crate::{
     number::grouped,
+    table::Row,
     text::{capitalised, counted, listing, title},
 };
 
@@ -36,8 +37,8 @@ impl Teller<'_> {
                 _ => format!("there is no figure for {empty} of {all} rows: {}", listing(&told)),
             });
         }
-        let partial = analysis.rows.iter().filter(|row| row.completed > 0).map(|row| row.trials.len() - row.completed);
-        let partial: usize = partial.sum();
+        let partial = analysis.rows.iter().filter(|row| row.completed > 0).flat_map(Row::all);
+        let partial = partial.filter(|trial| !trial.outcome.is_completed()).count();
         if partial > 0 {
             parts.push(format!("{} did not complete", counted(partial, "other trial")));
         }

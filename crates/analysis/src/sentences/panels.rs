@@ -40,7 +40,7 @@ impl Teller<'_> {
             }
             let directed = self.analysis.columns[column].better != Better::Neither;
             if !of_column.iter().any(|(_, panel)| panel.any_differ()) {
-                alike.extend(directed.then(|| teller.header()));
+                alike.extend((directed && !teller.is_moved_from_nothing()).then(|| teller.header()));
                 continue;
             }
             let contrast = teller.largest_contrast(&of_column);

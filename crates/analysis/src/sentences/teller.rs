@@ -111,6 +111,11 @@ impl<'a> Teller<'a> {
         }
     }
 
+    /// Whether a perturbed guest has some of what seeds have nothing of, such as losses.
+    pub(super) fn is_moved_from_nothing(&self) -> bool {
+        self.analysis.rows.iter().any(|row| row.entries[self.column].band() == Some(f64::INFINITY))
+    }
+
     /// Whether these rows have the one trial of one seed in virtual time: figures are exact for it, and no test says more.
     pub(super) fn is_one_seed(&self, rows: &[usize]) -> bool {
         clock::has_one_seed(self.analysis.dataset) && self.fewest_and_most(rows) == (1, 1)

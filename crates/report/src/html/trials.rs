@@ -37,7 +37,7 @@ pub(super) fn trials(analysis: &Analysis<'_>) -> Trials {
     let start = analysis.dataset.run.started_unix_ns;
     let mut rows: Vec<TrialRow> = Vec::with_capacity(analysis.dataset.trials.len());
     for (index, row) in analysis.rows.iter().enumerate() {
-        for trial in &row.trials {
+        for trial in row.all() {
             let values = analysis.columns.iter().map(|column| {
                 let figure = trial.figure(&column.step, &column.metric);
                 figure.map_or_else(|| "–".to_owned(), |figure| column.scale.number(figure.value))

@@ -799,7 +799,8 @@ fn losses_and_crashes_in_perturbed_guests_are_told() {
                     |metric: &str, value| Figure { metric: metric.into(), value, ..trial.steps[0].figures[0].clone() };
                 let lost = [figure("promises lost", 118.0), figure("promises checked", 796.0)];
                 trial.steps[0].figures.extend(lost);
-                trial.steps[0].figures.iter_mut().filter(|of| of.metric == "CPU").for_each(|of| of.value = 118.0);
+                let figures = trial.steps.iter_mut().flat_map(|step| &mut step.figures);
+                figures.filter(|of| of.metric == "CPU").for_each(|of| of.value = 118.0);
             }
             (0, Some(1)) => {
                 trial.outcome =
