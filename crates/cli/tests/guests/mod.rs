@@ -430,6 +430,9 @@ fn what_a_kernel_did_is_counted_charged_and_the_same_again() {
             assert_eq!(phases.iter().sum::<f64>(), value("kernel work"), "{phases:?}");
             assert!(phases[0] > phases[1] && phases[2] > phases[1] && phases[1] > 400.0 * 500.0, "{phases:?}");
             assert_eq!(value("stat kernel work per operation"), phases[1] / 400.0);
+            // What is busy is busy with something: no ticks are sampled.
+            let [busy, process, threads] = ["CPU", "process CPU", "kernel threads CPU"].map(value);
+            assert!((process + threads - busy).abs() < 1.0, "{process} + {threads}, {busy}");
         }
     }
     let (code, out, err) = bench.run_with(&["verify", "--again", "1", "--allow-commands"], &there);

@@ -208,14 +208,22 @@ impl Readings {
     /// is nothing to tell, and over one of a few ticks single trials are coarse.
     pub fn figures(&self) -> Vec<Figure> {
         let mut figures = Vec::new();
-        if let Some(cpu) = self.cpu.filter(|cpu| cpu.total() > 0) {
-            let percent = |ticks: u64| ticks as f64 * 100.0 / cpu.total() as f64;
+        let exact = self.work.as_ref().and_then(KernelWork::busy_shares);
+        if let Some(cpu) = self.cpu.filter(|cpu| exact.is_some() || cpu.total() > 0) {
+            let percent = |ticks: u64| ticks as f64 * 100.0 / cpu.total().max(1) as f64;
+            let [mut user, mut system, mut irq] = [cpu.user + cpu.nice, cpu.system, cpu.irq + cpu.softirq].map(percent);
+            let (mut busy, mut iowait) = (percent(cpu.busy()), percent(cpu.iowait));
+            if let Some(shares) = exact {
+                [user, system, irq] = shares.map(|share| share * 100.0);
+                busy = user + system + irq;
+                iowait = (100.0 - busy) * cpu.iowait as f64 / (cpu.idle + cpu.iowait).max(1) as f64;
+            }
             figures.extend([
-                catalog::CPU.figure(percent(cpu.busy())),
-                catalog::CPU_USER.figure(percent(cpu.user + cpu.nice)),
-                catalog::CPU_SYSTEM.figure(percent(cpu.system)),
-                catalog::CPU_IOWAIT.figure(percent(cpu.iowait)),
-                catalog::CPU_IRQ.figure(percent(cpu.irq + cpu.softirq)),
+                catalog::CPU.figure(busy),
+                catalog::CPU_USER.figure(user),
+                catalog::CPU_SYSTEM.figure(system),
+                catalog::CPU_IOWAIT.figure(iowait),
+                catalog::CPU_IRQ.figure(irq),
                 catalog::CPU_STEAL.figure(percent(cpu.steal)),
             ]);
         }
@@ -335,6 +343,19 @@ mod tests {
             ("peak dirty bytes", Some(4096.0)),
         ] {
             assert_eq!(value(&figures, metric), expected, "{metric}");
+        }
+        // A kernel that says how long it idled is believed, also where no tick was counted.
+        let exact = KernelWork { wall_ns: 1000, idle_ns: 900, charged_ns: 80, ..KernelWork::default() };
+        let short = Readings {
+            cpu: Some(CpuTimes { cpus: 1, ..CpuTimes::default() }),
+            work: Some(exact),
+            ..Readings::default()
+        };
+        let figures = short.figures();
+        for (metric, expected) in
+            [("CPU", 10.0), ("CPU user", 2.0), ("CPU system", 8.0), ("CPU irq", 0.0), ("CPU iowait", 0.0)]
+        {
+            assert!((value(&figures, metric).expect(metric) - expected).abs() < 1e-9, "{metric}");
         }
         assert_eq!(readings.write_amplification(1 << 20).expect("asked for some").value, 3.0);
         assert_eq!(readings.write_amplification(0), None);

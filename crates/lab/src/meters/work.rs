@@ -111,6 +111,9 @@ pub struct KernelWork {
     pub background: u64,
     /// Instructions of interrupts.
     pub interrupts: u64,
+    /// The interval, and how much of it the processor idled; 0 where a kernel of an earlier version did not say.
+    pub wall_ns: u64,
+    pub idle_ns: u64,
     /// Those of everything else, by the names of tasks, in their order.
     pub tasks: Vec<(String, u64)>,
     /// Instructions of each function that executed any, in the order of their names; one that is known in its file only is "name (file)".
@@ -131,10 +134,10 @@ fn plain(name: &str) -> String {
 
 impl KernelWork {
     fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.lines().map(|line| line.split_once(' '));
+        let mut lines = text.lines().map(|line| line.split_once(' ')).peekable();
         let mut total = |wanted: &str| {
-            let (count, name) = lines.next()??;
-            if name == wanted { count.parse::<u64>().ok() } else { None }
+            let (count, _) = lines.next_if(|line| line.is_some_and(|(_, name)| name == wanted))??;
+            count.parse::<u64>().ok()
         };
         let mut work = Self {
             instructions: total("instructions")?,
@@ -143,6 +146,8 @@ impl KernelWork {
             charged_ns: total("ns")?,
             background: total("background")?,
             interrupts: total("interrupts")?,
+            idle_ns: total("idle").unwrap_or(0),
+            wall_ns: total("wall").unwrap_or(0),
             tasks: Vec::new(),
             functions: Vec::new(),
             paths: BTreeMap::new(),
@@ -172,6 +177,18 @@ impl KernelWork {
         }
         work.merge();
         Some(work)
+    }
+
+    /// Shares of the interval in which the processor was busy: for programs, the kernel, and interrupts. What programs take are the charges
+    /// for system calls and clock readings. Where the work takes no time, those stand for the kernel's. `None` if it is not known how long it idled.
+    pub(super) fn busy_shares(&self) -> Option<[f64; 3]> {
+        let wall = (self.wall_ns > 0).then_some(self.wall_ns as f64)?;
+        let busy = self.wall_ns.saturating_sub(self.idle_ns);
+        let kernel = if self.charged_ns > 0 { self.charged_ns.min(busy) } else { busy };
+        let interrupts =
+            if self.charged_ns > 0 { self.interrupts as f64 / self.instructions.max(1) as f64 } else { 0.0 };
+        let interrupts = kernel as f64 * interrupts;
+        Some([(busy - kernel) as f64, kernel as f64 - interrupts, interrupts].map(|ns| ns / wall))
     }
 
     /// The functions, the tasks and the tree of calls, as a record of the step.
@@ -224,6 +241,8 @@ impl KernelWork {
             charged_ns: self.charged_ns + other.charged_ns,
             background: self.background + other.background,
             interrupts: self.interrupts + other.interrupts,
+            wall_ns: self.wall_ns + other.wall_ns,
+            idle_ns: self.idle_ns + other.idle_ns,
             tasks: [&self.tasks[..], &other.tasks[..]].concat(),
             functions: [&self.functions[..], &other.functions[..]].concat(),
             paths: self.paths.clone(),
@@ -267,6 +286,13 @@ mod tests {
         let twice = work.plus(&work);
         assert_eq!((twice.instructions, twice.background, twice.functions), (140, 50, vec![of("f", 60), of("g", 80)]));
         assert_eq!((twice.interrupts, twice.tasks), (16, vec![of("fstone", 120), of("kworker/0:1 x", 4)]));
+        assert_eq!((work.wall_ns, work.busy_shares()), (0, None));
+        let timed = KernelWork::parse(&text.replace("8 interrupts\n", "7 interrupts\n20 idle\n80 wall\n")).unwrap();
+        assert_eq!((timed.idle_ns, timed.wall_ns, timed.functions.len()), (20, 80, 2));
+        // 60 busy, of which 35 are the kernel's, and a tenth of those interrupts'.
+        assert_eq!(timed.busy_shares(), Some([25.0, 31.5, 3.5].map(|ns| ns / 80.0)));
+        let free = KernelWork { charged_ns: 0, ..timed.plus(&timed) };
+        assert_eq!(free.busy_shares(), Some([0.0, 0.75, 0.0]));
         // Functions of one name in two files are two.
         let files = text.replace("20 f", "20 f.isra.0 (fs/a.c)").replace("10 f.part.0", "5 f (fs/a.c)\n5 f (fs/b.c)");
         let functions = KernelWork::parse(&files).unwrap().functions;
