@@ -6,7 +6,7 @@ use crate::facts;
 use crate::given::Settings;
 use crate::member::seed_of;
 use crate::merge::Merger;
-use crate::message::{Answer, Call, Common, Hello, Message, State};
+use crate::message::{Answer, Call, Common, Hello, Message, State, UNREADABLE};
 use fstone_model::load::LoadReport;
 use fstone_model::ranks::{PhasePassed, RankOutcome, RankReport, RanksReport, Wall};
 use fstone_model::units::nanoseconds;
@@ -162,6 +162,14 @@ impl Coordinator {
                 self.end(format!("{} was told by a signal to end", self.name(from as usize)), true, now_ns);
             }
             _ => {}
+        }
+    }
+
+    /// A message came that is none.
+    pub(crate) fn garbled(&mut self, from: u32, now_ns: u64) {
+        let number = from as usize;
+        if self.ranks.get(number).is_some_and(|rank| rank.lost.is_none()) {
+            self.lose(number, RankOutcome::Failed { words: UNREADABLE.into() }, now_ns);
         }
     }
 

@@ -3,6 +3,9 @@
 use fstone_model::{LoadReport, ranks::PhasePassed, workload::RankShift};
 use serde::{Deserialize, Serialize};
 
+/// Why a rank fails whose message cannot be read. Both ends are the same build, so nothing should ever show it.
+pub(crate) const UNREADABLE: &str = "a message of it cannot be read, which is a fault of fstone";
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// To rank 0: a rank is there.

@@ -4,7 +4,7 @@ use crate::coordinator::Coordinator;
 use crate::facts;
 use crate::given::{Loaded, Settings};
 use crate::member::{Member, Request};
-use crate::message::{Answer, Common, Message};
+use crate::message::{Answer, Common, Message, UNREADABLE};
 use crate::transport::Transport;
 use fstone_engine::Peers;
 use fstone_model::ranks::RanksReport;
@@ -217,7 +217,14 @@ impl Node {
                 None => match transport.receive() {
                     Some((from, bytes)) => match Message::decode(&bytes) {
                         Some(message) => (from, message),
-                        None => continue,
+                        None => {
+                            match &mut self.coordinator {
+                                Some(coordinator) => coordinator.garbled(from, facts::clock_ns()),
+                                None => self.finish(transport, Some(format!("rank {from}: {UNREADABLE}")), None),
+                            }
+                            any = true;
+                            continue;
+                        }
                     },
                     None => return any,
                 },

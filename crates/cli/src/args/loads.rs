@@ -1,12 +1,10 @@
 //! Arguments of the commands that run a load by itself, or print it.
 
 #[cfg(feature = "mpi")]
-use super::patience;
+use super::patience::Patience;
 use super::values::parse_number;
 use clap::Args;
 use std::path::PathBuf;
-#[cfg(feature = "mpi")]
-use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  fstone load random-read.toml --directory /mnt/scratch --json")]
@@ -42,14 +40,9 @@ pub(crate) struct LoadArguments {
     #[cfg(feature = "mpi")]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// With many ranks: a rank that gives no sign of life for this long is considered dead
     #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "60 s")]
-    pub(crate) rank_silence: Duration,
-    /// With many ranks: a rank that completes nothing for this long is considered hung
-    #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "10 min")]
-    pub(crate) rank_stillness: Duration,
+    #[command(flatten)]
+    pub(crate) patience: Patience,
     /// SPEC is what a step of a study hands to its ranks
     #[cfg(feature = "mpi")]
     #[arg(long, hide = true)]

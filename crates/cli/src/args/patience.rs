@@ -6,7 +6,18 @@ use fstone_model::{
 };
 use std::time::Duration;
 
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+#[cfg(feature = "mpi")]
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Patience {
+    /// With many ranks: a rank that gives no sign of life for this long is considered dead
+    #[arg(long = "rank-silence", value_name = "TIME", value_parser = parse, default_value = "60 s")]
+    pub(crate) silence: Duration,
+    /// With many ranks: a rank that completes nothing for this long is considered hung
+    #[arg(long = "rank-stillness", value_name = "TIME", value_parser = parse, default_value = "10 min")]
+    pub(crate) stillness: Duration,
+}
+
+fn parse(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).map_err(|error| error.to_string())?;
     if time < LEAST_PATIENCE {
         let least = format_duration(LEAST_PATIENCE);

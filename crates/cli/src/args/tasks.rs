@@ -1,12 +1,10 @@
 //! Arguments of drop-ins for programs that a launcher of MPI starts.
 
 #[cfg(feature = "mpi")]
-use super::patience;
+use super::patience::Patience;
 use super::values::parse_number;
 use clap::Args;
 use std::path::PathBuf;
-#[cfg(feature = "mpi")]
-use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true, disable_version_flag = true)]
@@ -35,12 +33,7 @@ pub(crate) struct Io500Arguments {
     /// The seed of all random streams. Default: drawn
     #[arg(long, value_name = "N", value_parser = parse_number, allow_hyphen_values = true)]
     pub(crate) seed: Option<u64>,
-    /// With many ranks: a rank that gives no sign of life for this long is considered dead
     #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "60 s")]
-    pub(crate) rank_silence: Duration,
-    /// With many ranks: a rank that completes nothing for this long is considered hung
-    #[cfg(feature = "mpi")]
-    #[arg(long, value_name = "TIME", value_parser = patience::parse, default_value = "10 min")]
-    pub(crate) rank_stillness: Duration,
+    #[command(flatten)]
+    pub(crate) patience: Patience,
 }

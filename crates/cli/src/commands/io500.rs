@@ -85,8 +85,8 @@ fn ranks(arguments: &Io500Arguments, config: Config, rank: u32) -> CommandResult
         ownership: Ownership::Marked,
         output: super::ranks::Output::Summary,
         results: Some(config.results.0.into()),
-        silence: arguments.rank_silence,
-        stillness: arguments.rank_stillness,
+        silence: arguments.patience.silence,
+        stillness: arguments.patience.stillness,
         measure_null: true,
         expected: None,
     })

@@ -97,8 +97,8 @@ fn ranks(arguments: &LoadArguments, workload: Workload) -> CommandResult {
         ownership: if arguments.overwrite { Ownership::Overwrite } else { Ownership::Marked },
         output: if arguments.json { Output::Json } else { Output::Summary },
         results: arguments.results.clone(),
-        silence: arguments.rank_silence,
-        stillness: arguments.rank_stillness,
+        silence: arguments.patience.silence,
+        stillness: arguments.patience.stillness,
         measure_null: true,
         expected: None,
     })
@@ -119,8 +119,8 @@ fn ranks_of_step(arguments: &LoadArguments) -> CommandResult {
         ownership: Ownership::Own,
         output: Output::News(task.news),
         results: Some(task.results),
-        silence: arguments.rank_silence,
-        stillness: arguments.rank_stillness,
+        silence: arguments.patience.silence,
+        stillness: arguments.patience.stillness,
         measure_null: task.measure_null,
         expected,
     })

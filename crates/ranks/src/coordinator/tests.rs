@@ -103,6 +103,24 @@ fn welcomed() -> (Coordinator, u64) {
 }
 
 #[test]
+fn a_rank_whose_report_cannot_be_read_is_not_waited_for() {
+    let (mut coordinator, mut now_ns) = welcomed();
+    for rank in 0..2 {
+        let done = Message::Done { failed: None, halted: None, unfinished: None, early: false, reports: true };
+        coordinator.handle(rank, done, now_ns);
+    }
+    for rank in answer_pings(&mut coordinator, &mut now_ns) {
+        match rank {
+            0 => coordinator.handle(0, Message::Report(Some(Box::default())), now_ns),
+            _ => coordinator.garbled(rank, now_ns),
+        }
+    }
+    let report = coordinator.concluded().expect("nothing is missing");
+    assert_eq!(report.ranked.merged, 1);
+    assert_eq!(report.ranked.per_rank[1].outcome, RankOutcome::Failed { words: UNREADABLE.into() });
+}
+
+#[test]
 fn a_rank_whose_error_ended_the_load_has_not_completed_it() {
     let (mut coordinator, mut now_ns) = welcomed();
     let done = |halted: Option<&str>, early| {
