@@ -191,10 +191,12 @@ pub struct PairPart<'a> {
 /// A run as JSON, indented. Ends with a line feed.
 pub fn json(dataset: &Dataset, options: &Options) -> String {
     let analysis = Analysis::of(dataset);
-    let mut text =
-        serde_json::to_string_pretty(&document(&analysis, options)).expect("plain data with text keys is always JSON");
-    text.push('\n');
-    text
+    pretty(&document(&analysis, options))
+}
+
+/// A document, indented. Ends with a line feed.
+pub(crate) fn pretty(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).expect("plain data with text keys is always JSON") + "\n"
 }
 
 pub fn document<'a>(analysis: &'a Analysis<'a>, options: &Options) -> Document<'a> {

@@ -95,10 +95,7 @@ pub struct OutcomePart<'a> {
 
 /// A comparison as JSON, indented. Ends with a line feed.
 pub fn json(comparison: &RunComparison<'_>) -> String {
-    let document = document(comparison);
-    let mut text = serde_json::to_string_pretty(&document).expect("plain data with text keys is always JSON");
-    text.push('\n');
-    text
+    crate::json::pretty(&document(comparison))
 }
 
 fn document<'a>(comparison: &'a RunComparison<'_>) -> Document<'a> {

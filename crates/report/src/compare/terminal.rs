@@ -3,24 +3,21 @@
 use crate::{
     analysis::runs::{RunComparison, Verdict, caveat, change, interval_name},
     legend::NOTHING,
-    terminal::grid::{Grid, GridColumn, GridRow, Style},
-    text::{width, wrap},
+    terminal::grid::{Grid, GridColumn, GridRow, Style, paragraph},
 };
 
 /// A comparison as terminal text. Ends with a line feed.
 pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> String {
     let columns = columns.max(40);
     let mut output = String::new();
-    for title in wrap(&super::title(comparison), columns) {
-        output.push_str(&Style::Bold.paint(&title, color));
-        output.push('\n');
-    }
+    let screen = (columns, color);
+    paragraph(&super::title(comparison), "", Style::Bold, screen, &mut output);
     for note in comparison.note_lines() {
-        paragraph(&note, "", columns, &mut output);
+        paragraph(&note, "", Style::Plain, screen, &mut output);
     }
     output.push('\n');
     for sentence in comparison.sentences() {
-        paragraph(&sentence, "", columns, &mut output);
+        paragraph(&sentence, "", Style::Plain, screen, &mut output);
     }
     for index in 0..comparison.columns.len() {
         let column = &comparison.columns[index];
@@ -34,11 +31,11 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
         output.push('\n');
         output.push_str(&table(comparison, index).render(columns, color));
     }
-    section("Outcomes that changed", &comparison.outcome_lines(), columns, color, &mut output);
-    section("Other differences", &comparison.change_lines(), columns, color, &mut output);
-    section("Not compared", &comparison.unmatched_lines(), columns, color, &mut output);
+    section("Outcomes that changed", &comparison.outcome_lines(), screen, &mut output);
+    section("Other differences", &comparison.change_lines(), screen, &mut output);
+    section("Not compared", &comparison.unmatched_lines(), screen, &mut output);
     output.push('\n');
-    paragraph(&caveat(comparison), "", columns, &mut output);
+    paragraph(&caveat(comparison), "", Style::Plain, screen, &mut output);
     output
 }
 
@@ -50,21 +47,13 @@ fn arrow(comparison: &RunComparison<'_>, column: usize) -> &'static str {
     }
 }
 
-fn paragraph(text: &str, mark: &str, columns: usize, output: &mut String) {
-    for (number, line) in wrap(text, columns - width(mark)).into_iter().enumerate() {
-        output.push_str(&if number == 0 { mark.to_owned() } else { " ".repeat(width(mark)) });
-        output.push_str(&line);
-        output.push('\n');
-    }
-}
-
-fn section(title: &str, lines: &[String], columns: usize, color: bool, output: &mut String) {
+fn section(title: &str, lines: &[String], screen: (usize, bool), output: &mut String) {
     if lines.is_empty() {
         return;
     }
-    output.push_str(&format!("\n{}\n", Style::Bold.paint(title, color)));
+    output.push_str(&format!("\n{}\n", Style::Bold.paint(title, screen.1)));
     for line in lines {
-        paragraph(line, "· ", columns, output);
+        paragraph(line, "· ", Style::Plain, screen, output);
     }
 }
 

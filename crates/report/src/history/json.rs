@@ -63,7 +63,5 @@ pub fn json(history: &History) -> String {
         changes: &history.changes,
         left_out: &history.left_out,
     };
-    let mut text = serde_json::to_string_pretty(&document).expect("plain data with text keys is always JSON");
-    text.push('\n');
-    text
+    crate::json::pretty(&document)
 }

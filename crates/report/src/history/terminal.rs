@@ -2,8 +2,8 @@
 
 use crate::{
     analysis::runs::{History, Point},
-    terminal::grid::{Grid, GridColumn, GridRow, Style},
-    text::{line, shorten, wrap},
+    terminal::grid::{Grid, GridColumn, GridRow, Style, paragraph},
+    text::{line, shorten},
     when,
 };
 
@@ -15,15 +15,10 @@ const KERNEL: usize = 22;
 pub fn terminal(history: &History, columns: usize, color: bool) -> String {
     let columns = columns.max(40);
     let mut output = String::new();
-    let mut paragraph = |text: &str, style: Style| {
-        for line in wrap(text, columns) {
-            output.push_str(&style.paint(&line, color));
-            output.push('\n');
-        }
-    };
-    paragraph(&format!("{} · {} · {}", history.study, history.label, history.header), Style::Bold);
+    let paragraph = |text: &str, style, output: &mut String| paragraph(text, "", style, (columns, color), output);
+    paragraph(&format!("{} · {} · {}", history.study, history.label, history.header), Style::Bold, &mut output);
     for sentence in history.sentences() {
-        paragraph(&sentence, Style::Plain);
+        paragraph(&sentence, Style::Plain, &mut output);
     }
     if !history.points.is_empty() {
         output.push('\n');
@@ -31,17 +26,11 @@ pub fn terminal(history: &History, columns: usize, color: bool) -> String {
     }
     for point in &history.points {
         if let Some(note) = &point.note {
-            for line in wrap(&format!("Run {}: {note}", point.run), columns) {
-                output.push_str(&line);
-                output.push('\n');
-            }
+            paragraph(&format!("Run {}: {note}", point.run), Style::Plain, &mut output);
         }
     }
     for left in history.left_out() {
-        for line in wrap(&format!("Left out, {left}."), columns) {
-            output.push_str(&line);
-            output.push('\n');
-        }
+        paragraph(&format!("Left out, {left}."), Style::Plain, &mut output);
     }
     output
 }

@@ -23,6 +23,15 @@ impl Style {
     }
 }
 
+/// Wrapped text; `mark` precedes the first line; the others are indented by its width.
+pub(crate) fn paragraph(text: &str, mark: &str, style: Style, (columns, color): (usize, bool), output: &mut String) {
+    let indent = width(mark);
+    for (number, line) in wrap(text, columns - indent).into_iter().enumerate() {
+        let lead = if number == 0 { mark.to_owned() } else { " ".repeat(indent) };
+        output.push_str(&format!("{lead}{}\n", style.paint(&line, color)));
+    }
+}
+
 /// Pieces of one cell, each with its style; together as wide as the column or less.
 pub(crate) type Parts = Vec<(String, Style)>;
 

@@ -10,11 +10,11 @@ use crate::{
     analysis::{Entry, Length, Published, clock, machines_in_words},
     legend::{HARMED, NOTHING, legend, mark},
     number,
-    text::{counted, line, shorten, width, wrap},
+    text::{counted, line, shorten, width},
     when,
 };
 use fstone_model::Dataset;
-use grid::{Grid, GridColumn, GridRow, Parts, Style};
+use grid::{Grid, GridColumn, GridRow, Parts, Style, paragraph};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {
@@ -65,10 +65,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn head(&self, output: &mut String) {
         let run = &self.analysis.dataset.run;
-        for title in wrap(&line(&run.plan.title), self.width) {
-            output.push_str(&Style::Bold.paint(&title, self.color));
-            output.push('\n');
-        }
+        paragraph(&line(&run.plan.title), "", Style::Bold, (self.width, self.color), output);
         let quick = if run.plan.quick { ", quick" } else { "" };
         let facts = [
             format!("run {} of {}{quick}", run.id, line(&run.plan.study)),
@@ -78,10 +75,7 @@ impl Printer<'_> {
             clock::heading(run).unwrap_or_default(),
         ];
         let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-        for facts in wrap(&facts.join(" · "), self.width) {
-            output.push_str(&Style::Dim.paint(&facts, self.color));
-            output.push('\n');
-        }
+        paragraph(&facts.join(" · "), "", Style::Dim, (self.width, self.color), output);
         if let Some(machines) = machines_in_words(self.analysis.dataset) {
             self.paragraph(&machines, "Blocks: ", output);
         }
@@ -91,17 +85,9 @@ impl Printer<'_> {
         output.push('\n');
     }
 
-    /// Wrapped text; `mark` precedes the first line; the others are indented by its width.
     fn paragraph(&self, text: &str, mark: &str, output: &mut String) {
-        if text.is_empty() {
-            return;
-        }
-        let indent = width(mark);
-        for (number, line) in wrap(text, self.width - indent).into_iter().enumerate() {
-            let lead = if number == 0 { mark.to_owned() } else { " ".repeat(indent) };
-            output.push_str(&lead);
-            output.push_str(&line);
-            output.push('\n');
+        if !text.is_empty() {
+            paragraph(text, mark, Style::Plain, (self.width, self.color), output);
         }
     }
 
