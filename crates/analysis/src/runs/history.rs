@@ -32,8 +32,8 @@ pub struct History {
     /// The runs that have the figure, the oldest first.
     pub points: Vec<Point>,
     pub changes: Vec<ChangePoint>,
-    /// The first of one or two newest runs that lie apart from those since the last change, which are too few for a change point, and the
-    /// p-value of that.
+    /// The first of the newest runs that lie apart from those since the last change, and are too few for a change point, and the p-value of
+    /// that.
     pub newest: Option<(usize, f64)>,
     /// Runs that are not among the points, and why not.
     pub left_out: Vec<(u64, String)>,
@@ -161,7 +161,7 @@ impl History {
                 "{label}, {header}, over {runs}. Finding a change point takes about {FEWEST_RUNS} runs; with fewer, compare two of them."
             )),
             _ if self.changes.is_empty() && self.newest.is_none() => {
-                sentences.push(format!("{label}, {header}: no change point in {runs}; the last two are too few to show one."));
+                sentences.push(format!("{label}, {header}: no change point in {runs}, and the newest do not lie apart."));
             }
             _ => {}
         }

@@ -75,11 +75,12 @@ pub fn change_points(series: &Sample, options: &ChangePointOptions, seed: u64) -
 /// Fewer points than this before them do not show how far points scatter.
 const FEWEST_BEFORE: usize = 7;
 
-/// Whether fewer newest points than a segment has lie apart from all before them, from which on, and the p-value: Student's t of their mean
-/// against those before, with the scatter of these, corrected for the numbers of points that are tried. Points that never varied differ by
-/// anything.
+/// After so few points more, too few of all orders are more extreme for a change point to be significant.
+const NEWEST: usize = 5;
+
+/// Whether the newest points lie apart from all before them, from which on, and the p-value: Student's t of their mean against those
+/// before, with the scatter of these, corrected for the numbers of points that are tried. Points that never varied differ by anything.
 pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usize, f64)> {
-    let counts = 1..options.min_segment;
     let of = |count: usize| {
         let first = values.len().checked_sub(count).filter(|first| *first >= FEWEST_BEFORE)?;
         let (before, after) = values.split_at(first);
@@ -88,11 +89,13 @@ pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usi
         let is_one_side = after.min() > before.max() || after.max() < before.min();
         let error = before.stddev() * (1.0 / before.n() as f64 + 1.0 / count as f64).sqrt();
         let p = if apart == 0.0 { 1.0 } else { student_two_sided(apart / error, before.n() as f64 - 1.0) };
-        Some((first, p * counts.len() as f64)).filter(|_| is_one_side)
+        let p = p * NEWEST as f64;
+        // How much of the squares about the mean of all points this split explains.
+        let explained = apart.powi(2) * (before.n() * count) as f64 / values.len() as f64;
+        (is_one_side && p <= options.significance).then_some((first, p, explained))
     };
-    let mut found = counts.clone().rev().filter_map(of).filter(|(_, p)| *p <= options.significance);
-    // The most runs of those that lie apart.
-    found.next()
+    let best = (1..=NEWEST).filter_map(of).max_by(|a, b| a.2.total_cmp(&b.2));
+    best.map(|(first, p, _)| (first, p))
 }
 
 pub(super) fn batch_size(points: usize) -> usize {
@@ -234,8 +237,8 @@ mod tests {
         let mut normal =
             || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
         let (series, mut wrong) = (4000, 0);
-        for length in [9, 12, 30] {
-            for _ in 0..series / 3 {
+        for length in [9, 12, 13, 30] {
+            for _ in 0..series / 4 {
                 let values: Vec<f64> = (0..length).map(|_| normal()).collect();
                 wrong += usize::from(newest_apart(&values, &ChangePointOptions::default()).is_some());
             }
@@ -243,7 +246,24 @@ mod tests {
         assert!(wrong * 100 <= series * 12 / 10, "{wrong} of {series} at 1 %");
         let level = |from: usize| (0..20).map(|i| if i < from { 10.0 } else { 5.0 } + wobble(i)).collect::<Vec<_>>();
         let found = |from: usize| newest_apart(&level(from), &ChangePointOptions::default()).map(|(first, _)| first);
-        assert_eq!([found(20), found(19), found(18)], [None, Some(19), Some(18)]);
+        assert_eq!([found(20), found(19), found(18), found(15)], [None, Some(19), Some(18), Some(15)]);
+        let one_low = [100.1, 99.8, 100.3, 99.9, 100.0, 100.2, 99.9, 100.1, 99.7, 50.0];
+        let found = newest_apart(&one_low, &ChangePointOptions::default()).map(|(first, _)| first);
+        assert_eq!(found, Some(9), "the last but one is the lowest of the others by chance");
+        // From the first such run on there is always a finding.
+        for before in 7..12 {
+            for after in 1..8 {
+                let level = |i: usize| if i < before { 100.0 } else { 50.0 };
+                let values: Vec<f64> = (0..before + after).map(|i| level(i) + wobble(i)).collect();
+                let options = ChangePointOptions::default();
+                let changes = change_points(&Sample::new(values.clone()).unwrap(), &options, 5);
+                let found = changes
+                    .last()
+                    .map(|change| change.index)
+                    .or(newest_apart(&values, &options).map(|(first, _)| first));
+                assert_eq!(found, Some(before), "{before} points, then {after}");
+            }
+        }
         assert_eq!(newest_apart(&[5.0, 5.0, 9.0], &ChangePointOptions::default()), None, "too few before");
     }
 
