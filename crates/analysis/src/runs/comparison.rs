@@ -137,9 +137,11 @@ fstone_model::named! {
         Difference => "different",
         /// Really different, but not beyond the threshold.
         Slight => "below threshold",
-        /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse beyond the
-        /// threshold, if nothing shows how far chance moves the figure.
+        /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse at all, if
+        /// nothing shows how far chance moves the figure.
         Unclear => "perhaps worse",
+        /// In virtual time: different, but not worse, and nothing shows how far chance moves the figure.
+        MayBeChance => "may be chance",
         NotFound => "none found",
         /// There are too few trials for any difference to be found.
         TooFew => "too few trials",
@@ -217,9 +219,10 @@ impl<'a> RunComparison<'a> {
                 column.better != Better::Neither && detectable.is_none_or(|detectable| detectable > share)
             }
             Verdict::NoFigure => figure.is_missing() && column.better != Better::Neither,
-            Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::Unclear => {
-                false
+            Verdict::Unclear | Verdict::MayBeChance => {
+                column.better != Better::Neither && figure.pair.is_some_and(|pair| pair.has_unknown_scatter())
             }
+            Verdict::Regression | Verdict::Improvement | Verdict::Difference | Verdict::Slight => false,
         };
         self.figures().filter(could_miss).collect()
     }
@@ -328,10 +331,11 @@ fn column(
     }
 }
 
-/// Corrects the p-values over the whole comparison and finds the verdicts.
+/// Corrects the p-values over the whole comparison and finds the verdicts. Pairs of unknown scatter have no test.
 fn judge(columns: &mut [ComparedColumn], threshold: f64) {
-    let pairs: Vec<Pair> = columns.iter().flat_map(|column| &column.figures).filter_map(|figure| figure.pair).collect();
-    let adjusted = holm(&pairs.iter().map(|pair| pair.p).collect::<Vec<_>>());
+    let pairs = columns.iter().flat_map(|column| &column.figures).filter_map(|figure| figure.pair);
+    let pairs: Vec<f64> = pairs.filter(|pair| !pair.has_unknown_scatter()).map(|pair| pair.p).collect();
+    let adjusted = holm(&pairs);
     // What Holm's correction asks of those that it did not find different.
     let found = adjusted.iter().filter(|p| **p <= ALPHA).count();
     let level = ALPHA / (pairs.len() - found).max(1) as f64;
@@ -342,6 +346,10 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
         let better = column.better;
         for figure in &mut column.figures {
             let Some(pair) = &mut figure.pair else { continue };
+            if pair.has_unknown_scatter() {
+                figure.verdict = verdict_by_chance(pair, better);
+                continue;
+            }
             pair.adjusted_p = corrected.next().expect("one for every pair");
             if let Some(exact) = pair.exact {
                 if let Some(moved) = exact.moved {
@@ -408,6 +416,21 @@ impl Scatter {
     }
 }
 
+/// Of a pair of which nothing shows how far chance moves it. Whatever the threshold, a loss as large more often than not shows as worse.
+fn verdict_by_chance(pair: &Pair, better: Better) -> Verdict {
+    let change = pair.shift.estimate;
+    let is_worse = match better {
+        Better::Higher => change < 0.0,
+        Better::Lower => change > 0.0,
+        Better::Neither => false,
+    };
+    match is_worse {
+        true => Verdict::Unclear,
+        false if change == 0.0 => Verdict::NotFound,
+        false => Verdict::MayBeChance,
+    }
+}
+
 fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
     if !pair.differs() {
         return if pair.can_differ { Verdict::NotFound } else { Verdict::TooFew };
@@ -419,24 +442,18 @@ fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
         None => f64::INFINITY,
     };
     if share <= threshold {
-        // The range over guests is no interval of the mean.
-        let interval = match pair.relative {
-            _ if pair.exact.is_some() => None,
-            Some(relative) => Some((relative.interval.low, relative.interval.high)),
-            None => Some((pair.shift.interval.low / pair.before.abs(), pair.shift.interval.high / pair.before.abs())),
-        };
-        let reaches = interval.is_some_and(|(low, high)| match better {
+        let (low, high) = pair.interval_as_share();
+        let reaches = match better {
             Better::Higher => low < -threshold,
             Better::Lower => high > threshold,
             Better::Neither => false,
-        });
+        };
         return if reaches { Verdict::Unclear } else { Verdict::Slight };
     }
     match better {
         Better::Neither => Verdict::Difference,
         Better::Higher if pair.shift.estimate > 0.0 => Verdict::Improvement,
         Better::Lower if pair.shift.estimate < 0.0 => Verdict::Improvement,
-        Better::Higher | Better::Lower if pair.exact.is_some_and(|exact| exact.moved.is_none()) => Verdict::Unclear,
         Better::Higher | Better::Lower => Verdict::Regression,
     }
 }

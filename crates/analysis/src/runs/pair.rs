@@ -39,7 +39,7 @@ pub struct Pair {
 pub struct Exact {
     pub seeds: usize,
     pub guests: usize,
-    /// `None` if nothing shows how far perturbation moves them.
+    /// `None` if nothing shows how far chance moves them.
     pub moved: Option<Moved>,
     /// Whether that is of logarithms.
     pub logarithmic: bool,
@@ -56,9 +56,35 @@ impl Pair {
         self.adjusted_p <= ALPHA && leaves_out
     }
 
-    /// Where no difference was found, no interval may claim one: it was made for this pair alone, the correction for all of them.
+    /// Whether nothing shows how far chance moves the figures: there is no test then, and a difference decides nothing.
+    pub fn has_unknown_scatter(&self) -> bool {
+        self.exact.is_some_and(|exact| exact.moved.is_none())
+    }
+
+    /// The interval of the change as a share of what was before, for this pair alone. In virtual time it is Student's, because the range
+    /// over guests is none of the mean.
+    pub(super) fn interval_as_share(&self) -> (f64, f64) {
+        let before = self.before.abs();
+        match (self.exact.and_then(|exact| Some((exact, exact.moved?))), self.relative) {
+            (Some((exact, moved)), relative) => {
+                let half = moved.reach(ALPHA, 0.5);
+                match relative.filter(|_| exact.logarithmic) {
+                    Some(change) => {
+                        let end = |half: f64| (change.estimate.ln_1p() + half).exp_m1();
+                        (end(-half), end(half))
+                    }
+                    None => ((self.shift.estimate - half) / before, (self.shift.estimate + half) / before),
+                }
+            }
+            (None, Some(relative)) => (relative.interval.low, relative.interval.high),
+            (None, None) => (self.shift.interval.low / before, self.shift.interval.high / before),
+        }
+    }
+
+    /// Where no difference was found, no interval may claim one: it was made for this pair alone, the correction for all of them. A range
+    /// over guests claims nothing.
     pub(super) fn agree(&mut self) {
-        if !self.differs() {
+        if !self.differs() && self.exact.is_none() {
             self.shift = self.shift.reaching_none();
             self.relative = self.relative.map(Shift::reaching_none);
         }

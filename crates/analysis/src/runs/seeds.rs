@@ -54,16 +54,13 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         let shares: Vec<f64> = both.iter().map(|(before, after)| after / before - 1.0).collect();
         spread(&shares, after / before - 1.0)
     });
-    let agree = differences.iter().all(|one| *one > 0.0) || differences.iter().all(|one| *one < 0.0);
-    // Without anything that shows how far chance moves them, figures are compared as such, and a difference decides nothing.
-    let p = moved.map_or(if agree { 0.0 } else { 1.0 }, |moved| moved.p);
-    let reach = |shift: &Shift| shift.interval.low.abs().max(shift.interval.high.abs());
+    let p = moved.map_or(1.0, |moved| moved.p);
     Some(Pair {
         p,
         adjusted_p: p,
         can_differ: true,
         exact: Some(Exact { seeds: seeds.len(), guests: both.len(), moved, logarithmic: positive }),
-        detectable: relative.as_ref().map(reach),
+        detectable: None,
         trials_for_threshold: None,
         even_odds: None,
         before,

@@ -3,7 +3,7 @@
 use super::{
     comparison::{ComparedColumn, ComparedFigure, RunComparison, Verdict},
     outcomes::{OutcomeChange, Turn},
-    pair::Pair,
+    pair::{Exact, Pair},
 };
 use crate::{
     number::{grouped, p_value},
@@ -125,7 +125,7 @@ fn decimals(shift: Shift) -> usize {
 pub fn difference(column: &ComparedColumn, figure: &ComparedFigure) -> String {
     let Some(pair) = figure.pair else { return "no figure".to_owned() };
     let told = match pair.relative {
-        Some(relative) if pair.differs() => amount(relative),
+        Some(relative) if pair.differs() || is_by_chance(figure) => amount(relative),
         // Not lower, not higher: what is known of it.
         _ => {
             let (estimate, interval) = change(column, &pair);
@@ -201,15 +201,14 @@ fn trace(trial: &Trial) -> Option<&str> {
     Some(guest.commands.first()?.output_tail.rsplit_once("trace ")?.1)
 }
 
-/// Whether anything shows how far chance moves the figure.
-fn is_known(figure: &ComparedFigure) -> bool {
-    figure.pair.is_none_or(|pair| pair.exact.is_none_or(|exact| exact.moved.is_some()))
+/// Whether it differs, and nothing shows how far chance moves it.
+fn is_by_chance(figure: &ComparedFigure) -> bool {
+    figure.pair.is_some_and(|pair| pair.has_unknown_scatter() && pair.shift.estimate != 0.0)
 }
 
 /// Where figures in virtual time differ, and it is not known how far chance moves them.
 fn unperturbed(comparison: &RunComparison<'_>) -> Option<String> {
-    let differs = |figure: &ComparedFigure| !is_known(figure) && figure.pair.is_some_and(|pair| pair.differs());
-    comparison.figures().any(|(_, figure)| differs(figure)).then(|| {
+    comparison.figures().any(|(_, figure)| is_by_chance(figure)).then(|| {
         "How far a rebuilt kernel or another tool moves these figures is not known: run both with --perturbed 2."
             .to_owned()
     })
@@ -258,7 +257,7 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
         })
     };
     sentences.extend(told(Verdict::Regression, "Worse"));
-    let by_chance = comparison.figures().any(|(_, figure)| figure.verdict == Verdict::Unclear && !is_known(figure));
+    let by_chance = comparison.figures().any(|(_, figure)| figure.verdict == Verdict::Unclear && is_by_chance(figure));
     let perhaps = if by_chance { "Perhaps worse" } else { "Worse, and perhaps by more than" };
     let perhaps = if by_chance { perhaps.to_owned() } else { format!("{perhaps} {threshold}") };
     sentences.extend(told(Verdict::Unclear, &perhaps));
@@ -298,15 +297,19 @@ fn headline(comparison: &RunComparison<'_>, (compared, blind): (usize, usize), t
     if count(Verdict::Difference) > 0 {
         parts.push(format!("{} without a better direction", counted(count(Verdict::Difference), "difference")));
     }
-    let unclear = |known: bool| {
-        let open = |figure: &ComparedFigure| figure.verdict == Verdict::Unclear && is_known(figure) == known;
+    let unclear = |by_chance: bool| {
+        let open = |figure: &ComparedFigure| figure.verdict == Verdict::Unclear && is_by_chance(figure) == by_chance;
         comparison.figures().filter(|(_, figure)| open(figure)).count()
     };
-    if unclear(true) > 0 {
-        parts.push(format!("{} that may be beyond {threshold}", counted(unclear(true), "real difference")));
-    }
     if unclear(false) > 0 {
-        parts.push(format!("{} for the worse that may be chance", counted(unclear(false), "difference")));
+        parts.push(format!("{} that may be beyond {threshold}", counted(unclear(false), "real difference")));
+    }
+    if unclear(true) > 0 {
+        parts.push(format!("{} for the worse that may be chance", counted(unclear(true), "difference")));
+    }
+    if count(Verdict::MayBeChance) > 0 {
+        let others = if unclear(true) > 0 { "other difference" } else { "difference" };
+        parts.push(format!("{} that may be chance", counted(count(Verdict::MayBeChance), others)));
     }
     if count(Verdict::Slight) > 0 {
         parts.push(format!("{} within {threshold}", counted(count(Verdict::Slight), "real difference")));
@@ -409,10 +412,7 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
     let not_found = |verdict| matches!(verdict, Verdict::NotFound | Verdict::TooFew);
     let mut figures: Vec<(&ComparedColumn, &ComparedFigure, f64)> = comparison
         .figures()
-        .filter(|(_, figure)| {
-            not_found(figure.verdict)
-                && figure.pair.is_some_and(|pair| pair.exact.is_none_or(|exact| exact.moved.is_some()))
-        })
+        .filter(|(_, figure)| not_found(figure.verdict))
         .filter_map(|(column, figure)| Some((column, figure, figure.pair?.detectable?)))
         .collect();
     figures.sort_by(|a, b| a.2.total_cmp(&b.2));
@@ -459,6 +459,7 @@ fn required(comparison: &RunComparison<'_>) -> Option<String> {
             .map(|(column, figure)| {
                 let what = match figure.pair {
                     Some(Pair { detectable: Some(found), .. }) => format!("one of {}", reach(found)),
+                    Some(Pair { exact: Some(Exact { moved: None, seeds: count, .. }), .. }) => seeds(count),
                     Some(_) => "too few trials".to_owned(),
                     None => format!("no figure in {}", comparison.other_name),
                 };

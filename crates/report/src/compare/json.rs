@@ -71,7 +71,8 @@ pub struct FigurePart<'a> {
     pub relative_shift: Option<Shift>,
     /// Whether no difference was found, and one as large as the threshold would more likely have been missed than found.
     pub blind: bool,
-    /// "regression", "improvement", "difference", "slight", "unclear" (worse; whether beyond the threshold is open), "not-found", "too-few" or "no-figure".
+    /// "regression", "improvement", "difference", "slight", "unclear" (worse; whether beyond the threshold is open), "may-be-chance" (not
+    /// worse, and nothing shows how far chance moves it), "not-found", "too-few" or "no-figure".
     pub verdict: &'static str,
 }
 
@@ -188,6 +189,7 @@ fn figure_part<'a>(column: &'a ComparedColumn, figure: &'a ComparedFigure, blind
             Verdict::Difference => "difference",
             Verdict::Slight => "slight",
             Verdict::Unclear => "unclear",
+            Verdict::MayBeChance => "may-be-chance",
             Verdict::NotFound => "not-found",
             Verdict::TooFew => "too-few",
             Verdict::NoFigure => "no-figure",

@@ -137,9 +137,7 @@ fn case(study: &str, column: &ComparedColumn, figure: &ComparedFigure, is_short:
         _ if figure.is_missing() => format!("<error type=\"missing\" message=\"{told}\"/>"),
         verdict if is_short => format!("<error type=\"power\" message=\"{}: {told}\"/>", verdict.word()),
         Verdict::TooFew | Verdict::NoFigure => format!("<skipped message=\"{}\"/>", figure.verdict.word()),
-        Verdict::Improvement | Verdict::Difference | Verdict::Slight | Verdict::Unclear | Verdict::NotFound => {
-            format!("<system-out>{}: {told}</system-out>", figure.verdict.word())
-        }
+        verdict => format!("<system-out>{}: {told}</system-out>", verdict.word()),
     };
     format!(
         "<testcase classname=\"{}.{}\" name=\"{}\">{body}</testcase>\n",

@@ -79,7 +79,7 @@ fn table(comparison: &RunComparison<'_>, index: usize) -> Grid {
     let verdict = |verdict: Verdict| match verdict {
         Verdict::Regression | Verdict::Unclear => Style::Warn,
         Verdict::Improvement | Verdict::Difference => Style::Bold,
-        Verdict::Slight => Style::Plain,
+        Verdict::Slight | Verdict::MayBeChance => Style::Plain,
         Verdict::NotFound | Verdict::TooFew | Verdict::NoFigure => Style::Dim,
     };
     Grid {

@@ -72,7 +72,7 @@ pub(crate) fn forest(column: &ComparedColumn, threshold: f64, width: f64, class:
             Verdict::Regression if shift.estimate < 0.0 => (1, Shape::Down),
             Verdict::Regression => (1, Shape::Triangle),
             Verdict::Improvement | Verdict::Difference => (0, Shape::Diamond),
-            Verdict::Slight | Verdict::Unclear => (0, Shape::Circle),
+            Verdict::Slight | Verdict::Unclear | Verdict::MayBeChance => (0, Shape::Circle),
             Verdict::NotFound | Verdict::TooFew | Verdict::NoFigure => (6, Shape::Ring),
         };
         canvas.open(&format!("fs-{series}"));

@@ -488,7 +488,10 @@ fn a_row_of_fewer_trials_passes_no_gate_unless_they_could_show_a_loss() {
         assert!(comparison.is_undecided(), "{:?}", comparison.sentences());
         assert_eq!(comparison.count(Verdict::TooFew), 3, "2 / C(10, 5) is more than 5 % / 9");
         let words = comparison.sentences().join(" ");
-        assert!(words.starts_with("Too noisy to say in 3 figures: any difference could be missed in ext4, "), "{words}");
+        assert!(
+            words.starts_with("Too noisy to say in 3 figures: any difference could be missed in ext4, "),
+            "{words}"
+        );
         assert!(compare::junit(comparison).contains("<error type=\"power\""));
     });
     // The correction asks less of the last three when the other six differ.
@@ -501,10 +504,15 @@ fn a_row_of_fewer_trials_passes_no_gate_unless_they_could_show_a_loss() {
         assert_eq!(comparison.count(Verdict::NotFound), 3, "{:?}", comparison.sentences());
         assert!(!comparison.is_undecided(), "{:?}", comparison.sentences());
     });
-    with(&before, &of(8, &|cell, column| if cell == 0 { 0.01 } else { faster(cell, column) }), &CompareOptions::default(), |comparison| {
-        assert_eq!(comparison.count(Verdict::TooFew), 0);
-        assert!(comparison.has_regression(), "{:?}", comparison.sentences());
-    });
+    with(
+        &before,
+        &of(8, &|cell, column| if cell == 0 { 0.01 } else { faster(cell, column) }),
+        &CompareOptions::default(),
+        |comparison| {
+            assert_eq!(comparison.count(Verdict::TooFew), 0);
+            assert!(comparison.has_regression(), "{:?}", comparison.sentences());
+        },
+    );
     // 0 in most trials, and compared by means.
     let of = |seed, ones: usize| {
         let values: Vec<f64> = (0..25).map(|trial| f64::from(u8::from(trial < ones))).collect();
@@ -688,6 +696,58 @@ fn in_virtual_time_a_difference_is_what_exceeds_the_band() {
     }
     assert!(wrong <= 10, "{wrong} of 200, where 5 % may be called different, better or worse");
     assert_eq!(blind, 200, "none could have shown 1 %");
+}
+
+#[test]
+fn in_virtual_time_what_may_be_chance_is_never_called_real() {
+    let tps = "transactions per second";
+    let made = |repeats: u32, metric: &str, values: &[f64]| {
+        with_figures(in_virtual_time(run(3, repeats, 0.0, &|_, _| 1.0), "2 us"), metric, values)
+    };
+    let one = |columns: &[&str], power: Option<f64>| CompareOptions {
+        columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+        required_power: power,
+        ..CompareOptions::default()
+    };
+    // One seed, and nothing shows how far chance moves it: worse within the threshold may be more, better may be none.
+    let (before, better) = (made(1, "CPU", &[50.0]), made(1, "CPU", &[40.0]));
+    let (before, both) = (with_figures(before, tps, &[100.0]), with_figures(better.clone(), tps, &[97.0]));
+    with(&before, &both, &one(&[], None), |comparison| {
+        let verdicts: Vec<Verdict> = comparison.figures().map(|(_, figure)| figure.verdict).collect();
+        assert_eq!((verdicts[0], verdicts[3]), (Verdict::Unclear, Verdict::MayBeChance));
+        let words = comparison.sentences().join(" ");
+        assert!(comparison.is_undecided() && !words.contains("real") && !words.contains("improvement"), "{words}");
+        assert!(
+            words.contains("1 difference for the worse that may be chance, 1 other difference that may be"),
+            "{words}"
+        );
+    });
+    let better = with_figures(better, tps, &[100.0]);
+    with(&before, &better, &one(&[], None), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert!(!comparison.is_undecided() && words.contains("1 difference that may be chance"), "{words}");
+    });
+    with(&before, &better, &one(&["CPU"], Some(0.01)), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert!(
+            comparison.is_undecided() && words.contains("3 figures could miss it: ext4, CPU (one seed); "),
+            "{words}"
+        );
+    });
+    // The mean of five seeds may lie beyond the threshold.
+    let (before, after) = (made(5, tps, &[100.0; 5]), made(5, tps, &[97.0, 96.0, 95.0, 94.5, 93.5]));
+    with(&before, &after, &one(&[tps], None), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert_eq!(comparison.count(Verdict::Unclear), 1, "{words}");
+        assert!(comparison.is_undecided() && words.contains("Worse, and perhaps by more than 5 %: ext4"), "{words}");
+    });
+    // A range over guests is theirs, whatever the test finds.
+    let (before, after) = (made(2, tps, &[100.0, 101.0]), made(2, tps, &[80.0, 82.0]));
+    with(&before, &after, &one(&[tps], None), |comparison| {
+        let (column, figure) = comparison.figures().next().expect("a figure");
+        assert_eq!(figure.verdict, Verdict::NotFound);
+        assert_eq!(runs::change(column, &figure.pair.expect("compared")).1, "−20.00 to −18.81");
+    });
 }
 
 #[test]

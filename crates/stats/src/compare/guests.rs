@@ -17,6 +17,8 @@ pub struct Moved {
     /// The standard error of the mean difference, where versions are equal.
     pub error: f64,
     freedom: f64,
+    /// How many of these are of pairs of seeds.
+    of_pairs: f64,
     guests: f64,
 }
 
@@ -34,15 +36,11 @@ impl Moved {
         };
         let differences: Vec<f64> = pairs.iter().map(|(before, after)| after - before).collect();
         let [(first, of_first), (second, of_second)] = perturbed.map(about);
-        let (mut squares, mut freedom) = (first + second, of_first + of_second);
-        let mut evidence = freedom;
-        if seeds {
-            let (of_pairs, degrees) = about(&differences);
-            // The variance of a difference is that of two guests.
-            squares += of_pairs / 2.0;
-            freedom += degrees;
-            evidence += 2.0 * degrees;
-        }
+        let of_guests = of_first + of_second;
+        let (between, of_pairs) = if seeds { about(&differences) } else { (0.0, 0.0) };
+        // The variance of a difference is that of two guests.
+        let (squares, freedom) = (first + second + between / 2.0, of_guests + of_pairs);
+        let evidence = of_guests + 2.0 * of_pairs;
         if freedom == 0.0 || pairs.is_empty() {
             return None;
         }
@@ -60,7 +58,7 @@ impl Moved {
             0.0 => 0.0,
             error => student_two_sided(mean / error, freedom),
         };
-        Some(Self { p, error, freedom, guests })
+        Some(Self { p, error, freedom, of_pairs, guests })
     }
 
     /// The difference that is found in this share of all cases at a two-sided level.
@@ -68,11 +66,13 @@ impl Moved {
         self.error * (student_quantile(1.0 - level / 2.0, self.freedom) + student_quantile(power, self.freedom))
     }
 
-    /// With about how many guests of each version a difference is found as often; `None` if a thousand do not do.
+    /// With about how many guests of each version a difference is found as often, further ones being of the kind that there is; `None` if a
+    /// thousand do not do.
     pub fn guests_needed(&self, difference: f64, level: f64, power: f64) -> Option<usize> {
         (2..1000).find(|guests| {
             let n = *guests as f64;
-            let more = Self { error: self.error * (self.guests / n).sqrt(), freedom: 2.0 * (n - 1.0), ..*self };
+            let freedom = if self.of_pairs > 0.0 { self.freedom - self.of_pairs + n - 1.0 } else { 2.0 * (n - 1.0) };
+            let more = Self { error: self.error * (self.guests / n).sqrt(), freedom, ..*self };
             more.reach(level, power) <= difference
         })
     }
@@ -110,6 +110,26 @@ mod tests {
             }
             let share = wrong as f64 / tables as f64;
             assert!((0.04..0.06).contains(&share), "{seeds} seeds, {perturbed} perturbed: {share}");
+        }
+    }
+
+    #[test]
+    fn as_many_guests_as_it_takes_find_a_difference() {
+        for seeds in [false, true] {
+            let of = |guests: usize| {
+                let places: Vec<f64> = (0..guests).map(|guest| guest as f64 - (guests as f64 - 1.0) / 2.0).collect();
+                let deviation = (places.iter().map(|place| place.powi(2)).sum::<f64>() / (guests as f64 - 1.0)).sqrt();
+                let values: Vec<f64> = places.iter().map(|place| place / deviation).collect();
+                let pair = |value: &f64| if seeds { (0.0, value * 2.0_f64.sqrt()) } else { (*value, *value) };
+                let pairs: Vec<(f64, f64)> = values.iter().map(pair).collect();
+                let perturbed: &[f64] = if seeds { &[] } else { &values };
+                Moved::of(&pairs, seeds, [perturbed; 2]).unwrap()
+            };
+            for difference in [1.0, 2.0, 4.0] {
+                let needed = of(5).guests_needed(difference, 0.05, 0.8).unwrap();
+                assert!(of(needed).reach(0.05, 0.8) <= difference, "{needed} guests do not find {difference}");
+                assert!(of(needed - 1).reach(0.05, 0.8) > difference, "fewer than {needed} find {difference}");
+            }
         }
     }
 
