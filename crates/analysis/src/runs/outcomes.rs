@@ -6,7 +6,7 @@ use crate::{
     run::Analysis,
     text::{counted, listing},
 };
-use fstone_model::Outcome;
+use fstone_model::{Outcome, Trial};
 use fstone_stats::ALPHA;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(us
     let of = |analysis: &Analysis<'_>, row: usize| {
         let row = &analysis.rows[row];
         let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
-        cell.map_or_else(Vec::new, |cell| harms(cell, &row.trials))
+        cell.map_or_else(Vec::new, |cell| harms(cell, &row.all().collect::<Vec<_>>()))
     };
     let both: Vec<(Vec<Harm>, Vec<Harm>)> = rows.iter().map(|&(a, b)| (of(baseline, a), of(other, b))).collect();
     let known = both.iter().map(|(before, after)| after.iter().filter(|harm| known(before, harm).is_some()).count());
@@ -102,17 +102,18 @@ fn harm(
 ) -> Option<OutcomeChange> {
     let is_worse = |harm: &Harm| known(&before, harm).is_none_or(|known| harm.is_more_than(known, level));
     // Nothing is lost where nothing was tried or looked at.
-    let tried = &other.rows[partner];
-    let is_missing = tried.completed > 0 && before.iter().any(|harm| !is_measured(harm, &tried.trials));
+    let tried: Vec<&Trial> = other.rows[partner].all().collect();
+    let completed = tried.iter().any(|trial| trial.outcome.is_completed());
+    let is_missing = completed && before.iter().any(|harm| !is_measured(harm, &tried));
     let turn = match (before.is_empty(), after.is_empty()) {
         (true, true) => return None,
         _ if after.iter().any(is_worse) => Turn::Worse,
-        (false, true) if tried.completed > 0 && !is_missing => Turn::Better,
+        (false, true) if completed && !is_missing => Turn::Better,
         _ => Turn::Unknown,
     };
     let is_missing = is_missing && turn == Turn::Unknown;
     let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<Harm>| {
-        let trials = counted(analysis.rows[row].trials.len(), "trial");
+        let trials = counted(analysis.rows[row].all().count(), "trial");
         match harms.is_empty() {
             true if is_missing => format!("losses were not looked for in {trials}"),
             true => format!("nothing lost or damaged in {trials}"),
@@ -145,21 +146,22 @@ fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
 
 fn ending(analysis: &Analysis<'_>, index: usize) -> Ending {
     let row = &analysis.rows[index];
-    let bad =
-        row.trials.iter().filter(|trial| !matches!(trial.outcome, Outcome::Completed | Outcome::Skipped(_))).count();
+    let outcomes: Vec<&Outcome> = row.all().map(|trial| &trial.outcome).collect();
+    let bad = outcomes.iter().filter(|outcome| !matches!(outcome, Outcome::Completed | Outcome::Skipped(_))).count();
+    let completed = outcomes.iter().filter(|outcome| outcome.is_completed()).count();
     let note = || {
         let number = row.footnotes.first()?;
         analysis.footnotes.iter().find(|note| note.number == *number).map(Footnote::sentence)
     };
-    let trials = counted(row.trials.len(), "trial");
-    let words = match (row.completed, row.trials.len()) {
+    let trials = counted(outcomes.len(), "trial");
+    let words = match (completed, outcomes.len()) {
         (_, 0) => "no trial was run".to_owned(),
         (completed, all) if completed == all => format!("all {trials} completed"),
         (0, _) => format!("no trial completed: {}", note().unwrap_or_default()),
         (completed, all) => format!("{} of {trials}: {}", all - completed, note().unwrap_or_default()),
     };
-    let worst = row.trials.iter().map(|trial| badness(&trial.outcome)).max().unwrap_or(0);
-    Ending { words, bad, completed: row.completed, worst }
+    let worst = outcomes.into_iter().map(badness).max().unwrap_or(0);
+    Ending { words, bad, completed, worst }
 }
 
 #[cfg(test)]

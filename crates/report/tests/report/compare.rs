@@ -889,6 +889,30 @@ fn losses_and_crashes_in_perturbed_guests_are_told() {
 }
 
 #[test]
+fn what_a_perturbed_guest_loses_beside_several_seeds_is_a_regression() {
+    let made = |seed| {
+        let mut dataset = in_virtual_time(run(seed, 5, 0.0, &|_, _| 1.0), "2 us");
+        for trial in dataset.trials.iter_mut().filter(|trial| trial.id.repetition > 2) {
+            trial.id = Perturbation { number: trial.id.repetition - 3 }.trial(trial.id.cell);
+        }
+        dataset
+    };
+    let (before, mut after) = (made(3), made(3));
+    let mut guests = after.trials.iter_mut().filter(|trial| trial.id.perturbation().is_some());
+    let of_cell = |trial: &&mut fstone_model::Trial, cell| trial.id.cell == cell;
+    let crashed = guests.find(|trial| of_cell(trial, 0)).expect("a guest");
+    crashed.outcome = Outcome::Crashed(Reason::new("load", "kernel BUG"));
+    let losing = guests.find(|trial| of_cell(trial, 2)).expect("a guest");
+    losing.steps[0].figures.push(catalog::PROMISES_LOST.figure(118.0));
+    with(&before, &after, &CompareOptions::default(), |comparison| {
+        assert!(comparison.has_regression());
+        let sentences = comparison.sentences();
+        assert!(sentences[0].starts_with("Lost or damaged: xfs (lost 118 promises after a power cut; before: nothing lost or damaged in 5 trials)"), "{sentences:?}");
+        assert!(sentences[1].starts_with("Does not complete as before: ext4 (1 of 5 trials: "), "{sentences:?}");
+    });
+}
+
+#[test]
 fn a_guest_that_moves_a_zero_is_seen() {
     let before = with_figures(in_guests(run(3, 3, 0.0, &|_, _| 1.0)), "CPU", &[0.0; 3]);
     let after = with_figures(in_guests(run(3, 3, 0.0, &|_, _| 1.0)), "CPU", &[0.0, 0.0, 40.0]);
