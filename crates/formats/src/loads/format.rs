@@ -14,6 +14,8 @@ pub type WordsReader = fn(&[String]) -> Result<Load, Diagnostics>;
 /// A workload file, with warnings.
 pub type Converted = (String, Option<Diagnostics>);
 
+pub type Converter = fn(&mut Document<'_, '_>) -> Result<Converted, Diagnostics>;
+
 /// A format that loads are written in.
 #[derive(Clone, Copy)]
 pub struct LoadFormat {
@@ -28,7 +30,7 @@ pub struct LoadFormat {
     /// Reads a file: a document of this format, or the words of a command line.
     pub file: FileReader,
     /// The workload file that means the same, with comments where the original may be misunderstood; `None` where there are none.
-    pub converted: Option<fn(&mut Document<'_, '_>) -> Result<Converted, Diagnostics>>,
+    pub converted: Option<Converter>,
 }
 
 impl LoadFormat {

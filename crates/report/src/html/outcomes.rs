@@ -39,7 +39,7 @@ pub(super) fn notes(analysis: &Analysis<'_>) -> Vec<Note> {
 
 pub(super) fn outcomes(analysis: &Analysis<'_>, loads: &Loads<'_>) -> Outcomes {
     let mut words: Vec<(&str, usize)> = Vec::new();
-    for trial in analysis.rows.iter().flat_map(|row| row.all()) {
+    for trial in analysis.rows.iter().flat_map(fstone_analysis::Row::all) {
         let word = trial.outcome.word();
         match words.iter_mut().find(|(known, _)| *known == word) {
             Some((_, count)) => *count += 1,
