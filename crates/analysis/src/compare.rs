@@ -29,6 +29,8 @@ pub struct PanelComparison {
     pub rows: Vec<usize>,
     /// Their comparison, by place in `rows`.
     pub comparison: Comparison,
+    /// Whether perturbed guests, and not seeds, make intervals of rows that are not told apart as wide as they are.
+    pub moved_by_guests: bool,
     /// A row that scatters so much that the intervals of the others are so many times as wide as they are without it.
     pub widened: Option<(usize, f64)>,
     /// Whether a run that goes on may act on it.
@@ -153,6 +155,8 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     });
     let comparison =
         with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
+    let of_seeds = |pair: &Pairwise| if comparison.still { 0.0 } else { pair.shift.interval.half_width() };
+    let reaches: Vec<f64> = comparison.pairs.iter().map(of_seeds).collect();
     let comparison = match in_guests(rows, column, &present) {
         Some(guests) => {
             let of = |samples: &[Sample], blocking: Blocking<'_>| compare_all(samples, how.scale, level, blocking);
@@ -160,6 +164,8 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         }
         None => comparison,
     };
+    let is_wider = |(pair, own): (&Pairwise, &f64)| !pair.differs && pair.shift.interval.half_width() > *own;
+    let moved_by_guests = comparison.pairs.iter().zip(&reaches).any(is_wider);
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
@@ -167,9 +173,11 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         let others: Vec<(usize, Sample)> = present.iter().filter(|(other, _)| *other != row).cloned().collect();
         with_blocks(rows, column, &others, how, |samples, blocking| compare_all(samples, how.scale, level, blocking))
     };
-    let widened =
-        widened(&comparison, |place| without(present[place].0)).map(|(place, times)| (present[place].0, times));
-    Some(PanelComparison { rows: present.into_iter().map(|(row, _)| row).collect(), comparison, widened, judging })
+    let trials: Vec<usize> = present.iter().map(|(_, sample)| sample.n()).collect();
+    let widened = widened(&comparison, &trials, |place| without(present[place].0))
+        .map(|(place, times)| (present[place].0, times));
+    let rows = present.into_iter().map(|(row, _)| row).collect();
+    Some(PanelComparison { rows, comparison, moved_by_guests, widened, judging })
 }
 
 /// The comparison of seeds, with what perturbed guests show. Where neither seeds nor guests move any figure, differences are exact, however few
@@ -230,7 +238,11 @@ const WIDENED: f64 = 1.5;
 
 /// What a row does in a block is in the block's mean, and so in the residuals of every other row. The row by its place, and how many times
 /// as wide as without it the others' intervals are.
-fn widened(comparison: &Comparison, without: impl FnOnce(usize) -> Comparison) -> Option<(usize, f64)> {
+fn widened(
+    comparison: &Comparison,
+    trials: &[usize],
+    without: impl FnOnce(usize) -> Comparison,
+) -> Option<(usize, f64)> {
     let size = |interval: Interval| match comparison.scale {
         Scale::Ratios => interval.high.ln() - interval.low.ln(),
         Scale::Differences => interval.high - interval.low,
@@ -240,7 +252,10 @@ fn widened(comparison: &Comparison, without: impl FnOnce(usize) -> Comparison) -
         sizes.sort_by(f64::total_cmp);
         sizes.get(sizes.len() / 2).copied()
     };
-    let sizes: Vec<f64> = comparison.means.iter().map(|mean| mean.interval.map_or(0.0, size)).collect();
+    // Of one trial: a row of few has a wide interval, however little it scatters.
+    let sizes = comparison.means.iter().zip(trials);
+    let sizes: Vec<f64> =
+        sizes.map(|(mean, trials)| mean.interval.map_or(0.0, size) * (*trials as f64).sqrt()).collect();
     let place = (0..sizes.len()).max_by(|a, b| sizes[*a].total_cmp(&sizes[*b]))?;
     if sizes.len() < 3 || comparison.basis != Basis::Means || sizes[place] < 2.0 * median(sizes.clone())? {
         return None;
@@ -334,7 +349,9 @@ fn ratios(
             continue;
         }
         let entry = &mut rows[row].entries[column];
-        entry.ratio = entry.mean().map(|mean| mean / reference);
+        // Where the baseline may be none, nothing is a multiple of it.
+        let is_known = pair.is_none_or(|pair| !pair.can_differ || pair.relative.is_some() || entry.mean() == Some(0.0));
+        entry.ratio = entry.mean().filter(|_| is_known).map(|mean| mean / reference);
         entry.shift = pair.filter(|pair| pair.differs).and_then(|pair| pair.relative);
     }
 }

@@ -312,7 +312,8 @@ fn power(rows: &[Row<'_>], columns: &[ColumnView], comparisons: &[ColumnComparis
             text::counted(note.repeats_needed, "trial")
         )
     };
-    let rows = if is_of_all { Vec::new() } else { panel.rows.clone() };
+    let mut rows = if is_of_all { Vec::new() } else { panel.rows.clone() };
+    rows.sort_unstable();
     Some(Warning { text: format!("{what}; {cure}"), rows, trials: 0 })
 }
 

@@ -19,9 +19,10 @@ impl Teller<'_> {
     pub(super) fn unknown(&self) -> Option<String> {
         let resolution = self.analysis.dataset.run.plan.budget.map_or(RESOLUTION, |budget| budget.resolution);
         let panels: Vec<&PanelComparison> = self.analysis.comparisons[self.column].panels.iter().flatten().collect();
+        let panels: Vec<&PanelComparison> = panels.into_iter().filter(|panel| !panel.is_powerless()).collect();
         let pairs: usize = panels.iter().map(|panel| panel.compared_pairs().count()).sum();
         let (mut open, mut widest, mut fewest, mut rows) = (0, 0.0_f64, usize::MAX, Vec::new());
-        for panel in panels.iter().filter(|panel| !panel.is_powerless()) {
+        for panel in &panels {
             for pair in panel.compared_pairs().filter(|pair| !pair.differs) {
                 open += 1;
                 let of_pair = [panel.rows[pair.baseline], panel.rows[pair.other]];
@@ -48,6 +49,12 @@ impl Teller<'_> {
         }
         if rows.is_empty() {
             return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(resolution)));
+        }
+        if panels.iter().any(|panel| panel.moved_by_guests) {
+            let known = share(widest.exp_m1());
+            return Some(format!(
+                "{told}: the {ratio} {is} known to ± {known} %, as far as guests move figures, whatever the number of seeds."
+            ));
         }
         rows.sort_unstable();
         rows.dedup();
