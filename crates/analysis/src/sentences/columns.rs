@@ -6,7 +6,12 @@ use super::{
 };
 use crate::{compare::PanelComparison, text::listing};
 use fstone_model::Better;
-use fstone_stats::compare::Shift;
+use fstone_stats::{
+    ALPHA, Interval,
+    compare::{Pairwise, Shift},
+    interval::IntervalMethod,
+};
+use std::cmp::Ordering;
 
 /// A contrast below this factor would not change a decision; the long answer has all of them.
 pub(super) const NOTABLE: f64 = 1.5;
@@ -19,7 +24,15 @@ impl Teller<'_> {
         let (mut agree, mut alike, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for column in columns {
             let teller = Teller { analysis: self.analysis, column };
-            let Some(panel) = teller.panel(0).filter(|panel| !panel.is_powerless()) else { continue };
+            let Some(panel) = teller.panel(0) else { continue };
+            if panel.is_powerless() {
+                told.extend(
+                    teller
+                        .exact_contrast(0, panel)
+                        .map(|(size, text)| (size, format!("In {}, {text}.", teller.header()))),
+                );
+                continue;
+            }
             let directed = self.analysis.columns[column].better != Better::Neither;
             if !panel.any_differ() {
                 if directed && !teller.is_moved_from_nothing() {
@@ -53,38 +66,72 @@ impl Teller<'_> {
     /// column does not lead here, who does. With the size of the larger of the two, as a logarithm.
     fn contrast(&self, panel: &PanelComparison, leader: Option<usize>) -> Option<(f64, String)> {
         let best = panel.together()[0];
-        let size = |shift: &Shift| shift.estimate.ln_1p().abs();
-        let against = |reference: usize, row: usize| {
-            let pair = panel.pair(reference, row).filter(|pair| pair.differs)?;
-            pair.relative.filter(|shift| size(shift).is_finite())
-        };
+        let against = |reference: usize, row: usize| panel.pair(reference, row).filter(|pair| pair.differs);
         let behind = leader.filter(|row| *row != best).and_then(|row| Some((row, against(best, row)?)));
         let reference = self.analysis.baseline_of(0).filter(|row| panel.together().contains(row)).unwrap_or(best);
         let others = panel.together().into_iter().filter_map(|row| Some((row, against(reference, row)?)));
-        let farthest = others.max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)));
+        let farthest = others.max_by(|a, b| larger(&a.1, &b.1));
         let mut parts = Vec::new();
         let mut largest = 0.0_f64;
-        if let Some((row, shift)) = behind {
+        if let Some((row, pair)) = behind {
             // It changes what the main column suggests, however small it is.
-            largest = size(&shift).max(NOTABLE.ln());
-            parts.push(format!("{} is {}", self.name(row), amount_against(shift, &self.name(best))));
+            largest = size(&pair).max(NOTABLE.ln());
+            parts.push(self.contrasted(row, best, &pair));
         }
         let said = behind.map(|(row, _)| (row, best));
-        if let Some((row, shift)) =
+        if let Some((row, pair)) =
             farthest.filter(|(row, _)| said != Some((*row, reference)) && said != Some((reference, *row)))
         {
-            largest = largest.max(size(&shift));
-            let text = format!("{} is {}", self.name(row), amount_against(shift, &self.name(reference)));
+            largest = largest.max(size(&pair));
             // What is best here comes first.
-            parts.insert(if row == best { 0 } else { parts.len() }, text);
+            parts.insert(if row == best { 0 } else { parts.len() }, self.contrasted(row, reference, &pair));
         }
-        if parts.is_empty() {
-            // A proven difference of which no share is known, as from 0.
-            let differing = |row: &usize| panel.differ(reference, *row);
-            let row = panel.together().into_iter().rev().find(differing)?;
-            let told = |row: usize| format!("{} has {}", self.name(row), self.value(row));
-            return Some((NOTABLE.ln(), format!("In {}, {} and {}.", self.header(), told(row), told(reference))));
-        }
-        Some((largest, format!("In {}, {}.", self.header(), parts.join(", and "))))
+        (!parts.is_empty()).then(|| (largest, format!("In {}, {}.", self.header(), parts.join(", and "))))
     }
+
+    /// A pair of rows in words.
+    pub(super) fn contrasted(&self, row: usize, reference: usize, pair: &Pairwise) -> String {
+        match pair.relative.filter(|_| size(pair).is_finite()) {
+            Some(shift) => format!("{} is {}", self.name(row), amount_against(shift, &self.name(reference))),
+            // Of 0 nothing is a share.
+            None => self.both(row, reference),
+        }
+    }
+
+    pub(super) fn both(&self, a: usize, b: usize) -> String {
+        let told = |row: usize| format!("{} has {}", self.name(row), self.value(row));
+        format!("{} and {}", told(a), told(b))
+    }
+
+    /// The largest contrast against the baseline, or the best row, where a test says nothing but figures are exact for what was run.
+    pub(super) fn exact_contrast(&self, index: usize, panel: &PanelComparison) -> Option<(f64, String)> {
+        let rows = panel.together();
+        let exact_for = self.exact_for(&rows)?;
+        let reference = self.analysis.baseline_of(index).filter(|row| rows.contains(row)).unwrap_or(rows[0]);
+        let ratio = |row: usize| self.mean(row) / self.mean(reference);
+        let size = |row: usize| ratio(row).ln().abs();
+        let others = rows.iter().copied().filter(|row| self.value(*row) != self.value(reference));
+        let row = others.max_by(|a, b| size(*a).total_cmp(&size(*b)))?;
+        let text = if size(row).is_finite() {
+            let estimate = ratio(row) - 1.0;
+            let method = IntervalMethod::Constant;
+            let interval = Interval { low: estimate, high: estimate, confidence: 1.0 - ALPHA, method, n: 1 };
+            format!("{} is {}", self.name(row), amount_against(Shift { estimate, interval }, &self.name(reference)))
+        } else {
+            self.both(row, reference)
+        };
+        let exact_for = if self.is_one_seed(&rows) { String::new() } else { format!(", {exact_for}") };
+        Some((size(row), format!("{text}{exact_for}")))
+    }
+}
+
+/// How much two rows differ, as a logarithm; infinitely where one has nothing.
+pub(super) fn size(pair: &Pairwise) -> f64 {
+    pair.relative.map_or(f64::INFINITY, |shift| shift.estimate.ln_1p().abs())
+}
+
+/// Which pair of one reference differs more.
+pub(super) fn larger(a: &Pairwise, b: &Pairwise) -> Ordering {
+    let distance = |pair: &Pairwise| pair.shift.estimate.abs();
+    size(a).total_cmp(&size(b)).then(distance(a).total_cmp(&distance(b)))
 }

@@ -5,7 +5,7 @@ use super::{
     words::{amount, amount_against, effect, quoted},
 };
 use crate::{
-    compare::PanelComparison,
+    compare::{MAX_COMPARED_ROWS, PanelComparison},
     number::grouped,
     table::HARDLY,
     text::{counted, listing},
@@ -78,8 +78,8 @@ impl Teller<'_> {
                 self.header()
             );
         }
-        if panel.is_powerless() && self.is_one_seed(&rows) {
-            return self.exact(&rows);
+        if let Some(exact_for) = self.exact_for(&rows).filter(|_| panel.is_powerless()) {
+            return self.exact(panel, &rows, &exact_for);
         }
         if panel.is_powerless() {
             let what = match rows.len() {
@@ -156,25 +156,26 @@ impl Teller<'_> {
         format!("{text}.")
     }
 
-    /// One seed in virtual time: figures are exact for it, and no test says more.
-    fn exact(&self, rows: &[usize]) -> String {
+    /// Figures in virtual time that are exact for what was run; no test says more.
+    fn exact(&self, panel: &PanelComparison, rows: &[usize], exact_for: &str) -> String {
         let (best, worst) = (rows[0], rows[rows.len() - 1]);
         let header = self.header();
-        let same: Vec<usize> = rows.iter().copied().filter(|row| self.value(*row) == self.value(best)).collect();
-        if same.len() == rows.len() {
-            return format!("In {header}, all {} rows have {}, exact for this seed.", rows.len(), self.value(best));
+        if self.value(best) == self.value(worst) {
+            return format!("In {header}, all {} rows have {}, {exact_for}.", rows.len(), self.value(best));
         }
-        let verb = if same.len() == 1 { "is" } else { "are" };
-        format!(
-            "In {header}, {} {verb} {} ({}) and {} is {} ({}), exact for this seed. How far a rebuilt kernel, say, \
-             moves such figures is not known; --perturbed 2 shows it.",
-            self.names(&same),
-            self.best_word(),
-            self.value(best),
-            self.name(worst),
-            self.worst_word(),
-            self.value(worst),
-        )
+        let told = |row: usize, word: &str| {
+            let same = self.equal_to(row, rows);
+            let verb = if same.len() == 1 { "is" } else { "are" };
+            format!("{} {verb} {word} ({})", self.names(&same), self.value(row))
+        };
+        let ends = format!("{} and {}", told(best, self.best_word()), told(worst, self.worst_word()));
+        let rest = match panel.comparison.power_note() {
+            Some(note) if !self.is_one_seed(rows) => {
+                format!("; {} would prove it", counted(note.repeats_needed, "trial"))
+            }
+            _ => format!(". {MOVED}"),
+        };
+        format!("In {header}, {ends}, {exact_for}{}.", rest.trim_end_matches('.'))
     }
 
     /// Rows that differ, but none from the best.
@@ -183,7 +184,7 @@ impl Teller<'_> {
         let most = pairs.max_by(|a, b| b.adjusted_p.total_cmp(&a.adjusted_p)).expect("some differ");
         let (a, b) = (panel.rows[most.baseline], panel.rows[most.other]);
         let told = most.relative.map_or_else(
-            || format!("{} differs from {}", self.name(b), self.name(a)),
+            || self.both(b, a),
             |shift| format!("{} is {}", self.name(b), amount_against(shift, &self.name(a))),
         );
         format!(
@@ -200,8 +201,16 @@ impl Teller<'_> {
         let mut present: Vec<usize> = (0..rows.len()).filter(|row| mean(row).is_some()).collect();
         present.sort_by(|a, b| mean(a).unwrap_or(0.0).total_cmp(&mean(b).unwrap_or(0.0)));
         let (low, high) = (present[0], *present.last().expect("at least two"));
+        let mut panels = self.analysis.structure.panels.iter();
+        let are_many =
+            panels.any(|panel| panel.rows.iter().filter(|row| mean(row).is_some()).count() > MAX_COMPARED_ROWS);
+        let why = if are_many {
+            "So many rows are not compared in words"
+        } else {
+            "None has another row to be compared with"
+        };
         format!(
-            "In {}, the means of {} lie between {} ({}) and {} ({}). So many rows are not compared in words.",
+            "In {}, the means of {} lie between {} ({}) and {} ({}). {why}.",
             self.header(),
             counted(present.len(), "row"),
             self.value(low),
@@ -263,10 +272,19 @@ impl Teller<'_> {
         let baseline = self.analysis.baseline_of(0).filter(|row| panel.rows.contains(row))?;
         let told = |row: &usize| {
             let pair = panel.pair(baseline, *row).filter(|pair| pair.differs)?;
-            Some(format!("{} is {}", self.name(*row), pair.relative.map_or("different".to_owned(), amount)))
+            Some(match pair.relative {
+                Some(shift) => format!("{} is {}", self.name(*row), amount(shift)),
+                // Of what may be none nothing is a share.
+                None => format!("{} has {}", self.name(*row), self.value(*row)),
+            })
         };
         let told: Vec<String> = panel.rows.iter().filter_map(told).collect();
-        (!told.is_empty()).then(|| format!("Against the baseline, {}, {}.", self.name(baseline), listing(&told)))
+        let of = if told.iter().any(|text| text.contains(" has ")) {
+            format!(" ({})", self.value(baseline))
+        } else {
+            String::new()
+        };
+        (!told.is_empty()).then(|| format!("Against the baseline, {}{of}, {}.", self.name(baseline), listing(&told)))
     }
 
     /// What one option does to every column, if the rows are two that differ in nothing else. `None` for any others.
@@ -334,6 +352,10 @@ impl Teller<'_> {
         }
     }
 }
+
+/// What one seed does not show.
+pub(super) const MOVED: &str =
+    "How far a rebuilt kernel, say, moves such figures is not known; --perturbed 2 shows it.";
 
 /// More effects of an option than these are in the table.
 const MAX_EFFECTS: usize = 5;

@@ -1,19 +1,17 @@
 //! The answer where rows are compared in several places: at each number of threads, say.
 
 use super::{
-    columns::NOTABLE,
+    columns::{NOTABLE, larger, size},
+    panel::MOVED,
     teller::{MAX_NAMES, Rank, Sentence, Teller},
-    words::{amount_against, quoted, span},
+    words::{quoted, span},
 };
 use crate::{
     compare::PanelComparison,
     text::{counted, line, listing},
 };
 use fstone_model::{Better, kernels::KERNEL_FACTOR, study::FILESYSTEM_FACTOR};
-use fstone_stats::{
-    ALPHA,
-    compare::{Pairwise, Shift},
-};
+use fstone_stats::{ALPHA, compare::Shift};
 
 /// A list of places longer than this, in characters, becomes a count.
 const MAX_PLACES: usize = 60;
@@ -27,6 +25,9 @@ impl Teller<'_> {
             return;
         }
         sentences.push(Sentence(Rank::Always, self.in_panels(&compared)));
+        if compared.iter().all(|(_, panel)| panel.is_powerless() && self.is_one_seed(&panel.together())) {
+            sentences.push(Sentence(Rank::Unknown, MOVED.to_owned()));
+        }
         if compared.iter().any(|(_, panel)| panel.any_differ()) {
             let text = self.against_in_panels(&compared);
             sentences.extend(text.map(|text| Sentence(Rank::Contrast, text)));
@@ -36,6 +37,15 @@ impl Teller<'_> {
             let teller = Teller { analysis: self.analysis, column };
             let of_column = teller.compared();
             if of_column.iter().all(|(_, panel)| panel.is_powerless()) {
+                let of_panel = |(index, panel): &(usize, &PanelComparison)| {
+                    let (size, text) = teller.exact_contrast(*index, panel)?;
+                    Some((size, format!("{text} ({})", self.analysis.structure.places(&[*index]))))
+                };
+                let most = of_column.iter().filter_map(of_panel).max_by(|a, b| a.0.total_cmp(&b.0));
+                sentences.extend(most.map(|(size, text)| {
+                    let rank = if size >= NOTABLE.ln() { Rank::Contrast } else { Rank::Detail };
+                    Sentence(rank, format!("In {}, at most, {text}.", teller.header()))
+                }));
                 continue;
             }
             let directed = self.analysis.columns[column].better != Better::Neither;
@@ -87,12 +97,20 @@ impl Teller<'_> {
 
     fn in_panels(&self, compared: &[(usize, &PanelComparison)]) -> String {
         if compared.iter().all(|(_, panel)| panel.is_powerless()) {
-            let leaders = self.leaders(compared, &|panel| Some(panel.together()[..1].to_vec()));
             let rows: Vec<usize> = compared.iter().flat_map(|(_, panel)| panel.together()).collect();
-            if self.is_one_seed(&rows) {
-                let leads = listing(&self.leads(&leaders, compared.len(), true));
-                return format!("In {}, {leads}, exact for this seed.", self.header());
+            if let Some(exact_for) = self.exact_for(&rows) {
+                let best = |panel: &PanelComparison| self.equal_to(panel.together()[0], &panel.together());
+                let are_equal = |panel: &PanelComparison| best(panel).len() == panel.together().len();
+                let leaders = self.leaders(compared, &|panel| (!are_equal(panel)).then(|| best(panel)));
+                let equal =
+                    compared.iter().filter(|(_, panel)| are_equal(panel)).map(|(index, _)| *index).collect::<Vec<_>>();
+                let mut parts = self.leads(&leaders, compared.len(), true);
+                if !equal.is_empty() {
+                    parts.push(self.lead("all rows are equal", &equal, compared.len()));
+                }
+                return format!("In {}, {}, {exact_for}.", self.header(), listing(&parts));
             }
+            let leaders = self.leaders(compared, &|panel| Some(panel.together()[..1].to_vec()));
             return format!(
                 "In {}, the {} means are those of {}, but {} a cell cannot show which differ{}.",
                 self.header(),
@@ -103,8 +121,9 @@ impl Teller<'_> {
             );
         }
         let leaders = self.leaders(compared, &|panel| self.leader(panel));
+        let (blind, seeing): (Vec<_>, Vec<_>) = compared.iter().copied().partition(|(_, panel)| panel.is_powerless());
         let alike: Vec<usize> =
-            compared.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
+            seeing.iter().filter(|(_, panel)| !panel.any_differ()).map(|(index, _)| *index).collect();
         let mut parts = Vec::new();
         if !leaders.is_empty() {
             parts.push(match leaders.len() {
@@ -114,6 +133,18 @@ impl Teller<'_> {
         }
         if !alike.is_empty() {
             parts.push(self.lead(&self.none_found(), &alike, compared.len()));
+        }
+        let (apart, few): (Vec<_>, Vec<_>) =
+            blind.into_iter().partition(|(_, panel)| panel.compared_pairs().next().is_none());
+        for (panels, is_apart) in [(apart, true), (few, false)].into_iter().filter(|(panels, _)| !panels.is_empty()) {
+            let rows: Vec<usize> = panels.iter().flat_map(|(_, panel)| panel.together()).collect();
+            let why = if is_apart {
+                "no rows share a block".to_owned()
+            } else {
+                format!("{} a row cannot show a difference", self.trials(&rows))
+            };
+            let places: Vec<usize> = panels.iter().map(|(index, _)| *index).collect();
+            parts.push(self.lead(&why, &places, compared.len()));
         }
         format!("In {}, {}.", self.header(), parts.join("; "))
     }
@@ -140,7 +171,6 @@ impl Teller<'_> {
     /// By how much a row differs most from the baseline of its panel, as a logarithm and in words, and where. What is picked from many
     /// panels has to be a difference after a correction for that.
     fn largest_contrast(&self, compared: &[(usize, &PanelComparison)]) -> Option<(f64, String)> {
-        let size = |pair: &Pairwise| pair.relative.map_or(f64::INFINITY, |shift| shift.estimate.ln_1p().abs());
         let of_panel = |(index, panel): &(usize, &PanelComparison)| {
             let baseline = self.analysis.baseline_of(*index)?;
             let found = panel
@@ -148,17 +178,12 @@ impl Teller<'_> {
                 .into_iter()
                 .filter_map(|row| Some((*index, row, baseline, panel.pair(baseline, row)?)));
             let found = found.filter(|(.., pair)| pair.differs && pair.adjusted_p * compared.len() as f64 <= ALPHA);
-            found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))
+            found.max_by(|a, b| larger(&a.3, &b.3))
         };
         let found = compared.iter().filter_map(of_panel);
-        let (index, row, baseline, pair) = found.max_by(|a, b| size(&a.3).total_cmp(&size(&b.3)))?;
+        let (index, row, baseline, pair) = found.max_by(|a, b| larger(&a.3, &b.3))?;
         let place = self.analysis.structure.places(&[index]);
-        let (name, other) = (self.name(row), self.name(baseline));
-        let text = match pair.relative.filter(|_| size(&pair).is_finite()) {
-            Some(shift) => format!("{name} is {} ({place})", amount_against(shift, &other)),
-            // Of 0 nothing is a share.
-            None => format!("{name} has {} and {other} {} ({place})", self.value(row), self.value(baseline)),
-        };
+        let text = format!("{} ({place})", self.contrasted(row, baseline, &pair));
         Some((size(&pair), if compared.len() > 1 { format!("at most, {text}") } else { text }))
     }
 
@@ -242,6 +267,12 @@ impl Teller<'_> {
     fn against_in_panels(&self, compared: &[(usize, &PanelComparison)]) -> Option<String> {
         let structure = &self.analysis.structure;
         let subject = structure.subject?;
+        let has_baseline = |(index, panel): &&(usize, &PanelComparison)| {
+            let mut pairs = panel.compared_pairs().filter(|pair| pair.can_differ);
+            let baseline = self.analysis.baseline_of(*index);
+            pairs.any(|pair| [pair.baseline, pair.other].iter().any(|place| Some(panel.rows[*place]) == baseline))
+        };
+        let compared: Vec<(usize, &PanelComparison)> = compared.iter().filter(has_baseline).copied().collect();
         let baseline_name = compared.iter().find_map(|(index, _)| {
             let row = self.analysis.baseline_of(*index)?;
             Some(self.level(row).to_owned())
@@ -252,7 +283,7 @@ impl Teller<'_> {
                 .iter()
                 .filter_map(|(index, panel)| {
                     let other = panel.rows.iter().copied().find(|row| self.level(*row) == level)?;
-                    panel.pair(self.analysis.baseline_of(*index)?, other).filter(Pairwise::is_compared)
+                    panel.pair(self.analysis.baseline_of(*index)?, other).filter(|pair| pair.can_differ)
                 })
                 .collect();
             let side = |up: bool| {

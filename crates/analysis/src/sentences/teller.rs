@@ -116,6 +116,25 @@ impl<'a> Teller<'a> {
         self.analysis.rows.iter().any(|row| row.entries[self.column].band() == Some(f64::INFINITY))
     }
 
+    /// In virtual time, what the figures of these rows are exact for where all of a row agree, but are too few for a test: "exact for this
+    /// seed".
+    pub(super) fn exact_for(&self, rows: &[usize]) -> Option<String> {
+        if self.is_one_seed(rows) {
+            return Some("exact for this seed".to_owned());
+        }
+        let agree = |row: &usize| {
+            let values = &self.analysis.rows[*row].entries[self.column].values;
+            values.len() > 1 && values.iter().all(|value| value.value == values[0].value)
+        };
+        let is_so = clock::is_virtual(self.analysis.dataset) && rows.iter().all(agree);
+        is_so.then(|| format!("the same in {} of each", self.trials(rows)))
+    }
+
+    /// Those of these rows with the same figure as this one.
+    pub(super) fn equal_to(&self, row: usize, rows: &[usize]) -> Vec<usize> {
+        rows.iter().copied().filter(|other| self.value(*other) == self.value(row)).collect()
+    }
+
     /// Whether these rows have the one trial of one seed in virtual time: figures are exact for it, and no test says more.
     pub(super) fn is_one_seed(&self, rows: &[usize]) -> bool {
         clock::has_one_seed(self.analysis.dataset) && self.fewest_and_most(rows) == (1, 1)

@@ -15,8 +15,9 @@ pub use allow::{is_name, texts_of};
 
 use crate::{
     Analysis, Options,
-    analysis::runs::Across,
+    analysis::{clock, runs::Across},
     html::{IndexEntry, html_with_way_back, published_index},
+    text::counted,
     when,
 };
 use allow::AllowList;
@@ -119,15 +120,25 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
         return "No trial completed.".to_owned();
     }
     let Some(column) = analysis.primary() else { return String::new() };
-    let pairs = || analysis.comparisons[column].panels.iter().flatten().flat_map(|panel| &panel.comparison.pairs);
+    let panels = || analysis.comparisons[column].panels.iter().flatten();
+    let pairs = || panels().flat_map(|panel| panel.compared_pairs()).filter(|pair| pair.can_differ);
     let header = &analysis.columns[column].header;
-    match (pairs().filter(|pair| pair.differs).count(), pairs().count()) {
-        (_, 0) => String::new(),
+    let lost = match analysis.rows.iter().filter(|row| row.harm.is_some()).count() {
+        0 => String::new(),
+        rows => format!("{} lost or damaged data, or could not be checked. ", counted(rows, "row")),
+    };
+    let found = match (pairs().filter(|pair| pair.differs).count(), pairs().count()) {
+        (_, 0) if panels().next().is_none() => String::new(),
+        (_, 0) if clock::has_one_seed(analysis.dataset) => {
+            format!("In {header} figures are exact for one seed; what guests would move is not known.")
+        }
+        (_, 0) => format!("In {header} too few trials can tell rows apart."),
         (0, 1) => format!("In {header} the two rows are not told apart."),
         (1, 1) => format!("In {header} the two rows are told apart."),
         (0, all) => format!("In {header} none of {all} pairs of rows is told apart."),
         (some, all) => format!("In {header} {some} of {all} pairs of rows are told apart."),
-    }
+    };
+    format!("{lost}{found}").trim_end().to_owned()
 }
 
 /// The names of runs' pages, from study and identity, which stay the same when other runs are published.

@@ -7,7 +7,7 @@ use crate::{
     pages::check_html,
 };
 use fstone_analysis::{
-    Analysis,
+    Analysis, Length,
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
 use fstone_model::{
@@ -843,7 +843,10 @@ fn what_nothing_moves_is_exact_whatever_the_number_of_seeds_and_guests() {
             * guest.map_or(1.0, |guest| [[1.2, 0.8], [0.8, 1.2], [1.1, 0.9]][row][guest as usize])
     };
     for seeds in [2, 3] {
-        let found = panel(&of_seeds_and_guests(seeds, 2, &wild));
+        let dataset = of_seeds_and_guests(seeds, 2, &wild);
+        let told = Analysis::of(&dataset).answer(Length::Long).join(" ");
+        assert!(told.contains("as far as guests move") && !told.contains("more block"), "{told}");
+        let found = panel(&dataset);
         assert!(!found.differ(0, 1) && found.differ(0, 2), "{seeds} seeds: {:?}", found.comparison.pairs);
         assert!(found.comparison.means[0].interval.is_some_and(|interval| interval.half_width() > 5.0));
     }

@@ -220,6 +220,24 @@ fn runs_that_did_other_work_are_not_set_side_by_side() {
 }
 
 #[test]
+fn the_index_counts_pairs_that_were_compared_and_names_losses() {
+    let found = |dataset: &Dataset| {
+        let gallery = Gallery::of(std::slice::from_ref(dataset), show(&[])).expect("valid");
+        gallery.pages().pop().expect("the index is last").1
+    };
+    let mut single = fixture::small_file(1);
+    single.trials.retain(|trial| trial.id.repetition == 0);
+    assert!(found(&single).contains("too few trials can tell rows apart"), "{}", found(&single));
+    single = crate::compare::in_virtual_time(single, "2 us");
+    let index = found(&single);
+    assert!(index.contains("exact for one seed") && !index.contains("pairs of rows"), "{index}");
+    let figure = single.trials[0].steps.iter_mut().flat_map(|step| &mut step.figures).next().expect("a figure");
+    (figure.metric, figure.value) = ("promises lost".into(), 3.0);
+    (figure.unit, figure.better) = (Unit::Count, Better::Lower);
+    assert!(found(&single).contains("1 row lost or damaged data"), "{}", found(&single));
+}
+
+#[test]
 fn the_index_leads_to_every_page() {
     let pages = published(&two_machines(), &[]);
     let (_, index) = pages.last().expect("the index is last");

@@ -10,6 +10,7 @@ use fstone_analysis::{
 };
 use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason, study::KernelSpec};
 use fstone_report::{Options, TerminalOptions, html, markdown, terminal};
+use fstone_stats::compare::Basis;
 use insta::assert_snapshot;
 
 fn answer(dataset: &Dataset) -> String {
@@ -281,6 +282,89 @@ fn panels_tell_differences_from_zero_and_no_agreement_where_nothing_leads() {
     assert!(!text.contains("no clear difference anywhere"), "{text}");
 }
 
+/// Two rows at one thread and at two: "a" at one thread, at two, then "b".
+fn at_two_places(figures: &[&[f64]; 4], metric: &str) -> Dataset {
+    let threads: [fixture::More<'_>; 1] = [("threads", vec!["1 thread".into(), "2 threads".into()], Some(vec![1, 2]))];
+    let mut dataset = panels_of(figures, metric, &threads);
+    dataset.run.plan.columns.remove(0);
+    dataset.run.plan.baseline = Some(0);
+    dataset
+}
+
+#[test]
+fn places_without_a_comparison_claim_nothing() {
+    let (low, high) = ([100.0, 101.0, 99.0, 100.5], [130.0, 131.0, 129.0, 130.5]);
+    let all = at_two_places(&[&low, &low, &high, &high], "transactions per second");
+    let mut one_each = all.clone();
+    one_each.trials.retain(|trial| trial.id.cell < 2);
+    let told = answer(&one_each);
+    assert!(told.contains("None has another row to be compared with") && !told.contains("So many rows"), "{told}");
+    // One trial of each row at two threads.
+    let mut few = all.clone();
+    few.trials.retain(|trial| trial.id.cell % 2 == 0 || trial.id.repetition == 0);
+    let analysis = Analysis::of(&few);
+    let told = answer(&few);
+    assert!(told.contains("1 trial a row cannot show a difference at 2 threads"), "{told}");
+    assert!(!told.contains("no difference was found") && !told.contains("not clearly different"), "{told}");
+    assert!(told.contains("in 1 combination: b is higher in all"), "{told}");
+    let warning = analysis.warnings.iter().find(|warning| warning.text.contains("no test can tell")).expect("given");
+    assert_eq!(warning.rows, [1, 3], "{warning:?}");
+    // Rows that share no block at two threads.
+    let mut apart = all;
+    apart.trials.retain(|trial| trial.id.cell % 2 == 0 || (trial.id.cell == 1) == (trial.id.repetition < 2));
+    let told = answer(&apart);
+    assert!(told.contains("no rows share a block at 2 threads") && !told.contains("no difference was found"), "{told}");
+}
+
+#[test]
+fn one_seed_names_all_that_are_equal_and_what_other_columns_show() {
+    let one = |figures: &[&[f64]]| in_virtual_time(rows_of(figures, "kernel work"), "2 us");
+    let mut dataset = one(&[&[100.0], &[50.0], &[50.0]]);
+    dataset.run.plan.baseline = Some(0);
+    dataset.run.plan.columns.reverse();
+    for trial in &mut dataset.trials {
+        let rate = [9.0, 9.0, 126.0][trial.id.cell as usize];
+        let figures = trial.steps.iter_mut().flat_map(|step| &mut step.figures);
+        figures.filter(|figure| figure.metric.starts_with("transactions")).for_each(|figure| figure.value = rate);
+    }
+    dataset.run.plan.columns[0].metric = "transactions per second".into();
+    dataset.run.plan.columns[1].metric = "kernel work".into();
+    let told = answer(&dataset);
+    assert!(told.contains("c is highest (126.00/s) and a and b are lowest (9.00/s)"), "{told}");
+    assert!(told.contains("c is 50.00 % lower than a"), "the other column: {told}");
+    let at =
+        in_virtual_time(at_two_places(&[&[100.0], &[100.0], &[100.0], &[50.0]], "transactions per second"), "2 us");
+    let told = answer(&at);
+    assert!(told.contains("a is highest at 2 threads and all rows are equal at 1 thread"), "{told}");
+    assert!(told.contains("rebuilt kernel"), "{told}");
+    // Two that agree prove nothing yet, and are not called equal either.
+    let two = in_virtual_time(rows_of(&[&[0.0; 2], &[20.0; 2], &[20.0; 2]], "kernel work"), "2 us");
+    let mut two = two;
+    two.run.plan.columns.remove(0);
+    let told = answer(&two);
+    assert!(told.contains("the same in 2 trials of each; 3 trials would prove it"), "{told}");
+    assert!(!told.contains("no difference was found"), "{told}");
+}
+
+#[test]
+fn the_largest_contrast_may_go_to_zero() {
+    let figures: [&[f64]; 3] =
+        [&[100.0, 101.0, 99.0, 100.0, 102.0, 100.0], &[0.0; 6], &[90.0, 91.0, 89.0, 90.0, 92.0, 90.0]];
+    let mut dataset = rows_of(&figures, "kernel work");
+    dataset.run.plan.baseline = Some(0);
+    let told = answer(&dataset);
+    assert!(told.contains("b has 0 and a has 100"), "{told}");
+    // Nothing is a multiple of what may be none.
+    let share: [&[f64]; 3] = [&[0.0, 0.0, 0.1, 0.0], &[5.0, 5.1, 5.0, 5.0], &[99.9, 100.0, 100.0, 100.0]];
+    let mut dataset = rows_of(&share, "CPU");
+    dataset.run.plan.columns.remove(0);
+    dataset.run.plan.baseline = Some(0);
+    let analysis = Analysis::of(&dataset);
+    let told = analysis.answer(Length::Long).join(" ");
+    assert!(!told.contains("is different") && told.contains("a (0.025 %), b has 5.025 % and c has 99.975 %"), "{told}");
+    assert!(analysis.rows[1].entries[0].ratio.is_none(), "{:?}", analysis.rows[1].entries[0]);
+}
+
 #[test]
 fn a_row_that_scatters_is_not_among_the_best_by_that() {
     let rate: [&[f64]; 4] = [
@@ -320,6 +404,14 @@ fn a_row_that_widens_the_intervals_of_the_others_is_named() {
         "{warned}"
     );
     assert!(!told(&[STEADY, other, STEADY]).contains("scatters so much"));
+    // A row of one trial has a wide interval, and scatters no more than the others.
+    let mut few = rates(&[STEADY, other, STEADY.map(|value| 1.5 * value)]);
+    few.trials.retain(|trial| trial.id.cell < 2 || trial.id.repetition == 0);
+    assert!(!Analysis::of(&few).warnings.iter().any(|warning| warning.text.contains("scatters so much")));
+    let constant = rates(&[[100.0; 8], [50.0; 8]]);
+    let mut constant = constant;
+    constant.trials.retain(|trial| trial.id.repetition < 4);
+    assert!(Analysis::of(&constant).compared_by(Basis::Ranks).is_empty(), "nothing lies far off");
 }
 
 #[test]
