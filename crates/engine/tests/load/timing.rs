@@ -401,7 +401,8 @@ fn who_looks_on_sees_each_measured_interval_and_nothing_between() {
     let options =
         RunOptions { seed: 1, cancel: &cancel, observer: &watcher, measure_null: false, ownership: Ownership::Marked };
     let report = run(&load, directory.path(), &options).expect("the engine works");
-    assert_eq!(*watcher.events.lock().expect("alone"), ["begin", "end", "begin", "end"]);
+    let events = ["begin", "end", "begin", "phase ended", "phase begins", "end"];
+    assert_eq!(*watcher.events.lock().expect("alone"), events);
     assert_eq!(report.operations.iter().map(|one| one.invocations).collect::<Vec<_>>(), [10, 10, 10]);
     // Each interval ends with a sync of its own, and each begins from a state that was synced.
     let synced: Vec<bool> = report.phases.iter().map(|phase| phase.sync_ns > 0).collect();
