@@ -377,14 +377,20 @@ for _ in range(100):
 }
 
 /// Each of the child's calls stops it for many times what the call takes, and its parent waits for all of them. The child computes as well,
-/// so that its fork and its exit, which are in no call, are little of it.
+/// so that its fork and its exit, which are in no call, are little of it. Those that sleep beside them slow nothing down.
 #[test]
 fn a_wait_for_another_thread_is_as_long_as_what_that_one_did() {
     if !tool("python3") {
         return eprintln!("skipped: python3 is not installed");
     }
     const PROGRAM: &str = r#"
-import os
+import os, time
+def begin(what):
+    process = os.fork()
+    if process == 0:
+        while True: what()
+    return process
+sleepers = [begin(lambda: time.sleep(0.005)) for _ in range(4)]
 ready, go = os.pipe()
 if os.fork() == 0:
     for _ in range(5000): os.stat("f"); sum(range(2000))
@@ -392,6 +398,7 @@ if os.fork() == 0:
     os._exit(0)
 os.read(ready, 1)
 os.stat("f")
+for sleeper in sleepers: os.kill(sleeper, 9)
 "#;
     let bench = Bench::new();
     let place = bench.path("place");
@@ -400,7 +407,7 @@ os.stat("f")
     let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
-    let child: f64 = times(&calls, "2", "stat").iter().flatten().sum();
+    let child: f64 = times(&calls, "6", "stat").iter().flatten().sum();
     assert!((0.6..1.5).contains(&(waited / child)), "waited {waited} s for {child} s: {told}");
 }
 
@@ -515,7 +522,8 @@ fn a_program_has_the_processors_that_it_asks_for_and_all_of_them_when_it_needs_t
     let list = "grep Cpus_allowed_list: /proc/self/status";
     // Two that compute, until their processors are seen to be enough.
     let script = format!(
-        "nproc > asked; sleep 0.5 & {list} > waits; wait
+        "nproc > asked; for try in $(seq 20); do nproc & nproc & nproc & nproc & wait; done > at_once
+        sleep 0.5 & {list} > waits; wait
         while :; do :; done & one=$!
         while :; do :; done & two=$!
         for try in $(seq 250); do {list} > both; [ \"$(cat both)\" = \"$1\" ] && break; sleep 0.02; done
@@ -526,6 +534,7 @@ fn a_program_has_the_processors_that_it_asks_for_and_all_of_them_when_it_needs_t
     let text = |name: &str| fs::read_to_string(place.join(name)).expect("the program wrote it");
     let number = |name: &str| text(name).trim_start_matches(|letter: char| !letter.is_ascii_digit()).to_owned();
     assert_eq!(text("asked"), own("nproc", &[]));
+    assert_eq!(text("at_once"), own("nproc", &[]).repeat(80), "several that ask at the same time");
     assert_eq!(text("both"), all);
     assert_eq!(number("chosen"), "0\n");
     assert!(number("waits").trim_end().parse::<usize>().is_ok(), "the one that sleeps needs none: {}", text("waits"));

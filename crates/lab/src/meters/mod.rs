@@ -254,8 +254,10 @@ impl Readings {
             figures.push(catalog::KERNEL_BACKGROUND_WORK.figure(work.background as f64));
             figures.push(catalog::KERNEL_INTERRUPT_WORK.figure(work.interrupts as f64));
             figures.push(catalog::KERNEL_COPIES.figure(work.bytes as f64));
-            if work.charged_ns > 0 && elapsed > 0.0 {
-                figures.push(catalog::KERNEL_TIME.figure(work.charged_ns as f64 / 1e7 / elapsed));
+            // Without what is between phases, where the kernel says for how long it counted.
+            let counted = if work.wall_ns > 0 { work.wall_ns as f64 / 1e9 } else { elapsed };
+            if work.charged_ns > 0 && counted > 0.0 {
+                figures.push(catalog::KERNEL_TIME.figure(work.charged_ns as f64 / 1e7 / counted));
             }
         }
         figures.extend(self.peak_dirty_bytes.map(|bytes| catalog::PEAK_DIRTY_BYTES.figure(bytes as f64)));
@@ -346,6 +348,9 @@ mod tests {
         }
         // A kernel that says how long it idled is believed, also where no tick was counted.
         let exact = KernelWork { wall_ns: 1000, idle_ns: 900, charged_ns: 80, ..KernelWork::default() };
+        let between =
+            Readings { elapsed: Duration::from_nanos(2000), work: Some(exact.clone()), ..Readings::default() };
+        assert_eq!(value(&between.figures(), "kernel time"), Some(8.0), "what is between phases is not counted");
         let short = Readings {
             cpu: Some(CpuTimes { cpus: 1, ..CpuTimes::default() }),
             work: Some(exact),

@@ -348,6 +348,10 @@ impl Pending {
     fn may_wait(&self) -> bool {
         self.outside.is_some() || self.call.kind.is_of_threads()
     }
+
+    fn sleeps(&self) -> bool {
+        self.asked.what == What::Sleep
+    }
 }
 
 /// A place whose name is not yet in a block.
@@ -371,7 +375,7 @@ struct Tracer {
     usage: [Usage; 2],
     decided_ns: u64,
     /// The thread that asks for its processors, and has all of them until it knows.
-    asking: Option<pid_t>,
+    asking: HashSet<pid_t>,
     sums: Sums,
     secret: Option<RandomState>,
     writer: Option<Writer<BufWriter<File>>>,
@@ -419,7 +423,7 @@ impl Tracer {
             most_accounts: Account::most(),
             usage: Default::default(),
             decided_ns: 0,
-            asking: None,
+            asking: HashSet::new(),
             sums: Sums::default(),
             secret,
             writer,
@@ -531,7 +535,8 @@ impl Tracer {
 
     /// Most programs have one thread that runs, and others that wait for what it does: then one processor is enough.
     fn decide(&mut self, now: u64) {
-        if self.asking.is_some_and(|asking| self.threads.contains_key(&asking)) {
+        self.asking.retain(|asking| self.threads.contains_key(asking));
+        if !self.asking.is_empty() {
             return;
         }
         let mut all_known = true;
@@ -605,7 +610,8 @@ impl Tracer {
         state.ran_ns += spent_ns;
         state.stopped_ns = Some(stopped_ns);
         self.sums.lost_ns += wall_ns - own_ns;
-        self.sums.active_ns += wall_ns - own_ns + if may_wait { ran_ns } else { own_ns };
+        let is_active = !may_wait && !state.pending.as_ref().is_some_and(Pending::sleeps);
+        self.sums.active_ns += wall_ns - own_ns + if is_active { own_ns } else { ran_ns };
         stopped_ns
     }
 
@@ -689,8 +695,7 @@ impl Tracer {
                         self.go_on(thread, 0);
                     };
                 }
-                if self.asking == Some(thread) {
-                    self.asking = None;
+                if self.asking.remove(&thread) && self.asking.is_empty() {
                     self.share(true);
                 }
                 self.returned(thread, now);
@@ -933,8 +938,8 @@ impl Tracer {
         let number = state.number;
         let called = ptrace::call(thread).filter(|_| !foreign);
         if let Some(number) = called.map(|(number, _)| number).filter(|number| filter::PROCESSORS.contains(number)) {
-            if number == filter::PROCESSORS[0] && self.processors.shared {
-                self.asking = Some(thread);
+            if number == filter::PROCESSORS[0] && (self.processors.shared || !self.asking.is_empty()) {
+                self.asking.insert(thread);
                 self.share(false);
                 return self.resume(thread, Resume::ToCallsEnd, 0);
             }
@@ -973,7 +978,10 @@ impl Tracer {
             mode: asked.mode as u16,
             ..Call::default()
         };
-        if asked.what == What::Sleep && asked.flags & libc::TIMER_ABSTIME as u32 != 0 {
+        let is_of_processors =
+            [libc::CLOCK_PROCESS_CPUTIME_ID, libc::CLOCK_THREAD_CPUTIME_ID].contains(&(asked.mode as i32));
+        let until_moment = asked.flags & libc::TIMER_ABSTIME as u32 != 0 && !is_of_processors;
+        if asked.what == What::Sleep && until_moment && asked.mode as i32 >= 0 {
             // Until a moment, which comes nearer while the tracer is at work.
             let [seconds, rest_ns] = [0, 8].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
             let until_ns = seconds.saturating_mul(1_000_000_000).saturating_add(rest_ns);
