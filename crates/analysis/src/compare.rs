@@ -12,6 +12,7 @@ use fstone_stats::{
     compare::{Basis, Pairwise, PowerNote, letters, row_means},
     compare_all,
 };
+use std::collections::BTreeMap;
 
 /// A panel with more rows than this is not compared pair by pair: the correction for so many pairs leaves little to
 /// find, nobody reads that many letters, and the work grows with the square.
@@ -29,8 +30,8 @@ pub struct PanelComparison {
     pub rows: Vec<usize>,
     /// Their comparison, by place in `rows`.
     pub comparison: Comparison,
-    /// Whether perturbed guests, and not seeds, make intervals of rows that are not told apart as wide as they are.
-    pub moved_by_guests: bool,
+    /// Of each pair of the comparison, whether it is not told apart and guests move it further than seeds do: more seeds would not help.
+    pub moved_by_guests: Vec<bool>,
     /// A row that scatters so much that the intervals of the others are so many times as wide as they are without it.
     pub widened: Option<(usize, f64)>,
     /// Whether a run that goes on may act on it.
@@ -142,10 +143,16 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     let (level, judging) = how.looks.level(&blocks);
     let of_rows =
         with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
-    for ((row, _), mean) in present.iter().zip(of_rows) {
-        rows[*row].entries[column].take(mean);
+    for ((row, _), mean) in present.iter().zip(&of_rows) {
+        rows[*row].entries[column].take(*mean);
     }
     if present.len() < 2 || present.len() > MAX_COMPARED_ROWS {
+        if let Some((samples, _)) = in_guests(rows, column, &present) {
+            let moved = row_means(&samples, how.scale, level, Blocking::Independent);
+            for (((row, _), own), moved) in present.iter().zip(&of_rows).zip(&moved) {
+                rows[*row].entries[column].take(own.beyond(moved, how.scale));
+            }
+        }
         return None;
     }
     let mean = |row: usize| rows[row].entries[column].mean().unwrap_or(f64::NAN);
@@ -157,15 +164,20 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
     let of_seeds = |pair: &Pairwise| if comparison.still { 0.0 } else { pair.shift.interval.half_width() };
     let reaches: Vec<f64> = comparison.pairs.iter().map(of_seeds).collect();
+    let mut moved_by_guests = vec![false; comparison.pairs.len()];
     let comparison = match in_guests(rows, column, &present) {
         Some(guests) => {
             let of = |samples: &[Sample], blocking: Blocking<'_>| compare_all(samples, how.scale, level, blocking);
-            beyond_guests(comparison, guests, &present, &blocks_of(rows, column, &present), of)
+            let perturbed = perturbed(&guests, of);
+            let found = beyond_guests(comparison, &perturbed, guests, &present, &blocks_of(rows, column, &present), of);
+            for (at, of_pair) in moved_by_guests.iter_mut().enumerate().filter(|_| perturbed.is_moved()) {
+                let moved = perturbed.pairs[at].shift.interval.half_width();
+                *of_pair = !found.pairs[at].differs && moved > reaches[at];
+            }
+            found
         }
         None => comparison,
     };
-    let is_wider = |(pair, own): (&Pairwise, &f64)| !pair.differs && pair.shift.interval.half_width() > *own;
-    let moved_by_guests = comparison.pairs.iter().zip(&reaches).any(is_wider);
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);
     }
@@ -180,18 +192,33 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     Some(PanelComparison { rows, comparison, moved_by_guests, widened, judging })
 }
 
+/// The comparison of rows in perturbed guests. Where guests of some rows failed, blocks may explain all that there is, as a block does with the
+/// figure of its only row: then rows are compared without blocks, each by how far its own guests lie apart.
+fn perturbed(
+    (samples, blocks): &(Vec<Sample>, Vec<Vec<usize>>),
+    compare: impl Fn(&[Sample], Blocking<'_>) -> Comparison,
+) -> Comparison {
+    let blocked = compare(samples, Blocking::Noiseless(blocks));
+    let mut held: BTreeMap<usize, usize> = BTreeMap::new();
+    blocks.iter().flatten().for_each(|block| *held.entry(*block).or_default() += 1);
+    let are_explained = held.values().sum::<usize>() < samples.len() + held.len();
+    let is_alone = held.values().any(|rows| *rows == 1);
+    let shows_nothing = are_explained || blocked.still && is_alone || !blocked.pairs.iter().all(Pairwise::is_compared);
+    if shows_nothing { compare(samples, Blocking::Independent) } else { blocked }
+}
+
 /// The comparison of seeds, with what perturbed guests show. Where neither seeds nor guests move any figure, differences are exact, however few
 /// seeds there are; where seeds move none, they are as far apart as guests move them.
 fn beyond_guests(
     of_seeds: Comparison,
+    perturbed: &Comparison,
     (samples, blocks): (Vec<Sample>, Vec<Vec<usize>>),
     present: &[(usize, Sample)],
     seeds: &[Vec<usize>],
     compare: impl Fn(&[Sample], Blocking<'_>) -> Comparison,
 ) -> Comparison {
-    let perturbed = compare(&samples, Blocking::Noiseless(&blocks));
     if !of_seeds.still || of_seeds.basis == Basis::Exact || !seeds.iter().all(|blocks| distinct(blocks)) {
-        return of_seeds.beyond(&perturbed);
+        return of_seeds.beyond(perturbed);
     }
     let with_guests = |row: usize| {
         let seeds = seeds[row].iter().copied().zip(present[row].1.values().iter().copied());
@@ -206,11 +233,11 @@ fn beyond_guests(
         return of_seeds;
     }
     let seeds_alone: Vec<Sample> = present.iter().map(|(_, sample)| sample.clone()).collect();
-    compare(&seeds_alone, Blocking::Proven(seeds)).beyond(&perturbed)
+    compare(&seeds_alone, Blocking::Proven(seeds)).beyond(perturbed)
 }
 
 /// The figures in the guests of the first seed, with their blocks, if trials have further seeds: what perturbation moves in these, it moves
-/// in the others too. A row whose guests failed counts with its first trial. `None` without such guests, and where these are all the trials
+/// in the others too. A row whose guests failed counts with its first trial, or with its mean if that failed too. `None` without such guests, and where these are all the trials
 /// that there are.
 fn in_guests(rows: &[Row<'_>], column: usize, present: &[(usize, Sample)]) -> Option<(Vec<Sample>, Vec<Vec<usize>>)> {
     let of = |row: usize| (&rows[row], &rows[row].entries[column]);
@@ -221,9 +248,9 @@ fn in_guests(rows: &[Row<'_>], column: usize, present: &[(usize, Sample)]) -> Op
     }
     let guests = |(row, _): &(usize, Sample)| {
         let (row, entry) = of(*row);
-        let first = || entry.values.iter().find(|value| row.trials[value.trial].id.repetition == 0);
+        let first = entry.values.iter().find(|value| row.trials[value.trial].id.repetition == 0);
         let guests = match entry.guests.as_slice() {
-            [] => vec![(0, first()?.value)],
+            [] => vec![(0, first.map(|first| first.value).or(entry.mean)?)],
             guests => guests.to_vec(),
         };
         let (blocks, values): (Vec<u32>, Vec<f64>) = guests.into_iter().unzip();

@@ -65,7 +65,8 @@ pub struct Entry {
     pub values: Vec<TrialValue>,
     /// Count, mean, median and so on; `None` without values.
     pub summary: Option<Summary>,
-    /// Its figures in the guest of the first seed, which comes first, and in perturbed ones, each with its repetition; empty without these.
+    /// Its figures in the guest of the first seed, which comes first unless it failed, and in perturbed ones, each with its repetition; empty
+    /// without these.
     pub guests: Vec<(u32, f64)>,
     /// The mean that suits the column, over the run's blocks. `None` without values.
     pub mean: Option<f64>,
@@ -110,7 +111,8 @@ impl Entry {
 
     /// How far a perturbed guest moves it, as a share of it, infinite if it is moved from 0; `None` if that is not known.
     pub fn band(&self) -> Option<f64> {
-        let ((_, first), perturbed) = self.guests.split_first()?;
+        // Without the first there is nothing that they are moved from.
+        let ((_, first), perturbed) = self.guests.split_first().filter(|((repetition, _), _)| *repetition == 0)?;
         let moved = |(_, value): &(u32, f64)| if value == first { 0.0 } else { (value / first - 1.0).abs() };
         perturbed.iter().map(moved).reduce(f64::max)
     }
@@ -239,9 +241,9 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
     };
     let mut guests: Vec<(u32, f64)> = row.guests.iter().filter_map(of_guest).collect();
     guests.sort_unstable_by_key(|(repetition, _)| *repetition);
-    // Without the first there is nothing that they are moved from.
-    let has_first = guests.first().is_some_and(|(repetition, _)| *repetition == 0) && guests.len() > 1;
-    let guests = if has_first { guests } else { Vec::new() };
+    if guests.iter().all(|(repetition, _)| *repetition == 0) {
+        guests.clear();
+    }
     let mut of_machines: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (index, value) in values.iter().enumerate() {
         of_machines.entry(machine(row.trials[value.trial].id.repetition)).or_default().push(index);

@@ -24,7 +24,11 @@ impl Teller<'_> {
         let (entry, scale) = (&self.analysis.rows[row].entries[self.column], &self.analysis.columns[self.column].scale);
         let label = quoted(&self.analysis.rows[row].label);
         match entry.interval {
-            _ if entry.values.len() > 1 && entry.values.windows(2).all(|pair| pair[0].value == pair[1].value) => {
+            // Guests may move what seeds do not.
+            _ if entry.half_width().unwrap_or(0.0) == 0.0
+                && entry.values.len() > 1
+                && entry.values.windows(2).all(|pair| pair[0].value == pair[1].value) =>
+            {
                 format!(
                     "In {}, {label} had {} in each of {}.",
                     self.header(),

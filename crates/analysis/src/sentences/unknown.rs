@@ -22,8 +22,11 @@ impl Teller<'_> {
         let panels: Vec<&PanelComparison> = panels.into_iter().filter(|panel| !panel.is_powerless()).collect();
         let pairs: usize = panels.iter().map(|panel| panel.compared_pairs().count()).sum();
         let (mut open, mut widest, mut fewest, mut rows) = (0, 0.0_f64, usize::MAX, Vec::new());
+        // What more seeds cannot narrow.
+        let mut floor = 0.0_f64;
         for panel in &panels {
-            for pair in panel.compared_pairs().filter(|pair| !pair.differs) {
+            let pairs = panel.comparison.pairs.iter().zip(&panel.moved_by_guests);
+            for (pair, moved) in pairs.filter(|(pair, _)| pair.is_compared() && !pair.differs) {
                 open += 1;
                 let of_pair = [panel.rows[pair.baseline], panel.rows[pair.other]];
                 let trials = |row: &usize| self.analysis.rows[*row].entries[self.column].values.len();
@@ -32,6 +35,7 @@ impl Teller<'_> {
                 if arms > resolution.ln_1p() {
                     rows.extend(of_pair);
                     widest = widest.max(arms);
+                    floor = floor.max(if *moved { arms } else { 0.0 });
                     fewest = fewest.min(of_pair.iter().map(trials).min().unwrap_or(1));
                 }
             }
@@ -50,7 +54,7 @@ impl Teller<'_> {
         if rows.is_empty() {
             return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(resolution)));
         }
-        if panels.iter().any(|panel| panel.moved_by_guests) {
+        if floor >= widest {
             let known = share(widest.exp_m1());
             return Some(format!(
                 "{told}: the {ratio} {is} known to ± {known} %, as far as guests move figures, whatever the number of seeds."
@@ -60,11 +64,11 @@ impl Teller<'_> {
         rows.dedup();
         let block = self.block_time(&rows).max(Duration::from_secs(1));
         // Intervals narrow with the root of the number of blocks.
-        let after = |blocks: f64| (widest * (fewest as f64 / (fewest as f64 + blocks)).sqrt()).exp_m1();
+        let after = |blocks: f64| (widest * (fewest as f64 / (fewest as f64 + blocks)).sqrt()).max(floor).exp_m1();
         let blocks = (WAIT.as_secs_f64() / block.as_secs_f64()).floor().max(1.0);
         let time = if block > WAIT { block } else { WAIT };
         // Fewer blocks do if that is more than it takes.
-        let enough = (fewest as f64 * ((widest / resolution.ln_1p()).powi(2) - 1.0)).ceil().max(1.0);
+        let enough = (fewest as f64 * ((widest / resolution.ln_1p().max(floor)).powi(2) - 1.0)).ceil().max(1.0);
         let (blocks, time) = if enough < blocks { (enough, block.mul_f64(enough)) } else { (blocks, time) };
         // Of one seed there are only so many perturbed guests.
         let most =

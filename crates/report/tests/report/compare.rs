@@ -852,6 +852,68 @@ fn what_nothing_moves_is_exact_whatever_the_number_of_seeds_and_guests() {
     }
 }
 
+/// Rows a, b and c of three seeds, which move none, and two guests, which move a by 40 % and b by 25 %; `failed` trials have no figures.
+fn with_failed(guests: u32, failed: &dyn Fn(usize, u32, Option<u32>) -> bool) -> Dataset {
+    let value = |row: usize, _: u32, guest: Option<u32>| match guest {
+        None => [100.0, 120.0, 150.0][row],
+        Some(guest) => [[140.0, 80.0], [90.0, 130.0], [150.0; 2]][row][guest as usize],
+    };
+    let mut dataset = of_seeds_and_guests(3, guests, &value);
+    for trial in &mut dataset.trials {
+        let guest = trial.id.perturbation().map(|guest| guest.number);
+        let seed = u32::try_from(trial.seed).expect("small");
+        if failed(trial.id.cell as usize, seed, guest) {
+            trial.outcome = Outcome::Failed(Reason::new("load", "No space left on device"));
+            trial.steps.clear();
+        }
+    }
+    dataset
+}
+
+#[test]
+fn a_failed_trial_does_not_hide_how_far_guests_move_the_others() {
+    type Failed = &'static dyn Fn(usize, u32, Option<u32>) -> bool;
+    let cases: [(&str, u32, Failed); 6] = [
+        ("none", 2, &|_, _, _| false),
+        ("c's first trial", 2, &|row, seed, guest| row == 2 && seed == 0 && guest.is_none()),
+        ("c's first trial and guests", 2, &|row, seed, _| row == 2 && seed == 0),
+        ("b's guests", 2, &|row, _, guest| row == 1 && guest.is_some()),
+        ("c, b's guests", 2, &|row, _, guest| row == 2 || row == 1 && guest.is_some()),
+        ("c, b's one guest", 1, &|row, _, guest| row == 2 || row == 1 && guest.is_some()),
+    ];
+    for (what, guests, failed) in cases {
+        let dataset = with_failed(guests, failed);
+        let analysis = Analysis::of(&dataset);
+        let panel = analysis.comparisons[0].panels[0].as_ref().expect("compared");
+        assert!(!panel.differ(0, 1), "{what}: {:?}", panel.comparison.pairs);
+        assert_ne!(panel.comparison.basis, Basis::Exact, "{what}");
+        let half = analysis.rows[0].entries[0].half_width();
+        assert!(half.is_some_and(|half| half > 20.0), "{what}: {half:?}");
+    }
+    // One row with guests is enough to show how far they move it.
+    let dataset = with_failed(2, &|row, _, _| row > 0);
+    let analysis = Analysis::of(&dataset);
+    let half = analysis.rows[0].entries[0].half_width();
+    assert!(half.is_some_and(|half| half > 20.0), "{half:?}");
+    let told = analysis.sentences().join(" ");
+    assert!(told.contains("averaged 100") && !told.contains("in each of 3 trials"), "{told}");
+    // Guests that failed in one row, and moved nothing in the other.
+    let still = of_seeds_and_guests(3, 2, &|row, _, _| [100.0, 120.0, 150.0][row]);
+    assert!(Analysis::of(&still).comparisons[0].panels[0].as_ref().expect("compared").differ(0, 1));
+}
+
+#[test]
+fn seeds_that_would_narrow_the_widest_pair_are_not_called_useless() {
+    // Seeds move the rows by a fifth, and guests one of them by a thousandth.
+    let figure = |row: usize, seed: u32, guest: Option<u32>| {
+        let by_seed = [[100.0, 121.0, 92.0], [104.0, 95.0, 110.0], [98.0, 100.0, 117.0]][row][seed as usize];
+        by_seed * guest.map_or(1.0, |guest| 1.0 + 0.001 * f64::from(guest) * row as f64)
+    };
+    let dataset = of_seeds_and_guests(3, 2, &figure);
+    let told = Analysis::of(&dataset).answer(Length::Long).join(" ");
+    assert!(told.contains("more block") && !told.contains("whatever the number of seeds"), "{told}");
+}
+
 #[test]
 fn losses_and_crashes_in_perturbed_guests_are_told() {
     let mut dataset = of_seeds_and_guests(3, 2, &|row, seed, _| 100.0 + 20.0 * row as f64 + f64::from(seed));

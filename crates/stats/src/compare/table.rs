@@ -67,12 +67,16 @@ pub fn compare_all(samples: &[Sample], scale: Scale, level: Level, blocking: Blo
 }
 
 impl Comparison {
+    /// Whether these are figures that something moves, and enough of them to show how far.
+    pub fn is_moved(&self) -> bool {
+        !self.still && self.pairs.iter().all(|pair| pair.can_differ)
+    }
+
     /// The same where a difference must also be one of the same rows in perturbed guests: intervals hold those of both, and a pair differs if
     /// its interval leaves out 0. Where guests move nothing, or too few trials show nothing, nothing changes.
     #[must_use]
     pub fn beyond(self, perturbed: &Self) -> Self {
-        let shows_nothing = perturbed.still || perturbed.pairs.iter().any(|pair| !pair.can_differ);
-        if shows_nothing || perturbed.pairs.len() != self.pairs.len() {
+        if !perturbed.is_moved() || perturbed.pairs.len() != self.pairs.len() {
             return self;
         }
         let hull = |own: Shift, moved: Shift| own.reaching(moved.interval.low).reaching(moved.interval.high);
@@ -114,11 +118,15 @@ impl Comparison {
 
 impl RowMean {
     /// With an interval that is as wide as the one in perturbed guests, too.
-    fn beyond(&self, perturbed: &Self, scale: Scale) -> Self {
-        let Some((own, moved)) = self.interval.zip(perturbed.interval) else { return *self };
+    #[must_use]
+    pub fn beyond(&self, perturbed: &Self, scale: Scale) -> Self {
+        let known = self.interval.zip(perturbed.interval).filter(|(_, moved)| moved.low < moved.high);
+        let Some((own, moved)) = known else { return *self };
         let (low, high) = match scale {
-            Scale::Ratios => [moved.low, moved.high].map(|end| self.estimate * end / perturbed.estimate).into(),
-            Scale::Differences => [moved.low, moved.high].map(|end| self.estimate + end - perturbed.estimate).into(),
+            Scale::Ratios if self.estimate > 0.0 && perturbed.estimate > 0.0 => {
+                [moved.low, moved.high].map(|end| self.estimate * end / perturbed.estimate).into()
+            }
+            _ => [moved.low, moved.high].map(|end| self.estimate + end - perturbed.estimate).into(),
         };
         let method = if own.method == IntervalMethod::Constant { moved.method } else { own.method };
         let n = if own.method == IntervalMethod::Constant { moved.n } else { own.n };
