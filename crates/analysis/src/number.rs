@@ -98,6 +98,15 @@ impl Scale {
         scale.number(value)
     }
 
+    /// The same scale with as many decimals as it takes to see that two figures differ.
+    #[must_use]
+    pub fn telling_apart(mut self, a: f64, b: f64) -> Self {
+        while self.decimals < 12 && self.number(a) == self.number(b) {
+            self.decimals += 1;
+        }
+        self
+    }
+
     /// The number with its unit: "10,383/s", "1.72 s", "1.03×".
     pub fn with_unit(&self, value: f64) -> String {
         self.labelled(&self.number(value))

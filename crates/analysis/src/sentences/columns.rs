@@ -1,7 +1,7 @@
 //! The columns beside the main one: those that agree with it together, those that do not one by one, the largest contrast first.
 
 use super::{
-    teller::{Rank, Sentence, Teller},
+    teller::{Rank, Sentence, Teller, is_same},
     words::amount_against,
 };
 use crate::{compare::PanelComparison, text::listing};
@@ -110,7 +110,7 @@ impl Teller<'_> {
         let reference = self.analysis.baseline_of(index).filter(|row| rows.contains(row)).unwrap_or(rows[0]);
         let ratio = |row: usize| self.mean(row) / self.mean(reference);
         let size = |row: usize| ratio(row).ln().abs();
-        let others = rows.iter().copied().filter(|row| self.value(*row) != self.value(reference));
+        let others = rows.iter().copied().filter(|row| !is_same(self.mean(*row), self.mean(reference)));
         let row = others.max_by(|a, b| size(*a).total_cmp(&size(*b)))?;
         let text = if size(row).is_finite() {
             let estimate = ratio(row) - 1.0;

@@ -164,13 +164,15 @@ impl Teller<'_> {
     fn exact(&self, panel: &PanelComparison, rows: &[usize], exact_for: &str) -> String {
         let (best, worst) = (rows[0], rows[rows.len() - 1]);
         let header = self.header();
-        if self.value(best) == self.value(worst) {
+        let equal = self.equal_to(best, rows);
+        if equal.len() == rows.len() {
             return format!("In {header}, all {} rows have {}, {exact_for}.", rows.len(), self.value(best));
         }
+        let scale = self.analysis.columns[self.column].scale.telling_apart(self.mean(best), self.mean(worst));
         let told = |row: usize, word: &str| {
             let same = self.equal_to(row, rows);
             let verb = if same.len() == 1 { "is" } else { "are" };
-            format!("{} {verb} {word} ({})", self.names(&same), self.value(row))
+            format!("{} {verb} {word} ({})", self.names(&same), scale.with_unit(self.mean(row)))
         };
         let ends = format!("{} and {}", told(best, self.best_word()), told(worst, self.worst_word()));
         let rest = match panel.comparison.power_note() {

@@ -132,11 +132,16 @@ impl<'a> Teller<'a> {
 
     /// Those of these rows with the same figure as this one.
     pub(super) fn equal_to(&self, row: usize, rows: &[usize]) -> Vec<usize> {
-        rows.iter().copied().filter(|other| self.value(*other) == self.value(row)).collect()
+        rows.iter().copied().filter(|other| is_same(self.mean(*other), self.mean(row))).collect()
     }
 
     /// Whether these rows have the one trial of one seed in virtual time: figures are exact for it, and no test says more.
     pub(super) fn is_one_seed(&self, rows: &[usize]) -> bool {
         clock::has_one_seed(self.analysis.dataset) && self.fewest_and_most(rows) == (1, 1)
     }
+}
+
+/// Whether two means differ by rounding only; how they are printed says nothing of that.
+pub(super) fn is_same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
 }

@@ -337,6 +337,20 @@ fn one_seed_names_all_that_are_equal_and_what_other_columns_show() {
     let told = answer(&at);
     assert!(told.contains("a is highest at 2 threads and all rows are equal at 1 thread"), "{told}");
     assert!(told.contains("rebuilt kernel"), "{told}");
+    // What only looks equal is not: 103.4, 102.6 and 102.9 are printed as 103 beside larger figures.
+    let near = |figures: &[&[f64]]| {
+        let mut dataset = in_virtual_time(rows_of(figures, "transactions per second"), "2 us");
+        dataset.run.plan.columns.remove(0);
+        dataset
+    };
+    let told = answer(&near(&[&[103.4], &[102.6], &[102.9]]));
+    assert!(told.contains("a is highest (103.4") && told.contains("b is lowest (102.6"), "{told}");
+    let told = answer(&near(&[&[103.4], &[103.4], &[103.4]]));
+    assert!(told.contains("all 3 rows have 103"), "{told}");
+    let near_at =
+        in_virtual_time(at_two_places(&[&[103.4], &[100.0], &[102.6], &[50.0]], "transactions per second"), "2 us");
+    let told = answer(&near_at);
+    assert!(told.contains("a is highest") && !told.contains("rows are equal"), "{told}");
     // Two that agree prove nothing yet, and are not called equal either.
     let two = in_virtual_time(rows_of(&[&[0.0; 2], &[20.0; 2], &[20.0; 2]], "kernel work"), "2 us");
     let mut two = two;
