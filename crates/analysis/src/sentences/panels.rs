@@ -50,7 +50,13 @@ impl Teller<'_> {
             }
             let directed = self.analysis.columns[column].better != Better::Neither;
             if !of_column.iter().any(|(_, panel)| panel.any_differ()) {
-                alike.extend((directed && !teller.is_moved_from_nothing()).then(|| teller.header()));
+                if directed && !teller.is_moved_from_nothing() {
+                    if of_column.iter().any(|(_, panel)| panel.is_powerless()) {
+                        sentences.push(Sentence(Rank::Contrast, teller.in_panels(&of_column)));
+                    } else {
+                        alike.push(teller.header());
+                    }
+                }
                 continue;
             }
             let contrast = teller.largest_contrast(&of_column);
@@ -85,13 +91,14 @@ impl Teller<'_> {
         panels.filter_map(|index| Some((index, self.panel(index)?))).collect()
     }
 
-    /// Whether the best row of each panel is among the best in another column, too.
+    /// Whether the best row of each panel is among the best in another column, too. Where too few trials can tell, that is not known.
     fn agrees(&self, compared: &[(usize, &PanelComparison)], other: &Teller<'_>) -> bool {
         let mut led = compared.iter().filter(|(_, panel)| panel.any_differ()).peekable();
         // Where no row leads, none does so elsewhere.
         led.peek().is_some()
             && led.all(|(index, panel)| {
-                other.panel(*index).is_some_and(|there| other.best(there).contains(&panel.together()[0]))
+                let there = other.panel(*index).filter(|there| !there.is_powerless());
+                there.is_some_and(|there| other.best(there).contains(&panel.together()[0]))
             })
     }
 

@@ -309,6 +309,22 @@ fn places_without_a_comparison_claim_nothing() {
     assert!(told.contains("in 1 combination: b is higher in all"), "{told}");
     let warning = analysis.warnings.iter().find(|warning| warning.text.contains("no test can tell")).expect("given");
     assert_eq!(warning.rows, [1, 3], "{warning:?}");
+    // Nor does another column claim there that the same rows lead, or that none differ.
+    for other in [[9.0, 9.0, 5.0, 5.0], [5.0; 4]] {
+        let mut two = all.clone();
+        let mut column = two.run.plan.columns[0].clone();
+        (column.header, column.metric) = ("work".into(), "kernel work".into());
+        two.run.plan.columns.push(column);
+        for trial in &mut two.trials {
+            let (cell, repetition) = (trial.id.cell, trial.id.repetition);
+            let value = other[cell as usize] * (1.0 + 0.01 * f64::from((2 * cell + 3 * repetition) % 5));
+            let figures = &mut trial.steps.iter_mut().find(|step| step.step == "load").expect("a load").figures;
+            figures.extend((cell % 2 == 0 || repetition == 0).then(|| catalog::KERNEL_WORK.figure(value)));
+        }
+        let told = answer(&two);
+        assert!(!told.contains("same rows are among") && !told.contains("No rows differ clearly in work"), "{told}");
+        assert!(told.contains("In work, ") && told.contains("1 trial a row cannot show a difference at 2"), "{told}");
+    }
     // Rows that share no block at two threads.
     let mut apart = all;
     apart.trials.retain(|trial| trial.id.cell % 2 == 0 || (trial.id.cell == 1) == (trial.id.repetition < 2));
