@@ -121,7 +121,7 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
     }
     let Some(column) = analysis.primary() else { return String::new() };
     let panels = || analysis.comparisons[column].panels.iter().flatten();
-    let pairs = || panels().flat_map(|panel| panel.compared_pairs()).filter(|pair| pair.can_differ);
+    let pairs = || panels().flat_map(fstone_analysis::PanelComparison::compared_pairs).filter(|pair| pair.can_differ);
     let header = &analysis.columns[column].header;
     let lost = match analysis.rows.iter().filter(|row| row.harm.is_some()).count() {
         0 => String::new(),
@@ -129,7 +129,7 @@ fn told_apart(analysis: &Analysis<'_>) -> String {
     };
     let found = match (pairs().filter(|pair| pair.differs).count(), pairs().count()) {
         (_, 0) if panels().next().is_none() => String::new(),
-        (_, 0) if clock::has_one_seed(analysis.dataset) => {
+        (_, 0) if clock::is_one_seed(analysis.dataset) => {
             format!("In {header} figures are exact for one seed; what guests would move is not known.")
         }
         (_, 0) => format!("In {header} too few trials can tell rows apart."),

@@ -10,7 +10,7 @@ use fstone_model::{
     output::{Find, From, OutputFigure, Several},
     own::OwnFilesystem,
     ranks::{NodeReport, PhaseMeeting, RankOutcome, RankPhase, RankReport, Ranked},
-    result::CommandRecord,
+    result::{CommandRecord, Perturbation},
     service::{Ready, Service},
     study::{DeviceSpec, KernelSpec, Step, StepAction},
     workload,
@@ -231,6 +231,16 @@ fn the_index_counts_pairs_that_were_compared_and_names_losses() {
     single = crate::compare::in_virtual_time(single, "2 us");
     let index = found(&single);
     assert!(index.contains("exact for one seed") && !index.contains("pairs of rows"), "{index}");
+    // With guests it is known what these move; one is too few.
+    let mut guest = single.clone();
+    guest.trials.retain(|trial| trial.id.cell < 2);
+    let first = guest.trials.clone();
+    for trial in &mut guest.trials {
+        trial.id = Perturbation { number: 0 }.trial(trial.id.cell);
+    }
+    guest.trials.splice(0..0, first);
+    let index = found(&guest);
+    assert!(index.contains("too few trials can tell rows apart") && !index.contains("is not known"), "{index}");
     let figure = single.trials[0].steps.iter_mut().flat_map(|step| &mut step.figures).next().expect("a figure");
     (figure.metric, figure.value) = ("promises lost".into(), 3.0);
     (figure.unit, figure.better) = (Unit::Count, Better::Lower);
