@@ -122,9 +122,10 @@ impl Entry {
         self.values.len() > 1 && self.values.iter().all(|value| value.value == 0.0)
     }
 
-    /// Its value that is farthest from 0.
+    /// Its value that is farthest from 0, in whatever guest.
     pub(crate) fn farthest(&self) -> f64 {
-        self.summary.map_or(0.0, |all| all.max.abs().max(all.min.abs()))
+        let guests = self.guests.iter().map(|(_, value)| *value);
+        self.values.iter().map(|value| value.value).chain(guests).fold(0.0, |most, value| most.max(value.abs()))
     }
 
     /// The longer arm of the interval, so that mean ± this holds all of it.

@@ -20,7 +20,7 @@ use crate::{
     table::{ColumnView, Entry, scale_of},
     text::line,
 };
-use fstone_model::{Better, Unit};
+use fstone_model::{Better, Unit, result::Perturbation};
 use fstone_stats::{
     ALPHA, Sample,
     compare::{POWER, detectable_shift, figures_needed, holm, repeats_needed},
@@ -137,10 +137,10 @@ fstone_model::named! {
         Difference => "different",
         /// Really different, but not beyond the threshold.
         Slight => "below threshold",
-        /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also worse at all, if
-        /// nothing shows how far chance moves the figure.
+        /// Really worse; the estimate is within the threshold, and the interval reaches beyond it. In virtual time also if not
+        /// all guests show it, and worse at all if nothing shows how far chance moves the figure.
         Unclear => "perhaps worse",
-        /// In virtual time: different, but not worse, and nothing shows how far chance moves the figure.
+        /// In virtual time: different, but not worse beyond the threshold, and not all guests show it, or nothing shows how far chance moves the figure.
         MayBeChance => "may be chance",
         NotFound => "none found",
         /// There are too few trials for any difference to be found.
@@ -354,11 +354,18 @@ fn judge(columns: &mut [ComparedColumn], threshold: f64) {
             if let Some(exact) = pair.exact {
                 if let Some(moved) = exact.moved {
                     let before = pair.before.abs();
-                    let share = |size: f64| if exact.logarithmic { size.exp_m1() } else { size / before };
+                    let share = |size: f64| match exact.logarithmic {
+                        true => size.exp_m1(),
+                        // What nothing moves is told apart by any difference, also from 0.
+                        false if size == 0.0 => 0.0,
+                        false => size / before,
+                    };
                     let size = if exact.logarithmic { threshold.ln_1p() } else { threshold * before };
                     let reach = |power| Some(share(moved.reach(level, power))).filter(|share| share.is_finite());
                     [pair.detectable, pair.even_odds] = [POWER, 0.5].map(reach);
-                    pair.trials_for_threshold = moved.guests_needed(size, level_of_all, POWER);
+                    let needed = moved.needed(size, level_of_all, POWER, Perturbation::MOST as usize);
+                    pair.trials_for_threshold = needed.map(|(seeds, perturbed)| seeds + perturbed);
+                    pair.perturbed_for_threshold = needed.map_or(0, |(_, perturbed)| perturbed);
                 }
             } else {
                 let sizes = (figure.baseline.values.len(), figure.other.values.len());
@@ -432,6 +439,17 @@ fn verdict_by_chance(pair: &Pair, better: Better) -> Verdict {
 }
 
 fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
+    let may_exceed = || {
+        let (low, high) = pair.interval_as_share();
+        match better {
+            Better::Higher => low < -threshold,
+            Better::Lower => high > threshold,
+            Better::Neither => false,
+        }
+    };
+    if pair.is_mixed() {
+        return if may_exceed() { Verdict::Unclear } else { Verdict::MayBeChance };
+    }
     if !pair.differs() {
         return if pair.can_differ { Verdict::NotFound } else { Verdict::TooFew };
     }
@@ -442,13 +460,7 @@ fn verdict(pair: &Pair, better: Better, threshold: f64) -> Verdict {
         None => f64::INFINITY,
     };
     if share <= threshold {
-        let (low, high) = pair.interval_as_share();
-        let reaches = match better {
-            Better::Higher => low < -threshold,
-            Better::Lower => high > threshold,
-            Better::Neither => false,
-        };
-        return if reaches { Verdict::Unclear } else { Verdict::Slight };
+        return if may_exceed() { Verdict::Unclear } else { Verdict::Slight };
     }
     match better {
         Better::Neither => Verdict::Difference,

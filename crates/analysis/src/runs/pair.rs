@@ -22,8 +22,10 @@ pub struct Pair {
     pub detectable: Option<f64>,
     /// About how many trials of the row, in both runs, it takes to find a difference of the threshold as often.
     pub trials_for_threshold: Option<usize>,
+    /// How many of them are in perturbed guests.
+    pub perturbed_for_threshold: usize,
     /// What stands for the baseline's trials: their median, or their mean if the medians do not show what the test finds; in virtual time
-    /// the mean over the seeds that both runs have.
+    /// the mean over the seeds that both runs have, or over guests as far as these scatter more.
     pub before: f64,
     pub after: f64,
     /// After less before, in the metric's unit.
@@ -56,6 +58,11 @@ impl Pair {
         self.adjusted_p <= ALPHA && leaves_out
     }
 
+    /// Whether the test finds a difference in virtual time that not all guests show.
+    pub fn is_mixed(&self) -> bool {
+        self.exact.is_some_and(|exact| exact.moved.is_some()) && self.adjusted_p <= ALPHA && !self.differs()
+    }
+
     /// Whether nothing shows how far chance moves the figures: there is no test then, and a difference decides nothing.
     pub fn has_unknown_scatter(&self) -> bool {
         self.exact.is_some_and(|exact| exact.moved.is_none())
@@ -67,7 +74,7 @@ impl Pair {
         let before = self.before.abs();
         match (self.exact.and_then(|exact| Some((exact, exact.moved?))), self.relative) {
             (Some((exact, moved)), relative) => {
-                let half = moved.reach(ALPHA, 0.5);
+                let half = moved.half_width(ALPHA);
                 match relative.filter(|_| exact.logarithmic) {
                     Some(change) => {
                         let end = |half: f64| (change.estimate.ln_1p() + half).exp_m1();
@@ -115,6 +122,7 @@ pub(super) fn pair(baseline: &Entry, other: &Entry) -> Option<Pair> {
         can_differ: false,
         detectable: None,
         trials_for_threshold: None,
+        perturbed_for_threshold: 0,
         before,
         after,
         shift: of(found.shift, after - before),

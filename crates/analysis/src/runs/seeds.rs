@@ -4,11 +4,8 @@
 //! figures. A change counts as real if it has the same sign in every guest and exceeds what perturbed guests and other seeds show.
 
 use super::pair::{Exact, Pair};
-use crate::{
-    clock::is_virtual,
-    run::Analysis,
-    table::{Entry, TrialValue},
-};
+use crate::{clock::is_virtual, run::Analysis, table::Entry};
+use fstone_model::Trial;
 use fstone_stats::{
     Interval,
     compare::{Moved, Shift},
@@ -21,34 +18,48 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         return None;
     }
     let (before, after) = (by_guest(baseline), by_guest(other));
-    let same = |(guest, value): &(Guest, f64)| Some((*guest, *value, after.iter().find(|(one, _)| one == guest)?.1));
-    let both: Vec<(Guest, f64, f64)> = before.iter().filter_map(same).collect();
-    let mut seeds: Vec<u64> = both.iter().map(|(guest, ..)| guest.seed).collect();
+    let same = |(guest, value): &(Guest, f64)| Some((*guest, (*value, after.iter().find(|(one, _)| one == guest)?.1)));
+    let both: Vec<(Guest, (f64, f64))> = before.iter().filter_map(same).collect();
+    let mut seeds: Vec<u64> = both.iter().map(|(guest, _)| guest.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
     if seeds.is_empty() {
         return None;
     }
-    let both: Vec<(f64, f64)> = both.into_iter().map(|(_, before, after)| (before, after)).collect();
-    let of_guests = |(analysis, row, column): (&Analysis<'_>, usize, usize)| -> Vec<f64> {
+    let perturbed = both.iter().map(|(guest, _)| guest).find(|guest| guest.perturbed.is_some()).copied();
+    let those = |which: &dyn Fn(&Guest) -> bool| -> Vec<(f64, f64)> {
+        both.iter().filter(|(guest, _)| which(guest)).map(|(_, pair)| *pair).collect()
+    };
+    let of_seeds = those(&|guest| guest.perturbed.is_none());
+    let of_guests = those(&|guest| perturbed.is_some_and(|perturbed| perturbed.seed == guest.seed));
+    let both = those(&|_| true);
+    let guests = [baseline, other].map(|(analysis, row, column)| -> Vec<f64> {
         analysis.rows[row].entries[column].guests.iter().map(|(_, value)| *value).collect()
-    };
-    let guests = [baseline, other].map(of_guests);
-    let all = || both.iter().flat_map(|(before, after)| [before, after]).chain(guests.iter().flatten());
-    let positive = all().all(|value| *value > 0.0);
+    });
+    let positive = both
+        .iter()
+        .flat_map(|(before, after)| [before, after])
+        .chain(guests.iter().flatten())
+        .all(|value| *value > 0.0);
     let scaled = |value: f64| if positive { value.ln() } else { value };
-    let pairs: Vec<(f64, f64)> = both.iter().map(|(before, after)| (scaled(*before), scaled(*after))).collect();
-    let guests = guests.map(|values| values.iter().map(|value| scaled(*value)).collect::<Vec<f64>>());
-    let moved = Moved::of(&pairs, seeds.len() > 1, [&guests[0], &guests[1]]);
-
-    let count = both.len() as f64;
-    let differences: Vec<f64> = both.iter().map(|(before, after)| after - before).collect();
-    let mean = |values: &mut dyn Iterator<Item = f64>| match (both.len(), positive) {
-        (1, _) => values.sum(),
-        (_, true) => (values.map(f64::ln).sum::<f64>() / count).exp(),
-        (_, false) => values.sum::<f64>() / count,
+    let pairs = |pairs: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        pairs.iter().map(|(before, after)| (scaled(*before), scaled(*after))).collect()
     };
-    let (before, after) = (mean(&mut both.iter().map(|pair| pair.0)), mean(&mut both.iter().map(|pair| pair.1)));
+    let (of_seeds, of_guests) = (pairs(&of_seeds), pairs(&of_guests));
+    let perturbed = guests.map(|values| values.iter().map(|value| scaled(*value)).collect::<Vec<f64>>());
+    let moved = Moved::of(&of_seeds, &of_guests, [&perturbed[0], &perturbed[1]]);
+
+    let share = if of_seeds.is_empty() { 1.0 } else { moved.map_or(0.0, |moved| moved.share_of_guests) };
+    let mean = |side: fn(&(f64, f64)) -> f64| {
+        let of = |pairs: &[(f64, f64)]| pairs.iter().map(side).sum::<f64>() / pairs.len().max(1) as f64;
+        match (both.as_slice(), (1.0 - share) * of(&of_seeds) + share * of(&of_guests)) {
+            ([one], _) => side(one),
+            (_, mean) if positive => mean.exp(),
+            (_, mean) => mean,
+        }
+    };
+    let (before, after) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let differences: Vec<f64> = both.iter().map(|(before, after)| after - before).collect();
     let shift = spread(&differences, after - before);
     let relative = positive.then(|| {
         let shares: Vec<f64> = both.iter().map(|(before, after)| after / before - 1.0).collect();
@@ -62,6 +73,7 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
         exact: Some(Exact { seeds: seeds.len(), guests: both.len(), moved, logarithmic: positive }),
         detectable: None,
         trials_for_threshold: None,
+        perturbed_for_threshold: 0,
         even_odds: None,
         before,
         after,
@@ -77,15 +89,22 @@ struct Guest {
     perturbed: Option<u32>,
 }
 
+/// Its figures in all guests, also in those that the table does not have.
 fn by_guest((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(Guest, f64)> {
     let row = &analysis.rows[row];
     let entry: &Entry = &row.entries[column];
-    let guest = |value: &TrialValue| {
-        let trial = row.trials[value.trial];
+    let guest = |trial: &Trial| {
         let perturbed = trial.id.perturbation().map(|perturbation| perturbation.number);
-        (Guest { seed: trial.seed, perturbed }, value.value)
+        Guest { seed: trial.seed, perturbed }
     };
-    entry.values.iter().map(guest).collect()
+    let mut all: Vec<(Guest, f64)> =
+        entry.values.iter().map(|value| (guest(row.trials[value.trial]), value.value)).collect();
+    for (repetition, value) in &entry.guests {
+        let trial = row.guests.iter().find(|trial| trial.id.repetition == *repetition);
+        let others = trial.map(|trial| guest(trial)).filter(|guest| !all.iter().any(|(known, _)| known == guest));
+        all.extend(others.map(|guest| (guest, *value)));
+    }
+    all
 }
 
 /// An estimate, from the least to the most of what it is of.

@@ -206,6 +206,17 @@ fn is_by_chance(figure: &ComparedFigure) -> bool {
     figure.pair.is_some_and(|pair| pair.has_unknown_scatter() && pair.shift.estimate != 0.0)
 }
 
+const MAY_BE_CHANCE: &str = "may be chance";
+const NOT_ALL_SHOW: &str = "not all guests show";
+
+/// Why a difference is not called real.
+fn doubt(figure: &ComparedFigure) -> Option<&'static str> {
+    if is_by_chance(figure) {
+        return Some(MAY_BE_CHANCE);
+    }
+    figure.pair.is_some_and(|pair| pair.is_mixed()).then_some(NOT_ALL_SHOW)
+}
+
 /// Where figures in virtual time differ, and it is not known how far chance moves them.
 fn unperturbed(comparison: &RunComparison<'_>) -> Option<String> {
     comparison.figures().any(|(_, figure)| is_by_chance(figure)).then(|| {
@@ -257,9 +268,11 @@ fn sentences(comparison: &RunComparison<'_>) -> Vec<String> {
         })
     };
     sentences.extend(told(Verdict::Regression, "Worse"));
-    let by_chance = comparison.figures().any(|(_, figure)| figure.verdict == Verdict::Unclear && is_by_chance(figure));
-    let perhaps = if by_chance { "Perhaps worse" } else { "Worse, and perhaps by more than" };
-    let perhaps = if by_chance { perhaps.to_owned() } else { format!("{perhaps} {threshold}") };
+    let doubted = comparison.figures().any(|(_, figure)| figure.verdict == Verdict::Unclear && doubt(figure).is_some());
+    let perhaps = match doubted {
+        true => "Perhaps worse".to_owned(),
+        false => format!("Worse, and perhaps by more than {threshold}"),
+    };
     sentences.extend(told(Verdict::Unclear, &perhaps));
     sentences.extend(told(Verdict::Improvement, "Better"));
     sentences.extend(told(Verdict::Difference, "Different, without a better direction"));
@@ -297,19 +310,22 @@ fn headline(comparison: &RunComparison<'_>, (compared, blind): (usize, usize), t
     if count(Verdict::Difference) > 0 {
         parts.push(format!("{} without a better direction", counted(count(Verdict::Difference), "difference")));
     }
-    let unclear = |by_chance: bool| {
-        let open = |figure: &ComparedFigure| figure.verdict == Verdict::Unclear && is_by_chance(figure) == by_chance;
-        comparison.figures().filter(|(_, figure)| open(figure)).count()
+    let doubtful = |verdict, why: Option<&str>| {
+        comparison.figures().filter(|(_, figure)| figure.verdict == verdict && doubt(figure) == why).count()
     };
-    if unclear(false) > 0 {
-        parts.push(format!("{} that may be beyond {threshold}", counted(unclear(false), "real difference")));
+    let unclear = doubtful(Verdict::Unclear, None);
+    if unclear > 0 {
+        parts.push(format!("{} that may be beyond {threshold}", counted(unclear, "real difference")));
     }
-    if unclear(true) > 0 {
-        parts.push(format!("{} for the worse that may be chance", counted(unclear(true), "difference")));
-    }
-    if count(Verdict::MayBeChance) > 0 {
-        let others = if unclear(true) > 0 { "other difference" } else { "difference" };
-        parts.push(format!("{} that may be chance", counted(count(Verdict::MayBeChance), others)));
+    for why in [MAY_BE_CHANCE, NOT_ALL_SHOW] {
+        let (worse, rest) = (doubtful(Verdict::Unclear, Some(why)), doubtful(Verdict::MayBeChance, Some(why)));
+        if worse > 0 {
+            parts.push(format!("{} for the worse that {why}", counted(worse, "difference")));
+        }
+        if rest > 0 {
+            let others = if worse > 0 { "other difference" } else { "difference" };
+            parts.push(format!("{} that {why}", counted(rest, others)));
+        }
     }
     if count(Verdict::Slight) > 0 {
         parts.push(format!("{} within {threshold}", counted(count(Verdict::Slight), "real difference")));
@@ -390,14 +406,8 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
         }
         None => "any difference".to_owned(),
     };
-    let trials = blind.iter().filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max();
-    let cost = trials.map_or_else(String::new, |trials| {
-        format!(
-            "; finding {} takes about {} of every row in both runs",
-            percent(comparison.threshold),
-            counted(trials, "trial")
-        )
-    });
+    let cost = cost(comparison, blind.iter().map(|(_, figure)| *figure));
+    let cost = cost.map_or_else(String::new, |(_, cost)| format!("; {cost}"));
     Some(match blind.len() {
         1 => format!("Too noisy to say in {label}, {header}: {missed} could be missed{cost}."),
         count => {
@@ -405,6 +415,21 @@ fn blind(comparison: &RunComparison<'_>) -> Option<String> {
             format!("Too noisy to say in {figures}: {missed} could be missed in {label}, {header}{cost}.")
         }
     })
+}
+
+/// How many trials it takes to find the threshold in all of these figures, also in words.
+fn cost<'a>(
+    comparison: &RunComparison<'_>,
+    figures: impl IntoIterator<Item = &'a ComparedFigure>,
+) -> Option<(usize, String)> {
+    let needed = figures.into_iter().filter_map(|figure| {
+        let pair = figure.pair?;
+        Some((pair.trials_for_threshold?, pair.perturbed_for_threshold))
+    });
+    let (trials, perturbed) = needed.max()?;
+    let of_guests = if perturbed > 0 { format!(", with --perturbed {perturbed}") } else { String::new() };
+    let (share, counted) = (percent(comparison.threshold), counted(trials, "trial"));
+    Some((trials, format!("finding {share} takes about {counted} of every row in both runs{of_guests}")))
 }
 
 /// What could have been found if nothing was, and how many trials it takes to find the threshold.
@@ -416,19 +441,15 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
         .filter_map(|(column, figure)| Some((column, figure, figure.pair?.detectable?)))
         .collect();
     figures.sort_by(|a, b| a.2.total_cmp(&b.2));
-    let cost = |trials: usize| {
-        let trials = counted(trials, "trial");
-        format!("finding {} takes about {trials} of every row in both runs", percent(comparison.threshold))
-    };
     let Some((column, figure, worst)) = figures.last() else {
         // Nothing could have been found, but how many trials the threshold takes is known all the same.
-        let pairs = comparison.figures().filter(|(_, figure)| not_found(figure.verdict));
-        let trials = pairs.filter_map(|(_, figure)| figure.pair?.trials_for_threshold).max()?;
+        let pairs = comparison.figures().map(|(_, figure)| figure).filter(|figure| not_found(figure.verdict));
+        let (trials, cost) = cost(comparison, pairs)?;
         // The fewest that can find anything are told already.
         if comparison.trials_needed().is_some_and(|fewest| trials <= fewest) {
             return None;
         }
-        return Some(format!("{}.", capitalised(&cost(trials))));
+        return Some(format!("{}.", capitalised(&cost)));
     };
     if *worst == 0.0 {
         return None;
@@ -439,9 +460,8 @@ fn findable(comparison: &RunComparison<'_>) -> Option<String> {
         let name = format!("{}, {}", figure.label, column.header);
         sentence.push_str(&format!(", in the median figure; in {name}, one of {}", reach(*worst)));
     }
-    let trials = figure.pair.and_then(|pair| pair.trials_for_threshold).filter(|_| *worst > comparison.threshold);
-    if let Some(trials) = trials {
-        sentence.push_str(&format!(". There, {}", cost(trials)));
+    if let Some((_, cost)) = cost(comparison, [*figure]).filter(|_| *worst > comparison.threshold) {
+        sentence.push_str(&format!(". There, {cost}"));
     }
     Some(sentence + ".")
 }
@@ -460,6 +480,9 @@ fn required(comparison: &RunComparison<'_>) -> Option<String> {
                 let what = match figure.pair {
                     Some(Pair { detectable: Some(found), .. }) => format!("one of {}", reach(found)),
                     Some(Pair { exact: Some(Exact { moved: None, seeds: count, .. }), .. }) => seeds(count),
+                    Some(_) if figure.was_mostly_none() && figure.verdict != Verdict::TooFew => {
+                        "0 in most trials".to_owned()
+                    }
                     Some(_) => "too few trials".to_owned(),
                     None => format!("no figure in {}", comparison.other_name),
                 };

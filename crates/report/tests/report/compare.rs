@@ -991,6 +991,77 @@ fn a_guest_that_moves_a_zero_is_seen() {
 }
 
 #[test]
+fn guests_alone_or_seeds_alone_call_equal_versions_different_no_more_often_than_promised() {
+    let one = CompareOptions { columns: vec!["transactions per second".into()], ..CompareOptions::default() };
+    for by_guests in [true, false] {
+        let mut found = 0;
+        for table in 0..100 {
+            let of = |version: u64| {
+                let scatter = run(1000 + 2 * table + version, 5, 0.1, &|_, _| 1.0);
+                let of_cell = scatter.trials.iter().filter(|trial| trial.id.cell == 0);
+                let draws: Vec<f64> = of_cell.map(|trial| trial.steps[0].figures[0].value).collect();
+                of_seeds_and_guests(3, 2, &|_, seed, guest| match by_guests {
+                    true => draws[guest.map_or(0, |guest| guest as usize + 1)],
+                    false => draws[seed as usize],
+                })
+            };
+            found += with(&of(0), &of(1), &one, |comparison| {
+                let figure = comparison.figures().next().expect("a figure").1;
+                usize::from(figure.pair.expect("compared").p <= 0.05)
+            });
+        }
+        assert!(found <= 10, "{found} of 100, by guests: {by_guests}");
+    }
+}
+
+#[test]
+fn what_the_test_finds_and_not_all_seeds_show_passes_no_gate() {
+    let one = CompareOptions { columns: vec!["transactions per second".into()], ..CompareOptions::default() };
+    let seeds = |of: &dyn Fn(u32) -> f64| of_seeds_and_guests(12, 0, &|_, seed, _| of(seed));
+    let before = seeds(&|_| 100.0);
+    let other_way = |rest: f64| seeds(&move |seed| if seed == 0 { 100.1 } else { rest + 0.01 * f64::from(seed) });
+    with(&before, &other_way(80.0), &one, |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert_eq!(comparison.count(Verdict::Unclear), 3, "{words}");
+        assert!(comparison.is_undecided() && !comparison.has_regression(), "{words}");
+        assert!(
+            words.starts_with("No regression beyond 5 % and 3 differences for the worse that not all guests show."),
+            "{words}"
+        );
+        assert!(words.contains("Perhaps worse: ") && !words.contains("would have been found"), "{words}");
+    });
+    with(&before, &other_way(99.5), &one, |comparison| {
+        assert_eq!(comparison.count(Verdict::MayBeChance), 3);
+        assert!(!comparison.is_undecided(), "it is within the threshold");
+    });
+}
+
+#[test]
+fn guests_beside_several_seeds_are_compared_and_zeros_that_nothing_moves_hide_nothing() {
+    let zeros = of_seeds_and_guests(3, 2, &|_, _, _| 0.0);
+    let in_guests = |row: usize, _: u32, guest: Option<u32>| match (row, guest) {
+        (0, Some(guest)) => [500.0, 400.0][guest as usize],
+        _ => 0.0,
+    };
+    let of = |power| CompareOptions {
+        columns: vec!["CPU".into()],
+        required_power: Some(power),
+        ..CompareOptions::default()
+    };
+    with(&zeros, &of_seeds_and_guests(3, 2, &in_guests), &of(0.05), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert!(comparison.is_undecided() && words.contains("it reached 0 % before and reaches 500 % now"), "{words}");
+        assert!(words.contains("(0 in most trials)") && !words.contains("too few trials"), "{words}");
+        let pair = comparison.figures().next().expect("a figure").1.pair.expect("compared");
+        assert_eq!((pair.shift.interval.low, pair.shift.interval.high), (0.0, 500.0));
+    });
+    with(&zeros, &zeros, &of(0.05), |comparison| {
+        let words = comparison.sentences().join(" ");
+        assert!(!comparison.is_undecided() && words.contains("Every figure could have shown"), "{words}");
+    });
+}
+
+#[test]
 fn what_the_test_finds_is_told_with_a_change_that_shows_it() {
     let of =
         |counts: &[(usize, f64)]| counts.iter().flat_map(|(count, value)| vec![*value; *count]).collect::<Vec<_>>();
