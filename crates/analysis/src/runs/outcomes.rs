@@ -1,6 +1,7 @@
 //! Rows whose trials ended otherwise than before, or lost or damaged what they did not before.
 
 use crate::{
+    clock::is_virtual,
     harm::{Harm, harms, is_measured},
     notes::Footnote,
     run::Analysis,
@@ -51,12 +52,13 @@ const fn badness(outcome: &Outcome) -> u8 {
     }
 }
 
+const fn is_bad(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Completed | Outcome::Skipped(_))
+}
+
 pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(usize, usize)]) -> Vec<OutcomeChange> {
-    let of = |analysis: &Analysis<'_>, row: usize| {
-        let row = &analysis.rows[row];
-        let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == row.cell);
-        cell.map_or_else(Vec::new, |cell| harms(cell, &row.all().collect::<Vec<_>>()))
-    };
+    let of =
+        |analysis: &Analysis<'_>, row: usize| harms_of(analysis, row, &analysis.rows[row].all().collect::<Vec<_>>());
     let both: Vec<(Vec<Harm>, Vec<Harm>)> = rows.iter().map(|&(a, b)| (of(baseline, a), of(other, b))).collect();
     let known = both.iter().map(|(before, after)| after.iter().filter(|harm| known(before, harm).is_some()).count());
     let level = ALPHA / known.sum::<usize>().max(1) as f64;
@@ -68,10 +70,37 @@ pub(super) fn changes(baseline: &Analysis<'_>, other: &Analysis<'_>, rows: &[(us
         let (before, after) = (ending(baseline, row), ending(other, partner));
         let turn = turn(&before, &after)?;
         let label = baseline.rows[row].label.clone();
-        let is_missing = turn == Turn::Unknown && before.completed > 0 && after.completed == 0;
-        Some(OutcomeChange { label, baseline: before.words, other: after.words, turn, is_harm: false, is_missing })
+        let not_run =
+            turn == Turn::Better && was_not_run((baseline, row), (other, partner), |trial| is_bad(&trial.outcome));
+        let (turn, told) = match not_run {
+            true => (Turn::Unknown, format!("{}, without the guest that did not before", after.words)),
+            false => (turn, after.words),
+        };
+        let is_missing = not_run || turn == Turn::Unknown && before.completed > 0 && after.completed == 0;
+        Some(OutcomeChange { label, baseline: before.words, other: told, turn, is_harm: false, is_missing })
     });
     harms.chain(new_rows(baseline, other)).chain(endings).collect()
+}
+
+fn harms_of(analysis: &Analysis<'_>, row: usize, trials: &[&Trial]) -> Vec<Harm> {
+    let cell = analysis.dataset.run.plan.cells.iter().find(|cell| cell.index == analysis.rows[row].cell);
+    cell.map_or_else(Vec::new, |cell| harms(cell, trials))
+}
+
+/// Whether the other run in virtual time, in which guests do the same again, lacks a guest in which the baseline shows this.
+fn was_not_run(
+    (baseline, row): (&Analysis<'_>, usize),
+    (other, partner): (&Analysis<'_>, usize),
+    shows: impl Fn(&Trial) -> bool,
+) -> bool {
+    let guest = |trial: &Trial| (trial.seed, trial.id.perturbation().map(|perturbation| perturbation.number));
+    let is_there = |trial: &Trial| {
+        let mut tried = other.rows[partner].all().filter(|there| !matches!(there.outcome, Outcome::Skipped(_)));
+        tried.any(|there| guest(there) == guest(trial))
+    };
+    is_virtual(baseline.dataset)
+        && is_virtual(other.dataset)
+        && baseline.rows[row].all().any(|trial| shows(trial) && !is_there(trial))
 }
 
 /// What rows lost or damaged that only the other run has: the baseline did not show it.
@@ -104,7 +133,9 @@ fn harm(
     // Nothing is lost where nothing was tried or looked at.
     let tried: Vec<&Trial> = other.rows[partner].all().collect();
     let completed = tried.iter().any(|trial| trial.outcome.is_completed());
-    let is_missing = completed && before.iter().any(|harm| !is_measured(harm, &tried));
+    let not_run = after.is_empty()
+        && was_not_run((baseline, row), (other, partner), |trial| !harms_of(baseline, row, &[trial]).is_empty());
+    let is_missing = completed && (not_run || before.iter().any(|harm| !is_measured(harm, &tried)));
     let turn = match (before.is_empty(), after.is_empty()) {
         (true, true) => return None,
         _ if after.iter().any(is_worse) => Turn::Worse,
@@ -115,6 +146,9 @@ fn harm(
     let words = |analysis: &Analysis<'_>, row: usize, harms: Vec<Harm>| {
         let trials = counted(analysis.rows[row].all().count(), "trial");
         match harms.is_empty() {
+            true if is_missing && not_run => {
+                format!("nothing lost or damaged in {trials}, without the guest that showed it")
+            }
             true if is_missing => format!("losses were not looked for in {trials}"),
             true => format!("nothing lost or damaged in {trials}"),
             false => listing(&harms.into_iter().map(|harm| harm.words).collect::<Vec<_>>()),
@@ -147,20 +181,31 @@ fn turn(before: &Ending, after: &Ending) -> Option<Turn> {
 fn ending(analysis: &Analysis<'_>, index: usize) -> Ending {
     let row = &analysis.rows[index];
     let outcomes: Vec<&Outcome> = row.all().map(|trial| &trial.outcome).collect();
-    let bad = outcomes.iter().filter(|outcome| !matches!(outcome, Outcome::Completed | Outcome::Skipped(_))).count();
+    let bad = outcomes.iter().filter(|outcome| is_bad(outcome)).count();
     let completed = outcomes.iter().filter(|outcome| outcome.is_completed()).count();
-    let note = || {
-        let number = row.footnotes.first()?;
-        analysis.footnotes.iter().find(|note| note.number == *number).map(Footnote::sentence)
+    let notes = || {
+        let worst =
+            |note: &Footnote| outcomes.iter().filter(|end| end.word() == note.word).map(|end| badness(end)).max();
+        let mut notes: Vec<&Footnote> =
+            analysis.footnotes.iter().filter(|note| row.footnotes.contains(&note.number)).collect();
+        notes.sort_by_key(|note| std::cmp::Reverse(worst(note)));
+        let trials = |note: &Footnote| note.rows.iter().find(|of| of.row == index).map_or(0, |of| of.trials);
+        match notes.as_slice() {
+            [] => String::new(),
+            [note] => note.sentence(),
+            notes => {
+                listing(&notes.iter().map(|note| format!("{} {}", trials(note), note.sentence())).collect::<Vec<_>>())
+            }
+        }
     };
     let trials = counted(outcomes.len(), "trial");
     let words = match (completed, outcomes.len()) {
         (_, 0) => "no trial was run".to_owned(),
         (completed, all) if completed == all => format!("all {trials} completed"),
-        (0, _) => format!("no trial completed: {}", note().unwrap_or_default()),
-        (completed, all) => format!("{} of {trials}: {}", all - completed, note().unwrap_or_default()),
+        (0, _) => format!("no trial completed: {}", notes()),
+        (completed, all) => format!("{} of {trials}: {}", all - completed, notes()),
     };
-    let worst = outcomes.into_iter().map(badness).max().unwrap_or(0);
+    let worst = outcomes.iter().map(|outcome| badness(outcome)).max().unwrap_or(0);
     Ending { words, bad, completed, worst }
 }
 

@@ -1062,6 +1062,60 @@ fn guests_beside_several_seeds_are_compared_and_zeros_that_nothing_moves_hide_no
 }
 
 #[test]
+fn a_guest_that_is_not_run_again_is_not_better() {
+    let made = |guests: u32, ending: Option<Outcome>| {
+        let mut dataset = of_seeds_and_guests(3, guests, &|_, _, _| 100.0);
+        for trial in &mut dataset.trials {
+            let is_it = trial.id.cell == 0 && trial.id.perturbation().is_some_and(|guest| guest.number == 0);
+            match (&ending, is_it) {
+                (Some(Outcome::Completed), true) => trial.steps[0].figures.push(catalog::PROMISES_LOST.figure(118.0)),
+                (Some(other), true) => trial.outcome = other.clone(),
+                _ => trial.steps[0].figures.push(catalog::PROMISES_LOST.figure(0.0)),
+            }
+        }
+        dataset
+    };
+    let crashed = Outcome::Crashed(Reason::new("load", "kernel BUG"));
+    for (ending, better, unknown) in [
+        (Outcome::Completed, "Nothing lost or damaged any more", "in 3 trials, without the guest that showed it"),
+        (crashed, "Completes as it did not before", "all 3 trials completed, without the guest that did not before"),
+    ] {
+        let before = made(2, Some(ending));
+        with(&before, &made(2, None), &CompareOptions::default(), |comparison| {
+            let words = comparison.sentences().join(" ");
+            assert!(words.contains(better) && !comparison.is_undecided(), "{words}");
+        });
+        with(&before, &made(0, None), &CompareOptions::default(), |comparison| {
+            let words = comparison.sentences().join(" ");
+            assert!(!words.contains(better) && comparison.is_undecided(), "{words}");
+            assert!(words.contains(unknown), "{words}");
+        });
+    }
+}
+
+#[test]
+fn the_worst_end_is_named_beside_others() {
+    let made = |ends: &[Outcome]| {
+        let mut dataset = run(3, 10, 0.01, &|_, _| 1.0);
+        let trials = dataset.trials.iter_mut().filter(|trial| trial.id.cell == 0);
+        trials.zip(ends).for_each(|(trial, end)| trial.outcome = end.clone());
+        dataset
+    };
+    let full = Outcome::Failed(Reason::new("load", "No space left on device"));
+    let crashed = Outcome::Crashed(Reason::new("load", "kernel BUG"));
+    with(
+        &made(std::slice::from_ref(&full)),
+        &made(&[full.clone(), crashed]),
+        &CompareOptions::default(),
+        |comparison| {
+            let words = comparison.sentences().join(" ");
+            let told = "2 of 10 trials: 1 crashed at load: kernel BUG and 1 failed at load: No space left on device";
+            assert!(words.contains(told), "{words}");
+        },
+    );
+}
+
+#[test]
 fn what_the_test_finds_is_told_with_a_change_that_shows_it() {
     let of =
         |counts: &[(usize, f64)]| counts.iter().flat_map(|(count, value)| vec![*value; *count]).collect::<Vec<_>>();
