@@ -8,7 +8,7 @@ use fstone_analysis::{
     Analysis, Length, MOST_WORDS,
     runs::{CompareOptions, RunComparison, Verdict},
 };
-use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason, study::KernelSpec};
+use fstone_model::{Dataset, Outcome, metric::catalog, outcome::Reason, result::Perturbation, study::KernelSpec};
 use fstone_report::{Options, TerminalOptions, html, markdown, terminal};
 use fstone_stats::compare::Basis;
 use insta::assert_snapshot;
@@ -330,6 +330,28 @@ fn places_without_a_comparison_claim_nothing() {
     apart.trials.retain(|trial| trial.id.cell % 2 == 0 || (trial.id.cell == 1) == (trial.id.repetition < 2));
     let told = answer(&apart);
     assert!(told.contains("no rows share a block at 2 threads") && !told.contains("no difference was found"), "{told}");
+}
+
+#[test]
+fn seeds_that_would_narrow_the_widest_pair_are_not_called_useless() {
+    // Three seeds and two guests: at one thread seeds move rows by a fifth and guests not at all, at two guests by some per cent.
+    let mut dataset = at_two_places(
+        &[
+            &[100.0, 121.0, 92.0, 100.0, 100.0],
+            &[100.0, 100.0, 100.0, 103.0, 98.0],
+            &[104.0, 95.0, 110.0, 104.0, 104.0],
+            &[100.0, 100.0, 100.0, 97.0, 102.0],
+        ],
+        "transactions per second",
+    );
+    dataset = in_virtual_time(dataset, "2 us");
+    let seed = dataset.trials[0].seed;
+    for trial in dataset.trials.iter_mut().filter(|trial| trial.id.repetition >= 3) {
+        trial.id = Perturbation { number: trial.id.repetition - 3 }.trial(trial.id.cell);
+        trial.seed = seed;
+    }
+    let told = Analysis::of(&dataset).answer(Length::Long).join(" ");
+    assert!(told.contains("more block") && !told.contains("whatever the number of seeds"), "{told}");
 }
 
 #[test]
