@@ -73,7 +73,13 @@ pub fn change_points(series: &Sample, options: &ChangePointOptions, seed: u64) -
 }
 
 /// Fewer points than this before them do not show how far points scatter.
-const FEWEST_BEFORE: usize = 7;
+const FEWEST_BEFORE: usize = 3;
+
+/// As many as it takes where none of them differs from another: fewer agree by chance, as counts of two values do.
+const FEWEST_STILL: usize = 7;
+
+/// Points that agree to this share of their mean differ by rounding only.
+const ROUNDING: f64 = 1e-12;
 
 /// After so few points more, too few of all orders are more extreme for a change point to be significant.
 const NEWEST: usize = 5;
@@ -87,7 +93,11 @@ pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usi
         let (before, after) = (Sample::new(before.to_vec()).ok()?, Sample::new(after.to_vec()).ok()?);
         let apart = (after.mean() - before.mean()).abs();
         let is_one_side = after.min() > before.max() || after.max() < before.min();
-        let error = before.stddev() * (1.0 / before.n() as f64 + 1.0 / count as f64).sqrt();
+        let scatter = before.stddev();
+        if scatter <= ROUNDING * before.mean().abs() && before.n() < FEWEST_STILL {
+            return None;
+        }
+        let error = scatter * (1.0 / before.n() as f64 + 1.0 / count as f64).sqrt();
         let p = if apart == 0.0 { 1.0 } else { student_two_sided(apart / error, before.n() as f64 - 1.0) };
         let p = p * NEWEST as f64;
         // How much of the squares about the mean of all points this split explains.
@@ -236,9 +246,9 @@ mod tests {
         let mut random = Random::new(4);
         let mut normal =
             || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
-        let (series, mut wrong) = (4000, 0);
-        for length in [9, 12, 13, 30] {
-            for _ in 0..series / 4 {
+        let (series, mut wrong) = (6000, 0);
+        for length in [4, 6, 9, 12, 13, 30] {
+            for _ in 0..series / 6 {
                 let values: Vec<f64> = (0..length).map(|_| normal()).collect();
                 wrong += usize::from(newest_apart(&values, &ChangePointOptions::default()).is_some());
             }
@@ -264,7 +274,32 @@ mod tests {
                 assert_eq!(found, Some(before), "{before} points, then {after}");
             }
         }
+        // Few points that scatter, as after a change, show that one lies apart; as few that agree do not.
+        let apart = |values: &[f64]| newest_apart(values, &ChangePointOptions::default()).map(|(first, _)| first);
+        assert_eq!(apart(&[50.2, 49.7, 50.1, 49.9, 20.0]), Some(4));
+        assert_eq!(apart(&[50.2, 49.7, 50.1, 49.9, 49.0]), None);
+        assert_eq!([apart(&[0.1, 0.1, 0.1, 0.2]), apart(&[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2])], [None, Some(7)]);
         assert_eq!(newest_apart(&[5.0, 5.0, 9.0], &ChangePointOptions::default()), None, "too few before");
+    }
+
+    /// A change halves the level; the few points after it, picked by where the change was found, must not look more alike than they are.
+    #[test]
+    fn newest_points_after_a_change_lie_apart_as_often_as_promised() {
+        let mut random = Random::new(6);
+        let mut normal =
+            || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+        let (series, mut wrong) = (1000, 0);
+        let options = ChangePointOptions { permutations: 199, ..ChangePointOptions::default() };
+        for after in [4, 5, 6, 8] {
+            for _ in 0..series / 4 {
+                let level = |i: usize| if i < 10 { 100.0 } else { 50.0 };
+                let values: Vec<f64> = (0..10 + after).map(|i| level(i) + normal()).collect();
+                let changes = change_points(&Sample::new(values.clone()).unwrap(), &options, 5);
+                let since = changes.last().map_or(0, |change| change.index);
+                wrong += usize::from(since > 0 && newest_apart(&values[since..], &options).is_some());
+            }
+        }
+        assert!(wrong * 100 <= series * 12 / 10, "{wrong} of {series} at 1 %");
     }
 
     #[test]
