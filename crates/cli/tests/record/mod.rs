@@ -407,7 +407,8 @@ for sleeper in sleepers: os.kill(sleeper, 9)
     let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
-    let child: f64 = times(&calls, "6", "stat").iter().flatten().sum();
+    // Which of the five is first seen when, is chance; only one of them makes calls about a file.
+    let child: f64 = (2..=6).flat_map(|thread: u32| times(&calls, &thread.to_string(), "stat")).flatten().sum();
     assert!((0.6..1.5).contains(&(waited / child)), "waited {waited} s for {child} s: {told}");
 }
 
