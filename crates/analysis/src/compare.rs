@@ -139,8 +139,7 @@ struct How<'a> {
 fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: How<'_>) -> Option<PanelComparison> {
     let mut present: Vec<(usize, Sample)> =
         of_panel.iter().filter_map(|row| Some((*row, rows[*row].entries[column].sample()?))).collect();
-    let blocks = blocks_of(rows, column, &present);
-    let (level, judging) = how.looks.level(&blocks);
+    let (level, judging) = how.looks.level(&blocks_of(rows, column, &present));
     let of_rows =
         with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
     for ((row, _), mean) in present.iter().zip(&of_rows) {

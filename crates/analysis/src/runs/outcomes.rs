@@ -1,5 +1,6 @@
 //! Rows whose trials ended otherwise than before, or lost or damaged what they did not before.
 
+use super::seeds::Guest;
 use crate::{
     clock::is_virtual,
     harm::{Harm, harms, is_measured},
@@ -93,10 +94,9 @@ fn was_not_run(
     (other, partner): (&Analysis<'_>, usize),
     shows: impl Fn(&Trial) -> bool,
 ) -> bool {
-    let guest = |trial: &Trial| (trial.seed, trial.id.perturbation().map(|perturbation| perturbation.number));
     let is_there = |trial: &Trial| {
         let mut tried = other.rows[partner].all().filter(|there| !matches!(there.outcome, Outcome::Skipped(_)));
-        tried.any(|there| guest(there) == guest(trial))
+        tried.any(|there| Guest::of(there) == Guest::of(trial))
     };
     is_virtual(baseline.dataset)
         && is_virtual(other.dataset)

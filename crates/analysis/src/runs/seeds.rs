@@ -84,24 +84,26 @@ pub(super) fn pair(baseline: (&Analysis<'_>, usize, usize), other: (&Analysis<'_
 
 /// Two guests of two runs are alike if they have the same seed and are perturbed in the same way.
 #[derive(Clone, Copy, PartialEq)]
-struct Guest {
+pub(super) struct Guest {
     seed: u64,
     perturbed: Option<u32>,
+}
+
+impl Guest {
+    pub(super) fn of(trial: &Trial) -> Self {
+        Self { seed: trial.seed, perturbed: trial.id.perturbation().map(|perturbation| perturbation.number) }
+    }
 }
 
 /// Its figures in all guests, also in those that the table does not have.
 fn by_guest((analysis, row, column): (&Analysis<'_>, usize, usize)) -> Vec<(Guest, f64)> {
     let row = &analysis.rows[row];
     let entry: &Entry = &row.entries[column];
-    let guest = |trial: &Trial| {
-        let perturbed = trial.id.perturbation().map(|perturbation| perturbation.number);
-        Guest { seed: trial.seed, perturbed }
-    };
     let mut all: Vec<(Guest, f64)> =
-        entry.values.iter().map(|value| (guest(row.trials[value.trial]), value.value)).collect();
+        entry.values.iter().map(|value| (Guest::of(row.trials[value.trial]), value.value)).collect();
     for (repetition, value) in &entry.guests {
         let trial = row.guests.iter().find(|trial| trial.id.repetition == *repetition);
-        let others = trial.map(|trial| guest(trial)).filter(|guest| !all.iter().any(|(known, _)| known == guest));
+        let others = trial.map(|trial| Guest::of(trial)).filter(|guest| !all.iter().any(|(known, _)| known == guest));
         all.extend(others.map(|guest| (guest, *value)));
     }
     all
