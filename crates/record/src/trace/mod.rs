@@ -938,13 +938,12 @@ impl Tracer {
         let number = state.number;
         let called = ptrace::call(thread).filter(|_| !foreign);
         if let Some(number) = called.map(|(number, _)| number).filter(|number| filter::PROCESSORS.contains(number)) {
-            if number == filter::PROCESSORS[0] && (self.processors.shared || !self.asking.is_empty()) {
+            if number != filter::PROCESSORS[0] {
+                self.processors.leave(self.threads.keys().chain(&self.early).copied());
+            } else if self.processors.shared || !self.asking.is_empty() {
                 self.asking.insert(thread);
                 self.share(false);
                 return self.resume(thread, Resume::ToCallsEnd, 0);
-            }
-            if number != filter::PROCESSORS[0] {
-                self.processors.leave(self.threads.keys().chain(&self.early).copied());
             }
             return self.go_on(thread, 0);
         }
@@ -978,10 +977,8 @@ impl Tracer {
             mode: asked.mode as u16,
             ..Call::default()
         };
-        let is_of_processors =
-            [libc::CLOCK_PROCESS_CPUTIME_ID, libc::CLOCK_THREAD_CPUTIME_ID].contains(&(asked.mode as i32));
-        let until_moment = asked.flags & libc::TIMER_ABSTIME as u32 != 0 && !is_of_processors;
-        if asked.what == What::Sleep && until_moment && asked.mode as i32 >= 0 {
+        let is_until = asked.what == What::Sleep && asked.flags & libc::TIMER_ABSTIME as u32 != 0;
+        if is_until && ptrace::is_for_all(asked.mode as i32) {
             // Until a moment, which comes nearer while the tracer is at work.
             let [seconds, rest_ns] = [0, 8].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
             let until_ns = seconds.saturating_mul(1_000_000_000).saturating_add(rest_ns);

@@ -208,6 +208,11 @@ impl Drop for Ticks {
     }
 }
 
+/// Whether a clock shows the same to all processes, as those of processors' time do not: these have numbers of their own, or negative ones.
+pub(super) fn is_for_all(clock: libc::clockid_t) -> bool {
+    clock >= 0 && ![libc::CLOCK_PROCESS_CPUTIME_ID, libc::CLOCK_THREAD_CPUTIME_ID].contains(&clock)
+}
+
 /// What a clock shows, in ns; of one that is not there the end of all times.
 pub(super) fn clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
