@@ -3,7 +3,7 @@
 use crate::support::{Bench, is_root, tool, trials, wait_until};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Calls by kind, and the bytes that they read or wrote.
@@ -327,6 +327,14 @@ fn names_are_hashed_if_asked_for() {
     assert!(report.contains("differences    0 calls"), "{report}");
 }
 
+/// A directory that has a file "f".
+fn with_one_file(bench: &Bench) -> PathBuf {
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    fs::write(place.join("f"), "x").expect("writable");
+    place
+}
+
 /// What `record show --calls` has of a thread's calls of a kind about a name: how long they took and the time before them, in seconds.
 fn times(calls: &str, thread: &str, kind: &str) -> Vec<[f64; 2]> {
     let of = |line: &&str| {
@@ -359,9 +367,7 @@ for _ in range(100):
     os.stat("f")
 "#;
     let bench = Bench::new();
-    let place = bench.path("place");
-    fs::create_dir_all(&place).expect("writable");
-    fs::write(place.join("f"), "x").expect("writable");
+    let place = with_one_file(&bench);
     let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     assert!(told.contains("are uncertain by"), "{told}");
     let mut times = times(&bench.succeed(&["record", "show", "--calls", "a.rec"]), "1", "stat");
@@ -401,9 +407,7 @@ os.stat("f")
 for sleeper in sleepers: os.kill(sleeper, 9)
 "#;
     let bench = Bench::new();
-    let place = bench.path("place");
-    fs::create_dir_all(&place).expect("writable");
-    fs::write(place.join("f"), "x").expect("writable");
+    let place = with_one_file(&bench);
     let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
@@ -415,9 +419,7 @@ for sleeper in sleepers: os.kill(sleeper, 9)
 #[test]
 fn threads_beyond_the_limit_of_descriptors_are_recorded() {
     let bench = Bench::new();
-    let place = bench.path("place");
-    fs::create_dir_all(&place).expect("writable");
-    fs::write(place.join("f"), "x").expect("writable");
+    let place = with_one_file(&bench);
     let file = bench.path("a.rec").display().to_string();
     let script = "for one in $(seq 40); do sleep 1 & done; cat > copy";
     let command = bench.command(&["record", "-o", &file, "--", "sh", "-c", script]);
@@ -454,9 +456,7 @@ fn a_program_thinks_before_it_starts_another_and_before_it_ends() {
         return eprintln!("skipped: python3 is not installed");
     }
     let bench = Bench::new();
-    let place = bench.path("place");
-    fs::create_dir_all(&place).expect("writable");
-    fs::write(place.join("f"), "x").expect("writable");
+    let place = with_one_file(&bench);
     let program = "import os, time\nos.open('f', 0)\ntime.sleep(0.3)\nos._exit(0)";
     record(&bench, &place, "end.rec", &["python3", "-c", program]);
     let calls = bench.succeed(&["record", "show", "--calls", "end.rec"]);
