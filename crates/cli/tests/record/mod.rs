@@ -382,6 +382,31 @@ for _ in range(100):
     assert!(took < 100e-6, "{took}: {told}");
 }
 
+/// Both share a processor with the tracer, which waits for it as well: sometimes as soon as it has let the caller go on.
+#[test]
+fn calls_beside_a_process_that_computes_take_as_long_as_alone() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, sys
+child = os.fork()
+if child == 0:
+    while sys.argv[1] == "beside": pass
+    os._exit(0)
+for _ in range(3000): os.stat("f")
+os.kill(child, 9)
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let [alone, beside] = ["alone", "beside"].map(|how| {
+        let told = record(&bench, &place, how, &["python3", "-c", PROGRAM, how]);
+        let calls = times(&bench.succeed(&["record", "show", "--calls", how]), "1", "stat");
+        (calls.iter().map(|[took, _]| took).sum::<f64>(), told)
+    });
+    assert!(beside.0 < 5.0 * alone.0, "{} s alone, {} s beside: {}", alone.0, beside.0, beside.1);
+}
+
 /// Each of the child's calls stops it for many times what the call takes, and its parent waits for all of them. The child computes as well,
 /// so that its fork and its exit, which are in no call, are little of it. Those that sleep beside them slow nothing down.
 #[test]

@@ -38,6 +38,8 @@ const MOST_NAME: usize = 4096;
 const ELSEWHERE: &str = ".fstone-elsewhere";
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
+/// A stop takes the tracer a tenth of this to answer, unless it waits for a processor.
+const LONG_NS: u64 = 100_000;
 /// How often a wait is interrupted, to look whether the recording is to end, to write what there is, and to share processors.
 const TICK_NS: i64 = DECIDED_NS as i64;
 /// A block is written when it is so old: with a tick, within a second.
@@ -397,6 +399,10 @@ struct Tracer {
     meanwhile: u64,
     uncertain_ns: u64,
     idle_ns: u64,
+    /// When a thread last went on.
+    resumed_ns: u64,
+    /// When the tracer's account was last read.
+    accounted_ns: u64,
     flushed_ns: u64,
     /// When the program was asked to end.
     asked_ns: Option<u64>,
@@ -442,6 +448,8 @@ impl Tracer {
             meanwhile: 0,
             uncertain_ns: 0,
             idle_ns: 0,
+            resumed_ns: 0,
+            accounted_ns: 0,
             flushed_ns: 0,
             asked_ns: None,
             samples: None,
@@ -467,11 +475,9 @@ impl Tracer {
             let now = self.now();
             let mut to_ns = now;
             if block {
-                // The tracer may have waited for a processor itself. What it waited while it was at work is not told from that: it costs another
-                // look at each stop, and is nothing unless the machine has other work.
-                let usage = self.account.since();
-                self.usage[1] += usage;
-                to_ns = now.saturating_sub(usage.delayed_ns).max(before_ns);
+                // The tracer may have waited for a processor itself, often from the moment when it let another thread go on.
+                let delayed_ns = self.look_at_own(now);
+                to_ns = now.saturating_sub(delayed_ns).max(self.resumed_ns).min(now);
                 self.idle_ns += to_ns.saturating_sub(before_ns);
                 // Had another stopped before this one, the wait would have ended.
                 looked_ns = to_ns;
@@ -550,6 +556,14 @@ impl Tracer {
         let time_ns = now.saturating_sub(std::mem::replace(&mut self.decided_ns, now));
         let shared = self.threads.len() <= 1 || all_known && self.processors.is_enough(program, tracer, time_ns);
         self.share(shared);
+    }
+
+    /// For how long the tracer waited for a processor since this was asked last.
+    fn look_at_own(&mut self, now: u64) -> u64 {
+        let usage = self.account.since();
+        self.usage[1] += usage;
+        self.accounted_ns = now;
+        usage.delayed_ns
     }
 
     fn share(&mut self, shared: bool) {
@@ -657,6 +671,11 @@ impl Tracer {
             self.sums.worked_ns = now.saturating_sub(self.idle_ns);
             (state.resumed_ns, state.sums) = (now, self.sums);
         }
+        self.resumed_ns = now;
+        if now.saturating_sub(self.accounted_ns) > LONG_NS {
+            // What it waited while it was at work is no part of the next wait. To look at each stop would cost more.
+            self.look_at_own(now);
+        }
         ptrace::resume(thread, how, signal);
     }
 
@@ -748,6 +767,7 @@ impl Tracer {
     fn executed(&mut self, thread: pid_t, mut now: u64) {
         if !std::mem::replace(&mut self.began, true) {
             (self.began_at, self.idle_ns, self.flushed_ns, self.decided_ns, now) = (Instant::now(), 0, 0, 0, 0);
+            (self.resumed_ns, self.accounted_ns) = (0, 0);
             self.threads.values_mut().for_each(|state| state.ran_ns = 0);
         }
         // Of several threads the one that calls exec becomes the first; the others have ended.
