@@ -33,6 +33,8 @@ use tables::{Descriptors, OpenFile, Root, Slot};
 
 /// Calls of the process that shows what recording costs.
 const CALIBRATION: u32 = 1000;
+/// What is left of a thread's activity at each decision: half after 14 of them.
+const FADING: f64 = 0.95;
 const MOST_NAME: usize = 4096;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
@@ -307,6 +309,13 @@ struct Sums {
     worked_ns: u64,
 }
 
+impl Sums {
+    fn add(&mut self, weight: f64, lost_ns: u64, active_ns: u64) {
+        self.lost_ns += (weight * lost_ns as f64) as u64;
+        self.active_ns += (weight * (lost_ns + active_ns) as f64) as u64;
+    }
+}
+
 struct Thread {
     number: u32,
     descriptors: Descriptors,
@@ -316,6 +325,10 @@ struct Thread {
     usage: Usage,
     /// As they were when it went on.
     sums: Sums,
+    /// For how long it ran or was in calls about files; what is long ago counts less and less.
+    active_ns: f64,
+    /// That beside the most active thread's: one that hardly runs keeps nobody waiting while it is stopped.
+    weight: f64,
     stopped_ns: Option<u64>,
     /// When it last went on; at first later than any time.
     resumed_ns: u64,
@@ -546,7 +559,12 @@ impl Tracer {
             return;
         }
         let mut all_known = true;
+        let most_ns = self.threads.values().map(|state| state.active_ns).fold(1.0, f64::max);
         for state in self.threads.values_mut() {
+            if state.active_ns > 0.0 {
+                state.weight = state.active_ns / most_ns;
+                state.active_ns *= FADING;
+            }
             all_known &= state.account.is_kept();
             let usage = state.account.since();
             state.usage += usage;
@@ -575,7 +593,8 @@ impl Tracer {
     /// Its own stop cost what was measured at the start, and as long as it waited for a processor because of the tracer; what the kernel says
     /// that it ran is not less than it needed. Where it may have waited for other threads, what recording cost *them* meanwhile made the wait
     /// longer: time passes for a thread that waits as it does for those that run. If several of them ran at once, each cost delays some
-    /// of what is waited for, so that the costs of all are divided by how many there were on average.
+    /// of what is waited for, so that the costs of all are divided by how many there were on average. Each counts by how active its
+    /// thread is.
     fn account(&mut self, Noticed { stop, from_ns, to_ns }: &Noticed) -> u64 {
         self.stops += 1;
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
@@ -623,9 +642,10 @@ impl Tracer {
         }
         state.ran_ns += spent_ns;
         state.stopped_ns = Some(stopped_ns);
-        self.sums.lost_ns += wall_ns - own_ns;
         let is_active = !may_wait && !state.pending.as_ref().is_some_and(Pending::sleeps);
-        self.sums.active_ns += wall_ns - own_ns + if is_active { own_ns } else { ran_ns };
+        let active_ns = if is_active { own_ns } else { ran_ns };
+        state.active_ns += active_ns as f64;
+        self.sums.add(state.weight, wall_ns - own_ns, active_ns);
         stopped_ns
     }
 
@@ -648,6 +668,8 @@ impl Tracer {
             account: if self.threads.len() < self.most_accounts { Account::of(thread) } else { Account::default() },
             usage: Usage::default(),
             sums: self.sums,
+            active_ns: 0.0,
+            weight: 1.0,
             stopped_ns: None,
             resumed_ns: u64::MAX,
             ran_ns: 0,
@@ -666,8 +688,7 @@ impl Tracer {
         let now = self.now();
         if let Some(state) = self.threads.get_mut(&thread) {
             let stopped_ns = state.stopped_ns.take().map_or(0, |stopped_ns| now.saturating_sub(stopped_ns));
-            self.sums.lost_ns += stopped_ns;
-            self.sums.active_ns += stopped_ns;
+            self.sums.add(state.weight, stopped_ns, 0);
             self.sums.worked_ns = now.saturating_sub(self.idle_ns);
             (state.resumed_ns, state.sums) = (now, self.sums);
         }
