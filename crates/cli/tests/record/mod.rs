@@ -433,15 +433,24 @@ for sleeper in sleepers: os.kill(sleeper, 9)
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
-    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
-    let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
-    // How many are seen before it is chance, and more if a script starts Python. Only the parent and this child ask for "f".
-    let asking =
-        calls.lines().filter(|line| line.contains(" \"f\" ")).filter_map(|line| line.split_whitespace().nth(1));
-    let child = asking.max_by_key(|thread| thread.parse::<u32>().ok()).expect("it is there");
-    let child: f64 = times(&calls, child, "stat").into_iter().flatten().sum();
-    assert!((0.6..1.5).contains(&(waited / child)), "waited {waited} s for {child} s: {told}");
+    let mut tried = Vec::new();
+    // What else the machine does may spoil some recordings, but not all.
+    while tried.len() < 5 {
+        let file = format!("{}.rec", tried.len());
+        let told = record(&bench, &place, &file, &["python3", "-c", PROGRAM]);
+        let calls = bench.succeed(&["record", "show", "--calls", &file]);
+        let waited = times(&calls, "1", "stat").pop().expect("it is there")[1];
+        // How many are seen before it is chance, and more if a script starts Python. Only the parent and this child ask for "f".
+        let asking = calls.lines().filter(|line| line.contains(" \"f\" "));
+        let child =
+            asking.filter_map(|line| line.split_whitespace().nth(1)).max_by_key(|thread| thread.parse::<u32>().ok());
+        let child: f64 = times(&calls, child.expect("it is there"), "stat").into_iter().flatten().sum();
+        if (0.6..1.5).contains(&(waited / child)) {
+            return;
+        }
+        tried.push(format!("waited {waited} s for {child} s: {told}"));
+    }
+    panic!("{tried:#?}");
 }
 
 #[test]

@@ -325,8 +325,8 @@ struct Thread {
     usage: Usage,
     /// As they were when it went on.
     sums: Sums,
-    /// For how long it ran or was in calls about files; what is long ago counts less and less.
-    active_ns: f64,
+    /// For how long it ran or was in calls about files; what is long ago counts less and less. Unknown before it stops.
+    active_ns: Option<f64>,
     /// That beside the most active thread's: one that hardly runs keeps nobody waiting while it is stopped.
     weight: f64,
     stopped_ns: Option<u64>,
@@ -559,11 +559,11 @@ impl Tracer {
             return;
         }
         let mut all_known = true;
-        let most_ns = self.threads.values().map(|state| state.active_ns).fold(1.0, f64::max);
+        let most_ns = self.threads.values().filter_map(|state| state.active_ns).fold(1.0, f64::max);
         for state in self.threads.values_mut() {
-            if state.active_ns > 0.0 {
-                state.weight = state.active_ns / most_ns;
-                state.active_ns *= FADING;
+            if let Some(active_ns) = &mut state.active_ns {
+                state.weight = *active_ns / most_ns;
+                *active_ns *= FADING;
             }
             all_known &= state.account.is_kept();
             let usage = state.account.since();
@@ -644,7 +644,7 @@ impl Tracer {
         state.stopped_ns = Some(stopped_ns);
         let is_active = !may_wait && !state.pending.as_ref().is_some_and(Pending::sleeps);
         let active_ns = if is_active { own_ns } else { ran_ns };
-        state.active_ns += active_ns as f64;
+        *state.active_ns.get_or_insert(0.0) += active_ns as f64;
         self.sums.add(state.weight, wall_ns - own_ns, active_ns);
         stopped_ns
     }
@@ -668,7 +668,7 @@ impl Tracer {
             account: if self.threads.len() < self.most_accounts { Account::of(thread) } else { Account::default() },
             usage: Usage::default(),
             sums: self.sums,
-            active_ns: 0.0,
+            active_ns: None,
             weight: 1.0,
             stopped_ns: None,
             resumed_ns: u64::MAX,
