@@ -89,6 +89,14 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
             duration(recorded.uncertain_ns),
         );
     }
+    if recorded.unaccounted > 0 {
+        let _ = writeln!(
+            text,
+            "when {} of the threads ran is not known, because a quarter of the limit of open files (ulimit -n) has no room for more: \
+             times are less exact",
+            recorded.unaccounted
+        );
+    }
     if recorded.status != 0 {
         let _ = writeln!(text, "the program {}", ended(recorded.status));
     }

@@ -453,6 +453,37 @@ for sleeper in sleepers: os.kill(sleeper, 9)
     panic!("{tried:#?}");
 }
 
+/// Whatever other processes do meanwhile.
+#[test]
+fn a_wait_that_times_out_is_a_sleep() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, select, signal, threading
+child = os.fork()
+while child == 0: os.stat(".")
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+for wait in [
+    lambda: select.poll().poll(200),
+    lambda: select.select([], [], [], 0.2),
+    lambda: select.epoll().poll(0.2),
+    lambda: signal.sigtimedwait([signal.SIGUSR1], 0.2),
+    lambda: threading.Event().wait(0.2),
+]:
+    wait()
+    os.stat("f")
+os.kill(child, 9)
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let waits = times(&calls, "1", "stat");
+    let waits = &waits[waits.len() - 5..];
+    assert!(waits.iter().all(|[_, think]| (0.19..0.4).contains(think)), "{waits:?}: {told}");
+}
+
 #[test]
 fn threads_beyond_the_limit_of_descriptors_are_recorded() {
     let bench = Bench::new();
@@ -465,7 +496,9 @@ fn threads_beyond_the_limit_of_descriptors_are_recorded() {
     limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).current_dir(&place);
     let input = fs::File::open(place.join("f")).expect("readable");
     let output = limited.stdin(input).output().expect("it starts");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("of the threads ran is not known").count(), 1, "{told}");
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     assert!(calls.contains("open           \"f\""), "{calls}");
 }

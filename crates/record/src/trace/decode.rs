@@ -37,6 +37,8 @@ pub(super) enum What {
     CloseRange,
     /// Not recorded: a stop there tells its time from that of waiting for other threads. The clock is in `mode`.
     Sleep,
+    /// A wait with a time limit, which is a sleep if it returns this.
+    Limited(i64),
 }
 
 impl Default for What {
@@ -45,10 +47,17 @@ impl Default for What {
     }
 }
 
+/// A wait that returns this when its time is over.
+fn limited(over: i32) -> Asked {
+    Asked { what: What::Limited(over.into()), ..Asked::default() }
+}
+
 fn on(kind: Kind, fd: u64) -> Asked {
     Asked { what: What::Call(kind), fd: Some(fd as i32), ..Asked::default() }
 }
 
+/// The part of futex(2)'s operation that is no flag.
+pub(super) const FUTEX_COMMAND: i32 = 0x7f;
 const HERE: i32 = AT_FDCWD;
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW as u32;
 pub(crate) const FICLONE: u32 = 0x4004_9409;
@@ -115,6 +124,17 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_nanosleep => Asked { what: What::Sleep, ..Asked::default() },
         libc::SYS_clock_nanosleep => {
             Asked { what: What::Sleep, mode: a[0] as u32, flags: a[1] as u32, pointer: a[2], ..Asked::default() }
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => limited(0),
+        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => limited(0),
+        libc::SYS_rt_sigtimedwait => limited(-libc::EAGAIN),
+        libc::SYS_futex => {
+            let is_until = a[1] as i32 & FUTEX_COMMAND == libc::FUTEX_WAIT_BITSET;
+            let is_wall = a[1] as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
+            let clock = if is_wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+            let flags = if is_until { libc::TIMER_ABSTIME as u32 } else { 0 };
+            Asked { mode: clock as u32, flags, pointer: a[3], ..limited(-libc::ETIMEDOUT) }
         }
         libc::SYS_dup | libc::SYS_dup3 => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },
         #[cfg(target_arch = "x86_64")]

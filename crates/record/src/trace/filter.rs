@@ -1,7 +1,7 @@
 //! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
 
-use super::decode::{FICLONE, FICLONERANGE, decode};
-use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
+use super::decode::{FICLONE, FICLONERANGE, FUTEX_COMMAND, decode};
+use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
@@ -47,9 +47,36 @@ const COMMANDS: [i32; 7] = [
     libc::F_OFD_SETLKW,
 ];
 
+const WAITS: [i32; 2] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
+
+/// Which argument of a wait is its time limit, and whether that is a number of milliseconds.
+fn limit(number: u64) -> Option<(u32, bool)> {
+    match number as std::os::raw::c_long {
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_poll => Some((2, true)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => Some((3, true)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_select => Some((4, false)),
+        libc::SYS_epoll_pwait => Some((3, true)),
+        libc::SYS_ppoll | libc::SYS_rt_sigtimedwait => Some((2, false)),
+        libc::SYS_epoll_pwait2 | libc::SYS_futex => Some((3, false)),
+        libc::SYS_pselect6 => Some((4, false)),
+        _ => None,
+    }
+}
+
 /// Whether the filter would stop at a call that [`decode`] knows, for a program that stops at all of them.
 pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
-    match number as std::os::raw::c_long {
+    let call = number as std::os::raw::c_long;
+    if call == libc::SYS_futex && !WAITS.contains(&(arguments[1] as i32 & FUTEX_COMMAND)) {
+        return false;
+    }
+    if let Some((index, is_number)) = limit(number) {
+        let limit = arguments[index as usize] as i32;
+        return limit != 0 && !(is_number && limit < 0);
+    }
+    match call {
         libc::SYS_fcntl => COMMANDS.contains(&(arguments[1] as i32)),
         libc::SYS_mmap => arguments[3] & libc::MAP_ANONYMOUS as u64 == 0,
         libc::SYS_ioctl => [FICLONE, FICLONERANGE].contains(&(arguments[1] as u32)),
@@ -67,8 +94,24 @@ pub(super) fn program() -> Vec<sock_filter> {
         end_with(libc::SECCOMP_RET_TRACE | FOREIGN as u32),
         load(0),
     ];
+    // Neither for a look nor for a wait without an end.
+    let limited = |(index, is_number): (u32, bool)| {
+        let sign = if is_number { 1 << 31 } else { 0 };
+        vec![argument(index), is(0, 1), ALLOW, step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, sign), ALLOW, STOP]
+    };
     for number in (0..NUMBERS).filter(|number| PROCESSORS.contains(number) || decode(*number, [0; 6]).is_some()) {
         let steps = match number as std::os::raw::c_long {
+            libc::SYS_futex => {
+                let mut steps = vec![argument(1), step(BPF_ALU | BPF_AND | BPF_K, 0, 0, FUTEX_COMMAND as u32)];
+                let [wait, until] = WAITS.map(|command| command as u32);
+                steps.extend([
+                    step(BPF_JMP | BPF_JEQ | BPF_K, 2, 0, wait),
+                    step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, until),
+                ]);
+                steps.push(ALLOW);
+                steps.extend(limit(number).map(limited).unwrap_or_default());
+                steps
+            }
             // Not those that only ask.
             libc::SYS_fcntl => {
                 let mut steps = vec![argument(1)];
@@ -81,7 +124,7 @@ pub(super) fn program() -> Vec<sock_filter> {
                 vec![argument(3), anonymous, ALLOW, STOP]
             }
             libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, is(FICLONERANGE, 1), STOP, ALLOW],
-            _ => vec![STOP],
+            _ => limit(number).map_or_else(|| vec![STOP], limited),
         };
         program.push(is(number as u32, steps.len() as u8));
         program.extend(steps);
@@ -104,9 +147,57 @@ mod tests {
         for number in [libc::SYS_openat, libc::SYS_pwrite64, libc::SYS_renameat2].into_iter().chain(others) {
             assert!(stops(number), "{number}");
         }
-        for number in [libc::SYS_futex, libc::SYS_brk, libc::SYS_rt_sigaction, libc::SYS_sched_yield] {
+        for number in [libc::SYS_brk, libc::SYS_rt_sigaction, libc::SYS_sched_yield] {
             assert!(!stops(number), "{number}");
         }
         assert!(program.len() < 4096);
+    }
+
+    /// What the kernel does with such a program.
+    fn run(program: &[sock_filter], number: std::os::raw::c_long, arguments: [u64; 6]) -> u32 {
+        let mut data = vec![number as u32, ARCHITECTURE, 0, 0];
+        data.extend(arguments.iter().flat_map(|argument| [*argument as u32, (argument >> 32) as u32]));
+        let (mut at, mut value) = (0, 0);
+        loop {
+            let step = program[at];
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            at += 1;
+            match u32::from(step.code) {
+                code if code == BPF_LD | BPF_W | BPF_ABS => value = data[step.k as usize / 4],
+                code if code == BPF_ALU | BPF_AND | BPF_K => value &= step.k,
+                code if code == BPF_JMP | BPF_JEQ | BPF_K => at += jump(value == step.k),
+                code if code == BPF_JMP | BPF_JSET | BPF_K => at += jump(value & step.k != 0),
+                _ => return step.k,
+            }
+        }
+    }
+
+    #[test]
+    fn waits_stop_if_they_have_a_time_limit() {
+        let program = program();
+        let at = |index: usize, limit: u64| {
+            let mut arguments = [0; 6];
+            arguments[index] = limit;
+            arguments
+        };
+        let forever = u64::from(u32::MAX);
+        let [until, wake] =
+            [libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG, libc::FUTEX_WAKE].map(|one| one as u64);
+        for (number, arguments, stops) in [
+            (libc::SYS_epoll_pwait, at(3, 1000), true),
+            (libc::SYS_epoll_pwait, at(3, 0), false),
+            (libc::SYS_epoll_pwait, at(3, forever), false),
+            (libc::SYS_ppoll, at(2, 0x7fff_ffff_f000), true),
+            (libc::SYS_ppoll, at(2, 0), false),
+            (libc::SYS_pselect6, at(4, 0x7fff_ffff_f000), true),
+            (libc::SYS_futex, [0, until, 0, 0x7fff_ffff_f000, 0, 0], true),
+            (libc::SYS_futex, [0, until, 0, 0, 0, 0], false),
+            (libc::SYS_futex, at(3, 0x7fff_ffff_f000), true),
+            (libc::SYS_futex, [0, wake, 0, 0x7fff_ffff_f000, 0, 0], false),
+        ] {
+            let action = run(&program, number, arguments);
+            assert_eq!(action == libc::SECCOMP_RET_TRACE, stops, "{number} {arguments:x?}");
+            assert_eq!(stops_at(number as u64, arguments), stops, "{number} {arguments:x?}");
+        }
     }
 }

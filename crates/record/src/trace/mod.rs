@@ -86,6 +86,8 @@ pub struct Recorded {
     pub stops: u64,
     pub meanwhile: u64,
     pub uncertain_ns: u64,
+    /// Threads of which it is not known when they ran, because the limit of open files has no room for it.
+    pub unaccounted: u64,
 }
 
 pub struct Wanted<'a> {
@@ -192,11 +194,23 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let writer = tracer.writer.take().expect("it has not failed");
     let calls = writer.calls;
     let (_, bytes) = writer.finish(End { at_ns: elapsed_ns, status }).map_err(write)?;
-    let Tracer { stops, meanwhile, uncertain_ns, idle_ns, taken, .. } = tracer;
+    let Tracer { stops, meanwhile, uncertain_ns, unaccounted, idle_ns, taken, .. } = tracer;
     let overhead_ns = taken.map(|[sum_ns, count]| sum_ns / count.max(1));
     let uncertain_ns = uncertain_ns / meanwhile.max(1);
     let busy_ns = elapsed_ns.saturating_sub(idle_ns);
-    Ok(Recorded { calls, bytes, status, overhead_ns, bare_ns, elapsed_ns, busy_ns, stops, meanwhile, uncertain_ns })
+    Ok(Recorded {
+        calls,
+        bytes,
+        status,
+        overhead_ns,
+        bare_ns,
+        elapsed_ns,
+        busy_ns,
+        stops,
+        meanwhile,
+        uncertain_ns,
+        unaccounted,
+    })
 }
 
 /// The words of a command, as many as are kept.
@@ -361,11 +375,16 @@ struct Pending {
 impl Pending {
     /// It may wait for another thread: a call about a pipe or a process, and none about a file, and no sleep.
     fn may_wait(&self) -> bool {
-        self.outside.is_some() || self.call.kind.is_of_threads()
+        self.outside.is_some() || self.call.kind.is_of_threads() || matches!(self.asked.what, What::Limited(_))
     }
 
-    fn sleeps(&self) -> bool {
-        self.asked.what == What::Sleep
+    /// Of a thread that has stopped.
+    fn sleeps(&self, thread: pid_t) -> bool {
+        match self.asked.what {
+            What::Sleep => true,
+            What::Limited(over) => ptrace::result(thread) == Some(over),
+            _ => false,
+        }
     }
 }
 
@@ -386,6 +405,7 @@ struct Tracer {
     /// The tracer's own.
     account: Account,
     most_accounts: usize,
+    unaccounted: u64,
     /// Of all threads and of the tracer since it was decided whether they share a processor, and when that was.
     usage: [Usage; 2],
     decided_ns: u64,
@@ -440,6 +460,7 @@ impl Tracer {
             processors,
             account: Account::own(),
             most_accounts: Account::most(),
+            unaccounted: 0,
             usage: Default::default(),
             decided_ns: 0,
             asking: HashSet::new(),
@@ -631,7 +652,8 @@ impl Tracer {
         let ran_ns = usage.ran_ns.saturating_sub(cost.usage.ran_ns).min(wall_ns);
         let own_ns = wall_ns.saturating_sub(cost_ns + delayed_ns).max(ran_ns);
         let mut spent_ns = own_ns;
-        let may_wait = state.pending.as_ref().is_none_or(Pending::may_wait);
+        let sleeps = state.pending.as_ref().is_some_and(|pending| pending.sleeps(stop.thread));
+        let may_wait = !sleeps && state.pending.as_ref().is_none_or(Pending::may_wait);
         if may_wait {
             let [lost_ns, active_ns] = [
                 self.sums.lost_ns.saturating_sub(state.sums.lost_ns),
@@ -642,8 +664,7 @@ impl Tracer {
         }
         state.ran_ns += spent_ns;
         state.stopped_ns = Some(stopped_ns);
-        let is_active = !may_wait && !state.pending.as_ref().is_some_and(Pending::sleeps);
-        let active_ns = if is_active { own_ns } else { ran_ns };
+        let active_ns = if sleeps || may_wait { ran_ns } else { own_ns };
         *state.active_ns.get_or_insert(0.0) += active_ns as f64;
         self.sums.add(state.weight, wall_ns - own_ns, active_ns);
         stopped_ns
@@ -661,11 +682,14 @@ impl Tracer {
         };
         self.numbers.insert(thread, number);
         self.processors.join(thread);
+        let has_room = self.threads.len() < self.most_accounts;
+        let account = if has_room { Account::of(thread) } else { Account::default() };
+        self.unaccounted += u64::from(!account.is_kept());
         let new = Thread {
             number,
             descriptors,
             pending: None,
-            account: if self.threads.len() < self.most_accounts { Account::of(thread) } else { Account::default() },
+            account,
             usage: Usage::default(),
             sums: self.sums,
             active_ns: None,
@@ -1018,7 +1042,8 @@ impl Tracer {
             mode: asked.mode as u16,
             ..Call::default()
         };
-        let is_until = asked.what == What::Sleep && asked.flags & libc::TIMER_ABSTIME as u32 != 0;
+        let waits = matches!(asked.what, What::Sleep | What::Limited(_));
+        let is_until = waits && asked.flags & libc::TIMER_ABSTIME as u32 != 0;
         if is_until && ptrace::is_for_all(asked.mode as i32) {
             // Until a moment, which comes nearer while the tracer is at work.
             let [seconds, rest_ns] = [0, 8].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
@@ -1218,7 +1243,10 @@ impl Tracer {
                 }
                 return;
             }
-            What::Sleep => return state.think_ns += took_ns.max(if result == 0 { pending.call.took_ns } else { 0 }),
+            What::Sleep | What::Limited(_) => {
+                let over = if let What::Limited(over) = asked.what { over } else { 0 };
+                return state.think_ns += took_ns.max(if result == over { pending.call.took_ns } else { 0 });
+            }
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
