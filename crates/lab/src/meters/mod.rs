@@ -156,12 +156,17 @@ impl Meters {
         let mark = self.device.and_then(DeviceNumber::mark);
         let device = self.device.and_then(DeviceCounters::read);
         let process = ProcessTimes::now();
-        let tasks = begin.tasks.zip(threads::Tasks::read());
+        let tasks = threads::Tasks::read();
         self.sum.add(&Readings {
             elapsed,
             cpu: begin.cpu.zip(cpu).map(|(begin, end)| end.since(&begin)),
-            kernel_threads: tasks.as_ref().and_then(|(begin, end)| end.kernel_threads_since(begin)),
-            trial: tasks.map(|(begin, end)| end.own_since(&begin)),
+            kernel_threads: tasks
+                .as_ref()
+                .zip(begin.tasks.as_ref())
+                .and_then(|(end, begin)| end.kernel_threads_since(begin)),
+            trial: of_trial(process, tasks.as_ref())
+                .zip(of_trial(begin.process, begin.tasks.as_ref()))
+                .map(|(end, begin)| end.saturating_sub(begin)),
             process: begin.process.zip(process).map(|(begin, end)| end.since(&begin)),
             device: begin.device.zip(device).and_then(|(begin, end)| end.since(&begin)),
             work: None,
@@ -179,6 +184,10 @@ impl Meters {
             ..self.sum
         }
     }
+}
+
+fn of_trial(process: Option<ProcessTimes>, tasks: Option<&threads::Tasks>) -> Option<Duration> {
+    Some(process?.total() + tasks?.of_descendants())
 }
 
 /// What two parts of an interval come to; where only one of them has a reading, that.
@@ -436,5 +445,8 @@ mod tests {
         if let Some(threads) = value(&figures, "kernel threads CPU") {
             assert!((0.0..=100.0).contains(&threads), "{threads}");
         }
+        // However short: this process is the larger part of it, and reading all tasks is none.
+        let read = Meters::begin(None).end();
+        assert!(read.trial.expect("/proc") >= read.process.expect("getrusage").total());
     }
 }

@@ -1,4 +1,4 @@
-//! CPU time of kernel threads (write-back, journals, workqueues) and of this process with all its descendants.
+//! CPU time of kernel threads (write-back, journals, workqueues) and of this process's living descendants.
 //!
 //! Kernel threads are the tasks with PF_KTHREAD in their flags (field 9 of /proc/PID/stat, proc_pid_stat(5)). Their run time is
 //! the first number of /proc/PID/schedstat, in nanoseconds; where the kernel has none, the ticks of stat serve.
@@ -18,9 +18,10 @@ const MOST_TASKS: usize = 16_384;
 pub(super) struct Tasks {
     /// Run time of each kernel thread, by process id and start time: ids are used again.
     kernel_threads: HashMap<(u32, u64), Duration>,
-    /// CPU time of this process and its living descendants, and of those of their children that were waited for. Of a process that
-    /// ended it is in its parent's, so that the sum only grows.
-    own_ticks: u64,
+    /// CPU time of this process's living descendants, and of those of their children that were waited for. Of one that ended it is in
+    /// its parent's, so that the sum with [`ProcessTimes`](super::ProcessTimes) only grows. What this process itself runs while it reads
+    /// all tasks is not in it.
+    descendants_ticks: u64,
 }
 
 impl Tasks {
@@ -49,7 +50,7 @@ impl Tasks {
         }
         // As this /proc numbers it.
         let own = fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()?;
-        Some(Self { kernel_threads, own_ticks: ticks_of_tree(own, &processes) })
+        Some(Self { kernel_threads, descendants_ticks: ticks_below(own, &processes) })
     }
 
     /// What kernel threads ran since an earlier reading; `None` when none can be seen. A thread that is new counts from its start; one
@@ -60,13 +61,13 @@ impl Tasks {
         (!self.kernel_threads.is_empty()).then_some(since)
     }
 
-    pub(super) fn own_since(&self, earlier: &Self) -> Duration {
-        of_ticks(self.own_ticks.saturating_sub(earlier.own_ticks))
+    pub(super) fn of_descendants(&self) -> Duration {
+        of_ticks(self.descendants_ticks)
     }
 }
 
-/// What a process, its descendants, and those of their children that were waited for ran.
-fn ticks_of_tree(root: u32, processes: &HashMap<u32, Task>) -> u64 {
+/// What a process's descendants ran, and those of their children that were waited for.
+fn ticks_below(root: u32, processes: &HashMap<u32, Task>) -> u64 {
     let mut children = HashMap::<u32, Vec<u32>>::new();
     for (id, task) in processes {
         children.entry(task.parent).or_default().push(*id);
@@ -74,8 +75,9 @@ fn ticks_of_tree(root: u32, processes: &HashMap<u32, Task>) -> u64 {
     let mut sum = 0u64;
     let mut next = vec![root];
     while let Some(process) = next.pop() {
-        let ticks = processes.get(&process).map_or(0, |task| task.run_ticks.saturating_add(task.waited_ticks));
-        sum = sum.saturating_add(ticks);
+        if let Some(task) = processes.get(&process).filter(|_| process != root) {
+            sum = sum.saturating_add(task.run_ticks).saturating_add(task.waited_ticks);
+        }
         // Taken out, because parents that were read while they came and went could seem to be in a circle.
         next.extend(children.remove(&process).unwrap_or_default().into_iter().filter(|child| *child != root));
     }
@@ -150,7 +152,7 @@ mod tests {
     fn threads_that_come_and_go() {
         let times = |list: &[((u32, u64), u64)]| Tasks {
             kernel_threads: list.iter().map(|(thread, seconds)| (*thread, Duration::from_secs(*seconds))).collect(),
-            own_ticks: 0,
+            descendants_ticks: 0,
         };
         let earlier = times(&[((2, 10), 5), ((3, 10), 7), ((4, 10), 9)]);
         let later = times(&[((2, 10), 6), ((3, 99), 2), ((5, 99), 4)]);
@@ -161,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_has_all_descendants_and_nobody_else() {
+    fn below_a_process_are_all_descendants_and_nobody_else() {
         let task =
             |parent, run_ticks, waited_ticks| Task { parent, flags: 0, run_ticks, waited_ticks, started_ticks: 0 };
         let processes =
             [(1, task(0, 9, 9)), (5, task(1, 1, 2)), (6, task(5, 10, 20)), (7, task(6, 100, 0)), (8, task(1, 9, 0))];
-        assert_eq!(ticks_of_tree(5, &processes.into()), 133);
-        assert_eq!(ticks_of_tree(5, &[(5, task(6, 1, 0)), (6, task(5, 1, 0))].into()), 2);
+        assert_eq!(ticks_below(5, &processes.into()), 130);
+        assert_eq!(ticks_below(5, &[(5, task(6, 1, 0)), (6, task(5, 1, 0))].into()), 1);
     }
 }
