@@ -25,6 +25,10 @@ pub trait Observer: Sync {
     fn witness(&self) -> Option<&Witness> {
         None
     }
+    /// In a perturbed guest, its number: threads give up the processor now and then, in an order that follows from it.
+    fn perturbation(&self) -> Option<u64> {
+        None
+    }
     fn peers(&self) -> Option<&dyn Peers> {
         None
     }

@@ -33,7 +33,7 @@ impl Machine {
             runner: Arc::new(SystemRunner::new(Arc::clone(&stop))),
             mounter: Arc::new(KernelMounter),
             devices: Arc::new(KernelDevices),
-            loader: Arc::new(EngineLoader),
+            loader: Arc::new(EngineLoader::default()),
             stop,
             privileged: rustix::process::geteuid().is_root(),
             #[cfg(any(test, feature = "fakes"))]

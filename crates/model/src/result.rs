@@ -28,7 +28,7 @@ impl TrialId {
 }
 
 /// A guest in virtual time that differs from the cell's first one in what should not matter: it has the same seed, some MiB more or less
-/// memory, and its work begins a little later. What that changes is how far a rebuilt kernel or another tool can move a figure.
+/// memory, its work begins a little later, and threads of its loads now and then let others go first. What that changes is how far a rebuilt kernel or another tool can move a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Perturbation {
     /// From 0.

@@ -18,6 +18,7 @@ impl<E: Io> Worker<'_, E> {
         let deadline = self.deadline();
         let mut now = clock.now().max(start);
         let mut begun = now;
+        let mut since = 0;
         let (mut choice, mut patience) = (std::mem::take(kept), Patience::default());
         let mut claimed = false;
         let mut performed = 0u64;
@@ -36,6 +37,10 @@ impl<E: Io> Worker<'_, E> {
             self.expect_aimed();
         }
         while now < deadline && !self.told_to_stop() {
+            if self.yields.is_some() {
+                now = self.perturbed(since, now);
+                since = now;
+            }
             if plain {
                 begun = now;
             } else if !claimed {

@@ -2,6 +2,7 @@
 
 use crate::io::Io;
 use crate::measure::Clock;
+use crate::random::Random;
 use crate::worker::Worker;
 use fstone_model::workload::ThreadGroup;
 use std::time::Duration;
@@ -39,7 +40,26 @@ impl Pauses {
     }
 }
 
+/// After this time a perturbed guest's thread gives up the processor or not, as likely as each other; after less, more seldom. The call is
+/// charged 2 µs, so that is at most 0.1 % of the time.
+const YIELD_AFTER_NS: u64 = 1_000_000;
+
+fn gives_way(random: &mut Random, taken_ns: u64) -> bool {
+    random.below(2 * YIELD_AFTER_NS) < taken_ns.min(YIELD_AFTER_NS)
+}
+
 impl<E: Io> Worker<'_, E> {
+    /// In a perturbed guest, lets another thread that is ready go first by chance. What that changes is what another scheduler, or other costs
+    /// of calls, would. Gives the time.
+    pub(super) fn perturbed(&mut self, since: u64, now: u64) -> u64 {
+        let clock = &self.load.clock;
+        if !self.yields.as_mut().is_some_and(|random| gives_way(random, clock.between(since, now))) {
+            return now;
+        }
+        std::thread::yield_now();
+        clock.now()
+    }
+
     /// Waits for the intended start of the next operation and gives it; `None` when it lies behind the end.
     pub(super) fn paced(&mut self, now: u64, deadline: u64) -> Option<u64> {
         let intended = self.intended();
@@ -95,5 +115,26 @@ impl<E: Io> Worker<'_, E> {
             now = clock.now();
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_perturbed_thread_gives_way_in_the_order_of_its_number_and_seldom_after_short_operations() {
+        let order = |number: u64, taken_ns: u64| -> Vec<bool> {
+            let mut random = Random::new(number);
+            (0..100_000).map(|_| gives_way(&mut random, taken_ns)).collect()
+        };
+        let share = |order: &[bool]| order.iter().filter(|gives| **gives).count() as f64 / order.len() as f64;
+        assert_eq!(order(1, 8_000_000), order(1, 8_000_000));
+        assert_ne!(order(1, 8_000_000), order(2, 8_000_000));
+        for (taken_ns, expected) in [(2_000, 0.001), (100_000, 0.05), (1_000_000, 0.5), (u64::MAX, 0.5)] {
+            let share = share(&order(3, taken_ns));
+            assert!((share / expected - 1.0).abs() < 0.3, "{taken_ns} ns: {share}");
+            assert!(share * 2_000.0 <= 0.002 * taken_ns as f64, "{taken_ns} ns: it takes too long");
+        }
     }
 }

@@ -120,7 +120,7 @@ impl<E: Io> Worker<'_, E> {
         let (mut granted, mut performed) = ((0, 0), 0u64);
         let mut now = clock.now().max(start);
         let mut pauses = Pauses::of(&self.group.spec, &clock, now);
-        let mut begun = now;
+        let (mut begun, mut since) = (now, 0);
         let given = self.group.found(self.number).map(|found| Found { depth: found.depth.min(most), ..found });
         let target = &self.group.spec.latency_target;
         let mut search = target.as_ref().map(|target| Search::new(target, most, &clock, now));
@@ -131,6 +131,10 @@ impl<E: Io> Worker<'_, E> {
         let mut going = true;
         let (mut alone, mut missed, mut looks) = (None, None, false);
         while going || queue.flying() > 0 || !queue.fsyncs.is_empty() {
+            if self.yields.is_some() {
+                now = self.perturbed(since, now);
+                since = now;
+            }
             going = going && now < deadline && !self.told_to_stop();
             self.begin_fsyncs(&mut queue);
             while going && alone.is_none() && !queue.free.is_empty() && !queue.drop_cache {

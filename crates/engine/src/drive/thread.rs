@@ -90,6 +90,10 @@ impl<E: Io> Worker<'_, E> {
             || spec.invalidate_every.is_some()
             || !matches!(self.group.fsyncs, PeriodicFsyncs::Never);
         let asks = self.asks() || self.counted.1;
-        matches!(self.group.selector, Selector::Single) && ops::is_aimed_read(self, 0) && !asks && !pauses
+        matches!(self.group.selector, Selector::Single)
+            && ops::is_aimed_read(self, 0)
+            && !asks
+            && !pauses
+            && self.yields.is_none()
     }
 }

@@ -676,6 +676,7 @@ impl<'a> Running<'a> {
             point_ticks: self.clock.ticks(self.interval),
             kept,
             witness: self.options.observer.witness().cloned(),
+            perturbation: self.options.observer.perturbation(),
             checkpoints: Mutex::new(checkpoints),
             generations: &self.generations,
         };

@@ -44,6 +44,7 @@ pub(crate) struct Load<'a> {
     pub(crate) point_ticks: u64,
     pub(crate) kept: Kept,
     pub(crate) witness: Option<Witness>,
+    pub(crate) perturbation: Option<u64>,
     /// Where the threads of groups stood when the phase before ended, by the names of the groups.
     pub(crate) checkpoints: Mutex<HashMap<String, Vec<Option<ThreadCheckpoint>>>>,
     /// The generation of the first write of each phase until this one, where data is stamped.

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 const THREAD_STREAM: u64 = 0x7468_7264;
+const YIELD_STREAM: u64 = 0x7969_656c;
 const TOUR_STREAM: u64 = 0x746f_7572;
 
 /// A thread of the load.
@@ -32,6 +33,8 @@ pub(crate) struct Worker<'a, E> {
     /// Its number within the group.
     pub(crate) number: u64,
     pub(crate) random: Random,
+    /// When a perturbed guest's thread gives up the processor.
+    pub(crate) yields: Option<Random>,
     /// The path last worked on.
     pub(crate) path: PathBuffer,
     pub(crate) other_path: PathBuffer,
@@ -96,6 +99,9 @@ impl<'a, E: Io> Worker<'a, E> {
             group,
             number: thread,
             random: Random::new(derive(load.seed, &place)),
+            yields: load.perturbation.map(|number| {
+                Random::new(derive(number, &[YIELD_STREAM, load.phase_number, group.number as u64, thread]))
+            }),
             path: PathBuffer::default(),
             other_path: PathBuffer::default(),
             source: load.depot.source(),

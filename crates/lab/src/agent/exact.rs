@@ -160,7 +160,10 @@ fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, report: &Exact
     argv.extend(spec.processor.as_ref().map(|processor| format!("processor={}", processor.name())));
     if let Some(perturbed) = perturbed {
         let later = format_duration(Duration::from_nanos(perturbed.delay_ns()));
-        argv.push(format!("perturbed: {} of memory, begun {later} later", format_bytes(spec.memory_bytes)));
+        let memory = format_bytes(spec.memory_bytes);
+        argv.push(format!(
+            "perturbed: {memory} of memory, work starts {later} later, threads of loads yield by chance"
+        ));
     }
     StepResult {
         step: GUEST.to_owned(),

@@ -99,7 +99,7 @@ pub(crate) const TRIAL: &str = "trial";
 pub(crate) struct WholeTrial {
     pub(crate) opening: Opening,
     pub(crate) steps: Vec<Step>,
-    /// Before the first step, in the guest's time.
+    /// Before the first step, in the guest's time; it is a perturbed guest's number, too, and 0 in others.
     pub(crate) delay_ns: u64,
     /// Whether its kernel counts its work. Without it nothing is added: the job of other kernels stays the same to the last byte.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -13,7 +13,7 @@ use crate::{
     events::LoadProgress,
     machine::Machine,
     meters,
-    trial::{record::Halt, session::Session},
+    trial::{EngineLoader, record::Halt, session::Session},
 };
 use fstone_model::{Outcome, outcome::Reason};
 use fstone_sandbox::agent::{Context, Handler, LoadError, is_guest, time_of_a_read};
@@ -99,6 +99,9 @@ impl Served {
     }
 
     fn whole_trial(&mut self, trial: WholeTrial, host: &dyn AgentHost) -> Result<TrialReply, String> {
+        if trial.delay_ns > 0 {
+            self.machine.loader = Arc::new(EngineLoader { perturbation: Some(trial.delay_ns) });
+        }
         if trial.counts_work {
             // It would be counted.
             self.machine.runner = Arc::new(SystemRunner::new(Arc::clone(&self.machine.stop)).seldom_looking());

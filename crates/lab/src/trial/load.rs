@@ -54,9 +54,12 @@ pub trait Loader: Send + Sync {
 const MUCH: u64 = 10;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EngineLoader;
+pub struct EngineLoader {
+    /// As [`fstone_engine::Observer::perturbation`].
+    pub perturbation: Option<u64>,
+}
 
-struct Watcher<'a>(&'a LoadRequest<'a>);
+struct Watcher<'a>(&'a LoadRequest<'a>, Option<u64>);
 
 impl fstone_engine::Observer for Watcher<'_> {
     fn found(&self) {
@@ -83,6 +86,10 @@ impl fstone_engine::Observer for Watcher<'_> {
         self.0.witness
     }
 
+    fn perturbation(&self) -> Option<u64> {
+        self.1
+    }
+
     fn progress(&self, progress: &fstone_engine::Progress) {
         (self.0.progress)(LoadProgress {
             phase: progress.phase.clone(),
@@ -103,7 +110,7 @@ impl Loader for EngineLoader {
         let options = fstone_engine::RunOptions {
             seed: request.seed,
             cancel: request.stop,
-            observer: &Watcher(request),
+            observer: &Watcher(request, self.perturbation),
             measure_null: request.measure_null,
             // A filesystem or a directory that the trial itself made.
             ownership: fstone_engine::Ownership::Own,
