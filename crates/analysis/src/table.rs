@@ -51,6 +51,11 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    /// Whether guests were perturbed to show how far that moves a column's figure, and none has one.
+    pub(crate) fn is_unproven(&self, column: usize) -> bool {
+        !self.guests.is_empty() && self.entries[column].guests.is_empty()
+    }
+
     /// All its trials, also those in perturbed guests whose figures the table does not have.
     pub fn all(&self) -> impl Iterator<Item = &'a Trial> {
         let is_perturbed = |trial: &Trial| trial.id.perturbation().is_some();

@@ -769,6 +769,46 @@ fn one_seed_in_perturbed_guests_is_a_table_with_bands() {
 }
 
 #[test]
+fn equal_seeds_whose_perturbed_guests_all_failed_are_not_exact() {
+    let seeds = |factor: f64, failing: &[u32]| {
+        let mut dataset =
+            in_virtual_time(run(3, 5, 0.0, &|cell, _| if cell == 0 { factor } else { 1.0 + f64::from(cell) }), "2 us");
+        for trial in &mut dataset.trials {
+            let repetition = trial.id.repetition;
+            trial.seed = [1, 2, 3, 1, 1][repetition as usize];
+            if repetition > 2 {
+                trial.id = Perturbation { number: repetition - 3 }.trial(trial.id.cell);
+                if failing.contains(&trial.id.cell) {
+                    trial.outcome =
+                        fstone_model::Outcome::Failed(fstone_model::outcome::Reason::new("load", "EIO".to_owned()));
+                    trial.steps.clear();
+                }
+            }
+        }
+        dataset
+    };
+    let (well, failed) = (seeds(1.0, &[]), seeds(1.0, &[0]));
+    let panel = |dataset: &Dataset, differs: [bool; 3]| {
+        let analysis = Analysis::of(dataset);
+        let panel = analysis.comparisons[0].panels[0].as_ref().expect("compared");
+        assert_eq!([(0, 1), (0, 2), (1, 2)].map(|(a, b)| panel.differ(a, b)), differs, "{:?}", panel.comparison.pairs);
+        analysis.rows[0].entries[0].interval.is_some()
+    };
+    assert!(panel(&well, [true; 3]));
+    assert!(!panel(&failed, [false, false, true]));
+    assert!(!panel(&seeds(1.0, &[0, 1, 2]), [false; 3]));
+    let judged = |before: &Dataset, after: &Dataset| {
+        with(before, after, &CompareOptions::default(), |comparison| {
+            (comparison.figures().next().expect("a figure").1.verdict, comparison.sentences().join(" "))
+        })
+    };
+    assert_eq!(judged(&well, &seeds(0.9, &[])).0, Verdict::Regression);
+    let (verdict, told) = judged(&failed, &seeds(0.9, &[0]));
+    assert_eq!(verdict, Verdict::Unclear, "{told}");
+    assert!(told.contains("3 seeds") && !told.contains("ext4, tps: exact"), "{told}");
+}
+
+#[test]
 fn further_seeds_do_not_hide_what_perturbed_guests_move() {
     // Three seeds in which the second row is 8 % higher, and two guests that move by 20 %.
     let figures =

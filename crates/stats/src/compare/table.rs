@@ -114,6 +114,23 @@ impl Comparison {
         }
         Self { basis, means, still: false, pairs, letters, ..self }
     }
+
+    /// The same where some rows' figures agree, but nothing shows that they do so by more than chance: these differ from none.
+    #[must_use]
+    pub fn doubting(mut self, is_doubted: impl Fn(usize) -> bool) -> Self {
+        let doubted =
+            |pair: &&mut Pairwise| pair.is_compared() && (is_doubted(pair.baseline) || is_doubted(pair.other));
+        for pair in self.pairs.iter_mut().filter(doubted) {
+            (pair.p, pair.adjusted_p, pair.differs, pair.can_differ) = (1.0, 1.0, false, false);
+            (pair.shift, pair.relative) = (pair.shift.reaching_none(), None);
+        }
+        let differ: HashMap<(usize, usize), bool> =
+            self.pairs.iter().map(|pair| ((pair.baseline, pair.other), pair.differs || !pair.is_compared())).collect();
+        self.letters = letters(self.rows, |i, j| differ[&(i, j)]);
+        let means = self.means.iter_mut().enumerate().filter(|(row, _)| is_doubted(*row));
+        means.for_each(|(_, mean)| mean.interval = None);
+        self
+    }
 }
 
 impl RowMean {
