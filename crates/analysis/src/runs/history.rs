@@ -15,7 +15,7 @@ use crate::{
 use fstone_model::{Better, Dataset};
 use fstone_stats::{
     Sample,
-    series::{ChangePoint, ChangePointOptions, change_points, newest_apart},
+    series::{ChangePoint, ChangePointOptions, FEWEST_STILL, change_points, newest_apart, newest_unproven},
 };
 
 /// With fewer runs than this no change can be significant at the 1 % level, whatever the figures.
@@ -35,6 +35,8 @@ pub struct History {
     /// The first of the newest runs that lie apart from those since the last change, and are too few for a change point, and the p-value of
     /// that.
     pub newest: Option<(usize, f64)>,
+    /// How many runs agree since the last change, before others that differ, if these are too few to show more.
+    pub unproven: Option<usize>,
     /// Runs that are not among the points, and why not.
     pub left_out: Vec<(u64, String)>,
     /// Comparable runs in which the row lost or damaged something, and what.
@@ -122,6 +124,7 @@ impl History {
             points,
             changes: Vec::new(),
             newest: None,
+            unproven: None,
             last_lacks: left_out.last().filter(|(run, _): &&(u64, String)| *run == last.run.id).cloned(),
             left_out,
             harmed,
@@ -132,6 +135,7 @@ impl History {
             place(&mut history.changes, series.values(), options.min_segment);
             let since = history.changes.last().map_or(0, |change| change.index);
             history.newest = newest_apart(&series.values()[since..], &options).map(|(index, p)| (since + index, p));
+            history.unproven = newest_unproven(&series.values()[since..]).filter(|_| history.newest.is_none());
         }
         Ok(history)
     }
@@ -160,12 +164,19 @@ impl History {
             2..FEWEST_RUNS => sentences.push(format!(
                 "{label}, {header}, over {runs}. Finding a change point takes about {FEWEST_RUNS} runs; with fewer, compare two of them."
             )),
-            _ if self.changes.is_empty() && self.newest.is_none() => {
+            _ if self.changes.is_empty() && self.newest.is_none() && self.unproven.is_none() => {
                 sentences.push(format!("{label}, {header}: no change point in {runs}, and the newest do not lie apart."));
             }
             _ => {}
         }
         sentences.extend(self.newest_in_words());
+        if let Some(agreeing) = self.unproven {
+            let since = self.changes.last().map_or(0, |change| change.index);
+            let (first, run) = (self.points[since].run, self.points[since + agreeing].run);
+            sentences.push(format!(
+                "{label}, {header}: run {run} differs from the {agreeing} that agree since run {first}; whether that is chance shows after {FEWEST_STILL} that agree."
+            ));
+        }
         // What got worse comes first.
         let mut changes: Vec<(&ChangePoint, Option<&str>)> =
             self.changes.iter().map(|change| (change, self.direction(change))).collect();

@@ -55,6 +55,28 @@ fn a_change_is_marked_where_it_was() {
     fs::write(figures::gallery().join("history-ext4.html"), page).expect("the gallery can be written");
 }
 
+/// Runs that agree exactly, as in virtual time.
+#[test]
+fn runs_that_agree_and_are_too_few_are_named() {
+    let told = |after: u64| {
+        let mut runs = runs(9 + after, &|_| 1.0);
+        for dataset in &mut runs {
+            let share = if dataset.run.id <= 8 { 1.0 } else { 0.9 };
+            let share = if dataset.run.id > 8 + after { 0.7 } else { share };
+            for figure in
+                dataset.trials.iter_mut().flat_map(|trial| &mut trial.steps).flat_map(|step| &mut step.figures)
+            {
+                figure.value = 9000.0 * share;
+            }
+        }
+        History::of(&runs, Some("ext4"), None, &[]).expect("a history").sentences().join(" ")
+    };
+    let few = told(5);
+    assert!(few.contains("run 14 differs from the 5 that agree since run 9; whether"), "{few}");
+    let enough = told(7);
+    assert!(!enough.contains("that agree") && enough.contains("at run 16"), "{enough}");
+}
+
 #[test]
 fn nothing_is_marked_where_nothing_changed() {
     let runs = runs(24, &|run| if run < 15 { 1.0 } else { 0.93 });

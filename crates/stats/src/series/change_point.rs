@@ -76,7 +76,7 @@ pub fn change_points(series: &Sample, options: &ChangePointOptions, seed: u64) -
 const FEWEST_BEFORE: usize = 3;
 
 /// As many as it takes where none of them differs from another: fewer agree by chance, as counts of two values do.
-const FEWEST_STILL: usize = 7;
+pub const FEWEST_STILL: usize = 7;
 
 /// Points that agree to this share of their mean differ by rounding only.
 const ROUNDING: f64 = 1e-12;
@@ -106,6 +106,18 @@ pub fn newest_apart(values: &[f64], options: &ChangePointOptions) -> Option<(usi
     };
     let best = (1..=NEWEST).filter_map(of).max_by(|a, b| a.2.total_cmp(&b.2));
     best.map(|(first, p, _)| (first, p))
+}
+
+/// How many points agree before the newest ones, which differ from them, if they are too few for [`newest_apart`] to say that this is more than
+/// chance.
+pub fn newest_unproven(values: &[f64]) -> Option<usize> {
+    let first = *values.first()?;
+    let agrees = |value: &&f64| (*value - first).abs() <= ROUNDING * first.abs();
+    let before = values.iter().take_while(agrees).count();
+    let after = &values[before..];
+    let is_one_side = after.iter().all(|value| *value > first) || after.iter().all(|value| *value < first);
+    let is_some = !after.is_empty() && after.len() <= NEWEST && !after.iter().any(|value| agrees(&value));
+    ((2..FEWEST_STILL).contains(&before) && is_some && is_one_side).then_some(before)
 }
 
 pub(super) fn batch_size(points: usize) -> usize {
@@ -279,6 +291,15 @@ mod tests {
         assert_eq!(apart(&[50.2, 49.7, 50.1, 49.9, 20.0]), Some(4));
         assert_eq!(apart(&[50.2, 49.7, 50.1, 49.9, 49.0]), None);
         assert_eq!([apart(&[0.1, 0.1, 0.1, 0.2]), apart(&[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2])], [None, Some(7)]);
+        for (values, unproven) in [
+            (&[5.0, 5.0, 5.0, 9.0, 8.0][..], Some(3)),
+            (&[5.0; 6], None),
+            (&[5.0, 5.0, 5.0, 9.0, 4.0], None),
+            (&[5.0, 5.0, 5.1, 9.0, 5.0], None),
+            (&[5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 9.0], None),
+        ] {
+            assert_eq!(newest_unproven(values), unproven, "{values:?}");
+        }
         assert_eq!(newest_apart(&[5.0, 5.0, 9.0], &ChangePointOptions::default()), None, "too few before");
     }
 

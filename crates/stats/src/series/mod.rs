@@ -3,7 +3,7 @@
 mod change_point;
 mod warm_up;
 
-pub use change_point::{ChangePoint, ChangePointOptions, change_points, newest_apart};
+pub use change_point::{ChangePoint, ChangePointOptions, FEWEST_STILL, change_points, newest_apart, newest_unproven};
 pub use warm_up::warm_up;
 
 use serde::{Deserialize, Serialize};
