@@ -2,7 +2,7 @@
 
 use crate::{
     ceiling::{self, Ceiling},
-    number::{Scale, is_whole},
+    number::{Scale, is_whole, ratio},
     text,
 };
 use fstone_model::{Better, Dataset, Trial, Unit, load_metric::kind_of, metric::catalog};
@@ -293,6 +293,18 @@ pub(crate) fn scale_of<'a>(unit: Unit, entries: impl Iterator<Item = &'a Entry> 
     Scale::choose(unit, &figures, whole)
 }
 
+/// The same, where figures that a ratio beside them tells apart must not look alike: 103 and 103 beside 0.99×.
+fn beside_ratios<'a>(unit: Unit, entries: impl Iterator<Item = &'a Entry> + Clone) -> Scale {
+    let mut scale = scale_of(unit, entries.clone());
+    let most = scale.decimals + 2;
+    for (mean, times) in entries.filter_map(|entry| Some((entry.mean()?, entry.ratio?))) {
+        if ratio(times) != ratio(1.0) && scale.number(mean) != scale.number(0.0) {
+            scale = scale.telling_apart(mean, mean / times);
+        }
+    }
+    Scale { decimals: scale.decimals.min(most), ..scale }
+}
+
 /// A column, when the entries have their means and intervals.
 pub(crate) fn column_view(
     dataset: &Dataset,
@@ -312,8 +324,26 @@ pub(crate) fn column_view(
         metric: text::line(&column.metric),
         unit,
         better,
-        scale: scale_of(unit, rows.iter().map(|row| &row.entries[index])),
+        scale: beside_ratios(unit, rows.iter().map(|row| &row.entries[index])),
         about: known.map_or("", |metric| metric.about),
         ceiling: ceiling::of_metric(dataset, &column.metric),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_beside_a_ratio_have_the_digits_that_it_needs() {
+        let entry = |mean: f64, ratio: Option<f64>| Entry { mean: Some(mean), ratio, ..Entry::default() };
+        let number = |means: [f64; 2]| {
+            let entries = [entry(means[0], None), entry(means[1], Some(means[1] / means[0]))];
+            let scale = beside_ratios(Unit::PerSecond, entries.iter());
+            means.map(|mean| scale.number(mean))
+        };
+        assert_eq!(number([103.4, 102.6]), ["103.4", "102.6"]);
+        assert_eq!(number([103.4, 103.2]), ["103", "103"], "the ratio is 1.00");
+        assert_eq!(number([103.4, 90.2]), ["103", "90"]);
     }
 }
