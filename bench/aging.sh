@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # What age does: the ratio aged/fresh per filesystem and drive, with its 95 % interval over REPEATS histories. `read old files` is the
 # ratio to files of the same profile that were written once. In virtual time, on the models of drives in MODELS.
-# Usage: [FSTONE=target/release/fstone] [SIZE="1 GiB"] [OVERWRITES=4] [UTILIZATION="60 %"] [PROFILE=agrawal] [FILESYSTEMS="ext4 xfs btrfs"] \
-#        [PLACE=/var/tmp] [REPEATS=3] [MODELS="hdd-today sata-ssd"] [LOADS="tree small-file large-file mail"] bench/aging.sh [WORDS OF fstone run]
+# Usage: [FSTONE=target/release/fstone] [SIZE="1 GiB"] [OVERWRITES=4] [UTILIZATION="60 %"] [PROFILE=agrawal] [FILESYSTEMS="ext4 xfs btrfs f2fs"] \
+#        [PLACE=/var/tmp] [REPEATS=3] [MODELS="hdd-today sata-ssd"] [LOADS="tree small-file large-file mail"] \
+#        [LEVELS="fresh once aged"] bench/aging.sh [WORDS OF fstone run]
 # LOADS=none ages alone, and shows how long that takes, which targets were reached, and how long a second run takes, whose trials are all
 # copies. On btrfs or XFS, copies go by reference. MODELS= ages on the running kernel, as root.
 set -euo pipefail
@@ -29,7 +30,7 @@ study() {
         echo "device = { loop = { size = \"${SIZE:-1 GiB}\" } }"
     fi
     echo "[factor.filesystem]"
-    for kind in ${FILESYSTEMS:-ext4 xfs btrfs}; do
+    for kind in ${FILESYSTEMS:-ext4 xfs btrfs f2fs}; do
         made=
         [ "$kind" != ext4 ] || made=', mkfs = "-E lazy_itable_init=0,lazy_journal_init=0"'
         for level in $2; do
@@ -131,7 +132,7 @@ else
     echo "|---|---|---|--:|--:|--:|"
     for load in $loads; do
         if [ "$load" = tree ]; then
-            { study tree "fresh once aged"; steps_of_tree; } >study.toml
+            { study tree "${LEVELS:-fresh once aged}"; steps_of_tree; } >study.toml
             run >&2
             ratios "read old files" time once aged
             ratios unpack time fresh aged

@@ -13,8 +13,8 @@ use fstone_model::{
 use plan::{Name, Op, PIECE, Planner};
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, StatVfs, Timespec, Timestamps, fstatvfs, ftruncate, futimens, mkdirat, openat, renameat,
-        syncfs, unlinkat,
+        AtFlags, Mode, OFlags, StatVfs, Timespec, Timestamps, fstat, fstatvfs, ftruncate, futimens, mkdirat, openat,
+        renameat, syncfs, unlinkat,
     },
     io::Errno,
     time::{ClockId, clock_gettime},
@@ -96,9 +96,9 @@ pub fn age(
     }
     let mut planner =
         Planner::new(age, (space.total as u64, live as u64), space.block, seed).map_err(AgeError::Impossible)?;
-    if space.inodes.is_some_and(|free| planner.files() > free) {
-        let words =
-            format!("{:.0} files do not fit: {:.0} inodes are free", planner.files(), space.inodes.unwrap_or(0.0));
+    let (files, directories) = (planner.files(), planner.directories());
+    if let Some(free) = space.inodes.filter(|free| files + directories as f64 > *free) {
+        let words = format!("{files:.0} files and {directories} directories do not fit: {free:.0} inodes are free");
         return Err(AgeError::Impossible(words));
     }
     let pattern = DataPattern { compressible: age.compressible, ..DataPattern::default() };
@@ -113,9 +113,9 @@ pub fn age(
     let (mut last_looks, mut makes_up) = (LAST_LOOKS, false);
     // How much space files take, metadata and overwritten parts that are kept included, only the filesystem knows, and how much there is
     // for data if metadata have space of their own.
-    let correct = |planner: &mut Planner| {
+    let correct = |planner: &mut Planner, writer: &Writer<'_>| {
         let found = look()?;
-        let used = found.used - space.used;
+        let used = found.used - space.used - writer.kept_for_growth(planner.growing_bytes());
         let present = planner.present_bytes() as f64;
         let wanted = (age.utilization * found.total - space.used)
             * if used > 0.0 && present > 0.0 { present / used } else { 1.0 };
@@ -128,7 +128,7 @@ pub fn age(
     loop {
         let Some(op) = planner.next() else {
             if last_looks > 0 {
-                last_looks = if correct(&mut planner)? { last_looks - 1 } else { 0 };
+                last_looks = if correct(&mut planner, &writer)? { last_looks - 1 } else { 0 };
                 continue;
             }
             if !std::mem::replace(&mut makes_up, true) {
@@ -149,7 +149,7 @@ pub fn age(
         operations += 1;
         let written = planner.written_bytes() as f64;
         if op == Op::Sync && written >= next_look {
-            correct(&mut planner)?;
+            correct(&mut planner, &writer)?;
             next_look = written + planner.live_bytes() / LOOKS;
         }
         let elapsed = started.elapsed();
@@ -190,6 +190,12 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// What files that grow take beyond the bytes they have. It is given back when they are complete, and can be a third of all (xfs).
+    fn kept_for_growth(&self, bytes: u64) -> f64 {
+        let taken = self.growing.values().filter_map(|file| fstat(file).ok()).map(|stat| stat.st_blocks as u64 * 512);
+        taken.sum::<u64>().saturating_sub(bytes) as f64
+    }
+
     fn carry_out(&mut self, op: Op) -> Result<(), AgeError> {
         match self.attempt(op) {
             // Some filesystems free what was removed only at the next sync.

@@ -146,11 +146,11 @@ impl Planner {
             }
             places.extend(class.map(|_| above.clone()));
         }
-        let quotas = || [Quota::new(&weights(&profile.sizes)), Quota::new(&profile.depth_weights())];
-        let mut planner = Self {
+        let sizes = expected(&profile.sizes, live as f64, block);
+        let quotas = || [Quota::new(&weights(&sizes)), Quota::new(&profile.depth_weights())];
+        let planner = Self {
             random,
             block,
-            sizes: profile.sizes.clone(),
             ages: profile.ages.clone(),
             overwritten: profile.overwritten,
             appended: profile.appended,
@@ -161,7 +161,8 @@ impl Planner {
             pending,
             of_lasting: quotas(),
             of_passing: quotas(),
-            mean_bytes: 0.0,
+            mean_bytes: mean(&sizes, block),
+            sizes,
             more_files: 0.0,
             live_bytes: live as f64,
             total_bytes: (age.overwrites * capacity as f64).max(live as f64),
@@ -177,15 +178,14 @@ impl Planner {
             drained: false,
             makes_up: false,
         };
-        planner.mean_bytes = planner.mean();
         let cure = "make the device larger, or take a profile with smaller files";
-        let has_files = |class: &usize| profile.sizes[*class].weight > 0.0 && profile.sizes[*class].up_to > 0.0;
-        let classes = || (0..profile.sizes.len()).filter(has_files);
-        let largest = classes().map(|class| profile.sizes[class].up_to).fold(0.0, f64::max);
+        let sizes = &planner.sizes;
+        let classes = || (0..sizes.len()).filter(|class| has_files(&sizes[*class]));
+        let largest = classes().map(|class| sizes[class].up_to).fold(0.0, f64::max);
         if largest > live as f64 {
             return Err(format!("its largest files have {largest} bytes, and all files together {live}: {cure}"));
         }
-        let smallest = classes().map(|class| class_floor(&profile.sizes, class)).min().unwrap_or(0).max(1);
+        let smallest = classes().map(|class| class_floor(sizes, class)).min().unwrap_or(0).max(1);
         let most = (live as f64 * (1.0 + TOLERANCE) / smallest as f64).floor();
         if most * largest < live as f64 * (1.0 - TOLERANCE) {
             return Err(format!(
@@ -201,6 +201,11 @@ impl Planner {
     /// How many files there will be.
     pub(super) fn files(&self) -> f64 {
         self.live_bytes / self.mean_bytes + self.more_files
+    }
+
+    /// As long as there are none.
+    pub(super) fn directories(&self) -> usize {
+        self.pending.len()
     }
 
     pub(super) const fn written_bytes(&self) -> u64 {
@@ -219,6 +224,11 @@ impl Planner {
     pub(super) fn present_bytes(&self) -> u64 {
         let missing = |growing: &Growing| self.allocated(growing.until) - self.allocated(growing.written);
         self.lasting_bytes + self.passing_bytes - self.growing.iter().map(missing).sum::<u64>()
+    }
+
+    /// Those of files that are not complete.
+    pub(super) fn growing_bytes(&self) -> u64 {
+        self.growing.iter().map(|growing| self.allocated(growing.written)).sum()
     }
 
     /// How many bytes files are to have in the end, now that it is known how much space they take.
@@ -500,8 +510,15 @@ impl Planner {
     }
 
     fn grow(&mut self, at: usize) {
-        let Growing { mut file, written, until } = self.growing[at];
+        let Growing { mut file, written, mut until } = self.growing[at];
         let mut length = (until - written).min(if file.appended { PAGE } else { PIECE });
+        // What is written in all is as much as was planned: no more is written than lasting files lack, however long others were to be.
+        let lacking = if file.hours.is_some() { file.size } else { 0 }.max(written + length);
+        if lacking < until && !self.may_write_more() {
+            *self.bytes_of(file.hours) -= self.allocated(until) - self.allocated(lacking);
+            (until, file.size) = (lacking, file.size.min(lacking));
+            self.growing[at] = Growing { file, written, until };
+        }
         // Some small ones are appended to.
         if written == 0 && length > self.block && self.chance(8) {
             length = (length / 2).next_multiple_of(self.block).min(length);
@@ -563,15 +580,34 @@ impl Planner {
             self.pending.push_back(Op::Date { name: file.name, hours });
         }
     }
+}
 
-    fn mean(&self) -> f64 {
-        let sum: f64 = self.sizes.iter().map(|class| class.weight).sum();
-        let of_class = |class: usize| {
-            let size = |at: u64| self.allocated(size_in(&self.sizes, class, (at as f64 + 0.5) / 64.0)) as f64;
-            self.sizes[class].weight * (0..64).map(size).sum::<f64>() / 64.0
-        };
-        (0..self.sizes.len()).map(of_class).sum::<f64>() / sum
+fn has_files(class: &Class) -> bool {
+    class.weight > 0.0 && class.up_to > 0.0
+}
+
+/// The bytes that a file takes in the mean.
+fn mean(sizes: &[Class], block: u64) -> f64 {
+    let of_class = |class: usize| {
+        let size = |at: u64| size_in(sizes, class, (at as f64 + 0.5) / 64.0).next_multiple_of(block) as f64;
+        sizes[class].weight * (0..64).map(size).sum::<f64>() / 64.0
+    };
+    (0..sizes.len()).map(of_class).sum::<f64>() / weights(sizes).iter().sum::<f64>()
+}
+
+/// The classes, without those of the largest files of which less than half a file is expected among so many bytes.
+fn expected(sizes: &[Class], live_bytes: f64, block: u64) -> Vec<Class> {
+    let mut sizes = sizes.to_vec();
+    while let Some(largest) = sizes.iter().rposition(has_files)
+        && sizes[..largest].iter().any(has_files)
+    {
+        let share = sizes[largest].weight / weights(&sizes).iter().sum::<f64>();
+        if live_bytes / mean(&sizes, block) * share >= 0.5 {
+            break;
+        }
+        sizes.truncate(largest);
     }
+    sizes
 }
 
 /// The smallest size of a class.
@@ -795,18 +831,21 @@ pub(super) mod tests {
 
     /// A few large files fill as much of the disk as many small ones, those that are not complete included.
     #[test]
-    fn no_more_is_there_at_once_than_what_remains() {
+    fn no_more_is_there_at_once_than_what_remains_nor_written_than_planned() {
         let class = |up_to: f64, weight| Class { up_to, weight };
         for (sizes, utilization, overwrites) in [
             (vec![class((10u64 << 20) as f64, 0.0), class((12u64 << 20) as f64, 1.0)], 0.8, 0.8),
             (vec![class((100u64 << 20) as f64, 0.0), class((128u64 << 20) as f64, 1.0)], 0.8, 10.0),
             (vec![class((1u64 << 20) as f64, 5.0), class((512u64 << 20) as f64, 1.0)], 0.9, 3.0),
+            (vec![class((1u64 << 20) as f64, 50.0), class((256u64 << 20) as f64, 1.0)], 0.8, 1.0),
         ] {
             let mut age = Age { utilization, overwrites, ..agrawal() };
             age.profile.sizes = sizes;
             let live = utilization * (1u64 << 30) as f64;
             let (planner, files) = carried_out(&age, 1 << 30, 7);
             assert!((files.peak_bytes as f64) < 1.01 * live, "{} of {live}: {:?}", files.peak_bytes, age.profile.sizes);
+            let share = files.written_bytes as f64 / planner.total_bytes();
+            assert!((0.98..1.02).contains(&share), "{share} of what was to be written: {:?}", age.profile.sizes);
             assert_eq!(planner.present_bytes(), files.bytes());
         }
     }
@@ -908,6 +947,11 @@ pub(super) mod tests {
         age.overwrites = 0.8;
         let (_, files) = carried_out(&age, 1 << 30, 3);
         assert!(!files.lengths.is_empty() && files.written_bytes < 1 << 30);
+        // Of the largest files, one in 230 of the profile, this disk would have a third of one.
+        let (_, files) = carried_out(&age, 8 << 20, 1);
+        let bytes = files.bytes() as f64;
+        assert!((0.98..1.02).contains(&(bytes / (0.8 * (8u64 << 20) as f64))), "{bytes}");
+        age.profile.sizes[10].weight = 1000.0;
         let refused = Planner::new(&age, (8 << 20, 6 << 20), 4096, 1).expect_err("8 MiB files in 6 MiB");
         assert!(refused.contains("largest files have 8388608 bytes"), "{refused}");
         age.profile.sizes = vec![(200 << 20, 0.0), (210 << 20, 1.0)]
