@@ -70,17 +70,17 @@ show = "time"
 STEPS
 }
 
-# The loads of the built-in studies, with as few and as small files as in their quick forms.
+# The loads of the built-in studies, with fewer and smaller files than in their quick forms.
 steps_of() {
     case $1 in
     none) printf '[[step]]\nsync = {}\nshow = "time"\n' ;;
     tree) ;;
     small-file)
-        sed 's/num_files=.*/num_files=500/; s/num_dirs=.*/num_dirs=100/' "$root/studies/small-file.ffsb" >small-file.ffsb
+        sed 's/num_files=.*/num_files=250/; s/num_dirs=.*/num_dirs=100/' "$root/studies/small-file.ffsb" >small-file.ffsb
         printf '[[step]]\nload = { ffsb = "small-file.ffsb" }\nshow = "transactions per second"\n'
         ;;
     large-file)
-        sed 's/\(max\|min\)_filesize=.*/\1_filesize=16777216/' "$root/studies/large-file.ffsb" >large-file.ffsb
+        sed 's/\(max\|min\)_filesize=.*/\1_filesize=4194304/' "$root/studies/large-file.ffsb" >large-file.ffsb
         printf '[[step]]\nload = { ffsb = "large-file.ffsb" }\nshow = "write throughput"\n'
         ;;
     mail)
@@ -141,8 +141,9 @@ else
             continue
         fi
         { study "$load" "fresh aged"; steps_of "$load"; } >study.toml
-        # An SSD would fill what is free in a second.
-        run --duration "$([ "$load" = mail ] && echo 1s || echo 500ms)" >&2
+        # They would fill what is free.
+        case $load in small-file) duration=250ms ;; large-file) duration=100ms ;; *) duration=1s ;; esac
+        run --duration "$duration" >&2
         case $load in
         small-file) ratios load "transactions per second" fresh aged ;;
         large-file) ratios load "write throughput" fresh aged ;;
