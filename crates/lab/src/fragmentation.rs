@@ -365,8 +365,125 @@ pub const FREE: char = '.';
 /// Metadata, and what is free where the filesystem does not list it.
 pub const OTHER: char = '#';
 
-/// Who has most of each region of a device of this size, given who has which pieces of it. Pieces may lie beyond it: btrfs has addresses of
-/// its own.
+/// struct btrfs_ioctl_search_key of linux/btrfs.h, for items of one kind in one tree.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct SearchKey {
+    tree: u64,
+    objects: [u64; 2],
+    offsets: [u64; 2],
+    transactions: [u64; 2],
+    kinds: [u32; 2],
+    items: u32,
+    unused: u32,
+    reserved: [u64; 4],
+}
+
+const FOUND_BYTES: usize = 4096 - size_of::<SearchKey>();
+
+#[repr(C)]
+struct SearchRequest {
+    key: SearchKey,
+    found: [u8; FOUND_BYTES],
+}
+
+const BTRFS_IOC_TREE_SEARCH: Opcode = opcode::read_write::<SearchRequest>(0x94, 17);
+
+// linux/btrfs_tree.h
+const CHUNK_TREE: u64 = 3;
+const CHUNKS: u64 = 256;
+const CHUNK_ITEM: u32 = 228;
+const OF_DATA: u64 = 1;
+/// Neither system, metadata nor any kind of RAID but the copies on one device.
+const ELSE_THAN_DATA: u64 = 0b110;
+const STRIPED: u64 = 0x7d8;
+
+/// A range of addresses of btrfs, and the places on the device where it is, all of its length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    address: u64,
+    length: u64,
+    is_data: bool,
+    places: Vec<u64>,
+}
+
+/// Of btrfs on one device, for root.
+pub(crate) fn chunks(place: &Path) -> Option<Vec<Chunk>> {
+    let directory = fs::File::open(place).ok()?;
+    let mut chunks: Vec<Chunk> = Vec::new();
+    loop {
+        let from = chunks.last().map_or(0, |last| last.address + 1);
+        let key = SearchKey {
+            tree: CHUNK_TREE,
+            objects: [CHUNKS; 2],
+            offsets: [from, u64::MAX],
+            transactions: [0, u64::MAX],
+            kinds: [CHUNK_ITEM; 2],
+            items: u32::MAX,
+            ..SearchKey::default()
+        };
+        let mut request = SearchRequest { key, found: [0; FOUND_BYTES] };
+        // SAFETY: BTRFS_IOC_TREE_SEARCH reads and writes a struct btrfs_ioctl_search_args, which is what SearchRequest is; it is
+        // borrowed for the call alone, and any bits the kernel writes are valid integers.
+        unsafe { ioctl(&directory, Updater::<BTRFS_IOC_TREE_SEARCH, SearchRequest>::new(&mut request)) }.ok()?;
+        if request.key.items == 0 {
+            return Some(chunks);
+        }
+        let mut rest = &request.found[..];
+        for _ in 0..request.key.items {
+            // struct btrfs_ioctl_search_header, then the item.
+            let (address, length) = (u64_at(rest, 16)?, u64_at(rest, 24)? >> 32);
+            rest = rest.get(32..)?;
+            chunks.push(chunk(address, rest.get(..length as usize)?)?);
+            rest = &rest[length as usize..];
+        }
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// Reads a struct btrfs_chunk.
+fn chunk(address: u64, item: &[u8]) -> Option<Chunk> {
+    let (length, kind) = (u64_at(item, 0)?, u64_at(item, 24)?);
+    let stripes = u16::from_le_bytes(item.get(44..46)?.try_into().ok()?);
+    let places: Option<Vec<u64>> = (0..usize::from(stripes)).map(|stripe| u64_at(item, 56 + stripe * 32)).collect();
+    let is_data = kind & OF_DATA != 0 && kind & ELSE_THAN_DATA == 0;
+    (kind & STRIPED == 0).then_some(Chunk { address, length, is_data, places: places? })
+}
+
+/// Turns pieces of btrfs into pieces of a device of this size, and adds what is free: what no chunk has, and what no file has of a chunk
+/// of data. That may still belong to a file that was overwritten there.
+pub(crate) fn on_device(owned: &[(char, Piece)], chunks: &[Chunk], size: u64) -> Vec<(char, Piece)> {
+    let mut used: Vec<Piece> = Vec::new();
+    let mut moved = Vec::new();
+    for chunk in chunks {
+        let end = chunk.address.saturating_add(chunk.length);
+        let inside = owned.iter().filter(|(_, (from, _))| (chunk.address..end).contains(from));
+        let inside: Vec<_> = inside.map(|(owner, (from, length))| (*owner, (from - chunk.address, *length))).collect();
+        for place in &chunk.places {
+            let here = inside.iter().map(|(owner, (from, length))| (*owner, (place + from, *length)));
+            moved.extend(here.clone());
+            if chunk.is_data {
+                used.extend(here.map(|(_, piece)| piece));
+            } else {
+                used.push((*place, chunk.length));
+            }
+        }
+    }
+    used.sort_unstable();
+    let mut from = 0;
+    for (place, length) in used.into_iter().chain([(size, 0)]) {
+        if place > from {
+            moved.push((FREE, (from, place - from)));
+        }
+        from = from.max(place.saturating_add(length));
+    }
+    moved
+}
+
+/// Who has most of each region of a device of this size, given who has which pieces of it.
 pub(crate) fn regions(pieces: &[(char, Piece)], size: u64) -> String {
     let end = pieces.iter().map(|(_, (place, length))| place.saturating_add(*length)).max().unwrap_or(0).max(size);
     let size = end.div_ceil(REGIONS as u64).max(1);
@@ -481,12 +598,35 @@ mod tests {
     }
 
     #[test]
+    fn pieces_of_btrfs_are_where_its_chunks_are() {
+        let mut item = [0; 112];
+        item[..8].copy_from_slice(&100u64.to_le_bytes());
+        (item[24], item[44]) = (0x24, 2);
+        item[56..64].copy_from_slice(&50u64.to_le_bytes());
+        item[88..96].copy_from_slice(&400u64.to_le_bytes());
+        let metadata = chunk(7000, &item).expect("whole");
+        assert_eq!(metadata, Chunk { address: 7000, length: 100, is_data: false, places: vec![50, 400] });
+        assert!(chunk(7000, &item[..90]).is_none());
+        (item[24], item[44]) = (1, 1);
+        let data = chunk(9000, &item).expect("whole");
+        item[24] = 0x9;
+        assert!(data.is_data && chunk(9000, &item).is_none(), "striped");
+        let data = Chunk { places: vec![200], ..data };
+        let pieces = [('1', (9010, 20)), ('2', (9050, 50))];
+        let free = [(0, 50), (150, 60), (230, 20), (300, 100), (500, 100)].map(|piece| (FREE, piece));
+        let found = on_device(&pieces, &[metadata, data], 600);
+        assert_eq!(found, [&[('1', (210, 20)), ('2', (250, 50))][..], &free].concat());
+        assert!(chunks(Path::new("/proc")).is_none());
+    }
+
+    #[test]
     fn the_structures_are_the_kernel_s() {
+        assert_eq!((size_of::<SearchKey>(), size_of::<SearchRequest>()), (104, 4096));
         assert_eq!((size_of::<Header>(), size_of::<Extent>()), (32, 56));
         assert_eq!((size_of::<MapHeader>(), size_of::<Mapping>()), (192, 64));
         assert_eq!(size_of::<Request>(), 32 + 56 * EXTENTS_PER_CALL);
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        assert_eq!((FS_IOC_FIEMAP, FS_IOC_GETFSMAP), (0xc020_660b, 0xc0c0_583b));
+        assert_eq!((FS_IOC_FIEMAP, FS_IOC_GETFSMAP, BTRFS_IOC_TREE_SEARCH), (0xc020_660b, 0xc0c0_583b, 0xd000_9411));
     }
 
     /// A directory on a filesystem on which the first error would be a surprise; `None`, and why, when there is none.

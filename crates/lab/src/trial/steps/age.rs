@@ -201,10 +201,11 @@ impl State {
             state.words.push_str(&format!("\n{words}"));
             owned.extend(free.into_iter().map(|place| (FREE, place)));
         }
-        state.words.push_str(&format!(
-            "\n{REGIONS_OF} {}",
-            fragmentation::regions(&owned, space.f_blocks.saturating_mul(space.f_frsize))
-        ));
+        let size = space.f_blocks.saturating_mul(space.f_frsize);
+        if let Some(chunks) = fragmentation::chunks(place) {
+            owned = fragmentation::on_device(&owned, &chunks, size);
+        }
+        state.words.push_str(&format!("\n{REGIONS_OF} {}", fragmentation::regions(&owned, size)));
         Ok((state, counted))
     }
 }
