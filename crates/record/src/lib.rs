@@ -5,6 +5,7 @@
 //! | `call`, `file` | what a recording consists of, and its file: written and read block by block |
 //! | `trace`, `tree` | run a program and record it: seccomp(2), ptrace(2), and the tree as it was |
 //! | `import` | logs of other tools as recordings |
+//! | `iolog` | fio's logs, carried out as fio does |
 //! | `summary`, `likeness` | what a recording shows, and a workload that resembles it |
 //! | `replay` | compiles a recording into programs of threads, makes the tree, carries the calls out and compares |
 //!
@@ -13,6 +14,7 @@
 mod call;
 mod file;
 mod import;
+mod iolog;
 mod latencies;
 mod likeness;
 mod replay;
@@ -24,6 +26,7 @@ mod tree;
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
 pub use file::{Ending, ReadError, Reader, VERSION, Writer};
 pub use import::{Import, ImportError, Imported, import};
+pub use iolog::{Iolog, IologError, IologReport, IologSettings, Transfers};
 pub use likeness::{Likeness, likeness};
 pub use replay::{
     CompileError, Difference, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,

@@ -1,9 +1,9 @@
 //! `fstone fio`: fio's command lines and job files, unchanged, in the working directory.
 
 use super::{
-    Context,
+    Context, cancel_on_signals,
     claimed_device::ClaimedDevice,
-    load::{self, beside},
+    load::{self, EndedLoad, beside},
     now_unix_ns,
 };
 use crate::{
@@ -18,14 +18,21 @@ use fstone_engine::Ownership;
 use fstone_files::read_text;
 use fstone_formats::{
     Source,
-    fio::{self, Asked, CommandLine, Options, OutputFormat, Placement, Plan, When},
+    fio::{self, Asked, CommandLine, Hint, Job, Options, OutputFormat, Placement, Plan, When},
 };
-use fstone_model::LoadReport;
+use fstone_model::{
+    LoadReport,
+    load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
+};
+use fstone_record::{Iolog, IologReport, IologSettings, Transfers};
+use rustix::fs::Advice;
 use std::{
     fs::File,
     io::{Seek as _, SeekFrom},
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
+    sync::{Barrier, atomic::Ordering},
+    thread,
     time::Instant,
 };
 
@@ -78,6 +85,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let begun = Instant::now();
     let seed = line.seed.or(plan.seed());
     let ended = match &device {
+        _ if plan.has_iologs() => carry_out(&plan, line.read_only)?,
         Some(device) => load::run(&device.workload, &device.directory, seed, true, Ownership::Device)?,
         // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
         None => load::run(&plan.workload, Path::new("."), seed, true, Ownership::ByName)?,
@@ -102,6 +110,87 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     }
     ended.tell_errors();
     Ok(ended.exit(Exit::InterruptedAsFio))
+}
+
+/// Has a thread of each clone carry out its log; they begin together.
+fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
+    let cancel = cancel_on_signals()?;
+    let mut all = Vec::new();
+    for part in &plan.parts {
+        let job = &plan.jobs[part.job];
+        let name = &job.iologs[part.clone as usize % job.iologs.len()];
+        let log = Iolog::read(Path::new(name)).with_context(|| format!("cannot carry out the log {name}"));
+        let log = log.or_exit(Exit::BadInput)?;
+        if read_only && log.writes() {
+            let why = format!("{name} of {} writes, and --readonly says that none may", job.name);
+            return Err(Failure::new(Exit::BadInput, why));
+        }
+        all.push((part, job, log));
+    }
+    fstone_engine::raise_descriptor_limit();
+    let together = Barrier::new(all.len());
+    let reports: Vec<IologReport> = thread::scope(|scope| {
+        let run = |(_, job, log): &(_, &Job, Iolog)| {
+            let settings = IologSettings {
+                no_stall: job.no_stall,
+                percent: job.replay_percent,
+                redirect: job.redirect.as_deref(),
+                direct: job.direct,
+                invalidate: job.invalidate,
+                advice: match (job.hint, job.direction.random) {
+                    (Hint::None, _) => None,
+                    (Hint::Random, _) | (Hint::ByType, true) => Some(Advice::Random),
+                    (Hint::Sequential, _) | (Hint::ByType, false) => Some(Advice::Sequential),
+                },
+                goes_on: job.continues,
+                cancel: &cancel,
+            };
+            together.wait();
+            log.run(&settings)
+        };
+        let threads: Vec<_> = all.iter().map(|one| scope.spawn(move || run(one))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+    });
+    let longest_ns = reports.iter().map(|report| report.elapsed_ns).max().unwrap_or(0);
+    let mut report = LoadReport {
+        elapsed_ns: longest_ns,
+        running_ns: longest_ns,
+        threads: reports.len() as u32,
+        ..LoadReport::default()
+    };
+    for ((part, ..), one) in all.iter().zip(reports) {
+        let group = part.group.clone();
+        let operation = |name: &str, of: Transfers, read_bytes: u64, written_bytes: u64| OperationReport {
+            group: group.clone(),
+            name: name.to_owned(),
+            invocations: of.count,
+            errors: of.errors,
+            latency: of.latency,
+            read_bytes,
+            written_bytes,
+            ..OperationReport::default()
+        };
+        let operations = one.reads.count + one.writes.count;
+        report.operations.push(operation("read", one.reads.clone(), one.reads.bytes, 0));
+        report.operations.push(operation("write", one.writes.clone(), 0, one.writes.bytes));
+        report.group_fsyncs.push(GroupFsyncs {
+            group: group.clone(),
+            periodic: one.syncs.count,
+            latency: one.syncs.latency,
+            ..GroupFsyncs::default()
+        });
+        report.errors.extend(one.errors.into_iter().map(|(call, path, errno)| ErrorReport {
+            operation: call.to_owned(),
+            call: call.to_owned(),
+            path,
+            errno: errno.raw_os_error(),
+            text: errno.to_string(),
+            count: 1,
+        }));
+        let (elapsed_ns, usage) = (one.elapsed_ns, one.usage);
+        report.per_thread.push(ThreadReport { group, operations, elapsed_ns, usage, ..ThreadReport::default() });
+    }
+    Ok(EndedLoad { report, interrupted: cancel.load(Ordering::Relaxed) })
 }
 
 /// The block device that the jobs work on, if they do. To be written it has to be named a second time.

@@ -164,7 +164,7 @@ fn told(found: &Verification) -> bool {
 
 pub(crate) struct EndedLoad {
     pub(crate) report: LoadReport,
-    interrupted: bool,
+    pub(crate) interrupted: bool,
 }
 
 impl EndedLoad {

@@ -428,6 +428,44 @@ fn counts_are_those_of_fio_itself() {
     }
 }
 
+/// What fio logged, with its pauses.
+#[test]
+fn a_log_is_carried_out_as_fio_does_it() {
+    let bench = Bench::new();
+    let words = ["fio", "--name=a", "--read_iolog=a.log", "--output-format=json"];
+    let ours = || serde_json::from_str::<Value>(&bench.succeed(&words)).expect("JSON");
+    bench.write("f", &"x".repeat(16 << 10));
+    bench.write(
+        "a.log",
+        "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 120 0\nf write 4096 8192\nf sync 0 0\nf close\n",
+    );
+    let results = ours();
+    assert_eq!(counts(&results), [[1, 1, 4096, 8192, 1]], "{results}");
+    assert!(results["jobs"][0]["read"]["runtime"].as_u64().is_some_and(|ms| ms >= 120), "{results}");
+    for (words, why) in [
+        (&["--read_iolog=a.log", "--rate=1m"][..], "`rate` is not supported with read_iolog"),
+        (&["--read_iolog=a.log", "--ioengine=libaio"], "carried out by ioengine=psync"),
+        (&["--read_iolog=f"], "no log of fio's version 2 or 3"),
+        (&["--read_iolog=a.log", "--readonly"], "--readonly says that none may"),
+        (&["--read_iolog=a.log", "--name=b", "--rw=read", "--size=4k"], "a load beside a job that carries out a log"),
+    ] {
+        let (status, _, told) = bench.run(&[&["fio", "--name=a"], words].concat());
+        assert!(status == 2 && told.contains(why), "{words:?}: {told}");
+    }
+    if !tool("fio") {
+        return eprintln!("skipped: needs fio");
+    }
+    let theirs = |words: &[&str]| {
+        let words = [&["--name=a", "--output-format=json"], words].concat();
+        let output = Command::new("fio").args(words).current_dir(bench.path("")).output().expect("fio starts");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    fs::remove_file(bench.path("a.log")).expect("it is there");
+    let load = ["--rw=randrw", "--bs=4k", "--size=128k", "--nrfiles=2", "--fsync=5", "--thinktime=500"];
+    theirs(&[&load[..], &["--write_iolog=a.log"]].concat());
+    assert_eq!(counts(&ours()), counts(&theirs(&["--read_iolog=a.log"])));
+}
+
 /// The calls are those of fio 3.33, which also opens and syncs each file again at the end; of a queue all requests of a file are done before it is closed.
 #[test]
 fn files_are_made_opened_and_closed_one_by_one() {

@@ -31,6 +31,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("record/src/likeness.rs", "flags of calls that were recorded"),
     ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
     ("record/src/import/", "flags in logs of other tools; it writes into the file that it is given"),
+    ("record/src/iolog.rs", "files that a fio log names, as fio opens them: docs/formats/fio.md"),
     ("record/src/system_calls.rs", "names of calls; it makes none"),
     ("record/src/replay/", "the files of a replay, beneath a directory of its own: docs/record-replay.md"),
     ("sandbox/src/agent/", "in the guest"),

@@ -175,7 +175,8 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
-pub(crate) fn thread_usage() -> ThreadUsage {
+/// What the calling thread has used.
+pub fn thread_usage() -> ThreadUsage {
     let usage = usage(libc::RUSAGE_THREAD);
     let count = |number: libc::c_long| u64::try_from(number).unwrap_or_default();
     ThreadUsage {

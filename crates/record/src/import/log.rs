@@ -46,21 +46,21 @@ pub(super) struct Log {
     pub(super) unknown: Vec<String>,
 }
 
-pub(super) struct Lines {
+pub(crate) struct Lines {
     input: BufReader<File>,
-    number: u64,
+    pub(crate) number: u64,
     line: String,
     lenient: bool,
     pub(super) left_out: u64,
 }
 
 impl Lines {
-    pub(super) fn open(log: &Path, lenient: bool) -> Result<Self, ImportError> {
+    pub(crate) fn open(log: &Path, lenient: bool) -> Result<Self, ImportError> {
         let input = BufReader::with_capacity(1 << 18, File::open(log).map_err(ImportError::Read)?);
         Ok(Self { input, number: 0, line: String::new(), lenient, left_out: 0 })
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<String>, ImportError> {
+    pub(crate) fn next(&mut self) -> Result<Option<String>, ImportError> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(MOST_LINE).read_until(b'\n', &mut bytes).map_err(ImportError::Read)?;
         self.number += 1;

@@ -3,7 +3,7 @@
 //! A log is read twice. What it says of files tells first which of them were there before (`survey`), because the tree comes before the
 //! calls; then its calls are written. Readers of formats (`strace`, `plain`) hand over calls whose names are absolute paths.
 
-mod log;
+pub(crate) mod log;
 mod plain;
 mod strace;
 mod survey;

@@ -2,6 +2,7 @@
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
 use crate::call::{Call, INHERITED, Kind};
+use crate::iolog::{Action, Form, Line};
 use std::collections::HashMap;
 
 /// Files by their names, opened when they are first used.
@@ -35,58 +36,39 @@ fn hand_over(each: Each<'_>, call: Call, name: Option<&str>) -> Result<(), Impor
 
 /// What a fio job logged with `write_iolog`, of version 2 or 3.
 pub(super) fn iolog(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError> {
-    let has_times = lines.next()?.is_some_and(|head| head.contains("version 3"));
-    let expected = if has_times { "TIME FILE ACTION [OFFSET LENGTH]" } else { "FILE ACTION [OFFSET LENGTH]" };
-    let (mut files, mut now_ns) = (Files::default(), 0u64);
-    while let Some(line) = lines.next()? {
-        let mut words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
-        if has_times && !words.is_empty() {
-            let Some(time) = words.remove(0).parse::<u64>().ok() else {
-                lines.wrong(expected)?;
-                continue;
-            };
-            now_ns = time.saturating_mul(1000);
-        }
-        let numbers: Option<Vec<u64>> = words.iter().skip(2).map(|word| word.parse().ok()).collect();
-        let (&[name, action, ..], Some(numbers)) = (&words[..], numbers) else {
-            lines.wrong(expected)?;
+    let head = lines.next()?.unwrap_or_default();
+    let mut form = Form::of(&head).unwrap_or(Form { has_times: false, now_ns: 0 });
+    let mut files = Files::default();
+    while let Some(text) = lines.next()? {
+        let Some(Line { name, action, offset, length }) = form.line(&text) else {
+            lines.wrong(form.expected())?;
             continue;
         };
-        let call = Call { thread: 1, begin_ns: now_ns, ..Call::default() };
-        let kind = match (action, &numbers[..]) {
-            ("add", []) => continue,
-            ("open", []) => {
+        let call = Call { thread: 1, begin_ns: form.now_ns, ..Call::default() };
+        let kind = match action {
+            Action::Add | Action::Wait => continue,
+            Action::Open => {
                 files.opened(name, call, each)?;
                 continue;
             }
-            ("close", []) => {
+            Action::Close => {
                 if let Some(file) = files.numbers.remove(name) {
                     hand_over(each, Call { kind: Kind::Close, file, ..call }, None)?;
                 }
                 continue;
             }
-            // Milliseconds since the log began, as fio carries it out.
-            ("wait", [at, ..]) if !has_times => {
-                now_ns = at.saturating_mul(1_000_000);
-                continue;
-            }
-            ("read", [_, _]) => Kind::Pread,
-            ("write", [_, _]) => Kind::Pwrite,
-            ("trim", [_, _]) => Kind::Fallocate,
-            ("sync", _) => Kind::Fsync,
-            ("datasync", _) => Kind::Fdatasync,
-            _ => {
-                lines.wrong(expected)?;
-                continue;
-            }
+            Action::Read => Kind::Pread,
+            Action::Write => Kind::Pwrite,
+            Action::Trim => Kind::Fallocate,
+            Action::Sync => Kind::Fsync,
+            Action::Datasync => Kind::Fdatasync,
         };
         // Before its first line fio lays a file out.
         let file = files.opened(name, Call { flags: INHERITED, ..call }, each)?;
-        let call = Call { kind, file, ..call };
-        hand_over(each, moving(call, numbers.first().copied(), numbers.get(1).copied()), None)?;
+        hand_over(each, moving(Call { kind, file, ..call }, offset, length), None)?;
     }
-    let mut log = Log { end_ns: now_ns, ..Log::default() };
-    let gone = if has_times { "how long calls took" } else { "times, but for its waits" };
+    let mut log = Log { end_ns: form.now_ns, ..Log::default() };
+    let gone = if form.has_times { "how long calls took" } else { "times, but for its waits" };
     log.unknown.push(format!(
         "{gone}; results: each call is taken to have done what it was to do; calls about names; threads"
     ));

@@ -161,6 +161,14 @@ pub struct Job {
     pub percentiles: Vec<f64>,
     pub percentiles_of_completion: bool,
     pub percentiles_of_all: bool,
+    /// The log that it carries out in place of all else; of several, each clone has one, in turn.
+    pub iologs: Vec<String>,
+    /// Whether calls of a log do not wait for their times.
+    pub no_stall: bool,
+    /// How fast a log is carried out, percent.
+    pub replay_percent: u64,
+    /// The file in place of those that a log names.
+    pub redirect: Option<String>,
     /// Prefixes of the files with bandwidth, latency and IOPS over time.
     pub logs: [Option<String>; 3],
     pub log_each: bool,
@@ -449,6 +457,10 @@ impl Job {
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             percentiles_of_completion: true,
             percentiles_of_all: false,
+            iologs: Vec::new(),
+            no_stall: false,
+            replay_percent: 100,
+            redirect: None,
             logs: [None, None, None],
             log_each: true,
             log_interval: None,

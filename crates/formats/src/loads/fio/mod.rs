@@ -5,7 +5,7 @@
 //! as fio does. `docs/formats/fio.md` says, option by option, what differs and why.
 //!
 //! Reading order: `text` reads lines and includes, `options` has every option there is, `value` their values (`distribution` one of them), `read` makes
-//! [`Job`]s, `files`, `actions`, `ends`, `removals` and `workload` say them in the words of the model.
+//! [`Job`]s, `files`, `actions`, `ends`, `removals` and `workload` say them in the words of the model. Jobs of `iolog` carry out logs in place of a load.
 //!
 //! The format was learnt from fio's documentation and from running it; no code is taken from it.
 
@@ -16,6 +16,7 @@ mod ends;
 mod files;
 mod format;
 mod help;
+mod iolog;
 mod job;
 mod options;
 mod print;
@@ -59,6 +60,11 @@ impl Plan {
     pub fn device(&self) -> Option<(String, bool)> {
         let path = self.workload.filesets.iter().find_map(files::device_of)?;
         Some((path, self.writes().is_some()))
+    }
+
+    /// Whether its jobs carry out logs (`read_iolog`) in place of the workload, which is empty.
+    pub fn has_iologs(&self) -> bool {
+        self.jobs.iter().any(|job| !job.iologs.is_empty())
     }
 
     /// The first group that changes anything.
@@ -136,8 +142,13 @@ fn plan(
         // What follows from jobs that are not as they were meant is no news.
         return Err(findings.into_report().into_diagnostics().expect("there are errors"));
     }
-    let (workload, parts) =
-        workload::workload(&stem(source.name()), &jobs, options.placement, options.size_of, &mut findings);
+    let name = stem(source.name());
+    let (workload, parts) = if jobs.iter().any(|job| !job.iologs.is_empty()) {
+        let all = sections.iter().flat_map(|section| &section.settings);
+        iolog::jobs(&name, &jobs, all, options.placement, &mut findings)
+    } else {
+        workload::workload(&name, &jobs, options.placement, options.size_of, &mut findings)
+    };
     let ((), warnings) = findings.into_report().finish(())?;
     Ok(Plan { jobs, global, workload, parts, warnings })
 }

@@ -146,7 +146,7 @@ const LAYOUT: &str = "files are made before the first phase, one fileset after t
 const LOGS: &str = "it belongs to fio's own log files";
 const OPERATOR: &str = "it concerns how fio's processes run";
 const ZONED: &str = "it concerns zoned block devices, and loads work on files";
-const REPLAY: &str = "I/O is neither recorded nor replayed";
+const BLKTRACE: &str = "it belongs to logs of blktrace, which are not replayed";
 const SHELL: &str = "job files cannot run commands";
 const TRIM: &str = "trims are those of rw=trim and rw=trimwrite";
 const FLOW: &str =
@@ -437,18 +437,22 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     flag("latency_run", |job| &mut job.latency_run),
     refused("max_latency", "the measurement would decide when the run ends; the largest latency is reported"),
-    refused("write_iolog", REPLAY),
-    refused("read_iolog", REPLAY),
-    none("read_iolog_chunked", Check::Any, REPLAY),
-    none("merge_blktrace_file", Check::Any, REPLAY),
-    none("merge_blktrace_scalars", Check::Any, REPLAY),
-    none("merge_blktrace_iters", Check::Any, REPLAY),
-    none("replay_no_stall", Check::Any, REPLAY),
-    none("replay_redirect", Check::Any, REPLAY),
-    none("replay_scale", Check::Any, REPLAY),
-    none("replay_align", Check::Any, REPLAY),
-    none("replay_time_scale", Check::Any, REPLAY),
-    none("replay_skip", Check::Any, REPLAY),
+    refused("write_iolog", "loads keep no log of their calls; `fstone record -- fstone fio JOB.fio` does"),
+    taken!("read_iolog", |job, v| {
+        job.iologs = separated(v.text()).filter(|names| !names.is_empty()).ok_or("files, separated by `:`")?;
+    }),
+    none("read_iolog_chunked", Check::Flag, "a log is read before it is carried out"),
+    none("merge_blktrace_file", Check::Any, BLKTRACE),
+    none("merge_blktrace_scalars", Check::Any, BLKTRACE),
+    none("merge_blktrace_iters", Check::Any, BLKTRACE),
+    flag("replay_no_stall", |job| &mut job.no_stall),
+    taken!("replay_redirect", |job, v| job.redirect = Some(v.text().to_owned())),
+    none("replay_scale", Check::Any, BLKTRACE),
+    none("replay_align", Check::Any, BLKTRACE),
+    taken!("replay_time_scale", |job, v| {
+        job.replay_percent = Some(v.number()?).filter(|percent| *percent > 0).ok_or("a number of percent above 0")?;
+    }),
+    none("replay_skip", Check::Any, BLKTRACE),
     taken!("thread", |_, v| v.flag()?).or(&["threads"]).switch(),
     taken!("wait_for", |job, v| {
         job.wait_for = Some(v.text().to_owned()).filter(|name| name != "none");

@@ -432,11 +432,11 @@ fn waits_in_vain(job: &Job, name: &str, stands_below: bool, before: &[Job], find
     }
 }
 
-fn group_name(job: &Job, clone: u32) -> String {
+pub(super) fn group_name(job: &Job, clone: u32) -> String {
     if job.clones == 1 { job.name.clone() } else { format!("{}.{clone}", job.name) }
 }
 
-fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
+pub(super) fn unique(names: &mut HashMap<String, u32>, name: &str) -> String {
     let mut unique = name.to_owned();
     while names.contains_key(&unique) {
         let seen = names.entry(name.to_owned()).or_default();

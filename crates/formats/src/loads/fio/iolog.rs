@@ -1,0 +1,91 @@
+//! Jobs that carry out logs (`read_iolog`): their places in the report, and which options mean something for them.
+
+use super::{
+    Part, Placement,
+    files::error,
+    job::{Engine, Job},
+    options::{self, Treatment},
+    text::{Findings, Setting},
+    workload::{group_name, unique},
+};
+use fstone_model::{
+    Workload,
+    workload::{DataPattern, ErrorPolicy, FinalSync, IoSettings},
+};
+use std::{collections::HashMap, time::Duration};
+
+/// What such a job may say; the second part has no effect there, as in fio.
+const MEANT: [&[&str]; 2] = [
+    &[
+        "name",
+        "read_iolog",
+        "replay_no_stall",
+        "replay_time_scale",
+        "replay_redirect",
+        "ioengine",
+        "direct",
+        "buffered",
+        "invalidate",
+        "fadvise_hint",
+        "numjobs",
+        "group_reporting",
+        "new_group",
+        "thread",
+        "continue_on_error",
+        "percentile_list",
+        "clat_percentiles",
+        "lat_percentiles",
+    ],
+    &["readwrite", "blocksize", "size", "filesize", "filename", "nrfiles", "iodepth"],
+];
+
+pub(super) fn jobs<'s>(
+    name: &str,
+    jobs: &[Job],
+    settings: impl Iterator<Item = &'s Setting>,
+    placement: Placement,
+    findings: &mut Findings,
+) -> (Workload, Vec<Part>) {
+    let first = &jobs[0];
+    if placement != Placement::AsWritten {
+        let cure = "run it with `fstone fio`, or make a recording of the log: `fstone record import LOG`";
+        error(first, findings, "only `fstone fio` carries out fio's logs".to_owned(), cure);
+    }
+    if let Some(job) = jobs.iter().find(|job| job.iologs.is_empty()) {
+        let cure = "give both a log, or run them one after the other";
+        error(job, findings, format!("`{}` is a load beside a job that carries out a log", job.name), cure);
+    }
+    for setting in settings {
+        let Some(option) = options::find(&setting.key.text) else { continue };
+        let is_meant = MEANT.iter().any(|names| names.contains(&option.name));
+        if !is_meant && !matches!(option.treatment, Treatment::None(..) | Treatment::Refused(..)) {
+            let what = format!("`{}` is not supported with read_iolog", setting.key.text);
+            error(first, findings, what, "leave it out");
+        }
+    }
+    if let Some(job) = jobs.iter().find(|job| job.engine != Engine::Psync) {
+        error(job, findings, "logs are carried out by ioengine=psync".to_owned(), "leave ioengine out");
+    }
+    let mut names = HashMap::new();
+    let mut parts = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        for clone in 0..job.clones {
+            let group = unique(&mut names, &group_name(job, clone));
+            parts.push(Part { job: index, clone, group, again: Vec::new(), verify: Vec::new() });
+        }
+    }
+    let workload = Workload {
+        name: name.to_owned(),
+        filesets: Vec::new(),
+        phases: Vec::new(),
+        io: IoSettings::default(),
+        data: DataPattern::default(),
+        on_error: ErrorPolicy::StopGroup,
+        final_sync: FinalSync::None,
+        callout: None,
+        launch: None,
+        replay: None,
+        series_interval: Duration::from_secs(1),
+    };
+    (workload, parts)
+}

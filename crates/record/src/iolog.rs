@@ -1,0 +1,380 @@
+//! fio's logs of what a job did (`write_iolog`, versions 2 and 3): their lines, and carrying them out as fio does.
+
+use crate::import::ImportError;
+use crate::import::log::Lines;
+use crate::latencies::Latencies;
+use fstone_engine::thread_usage;
+use fstone_model::{Histogram, load::ThreadUsage};
+use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fsync, open, stat};
+use rustix::io::{Errno, pread, pwrite};
+use std::collections::{HashMap, hash_map::Entry};
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// fio's lengths are 32 bits, and its blocks are no longer.
+const MOST_LENGTH: u64 = 1 << 30;
+/// What direct I/O needs.
+const ALIGNED: usize = 4096;
+/// How often a pause looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Add,
+    Open,
+    Close,
+    Read,
+    Write,
+    Trim,
+    Sync,
+    Datasync,
+    Wait,
+}
+
+pub(crate) struct Line<'l> {
+    pub(crate) name: &'l str,
+    pub(crate) action: Action,
+    pub(crate) offset: Option<u64>,
+    pub(crate) length: Option<u64>,
+}
+
+/// How lines are read: version 3 has times.
+pub(crate) struct Form {
+    pub(crate) has_times: bool,
+    /// When the last line was carried out, since the first.
+    pub(crate) now_ns: u64,
+}
+
+impl Form {
+    pub(crate) fn of(head: &str) -> Option<Self> {
+        let has_times = match head {
+            "fio version 2 iolog" => false,
+            "fio version 3 iolog" => true,
+            _ => return None,
+        };
+        Some(Self { has_times, now_ns: 0 })
+    }
+
+    pub(crate) const fn expected(&self) -> &'static str {
+        if self.has_times { "TIME FILE ACTION [OFFSET LENGTH]" } else { "FILE ACTION [OFFSET LENGTH]" }
+    }
+
+    pub(crate) fn line<'l>(&mut self, line: &'l str) -> Option<Line<'l>> {
+        let mut words = line.split(' ').filter(|word| !word.is_empty());
+        if self.has_times {
+            self.now_ns = words.next()?.parse::<u64>().ok()?.saturating_mul(1000);
+        }
+        let (name, action) = (words.next()?, words.next()?);
+        let numbers: Vec<u64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let action = match (action, numbers.len()) {
+            ("add", 0) => Action::Add,
+            ("open", 0) => Action::Open,
+            ("close", 0) => Action::Close,
+            ("wait", 1..) if !self.has_times => Action::Wait,
+            ("read", 2) => Action::Read,
+            ("write", 2) => Action::Write,
+            ("trim", 2) => Action::Trim,
+            ("sync", _) => Action::Sync,
+            ("datasync", _) => Action::Datasync,
+            _ => return None,
+        };
+        if action == Action::Wait {
+            // Milliseconds since the log began, as fio carries it out.
+            self.now_ns = numbers[0].saturating_mul(1_000_000);
+        }
+        Some(Line { name, action, offset: numbers.first().copied(), length: numbers.get(1).copied() })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IologError {
+    #[error(transparent)]
+    Log(#[from] ImportError),
+    #[error("it is no log of fio's version 2 or 3: blktrace's are not replayed")]
+    Version,
+    #[error("line {line}: {text:?} is not of the form {expected}{}", if text.starts_with("fio version") {
+        "; fio 3.33 refuses such a log too: give each job a log of its own"
+    } else {
+        ""
+    })]
+    Line { line: u64, expected: &'static str, text: String },
+    #[error("line {0} is a trim, and files are not trimmed by a replay, nor by fio 3.33")]
+    Trim(u64),
+    #[error("line {0} moves more than 1 GiB at once")]
+    Length(u64),
+}
+
+struct Step {
+    at_ns: u64,
+    file: u32,
+    action: Action,
+    offset: u64,
+    length: u32,
+}
+
+/// A log that was read.
+pub struct Iolog {
+    names: Vec<String>,
+    steps: Vec<Step>,
+}
+
+#[derive(Clone, Copy)]
+pub struct IologSettings<'a> {
+    /// Each call as soon as the one before it is done.
+    pub no_stall: bool,
+    /// How fast, in percent of the log.
+    pub percent: u64,
+    /// One file in place of all that the log names.
+    pub redirect: Option<&'a str>,
+    pub direct: bool,
+    /// Whether cached pages of a file are dropped when it is opened.
+    pub invalidate: bool,
+    pub advice: Option<Advice>,
+    /// After errors.
+    pub goes_on: bool,
+    pub cancel: &'a AtomicBool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Transfers {
+    pub count: u64,
+    pub bytes: u64,
+    pub errors: u64,
+    pub latency: Histogram,
+}
+
+/// What one thread did.
+#[derive(Debug, Clone, Default)]
+pub struct IologReport {
+    pub reads: Transfers,
+    pub writes: Transfers,
+    pub syncs: Transfers,
+    pub elapsed_ns: u64,
+    pub usage: ThreadUsage,
+    /// The call, the file, and the first error of each.
+    pub errors: Vec<(&'static str, String, Errno)>,
+}
+
+impl Iolog {
+    /// # Errors
+    /// If it cannot be read, or has a line that is not carried out.
+    pub fn read(path: &Path) -> Result<Self, IologError> {
+        let mut lines = Lines::open(path, false)?;
+        let mut form = lines.next()?.as_deref().and_then(Form::of).ok_or(IologError::Version)?;
+        let (mut numbers, mut log) = (HashMap::new(), Self { names: Vec::new(), steps: Vec::new() });
+        while let Some(text) = lines.next()? {
+            let Some(line) = form.line(&text) else {
+                let text = text.chars().take(120).collect();
+                return Err(IologError::Line { line: lines.number, expected: form.expected(), text });
+            };
+            let length = line.length.unwrap_or(0);
+            match line.action {
+                Action::Add | Action::Wait => continue,
+                Action::Trim => return Err(IologError::Trim(lines.number)),
+                Action::Read | Action::Write if length > MOST_LENGTH => return Err(IologError::Length(lines.number)),
+                _ => {}
+            }
+            let file = *numbers.entry(line.name.to_owned()).or_insert_with(|| {
+                log.names.push(line.name.to_owned());
+                log.names.len() as u32 - 1
+            });
+            let (offset, length) = (line.offset.unwrap_or(0), length.min(MOST_LENGTH) as u32);
+            log.steps.push(Step { at_ns: form.now_ns, file, action: line.action, offset, length });
+        }
+        Ok(log)
+    }
+
+    pub fn writes(&self) -> bool {
+        self.steps.iter().any(|step| step.action == Action::Write)
+    }
+
+    /// Carries the log out, in this thread.
+    pub fn run(&self, settings: &IologSettings<'_>) -> IologReport {
+        let most = self.steps.iter().map(|step| step.length).max().unwrap_or(0) as usize;
+        let mut buffer = vec![0u8; most + ALIGNED];
+        let aligned = buffer.as_ptr().align_offset(ALIGNED).min(ALIGNED);
+        let buffer = &mut buffer[aligned..aligned + most];
+        let mut state = 1u64;
+        for word in buffer.chunks_mut(8) {
+            // Knuth's MMIX generator: data that does not compress.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            word.copy_from_slice(&state.swap_bytes().to_ne_bytes()[..word.len()]);
+        }
+        let mut files: HashMap<u32, File> = HashMap::new();
+        let (mut reads, mut writes, mut syncs) = <(Counted, Counted, Counted)>::default();
+        let mut errors: Vec<(&'static str, String, Errno)> = Vec::new();
+        let before = thread_usage();
+        let began = Instant::now();
+        for step in &self.steps {
+            if settings.cancel.load(Ordering::Relaxed) {
+                break;
+            }
+            if !settings.no_stall {
+                let at_ns = u128::from(step.at_ns) * 100 / u128::from(settings.percent.max(1));
+                pause_until(began + Duration::from_nanos(at_ns as u64), settings.cancel);
+            }
+            let file = if settings.redirect.is_some() { 0 } else { step.file };
+            let name = settings.redirect.unwrap_or(&self.names[step.file as usize]);
+            let mut done = Ok(0);
+            if step.action == Action::Close {
+                files.remove(&file);
+                continue;
+            }
+            if let Entry::Vacant(vacant) = files.entry(file) {
+                match opened(name, settings) {
+                    Ok(open) => _ = vacant.insert(open),
+                    Err(errno) => done = Err(errno),
+                }
+            }
+            let part = &mut buffer[..step.length as usize];
+            let (call, counted) = match step.action {
+                Action::Write => ("write", &mut writes),
+                Action::Sync | Action::Datasync => ("fsync", &mut syncs),
+                Action::Read => ("read", &mut reads),
+                _ => ("open", &mut reads),
+            };
+            if let (Some(file), true) = (files.get(&file), call != "open") {
+                let at = Instant::now();
+                done = match step.action {
+                    Action::Read => pread(file, &mut *part, step.offset),
+                    Action::Write => pwrite(file, &*part, step.offset),
+                    Action::Datasync => fdatasync(file).map(|()| 0),
+                    _ => fsync(file).map(|()| 0),
+                };
+                counted.latency.record(at.elapsed().as_nanos() as u64);
+                counted.bytes += *done.as_ref().unwrap_or(&0) as u64;
+                let moves = matches!(step.action, Action::Read | Action::Write);
+                if moves && done.is_ok_and(|moved| moved < part.len()) {
+                    // As fio has it.
+                    done = Err(Errno::IO);
+                }
+            }
+            if let Err(errno) = done {
+                counted.errors += 1;
+                if !errors.iter().any(|(of, which, _)| *of == call && which == name) {
+                    errors.push((call, name.to_owned(), errno));
+                }
+                if !settings.goes_on {
+                    break;
+                }
+            }
+        }
+        drop(files);
+        let elapsed_ns = began.elapsed().as_nanos() as u64;
+        let [reads, writes, syncs] = [reads, writes, syncs].map(Counted::transfers);
+        IologReport { reads, writes, syncs, elapsed_ns, usage: thread_usage().since(before), errors }
+    }
+}
+
+#[derive(Default)]
+struct Counted {
+    bytes: u64,
+    errors: u64,
+    latency: Latencies,
+}
+
+impl Counted {
+    fn transfers(self) -> Transfers {
+        let (count, latency) = (self.latency.count, self.latency.histogram());
+        Transfers { count, bytes: self.bytes, errors: self.errors, latency }
+    }
+}
+
+fn pause_until(moment: Instant, cancel: &AtomicBool) {
+    while !cancel.load(Ordering::Relaxed) {
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        std::thread::sleep(left.min(LOOK));
+    }
+}
+
+/// As fio opens it: made if it is not there. Devices and pipes are none of a log's files.
+fn opened(name: &str, settings: &IologSettings<'_>) -> Result<File, Errno> {
+    let is_regular = |facts: &rustix::fs::Stat| FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
+    if stat(name).is_ok_and(|facts| !is_regular(&facts)) {
+        return Err(Errno::NXIO);
+    }
+    let mut flags = OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    flags.set(OFlags::DIRECT, settings.direct);
+    let mode = Mode::RUSR | Mode::WUSR;
+    // A file that is only read may be on a mount that is.
+    let file = match open(name, flags | OFlags::RDWR, mode) {
+        Err(Errno::ROFS | Errno::ACCESS) => open(name, (flags - OFlags::CREATE) | OFlags::RDONLY, Mode::empty())?,
+        file => file?,
+    };
+    if !is_regular(&rustix::fs::fstat(&file)?) {
+        return Err(Errno::NXIO);
+    }
+    let dropped = settings.invalidate.then_some(Advice::DontNeed);
+    for advice in dropped.into_iter().chain(settings.advice) {
+        fadvise(&file, 0, None, advice)?;
+    }
+    Ok(File::from(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(text: &str, settings: impl FnOnce(&mut IologSettings<'_>)) -> Result<IologReport, String> {
+        let directory = tempfile::tempdir().expect("writable");
+        let log = directory.path().join("log");
+        let name = |of: &str| directory.path().join(of).display().to_string();
+        std::fs::write(name("f"), vec![1; 8192]).expect("writable");
+        std::fs::write(&log, text.replace("/f", &name("f")).replace("/g", &name("g"))).expect("writable");
+        let cancel = AtomicBool::new(false);
+        let mut of = IologSettings {
+            no_stall: false,
+            percent: 100,
+            redirect: None,
+            direct: false,
+            invalidate: true,
+            advice: None,
+            goes_on: false,
+            cancel: &cancel,
+        };
+        settings(&mut of);
+        Ok(Iolog::read(&log).map_err(|error| error.to_string())?.run(&of))
+    }
+
+    #[test]
+    fn a_log_is_carried_out_at_its_times() {
+        let log = "fio version 3 iolog\n1 /f add\n2 /f open\n3 /f read 0 8192\n80000 /g write 4096 4096\n80001 /g sync 0 0\n80002 /f close\n";
+        let report = run(log, |_| ()).expect("sound");
+        assert_eq!((report.reads.count, report.reads.bytes, report.writes.bytes), (1, 8192, 4096));
+        assert_eq!((report.syncs.count, report.errors.len()), (1, 0));
+        assert!(report.elapsed_ns >= 80_000_000, "{}", report.elapsed_ns);
+        assert!(run(log, |of| of.percent = 50).expect("sound").elapsed_ns >= 160_000_000);
+        let of_two = "fio version 2 iolog\n/f add\n/f open\n/f wait 60 0\n/f read 0 4096\n/f close\n";
+        assert!(run(of_two, |_| ()).expect("sound").elapsed_ns >= 60_000_000);
+    }
+
+    #[test]
+    fn a_call_that_moves_less_ends_a_job_as_in_fio() {
+        let log = "fio version 2 iolog\n/f open\n/f read 4096 8192\n/f read 0 4096\n";
+        let report = run(log, |_| ()).expect("sound");
+        assert_eq!((report.reads.count, report.reads.errors, report.errors[0].2), (1, 1, Errno::IO));
+        let report = run(log, |of| of.goes_on = true).expect("sound");
+        assert_eq!((report.reads.count, report.reads.errors), (2, 1));
+    }
+
+    #[test]
+    fn what_is_not_carried_out_is_refused() {
+        for (text, why) in [
+            ("\x07a blktrace", "no log of fio's"),
+            ("fio version 3 iolog\n1 /f read 0\n", "line 2"),
+            ("fio version 3 iolog\n1 /f open\nfio version 3 iolog\n", "give each job a log of its own"),
+            ("fio version 2 iolog\n/f trim 0 4096\n", "line 2 is a trim"),
+            ("fio version 2 iolog\n/f read 0 4000000000\n", "line 2 moves more"),
+        ] {
+            let error = run(text, |_| ()).expect_err(text);
+            assert!(error.contains(why), "{error}");
+        }
+        let report = run("fio version 2 iolog\n/dev/null open\n/dev/null write 0 4096\n", |_| ()).expect("sound");
+        assert_eq!((report.writes.count, report.errors[0].2), (0, Errno::NXIO));
+    }
+}
