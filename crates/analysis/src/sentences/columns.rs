@@ -71,22 +71,48 @@ impl Teller<'_> {
         let reference = self.analysis.baseline_of(0).filter(|row| panel.together().contains(row)).unwrap_or(best);
         let others = panel.together().into_iter().filter_map(|row| Some((row, against(reference, row)?)));
         let farthest = others.max_by(|a, b| larger(&a.1, &b.1));
-        let mut parts = Vec::new();
+        let mut parts: Vec<(usize, usize, &Pairwise)> = Vec::new();
         let mut largest = 0.0_f64;
-        if let Some((row, pair)) = behind {
+        if let Some((row, pair)) = &behind {
             // It changes what the main column suggests, however small it is.
-            largest = size(&pair).max(NOTABLE.ln());
-            parts.push(self.contrasted(row, best, &pair));
+            largest = size(pair).max(NOTABLE.ln());
+            parts.push((*row, best, pair));
         }
-        let said = behind.map(|(row, _)| (row, best));
-        if let Some((row, pair)) =
-            farthest.filter(|(row, _)| said != Some((*row, reference)) && said != Some((reference, *row)))
-        {
-            largest = largest.max(size(&pair));
+        let said = behind.as_ref().map(|(row, _)| (*row, best));
+        let farthest = farthest.filter(|(row, _)| said != Some((*row, reference)) && said != Some((reference, *row)));
+        if let Some((row, pair)) = &farthest {
+            largest = largest.max(size(pair));
             // What is best here comes first.
-            parts.insert(if row == best { 0 } else { parts.len() }, self.contrasted(row, reference, &pair));
+            parts.insert(if *row == best { 0 } else { parts.len() }, (*row, reference, pair));
         }
-        (!parts.is_empty()).then(|| (largest, format!("In {}, {}.", self.header(), parts.join(", and "))))
+        let has_share = |pair: &Pairwise| pair.relative.is_some() && size(pair).is_finite();
+        let text = match parts.as_slice() {
+            [] => return None,
+            // Of 0, or of per cent, nothing is a share: each row is named once, with what it has.
+            [first, second] if !has_share(first.2) && !has_share(second.2) => {
+                let mut rows = vec![first.0, first.1, second.0, second.1];
+                rows.sort_by(|a, b| self.mean(*a).total_cmp(&self.mean(*b)).then(a.cmp(b)));
+                rows.dedup();
+                let told = rows.iter().enumerate().map(|(at, row)| match at {
+                    0 => format!("{} has {}", self.name(*row), self.value(*row)),
+                    _ => format!("{} {}", self.name(*row), self.value(*row)),
+                });
+                listing(&told.collect::<Vec<_>>())
+            }
+            [first, second] if first.0 == second.0 && has_share(first.2) && has_share(second.2) => {
+                let shift = second.2.relative.expect("it has a share");
+                format!(
+                    "{} and {}",
+                    self.contrasted(first.0, first.1, first.2),
+                    amount_against(shift, &self.name(second.1))
+                )
+            }
+            parts => {
+                let told = parts.iter().map(|(row, reference, pair)| self.contrasted(*row, *reference, pair));
+                told.collect::<Vec<_>>().join(", and ")
+            }
+        };
+        Some((largest, format!("In {}, {text}.", self.header())))
     }
 
     /// A pair of rows in words.

@@ -16,6 +16,9 @@ use fstone_stats::{ALPHA, compare::Shift};
 /// A list of places longer than this, in characters, becomes a count.
 const MAX_PLACES: usize = 60;
 
+/// Of contrasts in several panels.
+const LARGEST: &str = "the largest difference";
+
 impl Teller<'_> {
     /// The answer of a study in which more than the subject varies.
     pub(super) fn many_panels(&self, sentences: &mut Vec<Sentence>) {
@@ -39,12 +42,12 @@ impl Teller<'_> {
             if of_column.iter().all(|(_, panel)| panel.is_powerless()) {
                 let of_panel = |(index, panel): &(usize, &PanelComparison)| {
                     let (size, text) = teller.exact_contrast(*index, panel)?;
-                    Some((size, format!("{text} ({})", self.analysis.structure.places(&[*index]))))
+                    Some((size, format!("{text} ({}, {LARGEST})", self.analysis.structure.places(&[*index]))))
                 };
                 let most = of_column.iter().filter_map(of_panel).max_by(|a, b| a.0.total_cmp(&b.0));
                 sentences.extend(most.map(|(size, text)| {
                     let rank = if size >= NOTABLE.ln() { Rank::Contrast } else { Rank::Detail };
-                    Sentence(rank, format!("In {}, at most, {text}.", teller.header()))
+                    Sentence(rank, format!("In {}, {text}.", teller.header()))
                 }));
                 continue;
             }
@@ -190,8 +193,8 @@ impl Teller<'_> {
         let found = compared.iter().filter_map(of_panel);
         let (index, row, baseline, pair) = found.max_by(|a, b| larger(&a.3, &b.3))?;
         let place = self.analysis.structure.places(&[index]);
-        let text = format!("{} ({place})", self.contrasted(row, baseline, &pair));
-        Some((size(&pair), if compared.len() > 1 { format!("at most, {text}") } else { text }))
+        let largest = if compared.len() > 1 { format!(", {LARGEST}") } else { String::new() };
+        Some((size(&pair), format!("{} ({place}{largest})", self.contrasted(row, baseline, &pair))))
     }
 
     /// Who leads where: (name, panels), in order of first appearance. The same rows have one name, whichever is best of them.
@@ -246,11 +249,15 @@ impl Teller<'_> {
         leaders.map(|(at, (name, panels))| self.lead(&format!("{name}{}", said(at == 0)), panels, of)).collect()
     }
 
-    /// "at 16 threads", but "on xfs".
+    /// "at 16 threads", but "on xfs" and "with kernel 6.1".
     fn preposition(&self) -> &'static str {
         let structure = &self.analysis.structure;
         let others: Vec<&str> = structure.others().map(|index| structure.varied[index].name.as_str()).collect();
-        if others == [FILESYSTEM_FACTOR] { "on" } else { "at" }
+        match others.as_slice() {
+            [FILESYSTEM_FACTOR] => "on",
+            [name] if structure.panels.iter().all(|panel| panel.title.starts_with(name)) => "with",
+            _ => "at",
+        }
     }
 
     fn lead(&self, name: &str, panels: &[usize], of: usize) -> String {

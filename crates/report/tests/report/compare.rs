@@ -769,6 +769,20 @@ fn one_seed_in_perturbed_guests_is_a_table_with_bands() {
 }
 
 #[test]
+fn a_row_of_two_contrasts_is_named_once() {
+    let factors = [[1.0, 1.0, 1.2], [1.0, 1.0, 1.0], [2.0, 1.0, 1.8]];
+    let mut dataset = run(3, 10, 0.01, &|cell, column| factors[cell as usize][column]);
+    dataset.run.plan.baseline = Some(0);
+    let told = Analysis::of(&dataset).sentences().join("\n");
+    let of_fsck = told.lines().find(|line| line.starts_with("In fsck")).expect("it differs");
+    assert_eq!(of_fsck.matches("xfs").count(), 1, "{of_fsck}");
+    assert!(
+        of_fsck.contains("higher than “ext4 nodelalloc” and 4") && of_fsck.ends_with("higher than ext4."),
+        "{of_fsck}"
+    );
+}
+
+#[test]
 fn equal_seeds_whose_perturbed_guests_all_failed_are_not_exact() {
     let seeds = |factor: f64, failing: &[u32]| {
         let mut dataset =

@@ -652,7 +652,7 @@ fn a_study_says_what_is_compared() {
     fixture::complete(&mut dataset, 10, &mut Random::new(4), &nature, &|_, _, _| None);
     assert_eq!(
         answer(&dataset),
-        "In transactions per second, xfs is highest at kernel uml:5.10 and kernel uml:6.1.\n\
+        "In transactions per second, xfs is highest with kernel uml:5.10 and kernel uml:6.1.\n\
          Against the baseline, ext4, in 2 combinations: xfs is higher in all (by 97–103 %)."
     );
     dataset.run.plan.compare = Some("kernel".into());
