@@ -595,16 +595,19 @@ fn mean(sizes: &[Class], block: u64) -> f64 {
     (0..sizes.len()).map(of_class).sum::<f64>() / weights(sizes).iter().sum::<f64>()
 }
 
-/// The classes, without those of the largest files of which less than half a file is expected among so many bytes.
+/// Most of the files that may be missing because they are too large, as a share.
+const MOST_LEFT_OUT: f64 = TOLERANCE / 5.0;
+
+/// The classes, without those of the few largest files of which less than half a file is expected among so many bytes.
 fn expected(sizes: &[Class], live_bytes: f64, block: u64) -> Vec<Class> {
+    let sum = |sizes: &[Class]| weights(sizes).iter().sum::<f64>();
+    let least = sum(sizes) * (1.0 - MOST_LEFT_OUT);
     let mut sizes = sizes.to_vec();
     while let Some(largest) = sizes.iter().rposition(has_files)
         && sizes[..largest].iter().any(has_files)
+        && sum(&sizes[..largest]) >= least
+        && live_bytes / mean(&sizes, block) * sizes[largest].weight / sum(&sizes) < 0.5
     {
-        let share = sizes[largest].weight / weights(&sizes).iter().sum::<f64>();
-        if live_bytes / mean(&sizes, block) * share >= 0.5 {
-            break;
-        }
         sizes.truncate(largest);
     }
     sizes
