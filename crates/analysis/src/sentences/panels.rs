@@ -17,7 +17,7 @@ use fstone_stats::{ALPHA, compare::Shift};
 const MAX_PLACES: usize = 60;
 
 /// Of contrasts in several panels.
-const LARGEST: &str = "the largest difference";
+const LARGEST: &str = "the most";
 
 impl Teller<'_> {
     /// The answer of a study in which more than the subject varies.
