@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 pub(crate) fn recording(bytes: &[u8]) -> Option<(Ending, Result<(), CompileError>)> {
     let reader = || Reader::new(bytes).ok();
     let summary = summarize(&mut reader()?).expect("memory does not fail");
-    let likeness = likeness(&mut reader()?).expect("memory does not fail");
+    let likeness = likeness(&mut reader()?, "fuzz").expect("memory does not fail");
     assert!(likeness.covered <= likeness.calls);
     let compiled = Program::compile(&mut reader()?, &AtomicBool::new(false)).map(|_| ());
     Some((summary.ending.expect("it was read to its end"), compiled))
