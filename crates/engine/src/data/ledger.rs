@@ -63,6 +63,13 @@ impl Ledger {
         Some((start.1.max(from), run.end.min(until)))
     }
 
+    /// Where a file ends at the earliest: the end of the last write.
+    pub(crate) fn end(&self, file: u64) -> u64 {
+        let part = self.part(file);
+        let is_it = |run: &&Run| matches!(run.expected, Expected::Generation(_));
+        part.range((file, 0)..=(file, u64::MAX)).rev().map(|(_, run)| run).find(is_it).map_or(0, |run| run.end)
+    }
+
     /// Checks a block read from `offset`, a multiple of [`UNIT`]. The error says where in the block the first wrong unit is.
     pub(crate) fn check(&self, block: &[u8], file: u64, offset: u64) -> Result<(), (usize, Mismatch)> {
         let part = self.part(file);

@@ -6,7 +6,7 @@ use crate::error::{LoadError, cure};
 use crate::fileset::build::{root, stamp_name};
 use crate::fileset::{Files, PathBuffer};
 use crate::io::kernel;
-use crate::measure::{Call, Collector};
+use crate::measure::Call;
 use crate::options::Progress;
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
@@ -95,7 +95,7 @@ impl Verifier<'_> {
         };
         // What the device holds is wanted, as far as that is known: pages that were not written back yet stay.
         let _ = fadvise(&opened, 0, None, Advice::DontNeed);
-        let wanted = files.table.size(file);
+        let wanted = self.running.least_bytes(fileset, file);
         let mut offset = 0;
         loop {
             self.breathe()?;
@@ -199,22 +199,30 @@ fn in_words(error: &std::io::Error) -> String {
 impl Running<'_> {
     /// Notes every file that is missing or too short as an error of the load.
     pub(super) fn look_for_files(&self) {
-        self.files.iter().enumerate().filter(|(index, _)| self.built[*index]).for_each(|(_, files)| {
-            look(files, &self.collector);
-        });
+        for (index, files) in (0u32..).zip(&self.files).filter(|(index, _)| self.built[*index as usize]) {
+            let mut path = PathBuffer::default();
+            for file in files.table.live_files() {
+                files.layout.file(&mut path, file, files.table.renamed(file));
+                let wrong = match kernel::stat(files.directory(), path.as_c()) {
+                    Ok(stat) if u64::try_from(stat.st_size).is_ok_and(|size| size >= self.least_bytes(index, file)) => {
+                        continue;
+                    }
+                    // Shorter than what was written to it.
+                    Ok(_) => Errno::NODATA,
+                    Err(errno) => errno,
+                };
+                self.collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
+            }
+        }
     }
-}
 
-fn look(files: &Files, collector: &Collector) {
-    let mut path = PathBuffer::default();
-    for file in files.table.live_files() {
-        files.layout.file(&mut path, file, files.table.renamed(file));
-        let wrong = match kernel::stat(files.directory(), path.as_c()) {
-            Ok(stat) if u64::try_from(stat.st_size).is_ok_and(|size| size >= files.table.size(file)) => continue,
-            // Shorter than what was written to it.
-            Ok(_) => Errno::NODATA,
-            Err(errno) => errno,
-        };
-        collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
+    /// A file that grows has only what was written to it.
+    fn least_bytes(&self, fileset: u32, file: u32) -> u64 {
+        let files = &self.files[fileset as usize];
+        let size = files.table.size(file);
+        match self.depot.ledger() {
+            Some(ledger) if files.spec.grows => size.min(ledger.end(stamp_name(fileset, file))),
+            _ => size,
+        }
     }
 }

@@ -160,6 +160,25 @@ fn files_that_are_missing_or_short_are_errors_of_a_stamped_load() {
     assert_eq!(damages, [(Path::new("data/file1"), 0, missing), (Path::new("data/file2"), 512, short)]);
 }
 
+/// A load may end before its files have grown to their size; what was written to them must be there.
+#[test]
+fn a_file_that_grows_has_what_was_written() {
+    let directory = in_memory();
+    let block = transfer(Extent::Bytes(4096), Pattern::Cursor { shared: true });
+    let mut load = stamped(2, Operation::Write(block));
+    (load.filesets[0].fill, load.filesets[0].grows) = (false, true);
+    load.phases[0].stop = operations(1);
+    let (report, found) = try_run_verified(&load, directory.path(), 1).expect("the engine works");
+    assert!(report.errors.is_empty() && found.is_clean(), "{report:?} {found:?}");
+    let cut = || {
+        for file in ["data/file0", "data/file1"] {
+            std::fs::write(directory.path().join(file), []).expect("it was built");
+        }
+    };
+    let (report, found) = verified_around(&load, directory.path(), &Around { begin: &nothing, end: &cut });
+    assert!(report.errors.len() == 1 && found.damages.len() == 1, "{report:?} {found:?}");
+}
+
 #[test]
 fn holes_are_empty() {
     let directory = in_memory();
