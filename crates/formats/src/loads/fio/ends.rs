@@ -212,9 +212,11 @@ fn until(job: &Job, place: &Place) -> Stop {
     if job.engine.of_files() {
         return Stop { time, operations: Some(place.files.saturating_mul(job.loops).min(MOST)), ..Stop::default() };
     }
+    // For each loop, counted over all of them.
+    let most = job.number_ios.map(|number| number.saturating_mul(job.loops).min(MOST));
     let once_through = ends_with_files(job, place);
     if once_through && job.size.is_none() {
-        return Stop { time, operations: job.number_ios, once_through, ..Stop::default() };
+        return Stop { time, operations: most, once_through, ..Stop::default() };
     }
     let bytes = bytes_in_all(job, place).min(MOST);
     let sizes: Vec<&Blocks> = [job.direction.reads, job.direction.writes]
@@ -227,9 +229,9 @@ fn until(job: &Job, place: &Place) -> Stop {
             let gaps = Gaps::of(job, place);
             let operations =
                 gaps.map_or(bytes.div_ceil(*block), |gaps| gaps.operations(job, bytes_of_a_loop(job, place)).min(MOST));
-            let operations = job.number_ios.map_or(operations, |most| most.min(operations));
+            let operations = most.map_or(operations, |most| most.min(operations));
             Stop { time, operations: Some(operations), once_through, ..Stop::default() }
         }
-        _ => Stop { time, bytes: Some(bytes), operations: job.number_ios, once_through, ..Stop::default() },
+        _ => Stop { time, bytes: Some(bytes), operations: most, once_through, ..Stop::default() },
     }
 }

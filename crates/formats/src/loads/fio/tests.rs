@@ -210,6 +210,7 @@ fn strides_and_bursts_are_those_of_fio() {
         ("rw=write:60k\nbs=4k\nsize=1m\nio_size=2500k", 60 << 10, 625),
         ("rw=read:4k\nbs=4k\nsize=1m\nio_size=3m\nloops=2", 4096, 1536),
         ("rw=read:4k\nbs=4k\nsize=1m\nloops=3", 4096, 768),
+        ("rw=read:4k\nbs=4k\nsize=1m\nloops=3\nnumber_ios=50", 4096, 150),
         ("rw=read:4k\nbs=4k\nsize=512k\nfilesize=1m\nio_size=3m", 4096, 768),
         ("rw=read:8k\nbs=4k\nsize=1m\nio_size=3m\nnumber_ios=500", 8192, 500),
         // A share is of the file, and no more than the size.
