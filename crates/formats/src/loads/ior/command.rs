@@ -22,6 +22,8 @@ pub struct Ior {
     pub fsync_per_write: bool,
     pub keep: bool,
     pub repetitions: u64,
+    /// Whether its number is in the name of its file even if there is only one.
+    pub numbered: bool,
     pub deadline: Option<Duration>,
     /// Whether all go on then to what the fastest has moved.
     pub wear_out: bool,
@@ -61,8 +63,8 @@ impl Ior {
         if self.file_per_process { format!("{name}.{task:08}{tail}") } else { format!("{name}{tail}") }
     }
 
-    /// What tells the files of repetitions apart, where there are several: as IOR's with -m.
+    /// What tells the files of repetitions apart, as IOR's with -m.
     pub(super) fn tail(&self, repetition: u64) -> String {
-        if self.repetitions == 1 { String::new() } else { format!(".{repetition}") }
+        if self.repetitions == 1 && !self.numbered { String::new() } else { format!(".{repetition}") }
     }
 }

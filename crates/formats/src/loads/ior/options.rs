@@ -37,6 +37,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('Y', "fsync-per-write", Kind::Flag, "fsync after every write"),
     Opt::letter('k', "keep", Kind::Flag, "keep the files"),
     Opt::letter('i', "repetitions", Kind::Number(1000), "number of repetitions of everything [1]"),
+    Opt::letter('m', "multi-file", Kind::Flag, "the number of the repetition ends the file's name; always with -i"),
     Opt::letter('D', "deadline", Kind::Number(366 * 24 * 3600), "seconds after which writing (and reading) stops"),
     Opt::letter(
         'O',
@@ -67,7 +68,6 @@ pub(super) const OPTIONS: &[Opt] = &[
     ignored(Opt::letter('l', "dataPacketType", Kind::Any, "").or_word(), letters::RANDOM_DATA),
     ignored(Opt::letter('K', "keep-with-error", Kind::Flag, ""), "with -k, files are also kept after an error"),
     ignored(Opt::word("warningAsErrors", Kind::Flag, ""), letters::ERRORS_TOLD),
-    ignored(Opt::letter('m', "multi-file", Kind::Flag, ""), "each repetition always has its own files"),
     refused(Opt::letter('c', "collective", Kind::Flag, "").or_word(), "there is no collective I/O in POSIX"),
     refused(Opt::letter('d', "delay", Kind::Any, ""), "use sleep(1) between two runs"),
     refused(

@@ -40,6 +40,7 @@ fn ior(said: &mut Said<'_>) -> Ior {
         fsync_per_write: said.flag("fsync-per-write"),
         keep: said.flag("keep"),
         repetitions: said.number("repetitions").unwrap_or(1),
+        numbered: said.flag("multi-file"),
         deadline: said.number("deadline").filter(|seconds| *seconds > 0).map(Duration::from_secs),
         wear_out,
         direct: said.flag("posix.odirect") || said.flag("direct"),

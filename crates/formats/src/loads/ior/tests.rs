@@ -70,6 +70,7 @@ fn pieces_of_a_shared_file_take_turns() {
     let ior = read("-F -o /mnt/x/f").expect("right");
     assert_eq!((ior.directory(), ior.file_of(0, 7)), ("/mnt/x", "f.00000007".to_owned()));
     assert_eq!(read("-i 2").expect("right").file_of(1, 7), "testFile.1");
+    assert_eq!(read("-m -F").expect("right").file_of(0, 7), "testFile.00000007.0");
 }
 
 #[test]
@@ -94,8 +95,8 @@ fn what_cannot_be_done_is_refused_by_name() {
         assert!(wrong.contains(told), "{line}: {wrong}");
     }
     assert!(read("-B").expect("right").direct && read("-F -z -C").expect("right").random);
-    let warned = read("-g -v -x -m").expect("only warnings").warnings.expect("some").to_string();
-    for told in ["-g has no effect", "-v has no effect", "-x has no effect", "-m has no effect"] {
+    let warned = read("-g -v -x").expect("only warnings").warnings.expect("some").to_string();
+    for told in ["-g has no effect", "-v has no effect", "-x has no effect"] {
         assert!(warned.contains(told), "{warned}");
     }
 }
