@@ -2,6 +2,10 @@
 # Compares `fstone mdtest` and `fstone ior` with the real mdtest and IOR on tmpfs, under the same launcher of MPI, and prints Markdown.
 #
 #   bench/compare-mdtest-ior.sh [TASKS]...   (default: 1 2 8)
+#   bench/compare-mdtest-ior.sh probe N
+#
+# With probe, N random command lines of each (SEED), of one to three tasks, on ext4: tables, files, and the calls of each rank as strace sees them.
+# What differs is shortened.
 #
 # Files per second of create, stat and unlink (mdtest -F), and MiB per second of writes and reads in transfers of 4 KiB and
 # 1 MiB (IOR -F, a file for each task). Both sides run the same command line, one right after the other, in an order that
@@ -31,6 +35,17 @@ mebibytes=${MEBIBYTES:-512}
 launcher=(${MPIRUN:-mpirun.openmpi --oversubscribe})
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 begin
+
+if [ "${1:-}" = probe ]; then
+    # A single task needs no launcher.
+    export OMPI_MCA_ess_singleton_isolated=1
+    fresh ext4 256M
+    failed=0
+    for tool in mdtest ior; do
+        python3 "$root/bench/probe.py" $tool "$FSTONE" "${!tool}" "${2:-100}" "${SEED:-1}" "$place/fs" "${launcher[@]}" || failed=1
+    done
+    exit $failed
+fi
 fresh tmpfs 4G
 
 # run SIDE TASKS PROGRAM OPTIONS...: its output to $place/SIDE.

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Draws random jobs, runs them in the original and in fstone, compares what they did and left, and shortens each job that differs.
 
-    probe.py fio|sysbench FSTONE ORIGINAL COUNT SEED DIRECTORY
+    probe.py fio|sysbench|mdtest|ior FSTONE ORIGINAL COUNT SEED DIRECTORY [LAUNCHER...]
 
-DIRECTORY is emptied for each run: bench/compare-fio.sh and compare-sysbench.sh give it a new ext4. What is compared: whether the exit status is 0, and
-names, sizes and allocated blocks of files. Of fio, reads, writes (their sum in a mix), bytes, fsyncs and the error of each job; of sysbench, events, and
-reads, writes and syncs as strace sees them. Jobs that fstone refuses are counted with its reason.
+DIRECTORY is emptied for each run: bench/compare-fio.sh, compare-sysbench.sh and compare-mdtest-ior.sh give it a new ext4. What is compared: whether the
+exit status is 0, and names, sizes and allocated blocks of files. Of fio, reads, writes (their sum in a mix), bytes, fsyncs and the error of each job; of
+sysbench, events, and reads, writes and syncs as strace sees them; of mdtest and IOR, the rows of their tables, and the calls of each rank: which calls on
+which items, which bytes at which offsets, in which order. Jobs that fstone refuses are counted with its reason.
 """
 
-import collections, json, os, random, re, shutil, subprocess, sys
+import collections, glob, json, os, random, re, shutil, subprocess, sys
 
-tool, fstone, original, count, seed, place = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6]
+tool, fstone, original, count, seed, place, *launcher = *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]), *sys.argv[6:]
 FIO = {
     "rw": ["read", "write", "rw", "randread", "randwrite", "randrw", "write:4k", "read:-8k", "randread:4"],
     "bs": ["4k", "512", "1k", "16k", "64k", "4k,8k", "3k"],
@@ -91,6 +92,30 @@ SYSBENCH = {
     "validate": ["on"],
     "percentile": ["99"],
 }
+MDTEST = {
+    "n": ["1", "3", "10", "17"],
+    "I": ["2", "5"],
+    "z": ["1", "2"],
+    "b": ["1", "2", "3"],
+    "w": ["0", "100", "4096", "70000"],
+    "e": ["0", "50", "4096"],
+    "N": ["1"],
+    "i": ["2", "3"],
+    "random-seed": ["7"],
+    "x": ["created"],
+    "np": ["2", "3"],
+    **{flag: [""] for flag in "L u F D C T E U r y Y R P Z t v posix.odirect".split()},
+}
+IOR = {
+    "b": ["4k", "64k", "47008", "1m"],
+    "t": ["4k", "1k", "47008", "64k"],
+    "s": ["2", "5"],
+    "i": ["2"],
+    "np": ["2", "3"],
+    "G": ["5"],
+    "l": ["random"],
+    **{flag: [""] for flag in "F w r z e Y k m g v x K posix.odirect".split()},
+}
 
 
 def files():
@@ -98,7 +123,8 @@ def files():
     for folder, _, names in os.walk("."):
         for name in names:
             of = os.stat(os.path.join(folder, name))
-            if not name.endswith(".state"):
+            # fio's state of verification; mdtest writes its status only with a stonewall.
+            if not name.endswith(".state") and name != "created":
                 found[name] = (of.st_size, of.st_blocks)
     return found
 
@@ -153,9 +179,11 @@ def outcome_of_sysbench(program, job):
         return None, ended.stderr
     events = re.search(r"total number of events: +(\d+)", ended.stdout)
     calls = collections.Counter()
+    mode = job.get("file-fsync-mode", "fsync")
     for line in open("../calls"):
-        if "resumed>" not in line and "test_file" in line:
-            calls[re.sub(r"^\d+ +|\(.*\n", "", line)] += 1
+        # A mapping is synced with msync there and with fsync here.
+        if "resumed>" not in line and ("test_file" in line or "msync(" in line):
+            calls[re.sub(r"^\d+ +|\(.*\n", "", line).replace("msync", mode)] += 1
     mixed, threads = job["file-test-mode"] == "rndrw", int(job.get("threads", 1))
     if mixed and (threads > 1 or job.get("file-io-mode")):
         # Which of the two comes next is a race.
@@ -166,26 +194,120 @@ def outcome_of_sysbench(program, job):
     return {**found, "files": files()}, (made.stderr + ended.stderr + ended.stdout)[-200:]
 
 
+def calls_of(rank):
+    """What a rank did with files and items, a text for each call. Not: IOR's questions about a file, and removing it; opening directories."""
+    lines, offset, found = [], collections.Counter(), []
+    for name in glob.glob(f"../calls.{rank}.*"):
+        lines += open(name, errors="replace").readlines()
+    for line in sorted(lines):
+        match = re.match(r"[\d.]+ (\w+)\((.*)\) += (-?\d+)", line)
+        if not match:
+            continue
+        call, arguments, result = match[1], match[2], int(match[3])
+        at = re.match(r"(?:\d+|AT_FDCWD)<(.*?)>(, )?", arguments)
+        named = re.match(r'"(.*?)"', arguments[at.end() if at else 0 :])
+        moves = call in ("read", "write", "pread64", "pwrite64", "fsync", "lseek")
+        if not (at or named):
+            continue
+        path = os.path.relpath(os.path.join(at[1] if at else "", named[1] if named and not moves else "."))
+        item = re.search(r"(dir|file)\.mdtest\.[-.\d]*\d(?=$|\.r$|-XX$)", path)
+        if path.startswith("..") or "O_DIRECTORY" in arguments or "O_EXCL" in arguments or not (item or path.startswith("items")):
+            continue
+        if call == "lseek":
+            offset[path] = result
+        elif moves and call != "fsync":
+            size = re.search(r", (\d+)(?:, (\d+))?$", arguments)
+            place = int(size[2]) if size[2] else offset[path]
+            offset[path] = place + result
+            found.append(f"{call[call[0] == 'p':].replace('64', '')} {path} {size[1]}@{place} = {result}")
+        elif call in ("fsync", "openat"):
+            created = "create " if "O_CREAT" in arguments and item else ""
+            direct = "direct " if "O_DIRECT" in arguments else ""
+            text = f"{call} {created}{direct}{path}" + (" failed" if result < 0 else "")
+            # IOR 4.1 syncs twice; fstone looks whether a file is there.
+            found += [text] * (found[-1:] != [text])
+        elif item and (call != "newfstatat" or result == 0):
+            # fstone looks first whether a file of the shared tree is there.
+            call = "rmdir" if "AT_REMOVEDIR" in arguments else call.replace("newf", "").replace("2", "").removesuffix("at")
+            # Renamed directories get other names than mdtest's.
+            found.append(f"{call} {path.removesuffix('.r')}" + (" failed" if result < 0 else "") if call != "rename" else call)
+    return found
+
+
+TRACE = "openat,newfstatat,unlink,unlinkat,mkdir,mkdirat,rmdir,rename,renameat,renameat2,read,write,pread64,pwrite64,fsync,lseek"
+RANK = f"exec strace -f -ff --seccomp-bpf -y -ttt -qq -s 0 -o ../calls.${{OMPI_COMM_WORLD_RANK:-0}} -e trace={TRACE} \"$@\""
+
+
+def outcome_of_ranks(program, job):
+    """mdtest and IOR. What only uses files is run after what makes them."""
+    empty()
+    if tool == "ior":
+        # Only then, and always, are files of repetitions told apart; files that are only read are kept.
+        job = {**job, **({"m": ""} if "i" in job else {}), **({"k": ""} if "r" in job else {})}
+        steps, where = [{"w": "", "k": ""}] if "r" in job and "w" not in job else [], ["-o", "items"]
+    else:
+        steps, where = [{"C": ""}] if any(phase in job for phase in "TEUr") and "C" not in job else [], ["-d", "made"]
+    if steps:
+        steps = [{**{name: value for name, value in job.items() if name not in ("T", "E", "U", "r")}, **steps[0]}]
+    ranks, calls = int(job.get("np", 1)), []
+    for step in [*steps, job]:
+        for name in glob.glob("../calls.*"):
+            os.remove(name)
+        options = [word for name, value in step.items() if name != "np" for word in ("-" * min(len(name), 2) + name, value) if word]
+        ended = run([*(launcher if ranks > 1 else []), *(["-n", str(ranks)] if ranks > 1 else []), "sh", "-c", RANK, "rank", *program, *options, *where])
+        if ended is None:
+            return "timeout", ""
+        if ended.returncode == 2 and program[0] == fstone:
+            return None, ended.stderr
+        calls.append([calls_of(rank) for rank in range(ranks)])
+    if "R" in job or "z" in job and tool == "ior" or "random-seed" in job:
+        calls = [[sorted(rank) for rank in step] for step in calls]
+    if tool == "ior":
+        rows = [tuple(row.split()[index] for index in (0, 4, 5, 10)) for row in re.findall(r"^(?:write|read) .*", ended.stdout, re.M)[: 2 * int(job.get("i", 1))] if len(row.split()) == 11]
+    else:
+        rows = sorted({(name, float(value) > 0 or "P" in job or "Z" in job) for name, value in re.findall(r"^   ([A-Z][a-z]+ [a-z]+) +([\d.]+)", ended.stdout, re.M)})
+    return {"failed": ended.returncode != 0, "rows": rows, "calls": calls, "files": files()}, ended.stderr[-300:] + ended.stdout[-300:]
+
+
 def near(one, other):
     return abs(one - other) <= max(2, 0.2 * max(one, other))
 
 
-def is_damaged(job):
+def blocks_of(size, block):
+    """How many blocks, and the rest."""
+    number = lambda text: int(text[:-1]) << {"k": 10, "m": 20}[text[-1].lower()] if text[-1].lower() in "km" else int(text)
+    return divmod(number(size), number(block))
+
+
+def is_explained(job):
     """Whether fio would verify what it laid out without headers, read ahead with O_DIRECT into a buffer that is not aligned, read files that it
-    did not lay out, write to a mapping of an empty one, or have neither a map nor random numbers."""
+    did not lay out, write to a mapping of an empty one, have neither a map nor random numbers, or end early (docs/formats/fio.md); whether
+    sysbench would come to places that are not whole blocks (docs/formats/sysbench-fileio.md)."""
+    if tool == "sysbench":
+        blocks, rest = blocks_of(job["file-total-size"], job.get("file-block-size", "16K"))
+        aligned = not rest and blocks % int(job["file-num"]) == 0
+        return not aligned and ("validate" in job or job.get("file-extra-flags") == "direct")
+    if tool != "fio":
+        return False
     reads = job.get("rw", "read") != "write" and not job.get("rw", "").startswith(("randwrite", "write"))
     empty = "create_on_open" in job and (reads or job.get("ioengine") == "mmap")
-    return reads and "verify" in job or "direct" in job and "pre_read" in job or empty or "ba" in job and "random_generator" in job
+    one_size_unused = "," in job.get("bs", "") and "rw" not in job["rw"]
+    damaged = one_size_unused or reads and "verify" in job or "direct" in job and "pre_read" in job or empty or "ba" in job and "random_generator" in job
+    ends = job.get("filesize", job["size"])
+    part = (blocks_of(ends, "4k")[1] or "ba" in job) and ("random_distribution" in job or "percentage_random" in job or ":" in job["rw"])
+    return damaged or part or "do_verify" in job and "io_size" in job and "loops" not in job
 
 
 POOL, ALWAYS, outcome = {
     "fio": (FIO, ["rw", "size"], outcome_of_fio),
     "sysbench": (SYSBENCH, ["file-test-mode", "file-num", "file-total-size", "events"], outcome_of_sysbench),
+    "mdtest": (MDTEST, ["n"], outcome_of_ranks),
+    "ior": (IOR, [], outcome_of_ranks),
 }[tool]
 
 
 def differs(job):
-    if tool == "fio" and is_damaged(job):
+    if is_explained(job):
         return False, ""
     ours, said = outcome([fstone, tool], job)
     if ours is None:
@@ -205,6 +327,11 @@ def differs(job):
                 our[1][:] = their[1]
     if ours == theirs or (ours != "timeout" and ours["failed"] and theirs != "timeout" and theirs["failed"]):
         return False, ""
+    if "calls" in ours and "calls" in theirs and tool in ("mdtest", "ior"):
+        for our, their in zip(sum(ours["calls"], []), sum(theirs["calls"], [])):
+            same = next((at for at, pair in enumerate(zip(our, their)) if pair[0] != pair[1]), min(len(our), len(their)))
+            for side in (our, their):
+                side[:] = [f"{same} alike", *side[same : same + 3], f"{len(side)} in all"]
     return True, f"{tool} {theirs}\nfstone {ours}\n{their_words[:200]}{said[:200]}"
 
 
