@@ -133,7 +133,7 @@ fn goes_around(job: &Job, place: &Place) -> bool {
 }
 
 fn two_positions(job: &Job) -> bool {
-    job.direction.reads && job.direction.writes && !job.direction.random
+    job.direction.reads && job.direction.writes && (!job.direction.random || job.random_percent == [0; 2])
 }
 
 /// How many passes of so many bytes each a job makes that goes around: one for each loop, and more until what is left of the bytes that it
@@ -153,10 +153,15 @@ fn bytes_in_all(job: &Job, place: &Place) -> u64 {
         let whole = place.bytes();
         return whole_passes(job, place, whole).saturating_mul(whole);
     }
-    if job.loops > 1 && two_positions(job) && job.io_size.is_some() {
-        return bytes_of_a_loop(job, place).max(place.bytes().saturating_mul(job.loops));
+    let most = bytes_of_a_loop(job, place).saturating_mul(job.loops);
+    if job.loops > 1 && two_positions(job) && job.direction.gap == 0 && job.io_size.is_some() {
+        // A pass is expected to end when the position that moves more often comes to the end.
+        let [reads, writes] = job.read_and_write_weights().map(u128::from);
+        let bytes = u128::from(place.bytes()) * (reads + writes) / reads.max(writes).max(1);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        return whole_passes(job, place, bytes).saturating_mul(bytes).min(most);
     }
-    bytes_of_a_loop(job, place).saturating_mul(job.loops)
+    most
 }
 
 pub(super) fn reads_back(job: &Job) -> bool {

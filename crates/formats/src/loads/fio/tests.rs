@@ -396,6 +396,20 @@ fn the_kernel_is_told_how_files_are_read() {
     assert_eq!(advice("ioengine=filestat"), Advice::None);
 }
 
+/// fio ends each loop when it has moved its io_size, or when the first of both positions comes to the end.
+#[test]
+fn loops_of_two_positions_end_as_fio_s() {
+    for (text, count) in [
+        ("rw=rw\nio_size=32k", 16),
+        ("rw=rw\nio_size=100k", 50),
+        ("rw=rw\nio_size=160k", 64),
+        ("rw=randrw\npercentage_random=0\nio_size=100k", 50),
+    ] {
+        let plan = plan(&format!("[a]\nbs=4k\nsize=64k\nloops=2\n{text}\n"));
+        assert_eq!(plan.workload.phases[0].groups[0].stop.operations, Some(count), "{text}");
+    }
+}
+
 #[test]
 fn every_option_is_read() {
     for option in options::OPTIONS {
