@@ -293,8 +293,9 @@ def is_explained(job):
     empty = "create_on_open" in job and (reads or job.get("ioengine") == "mmap")
     one_size_unused = "," in job.get("bs", "") and "rw" not in job["rw"]
     damaged = one_size_unused or reads and "verify" in job or "direct" in job and "pre_read" in job or empty or "ba" in job and "random_generator" in job
-    ends = job.get("filesize", job["size"])
-    part = (blocks_of(ends, "4k")[1] or "ba" in job) and ("random_distribution" in job or "percentage_random" in job or ":" in job["rw"])
+    rest = bool(blocks_of(job.get("filesize", job["size"]), "4k")[1])
+    drawn = ":" in job["rw"] or any(name in job for name in ("random_distribution", "percentage_random", "fsync", "fdatasync"))
+    part = rest + ("ba" in job) + drawn > 1
     return damaged or part or "do_verify" in job and "io_size" in job and "loops" not in job
 
 

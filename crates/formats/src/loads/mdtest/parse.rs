@@ -157,7 +157,7 @@ fn check(said: &mut Said<'_>, mdtest: &Mdtest) {
         said.wrong(&["directory"], "one directory is worked in", "run one load in each of these");
     }
     let Phases { create, read, .. } = mdtest.phases;
-    if create && read && mdtest.files && mdtest.read_bytes > mdtest.write_bytes {
+    if create && read && mdtest.read_bytes > mdtest.write_bytes {
         said.wrong(&["read-bytes"], "more is read of each file than is written to it", "-w as large as -e, or larger");
     }
     if mdtest.phases.rename && said.get("rename").is_some() && !mdtest.directories {
