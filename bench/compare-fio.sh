@@ -301,16 +301,24 @@ readers() {
     echo
 }
 
-# Reads per second of a job by one of both tools, in the directory of the case.
+# Requests that the device has read.
+requested() {
+    if [ -n "${loop:-}" ]; then awk '{ print $1 }' "/sys/block/${loop#/dev/}/stat"; else echo 0; fi
+}
+
+# Reads per second of a job by one of both tools, in the directory of the case; $place/requests gets the side, the device's requests, and reads.
 #   rate COMMAND ARGUMENTS
 rate() {
-    local program=$1
+    local program=$1 before side=ours
+    [ "$program" != "$fio" ] || side=theirs
     shift
+    before=$(requested)
     # shellcheck disable=SC2086 # a command and its first argument
     (cd "$place/fs" && $program "$@" --output-format=json --output="$place/speed.json") >"$place/said" 2>&1 || {
         tail -n 3 "$place/said" >&2
         return 1
     }
+    jq -r ".jobs[0].read | \"$side $(($(requested) - before)) \(.total_ios)\"" "$place/speed.json" >>"$place/requests"
     jq -r '.jobs[0].read.iops' "$place/speed.json"
 }
 
@@ -352,14 +360,15 @@ JOBS
 }
 
 speed() {
-    local pairs=${PAIRS:-8} seconds=${RUNTIME:-1} name options pair a b
+    local pairs=${PAIRS:-8} seconds=${RUNTIME:-1} name options pair a b per_read
     echo "### Reads per second, one thread, 4 KiB at random"
     echo
-    echo "| job | fio | fstone | fstone / fio (95 %) |"
-    echo "|---|---|---|---|"
+    echo "| job | fio | fstone | fstone / fio (95 %) | device requests per read: fio, fstone |"
+    echo "|---|---|---|---|---|"
     fresh ext4 1G
     while read -r name options; do
         : >"$place/pairs"
+        : >"$place/requests"
         for ((pair = 0; pair < pairs; pair++)); do
             local job="--name=job --filename=data --rw=randread --bs=4k --norandommap --invalidate=0 --time_based --runtime=$seconds --thread $options"
             # Who is first takes turns. The first run makes the file.
@@ -374,7 +383,9 @@ speed() {
             echo "$a $b" >>"$place/pairs"
         done
         rm -f "$place/fs/data"
-        echo "| ${name//_/ } | $(paired <"$place/pairs") |"
+        per_read=$(awk '{ requests[$1] += $2; reads[$1] += $3 }
+            END { printf "%.4f, %.4f", requests["theirs"] / reads["theirs"], requests["ours"] / reads["ours"] }' "$place/requests")
+        echo "| ${name//_/ } | $(paired <"$place/pairs") | $per_read |"
     done <<'JOBS'
 psync,_1_MiB_cached --ioengine=psync --size=1m
 psync,_256_MiB_cached --ioengine=psync --size=256m
