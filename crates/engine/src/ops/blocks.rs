@@ -12,6 +12,12 @@ use std::sync::atomic::Ordering;
 pub(super) const DIRECT_ALWAYS: u64 = 4096;
 pub(super) const DIRECT_SOMETIMES: u64 = 512;
 
+/// How much is asked for to read a block directly: all of it, or if its place is in no device's units, full pages; the file's end cuts them short.
+pub(super) fn asked(direct: bool, offset: u64, length: usize) -> usize {
+    let fits = !direct || (offset | length as u64).is_multiple_of(DIRECT_SOMETIMES);
+    if fits { length } else { length.next_multiple_of(DIRECT_ALWAYS as usize) }
+}
+
 /// Writes a block whole. What direct I/O cannot carry, the end of an odd-sized file, goes
 /// through the page cache.
 #[inline]

@@ -1,6 +1,6 @@
 //! What programs do by handles: opening and closing, and data that goes on from the handle's cursor.
 
-use super::blocks::{DIRECT_ALWAYS, write_all};
+use super::blocks::{asked, write_all};
 use super::new_file::open_new;
 use crate::data::Destination;
 use crate::fileset::Hold;
@@ -131,8 +131,7 @@ fn read_some<E: Io>(
     length: usize,
 ) -> Attempt<usize> {
     let (_, fd) = worker.opened_in(index, handle)?;
-    // Direct reads are asked for in full pages; the file's end cuts them short.
-    let asked = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
+    let asked = asked(worker.group.io.direct, offset, length);
     let got = worker.call(Call::Read, |worker| worker.io.read(fd, &mut worker.buffer.bytes_mut()[..asked], offset))?;
     let got = got.min(length);
     worker.done.calls += 1;

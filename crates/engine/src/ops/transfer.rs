@@ -1,6 +1,6 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
-use super::blocks::{DIRECT_ALWAYS, DIRECT_SOMETIMES, touch, write_all};
+use super::blocks::{DIRECT_ALWAYS, DIRECT_SOMETIMES, asked, touch, write_all};
 use super::handles;
 use super::queued::{Flight, OddWrite, Queued};
 use crate::data::stamp;
@@ -132,7 +132,7 @@ fn queue_block<E: Io>(
             return Ok(());
         }
         touch(worker, picked, offset);
-        let asked = if odd { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
+        let asked = asked(worker.group.io.direct, offset, length);
         queued = push(worker, slot, direction, &Target { picked: *picked, fd, offset, length }, asked)?;
         Ok(())
     })?;
@@ -285,12 +285,20 @@ fn read_all<E: Io>(
     offset: u64,
 ) -> Attempt<()> {
     let mut have = have;
+    let mut until = asked(worker.group.io.direct, offset, length);
+    let pages = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
     while have < length {
-        // Direct reads are asked for in full pages; the file's end cuts them short.
-        let until = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
-        let got = worker.call(Call::Read, |worker| {
+        let read = worker.call(Call::Read, |worker| {
             worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..until], offset + have as u64)
-        })?;
+        });
+        let got = match read {
+            // A device with larger sectors than the block.
+            Err(Incomplete::Fault(fault)) if until < pages && fault.errno() == Errno::INVAL => {
+                until = pages;
+                continue;
+            }
+            read => read?,
+        };
         worker.done.calls += 1;
         if got == 0 {
             // The file is shorter than it was when it was written.

@@ -179,6 +179,24 @@ fn a_file_that_grows_has_what_was_written() {
     assert!(report.errors.len() == 1 && found.damages.len() == 1, "{report:?} {found:?}");
 }
 
+/// The kernel counts what it reads for this process.
+#[test]
+fn direct_reads_of_small_blocks_read_no_more_than_these() {
+    let directory = on_disk();
+    let mut load = stamped(1, Operation::Read(transfer(Extent::Bytes(512), Pattern::Cursor { shared: true })));
+    (load.filesets, load.io.direct, load.data.stamped) = (vec![fileset(1, 1 << 20)], true, false);
+    load.phases[0].stop = operations(2000);
+    let count = || {
+        let text = std::fs::read_to_string("/proc/self/io").expect("Linux has it");
+        let count = text.lines().find_map(|line| line.strip_prefix("rchar: ")).expect("it is there");
+        count.parse::<u64>().expect("a number")
+    };
+    let before = count();
+    flawless(&load, directory.path());
+    let read = count() - before;
+    assert!(read < 3 << 20, "{read}");
+}
+
 #[test]
 fn holes_are_empty() {
     let directory = in_memory();
