@@ -121,7 +121,7 @@ impl super::ranks::RankCommand for Ranks {
             terminal::tell(&format!("warning: {warning}\n"));
         }
         tell_left(&self.data);
-        documents::write(&self.summary, &io500::print(&report.load)).map_err(|failure| format!("{:#}", failure.error))
+        documents::write(&self.summary, io500::print(&report.load)).map_err(|failure| format!("{:#}", failure.error))
     }
 
     fn left(&self, _: &RanksReport) -> Vec<PathBuf> {
