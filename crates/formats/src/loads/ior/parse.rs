@@ -110,6 +110,10 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
             "-z, or -D",
         );
     }
+    if ior.random && ior.block_bytes == ior.transfer_bytes {
+        let message = "as with IOR, a block of one transfer has no random order";
+        said.wrong(&["random"], message, "a larger block, such as -b 1m -t 64k");
+    }
     if ior.random && ior.shift > 0 && !ior.file_per_process {
         let message = "as with IOR, tasks do not read what others wrote in random order in a shared file";
         said.wrong(&["random", "shift"], message, "-F, or only one of -z and -C");

@@ -84,6 +84,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("-O saveRankPerformanceDetailsCSV=x", "the directive saveRankPerformanceDetailsCSV is not supported"),
         ("-O stoneWallingWearOut=1", "needs a deadline"),
         ("-z -C", "in random order in a shared file"),
+        ("-z -b 64k -t 64k -s 2", "a block of one transfer has no random order"),
         ("-z -D 3", "a deadline ends transfers in random order"),
         ("-o /mnt/", "is not a file"),
         ("-o a@b", "is not a file"),
