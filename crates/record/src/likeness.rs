@@ -66,7 +66,6 @@ struct Session {
     /// The kernel's, and where the last read or write ended.
     position: u64,
     ended: u64,
-    calls: u64,
     reads: Sizes,
     writes: Sizes,
     wrote_behind: bool,
@@ -197,13 +196,16 @@ impl Looking {
             if is_new {
                 self.files.insert(hash(&path), (0, true));
             }
-            let session = Session { path, is_new, appends: has(libc::O_APPEND), calls: 1, ..Session::default() };
-            self.open.insert(call.other, session);
+            self.covered += 1;
+            let session = Session { path, is_new, appends: has(libc::O_APPEND), ..Session::default() };
+            if let Some(before) = self.open.insert(call.other, session) {
+                self.closed(before);
+            }
             return;
         }
         if call.kind == Kind::Close {
-            if let Some(mut session) = self.open.remove(&call.file) {
-                session.calls += 1;
+            if let Some(session) = self.open.remove(&call.file) {
+                self.covered += 1;
                 self.closed(session);
             }
             return;
@@ -213,31 +215,35 @@ impl Looking {
         let given = |offset: i64| u64::try_from(offset).ok();
         let from = given(call.offset).filter(|_| is_placed && call.vector_flags() & libc::RWF_APPEND == 0);
         if call.kind.reads() || call.kind.writes() {
-            return self.moved(call.file, from, call.result as u64, call.kind.writes());
+            let is_known = self.moved(call.file, from, call.result as u64, call.kind.writes());
+            self.covered += u64::from(is_known);
+            return;
         }
         if call.kind.is_copy() {
-            self.moved(call.file, given(call.offset), call.result as u64, false);
-            return self.moved(call.other, given(call.other_offset), call.result as u64, true);
+            let reads = self.moved(call.file, given(call.offset), call.result as u64, false);
+            let writes = self.moved(call.other, given(call.other_offset), call.result as u64, true);
+            self.covered += u64::from(reads || writes);
+            return;
         }
         if let Some(session) = self.open.get_mut(&call.file).filter(|_| at.is_none()) {
             match call.kind {
                 Kind::Seek => {
-                    session.calls += 1;
+                    self.covered += 1;
                     session.position = call.result as u64;
                     return;
                 }
                 Kind::SetFlags => {
-                    session.calls += 1;
+                    self.covered += 1;
                     session.appends = call.flags & libc::O_APPEND as u32 != 0;
                     return;
                 }
                 Kind::Fsync | Kind::Fdatasync => {
-                    session.calls += 1;
+                    self.covered += 1;
                     session.syncs.push(call.kind);
                     return;
                 }
                 Kind::Getdents => {
-                    session.calls += 1;
+                    self.covered += 1;
                     if !std::mem::replace(&mut session.other, true) {
                         self.did(Did::Called(Kind::Getdents), false);
                     }
@@ -267,12 +273,12 @@ impl Looking {
         }
     }
 
-    fn moved(&mut self, number: u32, from: Option<u64>, bytes: u64, writes: bool) {
-        let Some(session) = self.open.get_mut(&number) else { return };
+    /// Whether the file is known.
+    fn moved(&mut self, number: u32, from: Option<u64>, bytes: u64, writes: bool) -> bool {
+        let Some(session) = self.open.get_mut(&number) else { return false };
         let (size, _) = self.files.entry(hash(&session.path)).or_default();
         let begins = if writes && session.appends { *size } else { from.unwrap_or(session.position) };
         let behind = writes && (session.appends || begins >= *size && *size > 0);
-        session.calls += 1;
         session.jumped |= begins != session.ended && !behind;
         session.wrote_behind |= behind;
         session.ended = begins.saturating_add(bytes);
@@ -285,11 +291,11 @@ impl Looking {
         } else if bytes > 0 {
             session.reads.note(bytes);
         }
+        true
     }
 
     /// What the calls on an open file were together.
     fn closed(&mut self, session: Session) {
-        self.covered += session.calls;
         let Session { path, is_new, reads, writes, wrote_behind, jumped, syncs, other, .. } = session;
         let size = self.files.get(&hash(&path)).map(|(size, _)| *size);
         if is_new && !jumped && syncs.len() <= 1 {
