@@ -92,7 +92,7 @@ impl<W: Write> Writer<W> {
 
     pub fn outside(&mut self, bytes: u64, name: Option<&[u8]>) {
         self.block.outside_calls += 1;
-        self.block.outside_bytes += bytes;
+        self.block.outside_bytes = self.block.outside_bytes.saturating_add(bytes);
         // As many as are shown: a recording has no name that its user cannot see.
         if let Some(name) = name.filter(|_| self.outside_names.len() < OUTSIDE_NAMES) {
             let name = name[..name.len().min(MOST_NAME)].to_vec();

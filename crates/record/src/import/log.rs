@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// A line with all the strings of an `execve`.
 const MOST_LINE: u64 = 4 << 20;
+/// Of a path. A kernel takes 4096 bytes at once; a recording has room for twice this.
+const MOST_PATH: usize = 16 << 10;
 /// Of a line, in an error.
 const SHOWN: usize = 120;
 
@@ -31,6 +33,14 @@ pub(super) struct Heard {
     pub(super) to: Option<Vec<u8>>,
     /// What stat(2) said of it: mode and size.
     pub(super) facts: Option<(u32, u64)>,
+}
+
+impl Heard {
+    /// Others are a damaged log's, and no recording has them.
+    pub(super) fn is_possible(&self) -> bool {
+        let mut names = [&self.at, &self.to].into_iter().flatten();
+        self.call.has_possible_result() && names.all(|name| name.len() <= MOST_PATH && !name.contains(&0))
+    }
 }
 
 pub(super) type Each<'a> = &'a mut dyn FnMut(Heard) -> io::Result<()>;

@@ -62,7 +62,9 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let mut survey = Survey::default();
     let mut lines = Lines::open(import.log, import.lenient)?;
     let log = read(&mut lines, &mut |heard| {
-        survey.hear(&heard);
+        if heard.is_possible() {
+            survey.hear(&heard);
+        }
         Ok(())
     })?;
     let roots = match (import.under, log.directory) {
@@ -128,6 +130,7 @@ impl Writing {
     }
 
     fn write(&mut self, heard: Heard) -> io::Result<()> {
+        let is_possible = heard.is_possible();
         let Heard { mut call, at, to, .. } = heard;
         let end_ns = call.begin_ns.saturating_add(call.took_ns);
         let last = self.ends_ns.entry(call.thread).or_insert(0);
@@ -141,6 +144,7 @@ impl Writing {
             call.other = if is_inside(call.other) { call.other } else { 0 };
         }
         let is_ours = match call.kind {
+            _ if !is_possible => false,
             kind if kind.is_of_threads() => true,
             Kind::Sync | Kind::Uring | Kind::Aio | Kind::Msync | Kind::OpenByHandle => true,
             kind if kind.is_copy() => call.file != 0 || call.other != 0,

@@ -140,7 +140,7 @@ impl Survey {
         }
         let at = heard.at.as_deref();
         if call.result < 0 {
-            match (at, -call.result as i32) {
+            match (at, call.result.saturating_neg() as i32) {
                 (Some(path), libc::ENOENT) => _ = self.names.entry(path.to_vec()).or_insert(None),
                 (Some(path), libc::EEXIST) if matches!(call.kind, Kind::Open | Kind::Mkdir) => {
                     let file = self.used(path);

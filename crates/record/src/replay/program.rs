@@ -268,7 +268,8 @@ impl<'a> Compiler<'a> {
         }
         self.fits()?;
         if block.outside_calls > 0 {
-            *self.program.left_out.entry(OUTSIDE).or_default() += block.outside_calls;
+            let outside = self.program.left_out.entry(OUTSIDE).or_default();
+            *outside = outside.saturating_add(block.outside_calls);
         }
         for call in &block.calls {
             self.program.elapsed_ns = self.program.elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
