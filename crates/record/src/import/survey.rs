@@ -243,9 +243,12 @@ impl Survey {
                 .collect();
             for name in inside {
                 let moved = [to.as_slice(), b"/", &name[below.len()..]].concat();
-                if let Some(file) = self.names.insert(name, None) {
-                    self.names.insert(moved, file);
+                let Some(file) = self.names.remove(&name) else { continue };
+                // Only of files: else renames in a circle would double the names each time.
+                if file.is_some() {
+                    self.names.insert(name, None);
                 }
+                self.names.insert(moved, file);
             }
         }
     }
@@ -284,5 +287,21 @@ impl Survey {
                 self.is_as_long(file, bytes);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Call;
+
+    #[test]
+    fn renames_in_a_circle_do_not_double_the_names() {
+        let mut survey = Survey::default();
+        for to in [b"/a/b", b"/a/c"].into_iter().cycle().take(16) {
+            let call = Call { kind: Kind::Rename, ..Call::default() };
+            survey.hear(&Heard { call, at: Some(b"/a".to_vec()), to: Some(to.to_vec()), facts: None });
+        }
+        assert!(survey.names.len() < 1000, "{}", survey.names.len());
     }
 }
