@@ -71,7 +71,7 @@ fn changed(input: &[u8]) -> Vec<String> {
 }
 
 fn slowly(dataset: &Dataset, form: usize) {
-    let options = Options { published: true };
+    let options = Options { published: true, ..Options::default() };
     match form {
         0 => drop(markdown(dataset, &options)),
         1 => assert!(!html(dataset, &options).contains("</script><script>")),
