@@ -12,7 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
 [ $# -gt 0 ] && shift
-[ $# -gt 0 ] || set -- ffsb fio filebench sysbench mdtest ior study native bundle report frames recording strace iolog dxt
+[ $# -gt 0 ] || set -- ffsb fio filebench sysbench mdtest ior io500 study native bundle report frames recording strace iolog dxt
 cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz --version '0.13.*'
 for target in "$@"; do
     mkdir -p "fuzz/corpus-local/$target"

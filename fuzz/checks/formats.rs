@@ -6,7 +6,7 @@ use fstone_formats::{
     ffsb::{self, Options, Placement},
     filebench,
     fio::{self, When},
-    ior,
+    io500, ior,
     letters::CommandLine,
     mdtest, native,
     study::{self, Overrides},
@@ -162,6 +162,21 @@ pub(crate) fn ior(text: &str) {
             let converted = native::print(&plan.workload);
             match native::parse(&Source::new("converted", converted.as_str())) {
                 Ok(again) => assert_eq!(again, plan.workload, "{converted}"),
+                Err(wrong) => panic!("{converted}\n{wrong}"),
+            }
+        }
+        Err(wrong) => refused(text, &wrong),
+    }
+}
+
+/// An ini file of IO500 is refused, or is a load that can be one of many ranks, and is converted into a workload file that means the same.
+pub(crate) fn io500(text: &str) {
+    match io500::parse(&Source::new("config.ini", text)) {
+        Ok(config) => {
+            assert_eq!(config.workload.unfit_for_ranks(), None);
+            let converted = native::print(&config.workload);
+            match native::parse(&Source::new("converted", converted.as_str())) {
+                Ok(again) => assert_eq!(again, config.workload, "{converted}"),
                 Err(wrong) => panic!("{converted}\n{wrong}"),
             }
         }

@@ -6,4 +6,6 @@
 #[path = "../checks/recordings.rs"]
 mod recordings;
 
-libfuzzer_sys::fuzz_target!(|text: &[u8]| recordings::log(text, text.len() % 2 == 1));
+libfuzzer_sys::fuzz_target!(|text: &[u8]| {
+    recordings::strace(text);
+});
