@@ -18,6 +18,29 @@ pub(super) fn asked(direct: bool, offset: u64, length: usize) -> usize {
     if fits { length } else { length.next_multiple_of(DIRECT_ALWAYS as usize) }
 }
 
+/// Reads a block of which there are `have` bytes, as far as one call does. A device whose sectors are larger than what fits is asked for full
+/// pages, now and the next time.
+#[inline]
+pub(super) fn read_on<E: Io>(
+    worker: &mut Worker<'_, E>,
+    fd: Fd,
+    have: usize,
+    until: &mut usize,
+    length: usize,
+    offset: u64,
+) -> Attempt<usize> {
+    let pages = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
+    loop {
+        let read = worker.call(Call::Read, |worker| {
+            worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..*until], offset + have as u64)
+        });
+        match read {
+            Err(Incomplete::Fault(fault)) if *until < pages && fault.errno() == Errno::INVAL => *until = pages,
+            read => return read,
+        }
+    }
+}
+
 /// Writes a block whole. What direct I/O cannot carry, the end of an odd-sized file, goes
 /// through the page cache.
 #[inline]

@@ -1,6 +1,6 @@
 //! What programs do by handles: opening and closing, and data that goes on from the handle's cursor.
 
-use super::blocks::{asked, write_all};
+use super::blocks::{asked, read_on, write_all};
 use super::new_file::open_new;
 use crate::data::Destination;
 use crate::fileset::Hold;
@@ -131,9 +131,8 @@ fn read_some<E: Io>(
     length: usize,
 ) -> Attempt<usize> {
     let (_, fd) = worker.opened_in(index, handle)?;
-    let asked = asked(worker.group.io.direct, offset, length);
-    let got = worker.call(Call::Read, |worker| worker.io.read(fd, &mut worker.buffer.bytes_mut()[..asked], offset))?;
-    let got = got.min(length);
+    let mut until = asked(worker.group.io.direct, offset, length);
+    let got = read_on(worker, fd, 0, &mut until, length, offset)?.min(length);
     worker.done.calls += 1;
     worker.done.read_bytes += got as u64;
     Ok(got)

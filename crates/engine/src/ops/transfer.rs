@@ -1,6 +1,6 @@
 //! Moving data: read, write, append, and the same through memory mappings.
 
-use super::blocks::{DIRECT_ALWAYS, DIRECT_SOMETIMES, asked, touch, write_all};
+use super::blocks::{DIRECT_SOMETIMES, asked, read_on, touch, write_all};
 use super::handles;
 use super::queued::{Flight, OddWrite, Queued};
 use crate::data::stamp;
@@ -286,19 +286,8 @@ fn read_all<E: Io>(
 ) -> Attempt<()> {
     let mut have = have;
     let mut until = asked(worker.group.io.direct, offset, length);
-    let pages = if worker.group.io.direct { length.next_multiple_of(DIRECT_ALWAYS as usize) } else { length };
     while have < length {
-        let read = worker.call(Call::Read, |worker| {
-            worker.io.read(fd, &mut worker.buffer.bytes_mut()[have..until], offset + have as u64)
-        });
-        let got = match read {
-            // A device with larger sectors than the block.
-            Err(Incomplete::Fault(fault)) if until < pages && fault.errno() == Errno::INVAL => {
-                until = pages;
-                continue;
-            }
-            read => read?,
-        };
+        let got = read_on(worker, fd, have, &mut until, length, offset)?;
         worker.done.calls += 1;
         if got == 0 {
             // The file is shorter than it was when it was written.

@@ -84,7 +84,7 @@ pub(crate) fn simulate(
         let words = format!("failed to boot a guest: {error}");
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))
     })?;
-    record.steps.push(what_it_was(&spec, perturbed, &report));
+    record.steps.push(what_it_was(&spec, perturbed, seat.kernel.counts, &report));
     record.warnings.extend(report.not_enforced.clone());
     seat.stillborn = Some(report.console_log.clone());
     let mut steps = match &report.end {
@@ -142,7 +142,7 @@ fn with_cure(ending: &Ending, outcome: Outcome, spec: &ExactSpec) -> Outcome {
     }
 }
 
-fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, report: &ExactReport) -> StepResult {
+fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, counts: bool, report: &ExactReport) -> StepResult {
     let counted = &report.counters;
     let requests = counted.reads + counted.writes + counted.flushes + counted.discards;
     let charge = if spec.charge.is_zero() { "nothing".to_owned() } else { format_duration(spec.charge) };
@@ -161,9 +161,8 @@ fn what_it_was(spec: &ExactSpec, perturbed: Option<Perturbation>, report: &Exact
     if let Some(perturbed) = perturbed {
         let later = format_duration(Duration::from_nanos(perturbed.delay_ns()));
         let memory = format_bytes(spec.memory_bytes);
-        argv.push(format!(
-            "perturbed: {memory} of memory, work starts {later} later, threads of loads yield by chance"
-        ));
+        let threads = if counts { "" } else { ", threads of loads yield by chance" };
+        argv.push(format!("perturbed: {memory} of memory, work starts {later} later{threads}"));
     }
     StepResult {
         step: GUEST.to_owned(),

@@ -99,7 +99,8 @@ impl Served {
     }
 
     fn whole_trial(&mut self, trial: WholeTrial, host: &dyn AgentHost) -> Result<TrialReply, String> {
-        if trial.delay_ns > 0 {
+        // Where the kernel's work is counted, that of giving way would be, too.
+        if trial.delay_ns > 0 && !trial.counts_work {
             self.machine.loader = Arc::new(EngineLoader { perturbation: Some(trial.delay_ns) });
         }
         if trial.counts_work {
