@@ -141,7 +141,6 @@ pub struct IologSettings<'a> {
 pub struct Transfers {
     pub count: u64,
     pub bytes: u64,
-    pub errors: u64,
     pub latency: Histogram,
 }
 
@@ -153,8 +152,17 @@ pub struct IologReport {
     pub syncs: Transfers,
     pub elapsed_ns: u64,
     pub usage: ThreadUsage,
-    /// The call, the file, and the first error of each.
-    pub errors: Vec<(&'static str, String, Errno)>,
+    pub errors: Vec<IologFault>,
+}
+
+/// Calls of one kind that failed in the same way.
+#[derive(Debug, Clone)]
+pub struct IologFault {
+    pub call: &'static str,
+    /// Of the first.
+    pub path: String,
+    pub errno: Errno,
+    pub count: u64,
 }
 
 impl Iolog {
@@ -204,7 +212,7 @@ impl Iolog {
         }
         let mut files: HashMap<u32, File> = HashMap::new();
         let (mut reads, mut writes, mut syncs) = <(Counted, Counted, Counted)>::default();
-        let mut errors: Vec<(&'static str, String, Errno)> = Vec::new();
+        let mut errors: Vec<IologFault> = Vec::new();
         let before = thread_usage();
         let began = Instant::now();
         for step in &self.steps {
@@ -243,18 +251,22 @@ impl Iolog {
                     Action::Datasync => fdatasync(file).map(|()| 0),
                     _ => fsync(file).map(|()| 0),
                 };
-                counted.latency.record(at.elapsed().as_nanos() as u64);
-                counted.bytes += *done.as_ref().unwrap_or(&0) as u64;
+                let latency_ns = at.elapsed().as_nanos() as u64;
                 let moves = matches!(step.action, Action::Read | Action::Write);
-                if moves && done.is_ok_and(|moved| moved < part.len()) {
+                match done {
                     // As fio has it.
-                    done = Err(Errno::IO);
+                    Ok(moved) if moves && moved < part.len() => done = Err(Errno::IO),
+                    Ok(moved) => {
+                        counted.latency.record(latency_ns);
+                        counted.bytes += moved as u64;
+                    }
+                    Err(_) => {}
                 }
             }
             if let Err(errno) = done {
-                counted.errors += 1;
-                if !errors.iter().any(|(of, which, _)| *of == call && which == name) {
-                    errors.push((call, name.to_owned(), errno));
+                match errors.iter_mut().find(|known| known.call == call && known.errno == errno) {
+                    Some(known) => known.count += 1,
+                    None => errors.push(IologFault { call, path: name.to_owned(), errno, count: 1 }),
                 }
                 if !settings.goes_on {
                     break;
@@ -271,14 +283,13 @@ impl Iolog {
 #[derive(Default)]
 struct Counted {
     bytes: u64,
-    errors: u64,
     latency: Latencies,
 }
 
 impl Counted {
     fn transfers(self) -> Transfers {
         let (count, latency) = (self.latency.count, self.latency.histogram());
-        Transfers { count, bytes: self.bytes, errors: self.errors, latency }
+        Transfers { count, bytes: self.bytes, latency }
     }
 }
 
@@ -357,9 +368,19 @@ mod tests {
     fn a_call_that_moves_less_ends_a_job_as_in_fio() {
         let log = "fio version 2 iolog\n/f open\n/f read 4096 8192\n/f read 0 4096\n";
         let report = run(log, |_| ()).expect("sound");
-        assert_eq!((report.reads.count, report.reads.errors, report.errors[0].2), (1, 1, Errno::IO));
+        assert_eq!((report.reads.count, report.errors[0].count, report.errors[0].errno), (0, 1, Errno::IO));
         let report = run(log, |of| of.goes_on = true).expect("sound");
-        assert_eq!((report.reads.count, report.reads.errors), (2, 1));
+        assert_eq!((report.reads.count, report.errors[0].count), (1, 1));
+    }
+
+    #[test]
+    fn calls_that_fail_are_counted_as_errors_alone() {
+        let behind = "/f read 8192 4096\n/g read 0 4096\n".repeat(500);
+        let log = format!("fio version 2 iolog\n/f open\n/f read 0 4096\n{behind}/f/none sync 0 0\n");
+        let report = run(&log, |of| of.goes_on = true).expect("sound");
+        assert_eq!((report.reads.count, report.reads.bytes, report.reads.latency.count()), (1, 4096, 1));
+        let errors: Vec<_> = report.errors.iter().map(|error| (error.call, error.errno, error.count)).collect();
+        assert_eq!(errors, [("read", Errno::IO, 1000), ("fsync", Errno::NOTDIR, 1)]);
     }
 
     #[test]
@@ -375,6 +396,6 @@ mod tests {
             assert!(error.contains(why), "{error}");
         }
         let report = run("fio version 2 iolog\n/dev/null open\n/dev/null write 0 4096\n", |_| ()).expect("sound");
-        assert_eq!((report.writes.count, report.errors[0].2), (0, Errno::NXIO));
+        assert_eq!((report.writes.count, report.errors[0].errno), (0, Errno::NXIO));
     }
 }

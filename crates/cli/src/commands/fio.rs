@@ -160,32 +160,34 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
     };
     for ((part, ..), one) in all.iter().zip(reports) {
         let group = part.group.clone();
-        let operation = |name: &str, of: Transfers, read_bytes: u64, written_bytes: u64| OperationReport {
+        let operation = |name: &str, of: &Transfers, read_bytes: u64, written_bytes: u64| OperationReport {
             group: group.clone(),
             name: name.to_owned(),
             invocations: of.count,
-            errors: of.errors,
-            latency: of.latency,
+            latency: of.latency.clone(),
             read_bytes,
             written_bytes,
             ..OperationReport::default()
         };
         let operations = one.reads.count + one.writes.count;
-        report.operations.push(operation("read", one.reads.clone(), one.reads.bytes, 0));
-        report.operations.push(operation("write", one.writes.clone(), 0, one.writes.bytes));
+        // All its errors, also of syncs.
+        let errors = one.errors.iter().map(|error| error.count).sum();
+        report.operations.push(OperationReport { errors, ..operation("read", &one.reads, one.reads.bytes, 0) });
+        report.operations.push(operation("write", &one.writes, 0, one.writes.bytes));
         report.group_fsyncs.push(GroupFsyncs {
             group: group.clone(),
             periodic: one.syncs.count,
             latency: one.syncs.latency,
             ..GroupFsyncs::default()
         });
-        report.errors.extend(one.errors.into_iter().map(|(call, path, errno)| ErrorReport {
-            operation: call.to_owned(),
-            call: call.to_owned(),
-            path,
-            errno: errno.raw_os_error(),
-            text: errno.to_string(),
-            count: 1,
+        report.errors.extend(one.errors.into_iter().map(|error| ErrorReport {
+            // By it the figures find the errors of a job.
+            operation: group.clone(),
+            call: error.call.to_owned(),
+            path: error.path,
+            errno: error.errno.raw_os_error(),
+            text: error.errno.to_string(),
+            count: error.count,
         }));
         let (elapsed_ns, usage) = (one.elapsed_ns, one.usage);
         report.per_thread.push(ThreadReport { group, operations, elapsed_ns, usage, ..ThreadReport::default() });

@@ -466,6 +466,25 @@ fn a_log_is_carried_out_as_fio_does_it() {
     assert_eq!(counts(&ours()), counts(&theirs(&["--read_iolog=a.log"])));
 }
 
+#[test]
+fn errors_of_a_log_are_those_of_its_job() {
+    let bench = Bench::new();
+    bench.write("f", &"x".repeat(4096));
+    bench.write("behind.log", &format!("fio version 2 iolog\nf read 0 4096\n{}", "f read 8192 4096\n".repeat(1000)));
+    for action in ["open", "sync 0 0", "write 0 4096"] {
+        bench.write("none.log", &format!("fio version 2 iolog\nnodir/f {action}\n"));
+        let words = ["fio", "--output-format=json", "--continue_on_error=all", "--name=a", "--read_iolog=behind.log"];
+        let words = [&words[..], &["--name=b", "--read_iolog=none.log"]].concat();
+        let (status, out, told) = bench.run(&words);
+        let results: Value = serde_json::from_str(&out).expect("JSON");
+        let errors = [0, 1].map(|job| ["error", "total_err"].map(|of| results["jobs"][job][of].as_u64()));
+        assert_eq!((status, errors), (4, [[Some(5), Some(1000)], [Some(2), Some(1)]]), "{action}: {results}");
+        assert_eq!(counts(&results), [[1, 0, 4096, 0, 0], [0; 5]], "{action}");
+        assert_eq!(results["jobs"][0]["read"]["clat_ns"]["N"], 1);
+        assert!(told.contains("read of f: ") && told.contains("(x1000)") && told.contains("(x1)"), "{told}");
+    }
+}
+
 /// The calls are those of fio 3.33, which also opens and syncs each file again at the end; of a queue all requests of a file are done before it is closed.
 #[test]
 fn files_are_made_opened_and_closed_one_by_one() {
