@@ -118,13 +118,14 @@ struct Step {
 pub struct Iolog {
     names: Vec<String>,
     steps: Vec<Step>,
+    has_times: bool,
 }
 
 #[derive(Clone, Copy)]
 pub struct IologSettings<'a> {
     /// Each call as soon as the one before it is done.
     pub no_stall: bool,
-    /// How fast, in percent of the log.
+    /// How fast, in percent of the log, if that has times: as in fio, waits are as written.
     pub percent: u64,
     /// One file in place of all that the log names.
     pub redirect: Option<&'a str>,
@@ -171,15 +172,17 @@ impl Iolog {
     pub fn read(path: &Path) -> Result<Self, IologError> {
         let mut lines = Lines::open(path, false)?;
         let mut form = lines.next()?.as_deref().and_then(Form::of).ok_or(IologError::Version)?;
-        let (mut numbers, mut log) = (HashMap::new(), Self { names: Vec::new(), steps: Vec::new() });
+        let mut log = Self { names: Vec::new(), steps: Vec::new(), has_times: form.has_times };
+        let (mut numbers, mut first_ns) = (HashMap::new(), None);
         while let Some(text) = lines.next()? {
             let Some(line) = form.line(&text) else {
                 let text = text.chars().take(120).collect();
                 return Err(IologError::Line { line: lines.number, expected: form.expected(), text });
             };
-            let length = line.length.unwrap_or(0);
+            let first_ns = *first_ns.get_or_insert(if form.has_times { form.now_ns } else { 0 });
+            let length = if line.action == Action::Wait { 0 } else { line.length.unwrap_or(0) };
             match line.action {
-                Action::Add | Action::Wait => continue,
+                Action::Add => continue,
                 Action::Trim => return Err(IologError::Trim(lines.number)),
                 Action::Read | Action::Write if length > MOST_LENGTH => return Err(IologError::Length(lines.number)),
                 _ => {}
@@ -189,7 +192,8 @@ impl Iolog {
                 log.names.len() as u32 - 1
             });
             let (offset, length) = (line.offset.unwrap_or(0), length.min(MOST_LENGTH) as u32);
-            log.steps.push(Step { at_ns: form.now_ns, file, action: line.action, offset, length });
+            let at_ns = form.now_ns.saturating_sub(first_ns);
+            log.steps.push(Step { at_ns, file, action: line.action, offset, length });
         }
         Ok(log)
     }
@@ -210,6 +214,7 @@ impl Iolog {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             word.copy_from_slice(&state.swap_bytes().to_ne_bytes()[..word.len()]);
         }
+        let percent = if self.has_times { settings.percent.max(1) } else { 100 };
         let mut files: HashMap<u32, File> = HashMap::new();
         let (mut reads, mut writes, mut syncs) = <(Counted, Counted, Counted)>::default();
         let mut errors: Vec<IologFault> = Vec::new();
@@ -220,8 +225,11 @@ impl Iolog {
                 break;
             }
             if !settings.no_stall {
-                let at_ns = u128::from(step.at_ns) * 100 / u128::from(settings.percent.max(1));
+                let at_ns = u128::from(step.at_ns) * 100 / u128::from(percent);
                 pause_until(began + Duration::from_nanos(at_ns as u64), settings.cancel);
+            }
+            if step.action == Action::Wait {
+                continue;
             }
             let file = if settings.redirect.is_some() { 0 } else { step.file };
             let name = settings.redirect.unwrap_or(&self.names[step.file as usize]);
@@ -360,8 +368,13 @@ mod tests {
         assert_eq!((report.syncs.count, report.errors.len()), (1, 0));
         assert!(report.elapsed_ns >= 80_000_000, "{}", report.elapsed_ns);
         assert!(run(log, |of| of.percent = 50).expect("sound").elapsed_ns >= 160_000_000);
-        let of_two = "fio version 2 iolog\n/f add\n/f open\n/f wait 60 0\n/f read 0 4096\n/f close\n";
-        assert!(run(of_two, |_| ()).expect("sound").elapsed_ns >= 60_000_000);
+        let late = "fio version 3 iolog\n600000000 /f add\n600020000 /f read 0 4096\n";
+        assert!((20_000_000..60_000_000_000).contains(&run(late, |_| ()).expect("sound").elapsed_ns));
+        for of_two in ["/f wait 60 0\n/f read 0 4096\n/f close\n", "/f read 0 4096\n/f wait 60 0\n"] {
+            let of_two = format!("fio version 2 iolog\n/f add\n/f open\n{of_two}");
+            let report = run(&of_two, |of| of.percent = 10_000).expect("sound");
+            assert!(report.elapsed_ns >= 60_000_000 && report.reads.count == 1, "{of_two}");
+        }
     }
 
     #[test]

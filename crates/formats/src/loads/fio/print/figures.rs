@@ -189,7 +189,8 @@ impl JobFigures {
     fn add(&mut self, operation: &OperationReport, report: &LoadReport, job: &Job) {
         self.errors += operation.errors;
         if operation.errors > 0 && self.error == 0 {
-            let of_it = report.errors.iter().find(|error| [&operation.group, &operation.name].contains(&&error.operation));
+            let of_it =
+                report.errors.iter().find(|error| [&operation.group, &operation.name].contains(&&error.operation));
             self.error = of_it
                 .or(report.errors.first())
                 .map_or(EIO, |error| if error.errno == ENODATA { EIO } else { error.errno });
