@@ -9,7 +9,7 @@ use crate::{
 use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
     Blocking, Comparison, Interval, Sample, Scale,
-    compare::{Basis, Pairwise, PowerNote, letters, row_means},
+    compare::{Basis, Pairwise, PowerNote, RowMean, letters, row_means},
     compare_all,
 };
 use std::collections::BTreeMap;
@@ -142,6 +142,12 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     let (level, judging) = how.looks.level(&blocks_of(rows, column, &present));
     let of_rows =
         with_blocks(rows, column, &present, how, |samples, blocking| row_means(samples, how.scale, level, blocking));
+    // Figures that agree over seeds are not exact where perturbed guests were to show whether they are, and none did.
+    let proven = |((row, _), mean): (&(usize, Sample), RowMean)| {
+        let is_known = |interval: &Interval| interval.low < interval.high || !rows[*row].is_unproven(column);
+        RowMean { interval: mean.interval.filter(is_known), ..mean }
+    };
+    let of_rows: Vec<RowMean> = present.iter().zip(of_rows).map(proven).collect();
     for ((row, _), mean) in present.iter().zip(&of_rows) {
         rows[*row].entries[column].take(*mean);
     }
@@ -162,6 +168,7 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
     let comparison =
         with_blocks(rows, column, &present, how, |samples, blocking| compare_all(samples, how.scale, level, blocking));
     let of_seeds = |pair: &Pairwise| if comparison.still { 0.0 } else { pair.shift.interval.half_width() };
+    let are_still = comparison.still;
     let reaches: Vec<f64> = comparison.pairs.iter().map(of_seeds).collect();
     let mut moved_by_guests = vec![false; comparison.pairs.len()];
     let comparison = match in_guests(rows, column, &present) {
@@ -177,9 +184,8 @@ fn compare_panel(rows: &mut [Row<'_>], of_panel: &[usize], column: usize, how: H
         }
         None => comparison,
     };
-    // Figures that agree over seeds are not exact where perturbed guests were to show whether they are, and none did.
     let unproven = |place: usize| rows[present[place].0].is_unproven(column);
-    let is_doubted = comparison.still && (0..present.len()).any(unproven);
+    let is_doubted = are_still && (0..present.len()).any(unproven);
     let comparison = if is_doubted { comparison.doubting(unproven) } else { comparison };
     for ((row, _), mean) in present.iter().zip(&comparison.means) {
         rows[*row].entries[column].take(*mean);

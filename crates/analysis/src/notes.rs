@@ -244,6 +244,7 @@ pub(super) fn warnings(
     // One seed in virtual time is exact for it.
     if !clock::is_one_seed(dataset) {
         warnings.extend(power(rows, columns, comparisons));
+        warnings.extend(doubted(rows, columns));
     }
     warnings.extend(apart(comparisons));
     warnings.extend(widened(columns, comparisons));
@@ -280,8 +281,8 @@ fn power(rows: &[Row<'_>], columns: &[ColumnView], comparisons: &[ColumnComparis
         .iter()
         .enumerate()
         .flat_map(|(column, compared)| compared.panels.iter().flatten().map(move |panel| (column, panel)));
-    let noted: Vec<_> =
-        panels.clone().filter_map(|(column, panel)| Some((column, panel, panel.comparison.power_note()?))).collect();
+    let noted = panels.clone().filter_map(|(column, panel)| Some((column, panel, panel.comparison.power_note()?)));
+    let noted: Vec<_> = noted.filter(|(.., note)| note.repeats_needed > 0).collect();
     // The first of those with the most such pairs: max_by_key takes the last, so look from the end.
     let &(column, panel, note) = noted.iter().rev().max_by_key(|(.., note)| note.powerless_pairs)?;
     let is_of_all = noted.iter().all(|(.., note)| note.powerless_pairs == note.pairs) && noted.len() == panels.count();
@@ -315,6 +316,19 @@ fn power(rows: &[Row<'_>], columns: &[ColumnView], comparisons: &[ColumnComparis
     let mut rows = if is_of_all { Vec::new() } else { panel.rows.clone() };
     rows.sort_unstable();
     Some(Warning { text: format!("{what}; {cure}"), rows, trials: 0 })
+}
+
+/// Rows whose seeds agree, but whose perturbed guests all failed: more seeds would not help.
+fn doubted(rows: &[Row<'_>], columns: &[ColumnView]) -> Option<Warning> {
+    let rows: Vec<usize> =
+        (0..rows.len()).filter(|row| (0..columns.len()).any(|column| rows[*row].is_doubted(column))).collect();
+    (!rows.is_empty()).then(|| Warning {
+        text: "Seeds agree, but all perturbed guests failed, so nothing shows that the figures are exact: no test can tell \
+               these rows from others; see why the guests failed"
+            .to_owned(),
+        rows,
+        trials: 0,
+    })
 }
 
 /// A row that makes the intervals of all others wide, for each such row.

@@ -250,7 +250,15 @@ fn intervals(analysis: &Analysis<'_>) -> Finding {
     let problems = if without == 0 {
         Vec::new()
     } else {
-        vec![format!("{} of {} have none, for want of repeats", without, counted(shown.len(), "figure"))]
+        let columns = 0..analysis.columns.len();
+        let doubted =
+            columns.map(|column| analysis.rows.iter().filter(|row| row.is_doubted(column)).count()).sum::<usize>();
+        let why = match doubted {
+            0 => "for want of repeats",
+            _ if doubted >= without => "since perturbed guests failed",
+            _ => "since perturbed guests failed or for want of repeats",
+        };
+        vec![format!("{} of {} have none, {why}", without, counted(shown.len(), "figure"))]
     };
     unless(problems, || {
         let exact: Vec<&str> = analysis
@@ -320,7 +328,9 @@ fn tests(analysis: &Analysis<'_>) -> Finding {
                     problems.push(format!("{header}: {present} rows are too many to compare"));
                 }
                 Some(compared) if compared.is_powerless() => {
-                    problems.push(format!("{header}: with so few trials no difference can show"));
+                    let guests_failed = compared.comparison.power_note().is_some_and(|note| note.repeats_needed == 0);
+                    let why = if guests_failed { "since perturbed guests failed" } else { "with so few trials" };
+                    problems.push(format!("{header}: {why} no difference can show"));
                 }
                 Some(compared) => {
                     let apart = |interval: &fstone_stats::Interval| interval.low > 0.0 || interval.high < 0.0;

@@ -56,6 +56,12 @@ impl<'a> Row<'a> {
         !self.guests.is_empty() && self.entries[column].guests.is_empty()
     }
 
+    /// Whether a column's figures agree over seeds, but have no interval, since the guests that were to prove it failed.
+    pub(crate) fn is_doubted(&self, column: usize) -> bool {
+        let entry = &self.entries[column];
+        self.is_unproven(column) && entry.interval.is_none() && entry.values.len() > 1
+    }
+
     /// All its trials, also those in perturbed guests whose figures the table does not have.
     pub fn all(&self) -> impl Iterator<Item = &'a Trial> {
         let is_perturbed = |trial: &Trial| trial.id.perturbation().is_some();

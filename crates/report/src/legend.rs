@@ -158,8 +158,7 @@ fn bands(analysis: &Analysis<'_>) -> Option<String> {
         }
     }
     let told: Vec<String> = moved.iter().map(|(how, columns)| format!("{} {how}", listing(columns))).collect();
-    (!told.is_empty())
-        .then(|| format!("Guests with other memory and start, but the same seed, move {}.", told.join("; ")))
+    (!told.is_empty()).then(|| format!("Perturbed guests of the same seed move {}.", told.join("; ")))
 }
 
 pub(crate) fn marks(analysis: &Analysis<'_>) -> Vec<String> {

@@ -176,6 +176,9 @@ impl Teller<'_> {
         };
         let ends = format!("{} and {}", told(best, self.best_word()), told(worst, self.worst_word()));
         let rest = match panel.comparison.power_note() {
+            Some(note) if !self.is_one_seed(rows) && note.repeats_needed == 0 => {
+                "; nothing proves it, since perturbed guests failed".to_owned()
+            }
             Some(note) if !self.is_one_seed(rows) => {
                 format!("; {} would prove it", counted(note.repeats_needed, "trial"))
             }
@@ -235,6 +238,7 @@ impl Teller<'_> {
         };
         let rows: Vec<usize> = panels.iter().flat_map(|panel| panel.together()).collect();
         match self.fewest_and_most(&rows) {
+            _ if needed == 0 => ": all perturbed guests of a row failed".to_owned(),
             (fewest, _) if fewest >= needed => ": that takes more blocks that the rows share".to_owned(),
             (_, most) if most < needed => format!(": that takes at least {}", counted(needed, "trial")),
             _ => format!(": that takes at least {} of every row", counted(needed, "trial")),

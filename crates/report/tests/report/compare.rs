@@ -758,7 +758,10 @@ fn one_seed_in_perturbed_guests_is_a_table_with_bands() {
     assert!(told.contains("xfs is highest") && !told.contains("exact for this seed"), "{told}");
     let text = fstone_report::terminal(&dataset, &fstone_report::TerminalOptions::default());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("Mean of 3 guests of one seed") && text.contains("Guests with other memory"), "{text}");
+    assert!(
+        text.contains("Mean of 3 guests of one seed") && text.contains("Perturbed guests of the same seed move"),
+        "{text}"
+    );
     // Two rows that nothing moves differ by any difference; two guests of them agree by chance, as two blocks do in real time.
     let two = in_guests(run(3, 2, 0.0, &|cell, _| if cell == 0 { 1.001 } else { 1.0 }));
     assert!(!Analysis::of(&two).comparisons[0].panels[0].as_ref().expect("compared").any_differ());
@@ -820,6 +823,68 @@ fn equal_seeds_whose_perturbed_guests_all_failed_are_not_exact() {
     let (verdict, told) = judged(&failed, &seeds(0.9, &[0]));
     assert_eq!(verdict, Verdict::Unclear, "{told}");
     assert!(told.contains("3 seeds") && !told.contains("ext4, tps: exact"), "{told}");
+}
+
+/// Three equal seeds and two perturbed guests of the first, which lie apart by `moved`.
+fn equal_seeds(moved: f64, failing: &[u32], without: &[u32]) -> Dataset {
+    let mut dataset = in_virtual_time(run(3, 5, 0.0, &|cell, _| 1.0 + f64::from(cell)), "2 us");
+    for trial in &mut dataset.trials {
+        let repetition = trial.id.repetition;
+        trial.seed = [1, 2, 3, 1, 1][repetition as usize];
+        let mut fails = without.contains(&trial.id.cell);
+        if repetition > 2 {
+            trial.id = Perturbation { number: repetition - 3 }.trial(trial.id.cell);
+            fails |= failing.contains(&trial.id.cell);
+            let factor = if repetition == 3 { 1.0 + moved } else { 1.0 - moved };
+            for measured in trial.steps.iter_mut().flat_map(|step| &mut step.figures) {
+                measured.value *= factor;
+            }
+        }
+        if fails {
+            let reason = fstone_model::outcome::Reason::new("load", "EIO".to_owned());
+            trial.outcome = fstone_model::Outcome::Failed(reason);
+            trial.steps.clear();
+        }
+    }
+    dataset
+}
+
+fn everything(dataset: &Dataset) -> String {
+    let text = fstone_report::terminal(dataset, &fstone_report::TerminalOptions::default());
+    format!("{} {}", Analysis::of(dataset).sentences().join(" "), text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn a_single_row_whose_perturbed_guests_all_failed_has_no_interval() {
+    for (failing, is_exact) in [(&[][..], true), (&[0, 1, 2], false)] {
+        let dataset = equal_seeds(0.0, failing, &[1, 2]);
+        let entry = &Analysis::of(&dataset).rows[0].entries[0];
+        assert_eq!((entry.interval.is_some(), entry.values.len()), (is_exact, 3));
+        let told = everything(&dataset);
+        assert_eq!(told.contains("since perturbed guests failed"), !is_exact, "{told}");
+        assert!(!told.contains("for want of repeats"), "{told}");
+    }
+}
+
+#[test]
+fn a_row_whose_perturbed_guests_all_failed_differs_from_none_also_where_others_moved() {
+    let dataset = equal_seeds(0.02, &[0], &[]);
+    let analysis = Analysis::of(&dataset);
+    let panel = analysis.comparisons[0].panels[0].as_ref().expect("compared");
+    assert_eq!([(0, 1), (0, 2), (1, 2)].map(|(a, b)| panel.differ(a, b)), [false, false, true]);
+    let known = [0, 1, 2].map(|row| analysis.rows[row].entries[0].interval.is_some());
+    assert_eq!(known, [false, true, true]);
+}
+
+#[test]
+fn failed_perturbed_guests_are_the_reason_and_no_more_seeds_are_asked_for() {
+    for failing in [&[0, 1, 2][..], &[0]] {
+        let told = everything(&equal_seeds(0.0, failing, &[]));
+        assert!(told.contains("see why the guests failed"), "{told}");
+        for wrong in ["would prove it", "more blocks", "for want of repeats", "too few trials", "so few trials"] {
+            assert!(!told.contains(wrong), "{wrong}: {told}");
+        }
+    }
 }
 
 #[test]

@@ -154,7 +154,7 @@ pub struct PowerNote {
     pub powerless_pairs: usize,
     pub pairs: usize,
     /// The fewest repeats of every row with which every pair *could* differ. More are needed to
-    /// find a difference that is not glaring.
+    /// find a difference that is not glaring. 0 where repeats do not help, since perturbed guests failed.
     pub repeats_needed: usize,
 }
 

@@ -124,6 +124,10 @@ impl Comparison {
             (pair.p, pair.adjusted_p, pair.differs, pair.can_differ) = (1.0, 1.0, false, false);
             (pair.shift, pair.relative) = (pair.shift.reaching_none(), None);
         }
+        let is_powerless = |pair: &Pairwise| pair.is_compared() && !pair.can_differ;
+        if !self.pairs.iter().any(|pair| is_powerless(pair) && !is_doubted(pair.baseline) && !is_doubted(pair.other)) {
+            self.repeats_needed = 0;
+        }
         let differ: HashMap<(usize, usize), bool> =
             self.pairs.iter().map(|pair| ((pair.baseline, pair.other), pair.differs || !pair.is_compared())).collect();
         self.letters = letters(self.rows, |i, j| differ[&(i, j)]);
