@@ -1,6 +1,7 @@
 //! A load of many ranks: what the default binary says to a launcher of MPI.
 
-use crate::support::Bench;
+use crate::support::{Bench, interrupt, wait_until};
+use std::{fs, path::Path};
 
 pub(crate) const LOAD: &str = "name = \"ranks\"\nfileset = [{ name = \"files\", files = 4, size = \"4 KiB\" }]\n\
                     phase = [{ name = \"read\", stop = { operations = 10 }, group = [{ name = \"readers\", \
@@ -61,11 +62,11 @@ fn a_configuration_of_io500_is_run() {
         ]
     );
     assert!(out.contains("[SCORE ] Bandwidth ") && out.contains(" GiB/s : time "), "{out}");
-    assert_eq!(std::fs::read_to_string(bench.path("results/result_summary.txt")).expect("written"), out);
-    let data =
-        std::fs::read_dir(bench.path("out")).expect("made").flatten().next().expect("named after the time").path();
+    assert_eq!(out.matches(" [INVALID]\n").count(), 5, "what writes for less than 300 s, and the score: {out}");
+    assert_eq!(fs::read_to_string(bench.path("results/result_summary.txt")).expect("written"), out);
+    let data = fs::read_dir(bench.path("out")).expect("made").flatten().next().expect("named after the time").path();
     assert!(data.file_name().expect("a name").to_string_lossy().starts_with("20"));
-    let length = |file: &str| std::fs::metadata(data.join(file)).map(|file| file.len()).ok();
+    let length = |file: &str| fs::metadata(data.join(file)).map(|file| file.len()).ok();
     assert_eq!((length("ior-easy/ior_file_easy.0.0"), length("ior-hard/IOR_file")), (Some(8 << 20), Some(40 * 47_008)));
     bench.write("wrong.ini", "[global]\ndatadir = x\n[ior-easy]\ntransfersize = 3q\n");
     let (code, _, err) = bench.run(&["io500", "wrong.ini"]);
@@ -73,10 +74,62 @@ fn a_configuration_of_io500_is_run() {
     assert!(!bench.path("x").exists());
 }
 
+/// More than the first few, in it or below it.
+fn has_files(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut count = 0;
+    for entry in entries {
+        let path = entry.path();
+        count += if path.is_dir() { fs::read_dir(path).into_iter().flatten().count() } else { 1 };
+    }
+    count > 50
+}
+
+#[test]
+fn a_summary_of_io500_is_of_one_run_and_says_if_it_ended_early() {
+    let bench = Bench::new();
+    let configure = |easy: u32| {
+        let text = format!(
+            "[global]\ndatadir = ./out\nresultdir = ./results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
+             [debug]\nstonewall-time = 50\n[ior-easy]\nrun = FALSE\n[ior-hard]\nrun = FALSE\n[find]\nrun = FALSE\n\
+             [mdtest-easy]\nn = {easy}\n[mdtest-hard]\nn = 900000\n"
+        );
+        bench.write("config.ini", &text);
+    };
+    let until = |directory: &str, meanwhile: &dyn Fn()| {
+        let run = bench.command(&["io500", "config.ini"]).spawn().expect("it starts");
+        wait_until(directory, || has_files(&bench.path("out").join(directory)));
+        meanwhile();
+        interrupt(&run);
+        let output = run.wait_with_output().expect("it ends");
+        fs::remove_dir_all(bench.path("out")).expect("ours");
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (output.status.code(), out, err)
+    };
+    let summary = bench.path("results/result_summary.txt");
+    configure(900_000);
+    let (code, out, err) = until("mdtest-easy", &|| {});
+    assert_eq!((code, out.as_str(), summary.exists()), (Some(130), "", false), "{err}");
+    configure(5);
+    let (code, out, err) = until("mdtest-hard", &|| {});
+    assert!(code == Some(130) && out.contains("mdtest-easy-write"), "{out}{err}");
+    assert!(out.starts_with("not all went well: it was interrupted\n[RESULT] "), "{out}");
+    assert_eq!(fs::read_to_string(&summary).expect("nothing was in the way"), out);
+    fs::remove_file(&summary).expect("ours");
+    let (code, out, err) = until("mdtest-hard", &|| fs::write(&summary, "another's").expect("made"));
+    assert!(code == Some(5) && out.contains("mdtest-easy-write"), "{out}{err}");
+    assert!(err.contains("result_summary.txt is of another run; these results are on standard output"), "{err}");
+    assert_eq!(fs::read_to_string(&summary).expect("there"), "another's");
+    fs::remove_dir_all(bench.path("results")).expect("ours");
+    bench.write("results", "a file");
+    let (code, _, err) = bench.run(&["io500", "config.ini"]);
+    assert!(code == 3 && err.contains("cannot make ./results") && !bench.path("out").exists(), "{err}");
+}
+
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn without_mpi_a_launcher_is_refused_before_anything_is_touched() {
-    use std::{fs, process::Command};
+    use std::process::Command;
     let bench = Bench::new();
     bench.write("load.toml", LOAD);
     fs::create_dir(bench.path("d")).expect("ours");

@@ -1,4 +1,8 @@
 use super::*;
+use fstone_model::{
+    LoadReport,
+    load::{OperationReport, PhaseReport},
+};
 
 fn read(text: &str) -> Result<Config, String> {
     parse(&Source::new("config.ini", text)).map_err(|wrong| wrong.to_string())
@@ -75,4 +79,24 @@ fn what_is_not_known_is_refused_with_its_line_and_a_cure() {
     let config = read("[ior-rnd4K]\nblockSize = 7\n[global]\nscc = FALSE\nverbosity = 1\n").expect("warnings");
     let warnings = config.warnings.expect("some").to_string();
     assert!(warnings.contains("extended mode") && warnings.contains("`verbosity` has no effect"), "{warnings}");
+}
+
+#[test]
+fn what_does_not_meet_the_rules_is_marked() {
+    let config = read("[debug]\nstonewall-time = 400\n").expect("right");
+    let marked = |workload: &Workload, name: &str, seconds: u64, invocations: u64| {
+        let (name, elapsed_ns) = (name.to_owned(), seconds * 1_000_000_000);
+        let operation = OperationReport { group: name.clone(), invocations, ..OperationReport::default() };
+        let phases = vec![PhaseReport { name, elapsed_ns, ..PhaseReport::default() }];
+        let printed = print(&LoadReport { phases, operations: vec![operation], ..LoadReport::default() }, workload);
+        assert!(printed.trim_end().ends_with(" seconds") || printed.ends_with(" seconds [INVALID]\n"), "{printed}");
+        printed.contains("[INVALID]")
+    };
+    let quick = read("[debug]\nstonewall-time = 1\n").expect("right");
+    for (config, shortest) in [(&config, 400), (&quick, 300)] {
+        assert!(marked(&config.workload, "mdtest-easy-write", shortest - 1, 9));
+        assert!(!marked(&config.workload, "mdtest-easy-write", shortest, 9));
+        assert!(!marked(&config.workload, "mdtest-easy-stat", 1, 9));
+        assert!(marked(&config.workload, "mdtest-easy-stat", 1, 0));
+    }
 }
