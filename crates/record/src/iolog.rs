@@ -4,12 +4,13 @@ use crate::import::ImportError;
 use crate::import::log::Lines;
 use crate::latencies::Latencies;
 use fstone_engine::thread_usage;
+use fstone_files::directory_of;
 use fstone_model::{Histogram, load::ThreadUsage};
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fsync, open, stat};
 use rustix::io::{Errno, pread, pwrite};
 use std::collections::{HashMap, hash_map::Entry};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ const MOST_LENGTH: u64 = 1 << 30;
 const ALIGNED: usize = 4096;
 /// How often a pause looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
+/// Longest chain of links that the kernel follows.
+const LINKS: usize = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -92,6 +95,8 @@ impl Form {
 pub enum IologError {
     #[error(transparent)]
     Log(#[from] ImportError),
+    #[error("it is no regular file")]
+    Irregular,
     #[error("it is no log of fio's version 2 or 3: blktrace's are not replayed")]
     Version,
     #[error("line {line}: {text:?} is not of the form {expected}{}", if text.starts_with("fio version") {
@@ -129,6 +134,8 @@ pub struct IologSettings<'a> {
     pub percent: u64,
     /// One file in place of all that the log names.
     pub redirect: Option<&'a str>,
+    /// Files are neither made nor opened for writing.
+    pub read_only: bool,
     pub direct: bool,
     /// Whether cached pages of a file are dropped when it is opened.
     pub invalidate: bool,
@@ -170,6 +177,10 @@ impl Iolog {
     /// # Errors
     /// If it cannot be read, or has a line that is not carried out.
     pub fn read(path: &Path) -> Result<Self, IologError> {
+        // A pipe would keep its reader waiting, and has nothing for a second clone.
+        if std::fs::metadata(path).is_ok_and(|facts| !facts.is_file()) {
+            return Err(IologError::Irregular);
+        }
         let mut lines = Lines::open(path, false)?;
         let mut form = lines.next()?.as_deref().and_then(Form::of).ok_or(IologError::Version)?;
         let mut log = Self { names: Vec::new(), steps: Vec::new(), has_times: form.has_times };
@@ -180,18 +191,20 @@ impl Iolog {
                 return Err(IologError::Line { line: lines.number, expected: form.expected(), text });
             };
             let first_ns = *first_ns.get_or_insert(if form.has_times { form.now_ns } else { 0 });
-            let length = if line.action == Action::Wait { 0 } else { line.length.unwrap_or(0) };
-            match line.action {
+            let length = match line.action {
                 Action::Add => continue,
                 Action::Trim => return Err(IologError::Trim(lines.number)),
-                Action::Read | Action::Write if length > MOST_LENGTH => return Err(IologError::Length(lines.number)),
-                _ => {}
+                Action::Read | Action::Write => line.length.unwrap_or(0),
+                _ => 0,
+            };
+            if length > MOST_LENGTH {
+                return Err(IologError::Length(lines.number));
             }
             let file = *numbers.entry(line.name.to_owned()).or_insert_with(|| {
                 log.names.push(line.name.to_owned());
                 log.names.len() as u32 - 1
             });
-            let (offset, length) = (line.offset.unwrap_or(0), length.min(MOST_LENGTH) as u32);
+            let (offset, length) = (line.offset.unwrap_or(0), length as u32);
             let at_ns = form.now_ns.saturating_sub(first_ns);
             log.steps.push(Step { at_ns, file, action: line.action, offset, length });
         }
@@ -200,6 +213,12 @@ impl Iolog {
 
     pub fn writes(&self) -> bool {
         self.steps.iter().any(|step| step.action == Action::Write)
+    }
+
+    /// A device that it would open, where there is none: the open would make a file in its place.
+    pub fn missing_device(&self, redirect: Option<&str>) -> Option<PathBuf> {
+        let names = redirect.map_or_else(|| self.names.iter().map(String::as_str).collect(), |name| vec![name]);
+        names.into_iter().find_map(missing_device)
     }
 
     /// Carries the log out, in this thread.
@@ -311,6 +330,20 @@ fn pause_until(moment: Instant, cancel: &AtomicBool) {
     }
 }
 
+/// Where a name leads, if that is below /dev and nothing is there. What is in /dev/shm is a file.
+fn missing_device(name: &str) -> Option<PathBuf> {
+    let mut path = PathBuf::from(name);
+    for _ in 0..LINKS {
+        match std::fs::read_link(&path) {
+            Ok(link) => path = directory_of(&path).join(link),
+            Err(_) => break,
+        }
+    }
+    let path = directory_of(&path).canonicalize().ok()?.join(path.file_name()?);
+    let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm");
+    (is_device && !path.exists()).then_some(path)
+}
+
 /// As fio opens it: made if it is not there. Devices and pipes are none of a log's files.
 fn opened(name: &str, settings: &IologSettings<'_>) -> Result<File, Errno> {
     let is_regular = |facts: &rustix::fs::Stat| FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
@@ -320,10 +353,15 @@ fn opened(name: &str, settings: &IologSettings<'_>) -> Result<File, Errno> {
     let mut flags = OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     flags.set(OFlags::DIRECT, settings.direct);
     let mode = Mode::RUSR | Mode::WUSR;
-    // A file that is only read may be on a mount that is.
-    let file = match open(name, flags | OFlags::RDWR, mode) {
-        Err(Errno::ROFS | Errno::ACCESS) => open(name, (flags - OFlags::CREATE) | OFlags::RDONLY, Mode::empty())?,
-        file => file?,
+    let only_read = || open(name, (flags - OFlags::CREATE) | OFlags::RDONLY, Mode::empty());
+    let file = if settings.read_only {
+        only_read()?
+    } else {
+        match open(name, flags | OFlags::RDWR, mode) {
+            // A file that is only read may be on a mount that is.
+            Err(Errno::ROFS | Errno::ACCESS) => only_read()?,
+            file => file?,
+        }
     };
     if !is_regular(&rustix::fs::fstat(&file)?) {
         return Err(Errno::NXIO);
@@ -350,6 +388,7 @@ mod tests {
             no_stall: false,
             percent: 100,
             redirect: None,
+            read_only: false,
             direct: false,
             invalidate: true,
             advice: None,

@@ -14,7 +14,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_engine::Ownership;
+use fstone_engine::{LoadError, Ownership};
 use fstone_files::read_text;
 use fstone_formats::{
     Source,
@@ -31,7 +31,7 @@ use std::{
     io::{Seek as _, SeekFrom},
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
-    sync::{Barrier, atomic::Ordering},
+    sync::{Barrier, PoisonError, RwLock, atomic::Ordering},
     thread,
     time::Instant,
 };
@@ -125,16 +125,24 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
             let why = format!("{name} of {} writes, and --readonly says that none may", job.name);
             return Err(Failure::new(Exit::BadInput, why));
         }
+        if let Some(device) = log.missing_device(job.redirect.as_deref()) {
+            let why = format!("{}: there is no such device", device.display());
+            return Err(Failure::new(Exit::CannotHere, why));
+        }
         all.push((part, job, log));
     }
     fstone_engine::raise_descriptor_limit();
     let together = Barrier::new(all.len());
-    let reports: Vec<IologReport> = thread::scope(|scope| {
+    let all_started = RwLock::new(false);
+    let reports: Result<Vec<IologReport>, LoadError> = thread::scope(|scope| {
+        // Dropped when a thread cannot be started: those before it then do nothing.
+        let mut starting = all_started.write().unwrap_or_else(PoisonError::into_inner);
         let run = |(_, job, log): &(_, &Job, Iolog)| {
             let settings = IologSettings {
                 no_stall: job.no_stall,
                 percent: job.replay_percent,
                 redirect: job.redirect.as_deref(),
+                read_only,
                 direct: job.direct,
                 invalidate: job.invalidate,
                 advice: match (job.hint, job.direction.random) {
@@ -145,12 +153,27 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
                 goes_on: job.continues,
                 cancel: &cancel,
             };
+            if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
+                return IologReport::default();
+            }
             together.wait();
             log.run(&settings)
         };
-        let threads: Vec<_> = all.iter().map(|one| scope.spawn(move || run(one))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+        let mut threads = Vec::new();
+        for one in &all {
+            match thread::Builder::new().spawn_scoped(scope, move || run(one)) {
+                Ok(thread) => threads.push(thread),
+                Err(cause) => {
+                    let (started, wanted) = (threads.len() as u32, all.len() as u32);
+                    return Err(LoadError::Threads { started, wanted, cause });
+                }
+            }
+        }
+        *starting = true;
+        drop(starting);
+        Ok(threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect())
     });
+    let reports = reports.map_err(load::failure)?;
     let longest_ns = reports.iter().map(|report| report.elapsed_ns).max().unwrap_or(0);
     let mut report = LoadReport {
         elapsed_ns: longest_ns,

@@ -485,6 +485,84 @@ fn errors_of_a_log_are_those_of_its_job() {
     }
 }
 
+/// As root an open would make a file in the device's place.
+#[test]
+fn a_log_makes_no_file_where_a_device_is_missing() {
+    let bench = Bench::new();
+    let device = format!("/dev/fstone-none-{}", std::process::id());
+    std::os::unix::fs::symlink(&device, bench.path("link")).expect("it can be made");
+    std::os::unix::fs::symlink("/dev", bench.path("below")).expect("it can be made");
+    let through = device.replacen("/dev", "below", 1);
+    for (name, word) in [
+        (device.as_str(), "--direct=0"),
+        ("link", "--direct=0"),
+        (through.as_str(), "--direct=0"),
+        ("f", "--replay_redirect=link"),
+    ] {
+        bench.write("a.log", &format!("fio version 2 iolog\n{name} open\n{name} write 0 4096\n"));
+        let (status, _, told) = bench.run(&["fio", "--name=a", "--read_iolog=a.log", word]);
+        let made = fs::remove_file(&device).is_ok();
+        assert!(!made && status == 3 && told.contains("there is no such device"), "{name} {word}: {told}");
+        assert!(!bench.path("f").exists());
+    }
+    let shared = device.replacen("/dev", "/dev/shm", 1);
+    bench.write("a.log", &format!("fio version 2 iolog\n{shared} write 0 4096\n"));
+    bench.succeed(&["fio", "--name=a", "--read_iolog=a.log"]);
+    fs::remove_file(shared).expect("it was made");
+}
+
+#[test]
+fn a_log_makes_no_file_where_nothing_may_be_written() {
+    let bench = Bench::new();
+    bench.write("a.log", "fio version 2 iolog\nf open\nf read 0 4096\n");
+    let words = ["fio", "--name=a", "--read_iolog=a.log", "--readonly"];
+    let (status, _, told) = bench.run(&words);
+    assert!(status != 0 && told.contains("No such file") && !bench.path("f").exists(), "{status}: {told}");
+    bench.write("f", &"x".repeat(4096));
+    bench.succeed(&words);
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_ends_the_logs() {
+    if !tool("strace") {
+        return eprintln!("skipped: needs strace");
+    }
+    let bench = Bench::new();
+    bench.write("a.log", "fio version 2 iolog\nf write 0 4096\n");
+    let fstone = bench.command(&["fio", "--name=a", "--read_iolog=a.log", "--numjobs=8"]);
+    let mut strace = Command::new("timeout");
+    strace.args(["-s", "KILL", "60", "strace", "-f", "-qq", "-o", "calls", "-e"]);
+    strace.arg("inject=clone,clone3:error=EAGAIN:when=5+");
+    strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+    let ended = strace.output().expect("strace starts");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(told.contains("of 8 could not be started") && told.contains("raise `ulimit -u`"), "{told}");
+    assert!(!bench.path("f").exists() && ended.status.code() == Some(5), "{:?}: {told}", ended.status);
+}
+
+#[test]
+fn the_memory_of_a_log_is_for_what_it_moves() {
+    let bench = Bench::new();
+    bench.write("a.log", "fio version 2 iolog\nf write 0 4096\nf sync 0 1073741824\nf datasync 0 4294967295\n");
+    let fstone = bench.command(&["fio", "--name=a", "--read_iolog=a.log"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh"]).arg(fstone.get_program()).args(fstone.get_args());
+    let ended = limited.current_dir(bench.path("")).output().expect("it starts");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+#[test]
+fn a_pipe_is_no_log() {
+    let bench = Bench::new();
+    assert!(Command::new("mkfifo").arg(bench.path("pipe")).status().is_ok_and(|status| status.success()));
+    let fstone = bench.command(&["fio", "--name=a", "--read_iolog=pipe"]);
+    let mut limited = Command::new("timeout");
+    limited.args(["-s", "KILL", "60"]).arg(fstone.get_program()).args(fstone.get_args());
+    let ended = limited.current_dir(bench.path("")).output().expect("it starts");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(2) && told.contains("no regular file"), "{told}");
+}
+
 /// The calls are those of fio 3.33, which also opens and syncs each file again at the end; of a queue all requests of a file are done before it is closed.
 #[test]
 fn files_are_made_opened_and_closed_one_by_one() {
