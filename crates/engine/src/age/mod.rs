@@ -1,7 +1,7 @@
 //! Ageing: writes and removes files on a mounted filesystem, with real data, until its targets are reached.
 //!
-//! One thread makes all changes, and nothing depends on a clock, so that a simulated machine repeats it exactly. On a real one, when the
-//! kernel writes back is its own decision, and moves single extents; there, files are made while earlier ones are written.
+//! There is one thread, and nothing depends on a clock, so that a simulated machine repeats it exactly. On a real one, when the kernel
+//! writes back between two syncs is its own decision, and moves single extents.
 
 mod plan;
 
@@ -23,10 +23,9 @@ use std::{
     collections::HashMap,
     fs::File,
     io::Error,
-    os::unix::fs::FileExt,
+    os::{fd::AsFd, unix::fs::FileExt},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
-    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -65,7 +64,7 @@ pub enum AgeError {
     Interrupted,
 }
 
-/// Ages the filesystem whose root is given; nothing else may write there meanwhile. `overlaps` is for real time alone.
+/// Ages the filesystem whose root is given; nothing else may write there meanwhile.
 ///
 /// # Errors
 /// [`AgeError`]; the filesystem must not be measured then.
@@ -73,7 +72,6 @@ pub fn age(
     age: &Age,
     root: &Path,
     seed: u64,
-    overlaps: bool,
     stop: &AtomicBool,
     progress: &dyn Fn(AgeProgress),
 ) -> Result<Lived, AgeError> {
@@ -106,8 +104,8 @@ pub fn age(
     let pattern = DataPattern { compressible: age.compressible, ..DataPattern::default() };
     let depot = Depot::new(pattern, PIECE as usize, seed);
     let now = clock_gettime(ClockId::Realtime);
-    let mut writer = Writer::new(&base, now, depot.source());
-    writer.overlaps = overlaps;
+    let mut writer =
+        Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
     let started = Instant::now();
     let (mut operations, mut reported) = (0, Duration::ZERO);
     // Before, it is mostly metadata that is in use.
@@ -129,7 +127,6 @@ pub fn age(
     };
     loop {
         let Some(op) = planner.next() else {
-            writer.settle().map_err(failed("syncfs"))?;
             if last_looks > 0 {
                 last_looks = if correct(&mut planner, &writer)? { last_looks - 1 } else { 0 };
                 continue;
@@ -190,35 +187,9 @@ struct Writer<'a> {
     growing: HashMap<u32, File>,
     now: Timespec,
     source: crate::data::Source<'a>,
-    overlaps: bool,
-    syncing: Option<JoinHandle<Result<(), Errno>>>,
 }
 
-impl Drop for Writer<'_> {
-    fn drop(&mut self) {
-        // It holds the filesystem.
-        let _ = self.settle();
-    }
-}
-
-impl<'a> Writer<'a> {
-    fn new(base: &'a File, now: Timespec, source: crate::data::Source<'a>) -> Self {
-        let paths = vec![String::new()];
-        Self { base, paths, growing: HashMap::new(), now, source, overlaps: false, syncing: None }
-    }
-
-    fn sync(&mut self) -> Result<(), Errno> {
-        self.settle()?;
-        let Some(base) = self.base.try_clone().ok().filter(|_| self.overlaps) else { return syncfs(self.base) };
-        self.syncing = Some(thread::spawn(move || syncfs(&base)));
-        Ok(())
-    }
-
-    /// Waits for the last sync.
-    fn settle(&mut self) -> Result<(), Errno> {
-        self.syncing.take().map_or(Ok(()), |syncing| syncing.join().unwrap_or(Err(Errno::IO)))
-    }
-
+impl Writer<'_> {
     /// What files that grow take beyond the bytes they have. It is given back when they are complete, and can be a third of all (xfs).
     fn kept_for_growth(&self, bytes: u64) -> f64 {
         let taken = self.growing.values().filter_map(|file| fstat(file).ok()).map(|stat| stat.st_blocks as u64 * 512);
@@ -291,7 +262,7 @@ impl<'a> Writer<'a> {
                 futimens(&file, &Timestamps { last_access: then, last_modification: then })
                     .map_err(|errno| failed("utimens", &path, errno))?;
             }
-            Op::Sync => self.sync().map_err(|errno| failed("syncfs", "", errno))?,
+            Op::Sync => syncfs(self.base.as_fd()).map_err(|errno| failed("syncfs", "", errno))?,
         }
         Ok(())
     }
@@ -326,8 +297,8 @@ mod tests {
         let mut planner = Planner::new(&age, (32 << 20, 16 << 20), 4096, 5).expect("it is possible");
         let depot = Depot::new(DataPattern { compressible: 0.5, ..DataPattern::default() }, PIECE as usize, 5);
         let now = clock_gettime(ClockId::Realtime);
-        let mut writer = Writer::new(&base, now, depot.source());
-        writer.overlaps = true;
+        let mut writer =
+            Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
         while let Some(op) = planner.next() {
             writer.carry_out(op).expect("it can be done");
         }

@@ -22,7 +22,6 @@ use fstone_model::{
     result::CommandRecord,
     units::{format_bytes, nanoseconds},
 };
-use fstone_sandbox::agent::is_exact;
 use std::{os::unix::fs::MetadataExt, path::Path, time::Instant};
 
 impl Session {
@@ -107,7 +106,7 @@ impl Session {
         report: &mut StepReport,
     ) -> Result<Lived, Halt> {
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
-        let ended = age(wanted, place, seed, !is_exact(), self.machine.stop.flag(), &|now| {
+        let ended = age(wanted, place, seed, self.machine.stop.flag(), &|now| {
             progress(LoadProgress {
                 phase: "ageing".to_owned(),
                 elapsed: now.elapsed,
