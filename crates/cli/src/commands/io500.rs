@@ -169,7 +169,8 @@ impl super::ranks::RankCommand for Ranks {
     }
 }
 
-#[cfg(all(test, feature = "mpi"))]
+#[cfg(feature = "mpi")]
+#[cfg(test)]
 mod tests {
     use super::{super::ranks::RankCommand as _, *};
     use fstone_model::{
