@@ -30,6 +30,9 @@ pub const CONFIDENCE_TEXT: &str = "95 %";
 
 pub const ALPHA_TEXT: &str = "5 %";
 
+/// Figures that agree to this share of the largest differ by rounding only.
+const ROUNDING: f64 = 1e-12;
+
 pub mod compare;
 mod distribution;
 pub mod drift;

@@ -40,6 +40,12 @@ impl Random {
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         self.shuffle_prefix(items, items.len());
     }
+
+    /// Of mean 0 and standard deviation 1.
+    #[cfg(test)]
+    pub(crate) fn normal(&mut self) -> f64 {
+        crate::distribution::normal_quantile((self.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64)
+    }
 }
 
 /// A seed for the `index`-th independent use of `seed`, so that two uses never share a stream.

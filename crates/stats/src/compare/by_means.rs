@@ -4,11 +4,11 @@ use super::additive::{Additive, Contrast, block_groups};
 use super::normality::grossly_non_normal;
 use super::result::{Basis, Blocking, Level, PairTest, Pairwise, RowMean, Scale};
 use super::shift::{Shift, cliffs_delta};
-use crate::Sample;
 use crate::distribution::{student_quantile, student_two_sided, upper_f};
 use crate::interval::{Interval, IntervalMethod};
 use crate::range::StudentizedRange;
 use crate::sample::median_in_place;
+use crate::{ROUNDING, Sample};
 use std::collections::HashSet;
 
 /// What is known of a row's scatter is its own residuals and as much of all rows' as this many degrees of freedom are worth.
@@ -26,9 +26,6 @@ const UNLIKE: f64 = 0.2;
 /// this share of the level. At the whole level nine equal rows were called different in 8 % of tables, if one scattered three times as much.
 const FEW_FREEDOM: f64 = 2.0;
 const OF_FEW: f64 = 0.5;
-
-/// Figures that agree to this share of the largest differ by rounding only.
-const ROUNDING: f64 = 1e-12;
 
 /// With fewer residual degrees of freedom than this, figures that agree may do so by chance: three rows of two blocks whose figures
 /// have two values, as likely as each other, agree and differ in 9 % of tables; with this many degrees of freedom it is 4 % at most.
@@ -572,8 +569,7 @@ mod tests {
     #[test]
     fn a_row_that_scatters_more_is_judged_by_itself() {
         let mut random = crate::random::Random::new(5);
-        let mut normal =
-            || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+        let mut normal = || random.normal();
         let blocks = vec![(0..3).collect::<Vec<usize>>(); 9];
         let mut alarm = || {
             let row = |row: usize, normal: &mut dyn FnMut() -> f64| {

@@ -69,7 +69,7 @@ mod tests {
         for (n, m, level) in [(4, 4, 0.05), (6, 6, 0.05 / 9.0), (10, 10, 0.05), (5, 12, 0.01), (30, 31, 0.01)] {
             let shift = detectable_shift(n, m, level, POWER).expect("enough figures");
             let mut random = Random::new(99);
-            let mut draw = || normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+            let mut draw = || random.normal();
             let rounds = 1500;
             let found = (0..rounds)
                 .filter(|_| {

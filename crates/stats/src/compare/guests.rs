@@ -1,9 +1,7 @@
 //! Two versions in virtual time: whether they differ by more than a guest does that is perturbed in what should not matter.
 
+use crate::ROUNDING;
 use crate::distribution::{student_quantile, student_two_sided};
-
-/// Rounding of figures that are the same, as a share of the largest.
-const ROUNDING: f64 = 1e-12;
 
 /// Figures that do not scatter at all may agree by chance, as counts of two values do: two seeds agree and differ in one case of eight.
 /// With this much evidence, 1 for each degree of freedom of guests and 2 for one of pairs, it is one of thirty.
@@ -162,10 +160,6 @@ mod tests {
     use super::*;
     use crate::random::{Random, derive_seed};
 
-    fn normal(random: &mut Random) -> f64 {
-        crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64)
-    }
-
     /// What moves figures.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Chance {
@@ -179,7 +173,7 @@ mod tests {
 
     /// The figures of one seed each and, behind that of the first, in perturbed guests.
     fn version(chance: Chance, seeds: usize, perturbed: usize, random: &mut Random) -> (Vec<f64>, Vec<f64>) {
-        let mut draws = |count: usize| -> Vec<f64> { (0..count).map(|_| normal(random)).collect() };
+        let mut draws = |count: usize| -> Vec<f64> { (0..count).map(|_| random.normal()).collect() };
         let (of_seeds, of_guests) = (draws(seeds), draws(perturbed + 1));
         let (far_seeds, far_guests) = match chance {
             Chance::Guests => (0.0, 1.0),
@@ -295,7 +289,7 @@ mod tests {
         let shift = 3.0;
         let mut reach = 0.0;
         for _ in 0..runs {
-            let mut guests = |shift: f64| -> Vec<f64> { (0..3).map(|_| shift + normal(&mut random)).collect() };
+            let mut guests = |shift: f64| -> Vec<f64> { (0..3).map(|_| shift + random.normal()).collect() };
             let (a, b) = (guests(0.0), guests(shift));
             let moved = moved(&(vec![a[0]], a), &(vec![b[0]], b)).unwrap();
             found += u32::from(moved.p <= 0.05);

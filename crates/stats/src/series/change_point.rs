@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Sample;
 use crate::distribution::student_two_sided;
 use crate::random::{Random, derive_seed};
 use crate::sample::{mean, median_in_place};
+use crate::{ROUNDING, Sample};
 
 /// Longer series are averaged in batches down to at most this many points: a scan costs the square.
 pub(super) const MAX_POINTS: usize = 200;
@@ -77,9 +77,6 @@ const FEWEST_BEFORE: usize = 3;
 
 /// As many as it takes where none of them differs from another: fewer agree by chance, as counts of two values do.
 pub const FEWEST_STILL: usize = 7;
-
-/// Points that agree to this share of their mean differ by rounding only.
-const ROUNDING: f64 = 1e-12;
 
 /// After so few points more, too few of all orders are more extreme for a change point to be significant.
 const NEWEST: usize = 5;
@@ -256,8 +253,7 @@ mod tests {
     #[test]
     fn newest_points_lie_apart_as_often_as_promised() {
         let mut random = Random::new(4);
-        let mut normal =
-            || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+        let mut normal = || random.normal();
         let (series, mut wrong) = (6000, 0);
         for length in [4, 6, 9, 12, 13, 30] {
             for _ in 0..series / 6 {
@@ -307,8 +303,7 @@ mod tests {
     #[test]
     fn newest_points_after_a_change_lie_apart_as_often_as_promised() {
         let mut random = Random::new(6);
-        let mut normal =
-            || crate::distribution::normal_quantile((random.below(1 << 40) as f64 + 0.5) / (1_u64 << 40) as f64);
+        let mut normal = || random.normal();
         let (series, mut wrong) = (1000, 0);
         let options = ChangePointOptions { permutations: 199, ..ChangePointOptions::default() };
         for after in [4, 5, 6, 8] {
