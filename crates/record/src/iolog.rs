@@ -3,6 +3,7 @@
 use crate::import::ImportError;
 use crate::import::log::Lines;
 use crate::latencies::Latencies;
+use crate::replay::Buffer;
 use fstone_engine::thread_usage;
 use fstone_files::directory_of;
 use fstone_model::{Histogram, load::ThreadUsage};
@@ -16,8 +17,6 @@ use std::time::{Duration, Instant};
 
 /// fio's lengths are 32 bits, and its blocks are no longer.
 const MOST_LENGTH: u64 = 1 << 30;
-/// What direct I/O needs.
-const ALIGNED: usize = 4096;
 /// How often a pause looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest chain of links that the kernel follows.
@@ -224,15 +223,7 @@ impl Iolog {
     /// Carries the log out, in this thread.
     pub fn run(&self, settings: &IologSettings<'_>) -> IologReport {
         let most = self.steps.iter().map(|step| step.length).max().unwrap_or(0) as usize;
-        let mut buffer = vec![0u8; most + ALIGNED];
-        let aligned = buffer.as_ptr().align_offset(ALIGNED).min(ALIGNED);
-        let buffer = &mut buffer[aligned..aligned + most];
-        let mut state = 1u64;
-        for word in buffer.chunks_mut(8) {
-            // Knuth's MMIX generator: data that does not compress.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            word.copy_from_slice(&state.swap_bytes().to_ne_bytes()[..word.len()]);
-        }
+        let mut buffer = Buffer::incompressible(most);
         let percent = if self.has_times { settings.percent.max(1) } else { 100 };
         let mut files: HashMap<u32, File> = HashMap::new();
         let (mut reads, mut writes, mut syncs) = <(Counted, Counted, Counted)>::default();
@@ -263,7 +254,7 @@ impl Iolog {
                     Err(errno) => done = Err(errno),
                 }
             }
-            let part = &mut buffer[..step.length as usize];
+            let part = buffer.part_mut(step.length as usize);
             let (call, counted) = match step.action {
                 Action::Write => ("write", &mut writes),
                 Action::Sync | Action::Datasync => ("fsync", &mut syncs),

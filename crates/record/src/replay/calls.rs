@@ -117,7 +117,7 @@ fn parts(memory: [i64; 2], wanted: u64) -> ([[i64; 2]; MOST_PARTS], usize) {
 }
 
 /// Memory that begins at a page, as O_DIRECT wants it.
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     begin: usize,
 }
@@ -151,7 +151,11 @@ impl Buffer {
         if self.bytes.len() < self.begin + length {
             *self = Self::of(length);
         }
-        Some(&mut self.bytes[self.begin..][..length])
+        Some(self.part_mut(length))
+    }
+
+    pub(crate) fn part_mut(&mut self, length: usize) -> &mut [u8] {
+        &mut self.bytes[self.begin..][..length]
     }
 
     pub(super) fn part(&self, offset: usize, length: usize) -> &[u8] {
@@ -160,7 +164,18 @@ impl Buffer {
 
     /// Data that compresses to so many percent: the rest of each page is zeros.
     pub(super) fn of_data(length: u64, percent: usize) -> Self {
-        let mut buffer = Self::of(length.clamp(1 << 20, MOST_BYTES) as usize + VARIETY);
+        let mut buffer = Self::incompressible(length.clamp(1 << 20, MOST_BYTES) as usize + VARIETY);
+        // In short turns, so that short writes compress as well.
+        buffer.bytes.chunks_mut(64).for_each(|part| {
+            let filled = (part.len() * percent).div_ceil(100);
+            part[filled..].fill(0);
+        });
+        buffer
+    }
+
+    /// Data that does not compress.
+    pub(crate) fn incompressible(length: usize) -> Self {
+        let mut buffer = Self::of(length);
         let mut state = 0x9E37_79B9_7F4A_7C15u64;
         for chunk in buffer.bytes.chunks_mut(8) {
             // xorshift64* (Vigna 2016).
@@ -170,11 +185,6 @@ impl Buffer {
             let word = state.wrapping_mul(0x2545_F491_4F6C_DD1D).to_le_bytes();
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
-        // In short turns, so that short writes compress as well.
-        buffer.bytes.chunks_mut(64).for_each(|part| {
-            let filled = (part.len() * percent).div_ceil(100);
-            part[filled..].fill(0);
-        });
         buffer
     }
 }

@@ -9,7 +9,8 @@ pub use program::{CompileError, OUTSIDE, Program};
 
 use crate::call::{Kind, Node};
 use crate::latencies::Latencies;
-use calls::{Buffer, Caller, Common, close, open_beneath};
+pub(crate) use calls::Buffer;
+use calls::{Caller, Common, close, open_beneath};
 use fstone_engine::{Change, Witness};
 use fstone_model::{Histogram, text};
 use program::{AWAITED, Action, DATA, Target};
