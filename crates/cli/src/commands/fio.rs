@@ -31,7 +31,7 @@ use std::{
     io::{Seek as _, SeekFrom},
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
-    sync::{Barrier, PoisonError, RwLock, atomic::Ordering},
+    sync::{PoisonError, RwLock, atomic::Ordering},
     thread,
     time::Instant,
 };
@@ -132,10 +132,9 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
         all.push((part, job, log));
     }
     fstone_engine::raise_descriptor_limit();
-    let together = Barrier::new(all.len());
     let all_started = RwLock::new(false);
     let reports: Result<Vec<IologReport>, LoadError> = thread::scope(|scope| {
-        // Dropped when a thread cannot be started: those before it then do nothing.
+        // Threads wait for it. Dropped when one cannot be started: those before it then do nothing.
         let mut starting = all_started.write().unwrap_or_else(PoisonError::into_inner);
         let run = |(_, job, log): &(_, &Job, Iolog)| {
             let settings = IologSettings {
@@ -156,7 +155,6 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
             if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
                 return IologReport::default();
             }
-            together.wait();
             log.run(&settings)
         };
         let mut threads = Vec::new();
