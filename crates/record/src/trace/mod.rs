@@ -684,7 +684,7 @@ impl Tracer {
         self.processors.join(thread);
         let has_room = self.threads.len() < self.most_accounts;
         let account = if has_room { Account::of(thread) } else { Account::default() };
-        self.unaccounted += u64::from(!account.is_kept());
+        self.unaccounted += u64::from(!has_room);
         let new = Thread {
             number,
             descriptors,
