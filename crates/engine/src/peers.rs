@@ -20,31 +20,16 @@ pub trait Peers: Sync {
     /// The seed of all ranks, for what they have in common.
     fn common_seed(&self) -> u64;
     /// This rank's threads stand ready for a phase. Returns when all ranks are to begin.
-    ///
-    /// # Errors
-    /// [`Parted`]
     fn begin(&self, phase: usize) -> Result<(), Parted>;
     fn begun(&self);
     fn ended(&self, passed: PhasePassed);
     /// Waits until all ranks are here.
-    ///
-    /// # Errors
-    /// [`Parted`]
     fn meet(&self) -> Result<(), Parted>;
     /// Gives to all ranks what rank 0 has, which alone passes something.
-    ///
-    /// # Errors
-    /// [`Parted`]
     fn share(&self, bytes: Option<Vec<u8>>) -> Result<Vec<u8>, Parted>;
     /// Gives something to one rank and takes something from another.
-    ///
-    /// # Errors
-    /// [`Parted`]
     fn exchange(&self, to: u32, from: u32, bytes: Vec<u8>) -> Result<Vec<u8>, Parted>;
     /// The largest of all ranks' counts, place by place.
-    ///
-    /// # Errors
-    /// [`Parted`]
     fn most(&self, counts: &[u64]) -> Result<Vec<u64>, Parted>;
     /// Whether the load of all ranks has ended early: this rank is to end its own soon, and to report what it did.
     fn parted(&self) -> bool;

@@ -32,9 +32,6 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// The number under which this process has a path's file open, if the path leads to one of these (`/dev/stderr`, `/dev/fd/3`).
-///
-/// # Errors
-/// As [`resolve`].
 pub fn descriptor(path: &Path) -> io::Result<Option<RawFd>> {
     let Ok(own) = std::fs::canonicalize("/proc/self/fd") else { return Ok(None) };
     let (there, _) = walk_until(path, Some(&own))?;

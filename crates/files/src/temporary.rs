@@ -48,9 +48,6 @@ impl Temporary {
     }
 
     /// The same, owned by `owner` if given, and else by this process's user.
-    ///
-    /// # Errors
-    /// As [`Temporary::beside`].
     pub fn owned(path: &Path, owner: Option<Owner>) -> io::Result<Self> {
         let directory = open_directory_of(path)?;
         let (file, name) = match temporary(&directory, OFlags::empty())? {
@@ -166,9 +163,6 @@ impl Drop for Temporary {
 
 /// A file in a directory that never gets a name: nothing is left of it when it is closed, be it by a kill. Where the filesystem
 /// has none, it has a name until it is open.
-///
-/// # Errors
-/// When it cannot be made.
 pub fn nameless(directory: &Path) -> io::Result<File> {
     let directory = open_directory(directory)?;
     match temporary(&directory, OFlags::EXCL)? {
@@ -178,9 +172,6 @@ pub fn nameless(directory: &Path) -> io::Result<File> {
 }
 
 /// The same; `None` where the filesystem has none.
-///
-/// # Errors
-/// As [`nameless`].
 pub fn nameless_where_possible(directory: &Path) -> io::Result<Option<File>> {
     // EXCL: it never gets a name.
     temporary(&open_directory(directory)?, OFlags::EXCL)

@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 pub const TEXT_BYTES: u64 = 16 << 20;
 
 /// Reads a text file of at most [`TEXT_BYTES`].
-///
-/// # Errors
-/// As [`read_text_within`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     read_text_within(path, TEXT_BYTES)
 }

@@ -95,9 +95,6 @@ pub fn make_empty_directory(path: &Path) -> io::Result<FileIdentity> {
 }
 
 /// The same, opened.
-///
-/// # Errors
-/// As [`make_empty_directory`].
 pub fn open_new_directory(path: &Path) -> io::Result<File> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = openat(CWD, directory_of(path), DIRECTORY - OFlags::NOFOLLOW, Mode::empty())?;

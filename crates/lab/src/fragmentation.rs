@@ -69,9 +69,6 @@ pub type Piece = (u64, u64);
 type See<'a> = dyn FnMut(&Path, &fs::Metadata, &[Piece]) + 'a;
 
 /// The same, and calls `see` for every regular file.
-///
-/// # Errors
-/// As [`count`].
 pub(crate) fn count_seeing(root: &Path, stop: &Stop, see: &mut See<'_>) -> Result<Fragmentation, FragmentationError> {
     let failed = |cause| FragmentationError::Root { path: root.to_owned(), cause };
     let device = fs::symlink_metadata(root).map_err(failed)?.dev();

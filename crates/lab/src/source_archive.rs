@@ -62,9 +62,6 @@ pub fn archive(tree: SourceTree, directory: &Path, runner: &dyn CommandRunner) -
 
 /// A directory of the user's as an archive of the same kind, in `directory`. It is packed anew every time: it may have
 /// changed. It is for the `caller` of `sudo` alone.
-///
-/// # Errors
-/// As [`archive`].
 pub fn archive_of(
     tree: &Path,
     directory: &Path,
@@ -84,9 +81,6 @@ pub fn archive_of(
 }
 
 /// The tree of an archive, unpacked in `directory`; unpacked anew when the archive is newer.
-///
-/// # Errors
-/// When it cannot be unpacked.
 pub fn unpacked(
     archive: &Path,
     directory: &Path,

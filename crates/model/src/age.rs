@@ -99,8 +99,6 @@ impl Past {
         }
     }
 
-    /// # Errors
-    /// As [`Age::check`].
     pub fn check(&self) -> Result<(), String> {
         match self {
             Self::Aged(age) => age.check(),
@@ -122,8 +120,6 @@ impl OldImage {
 }
 
 impl Age {
-    /// # Errors
-    /// Why it is impossible.
     pub fn check(&self) -> Result<(), String> {
         let Self { utilization, overwrites, compressible, .. } = self;
         if !(*utilization > 0.0 && *utilization <= MAXIMUM_UTILIZATION) {
@@ -143,8 +139,6 @@ impl Age {
 }
 
 impl Profile {
-    /// # Errors
-    /// What is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         for (what, classes) in [("sizes", &self.sizes), ("ages", &self.ages)] {
             if classes.is_empty() || classes.len() > MAXIMUM_CLASSES {

@@ -217,9 +217,6 @@ impl Check for LoadReport {
 
 impl Plan {
     /// Checks consistency, for code that builds one.
-    ///
-    /// # Errors
-    /// [`Invalid`].
     pub fn validate(&self) -> Result<(), Invalid> {
         self.check()
     }
@@ -251,9 +248,6 @@ impl Roll {
 
 impl Dataset {
     /// A run with its finished trials.
-    ///
-    /// # Errors
-    /// [`Invalid`], as [`Roll::call`].
     pub fn new(run: Run, trials: Vec<Trial>) -> Result<Self, Invalid> {
         let mut roll = Roll::new(&run.plan);
         trials.iter().try_for_each(|trial| roll.call(trial.id))?;

@@ -63,9 +63,6 @@ impl StoppingRule {
     }
 
     /// Exactly `repeats` trials.
-    ///
-    /// # Errors
-    /// When that is none.
     pub fn fixed(repeats: usize) -> Result<Self, StoppingRuleError> {
         if repeats == 0 {
             return Err(StoppingRuleError::NoTrial);

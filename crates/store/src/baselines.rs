@@ -45,9 +45,6 @@ impl Store {
     }
 
     /// The run of this name, if there is one.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn baseline(&self, name: &str) -> Result<Option<u64>, ReadError> {
         let run: Option<i64> = self
             .connection
@@ -57,9 +54,6 @@ impl Store {
     }
 
     /// All baselines, by name.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn baselines(&self) -> Result<Vec<Baseline>, ReadError> {
         let mut statement = self.connection.prepare("SELECT name, run, saved_unix_ns FROM baselines ORDER BY name")?;
         let rows = statement.query_map([], |row| {

@@ -83,9 +83,6 @@ impl Store {
 
     /// Opens a store for reading only. Nothing is made. Works on a store that this user cannot write,
     /// even on read-only media, as long as no crashed writer left a log beside it that has to be worked in.
-    ///
-    /// # Errors
-    /// [`OpenError`].
     pub fn open_read_only(path: &Path) -> Result<Self, OpenError> {
         let named = || path.to_owned();
         let there = match regular(path) {

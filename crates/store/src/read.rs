@@ -46,9 +46,6 @@ pub struct Attempt {
 
 impl Store {
     /// All runs, the oldest first.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn runs(&self) -> Result<Vec<RunSummary>, ReadError> {
         let snapshot = self.snapshot()?;
         let listed = rows(
@@ -101,17 +98,11 @@ impl Store {
     }
 
     /// One run and its finished trials by position, exactly as they were recorded, from one moment of the store.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn dataset(&self, run: u64) -> Result<Dataset, ReadError> {
         self.read(run, Loads::Whole)
     }
 
     /// The SHA-256 of a run's identity and plan, as they are in the store: another plan, or that of another run, has another.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn plan_digest(&self, run: u64) -> Result<String, ReadError> {
         let text: Option<String> = self
             .connection
@@ -125,27 +116,18 @@ impl Store {
 
     /// [`Store::dataset`] as far as a report shows it, in a fraction of the time: load reports are shortened
     /// ([`fstone_model::LoadReport::shorten`]).
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn shown(&self, run: u64) -> Result<Dataset, ReadError> {
         self.read(run, Loads::Shown)
     }
 
     /// [`Store::shown`] without what loads did over time (`series` is empty in every report), which takes half of the time and of the
     /// memory: what tables are made of.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn without_series(&self, run: u64) -> Result<Dataset, ReadError> {
         self.read(run, Loads::WithoutSeries)
     }
 
     /// [`Store::shown`] without the load engine's reports (`load` is `None` in every step): what a comparison or a history is
     /// made of.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn figures(&self, run: u64) -> Result<Dataset, ReadError> {
         self.read(run, Loads::LeftOut)
     }
@@ -181,9 +163,6 @@ impl Store {
     }
 
     /// Starts of trials that did not end: what a killed run was doing, or what a running one is doing. By position.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn unfinished(&self, run: u64) -> Result<Vec<Attempt>, ReadError> {
         let snapshot = self.snapshot()?;
         rows(
@@ -203,9 +182,6 @@ impl Store {
     }
 
     /// The label of a cell; `None` when there is no such run or cell.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn cell_label(&self, run: u64, cell: u32) -> Result<Option<String>, ReadError> {
         let sql = "SELECT label FROM cells WHERE run = ?1 AND cell = ?2";
         Ok(self.connection.query_row(sql, (run.cast_signed(), cell), |row| row.get(0)).optional()?)

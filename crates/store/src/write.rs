@@ -31,9 +31,6 @@ impl Store {
 
     /// Hands a run to another process, unless it no longer belongs to `from`: of two that take over the same run, one
     /// gets false.
-    ///
-    /// # Errors
-    /// [`RecordError`].
     pub fn take_over(&mut self, run: u64, from: Option<&Holder>, to: &Holder) -> Result<bool, RecordError> {
         let row = integer("run", run)?;
         let to = json("the holder", to)?;
@@ -90,9 +87,6 @@ impl Store {
     }
 
     /// Records that a trial starts, so that one that never ends leaves a trace.
-    ///
-    /// # Errors
-    /// [`RecordError`].
     pub fn trial_started(
         &mut self,
         run: u64,
@@ -126,18 +120,12 @@ impl Store {
     }
 
     /// Records that a run has ended.
-    ///
-    /// # Errors
-    /// [`RecordError`].
     pub fn finish_run(&mut self, run: u64, finished_unix_ns: u64) -> Result<(), RecordError> {
         let finished = integer("the time of the run's end", finished_unix_ns)?;
         self.change_run(run, "UPDATE runs SET finished_unix_ns = ?2 WHERE run = ?1", finished)
     }
 
     /// Sets a run's note, replacing any it has.
-    ///
-    /// # Errors
-    /// [`RecordError`].
     pub fn set_note(&mut self, run: u64, note: &Note) -> Result<(), RecordError> {
         self.change_run(run, "UPDATE runs SET note = ?2 WHERE run = ?1", note.as_str())
     }

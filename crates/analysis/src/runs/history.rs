@@ -70,9 +70,6 @@ impl History {
     /// The history of a row and a column over runs of one study, the oldest first. Runs that may not be compared with the
     /// last one (another machine, device, executor or load) are left out. Without a label the first row is taken,
     /// without a header the first column that has a better direction. `names` are the baselines, as (name, run).
-    ///
-    /// # Errors
-    /// [`HistoryError`].
     pub fn of(
         runs: &[Dataset],
         label: Option<&str>,

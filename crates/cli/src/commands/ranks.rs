@@ -70,21 +70,12 @@ pub(crate) trait RankCommand: Send + Sync {
     /// The directories that hold a fileset's files were made by this rank.
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
     /// This rank's load has ended, normally or not; other ranks may still be working.
-    ///
-    /// # Errors
-    /// What this rank could not do, as a message for people.
     fn ended(&self, _load: &Ran<'_>) -> Result<(), String> {
         Ok(())
     }
     /// What rank 0 prints, and whether that is a document for programs.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     fn shown(&self, report: &RanksReport) -> Result<(String, bool), serde_json::Error>;
     /// What else rank 0 does when the result is known.
-    ///
-    /// # Errors
-    /// What it could not do, as a message for people.
     fn settled(&self, _report: &RanksReport) -> Result<(), String> {
         Ok(())
     }

@@ -86,9 +86,6 @@ pub struct Removed {
 
 /// Removes the directories of one of a workload's filesets, given by its index, which a load has emptied. Of directories
 /// that all ranks have in common rank 0 does it. A directory that is not empty is an error, and stays.
-///
-/// # Errors
-/// When a directory cannot be removed.
 pub fn remove_directories(
     workload: &Workload,
     directory: &Path,

@@ -46,9 +46,6 @@ pub fn compile(
 }
 
 /// As [`compile`], with what may not have been meant: keywords of a profile that FFSB skips, for instance.
-///
-/// # Errors
-/// As [`compile`].
 pub fn compile_with_warnings(
     source: &Source,
     loader: &Loader<'_>,

@@ -5,27 +5,18 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 /// What somebody other than root, this process's user and the user who called sudo could make lead elsewhere ([`Trust::exchangeable`]);
 /// `None` also when this process is not root and so has nothing to give away.
-///
-/// # Errors
-/// When a part cannot be looked at.
 pub fn exchangeable(path: &Path) -> io::Result<Option<Exchangeable>> {
     if rustix::process::geteuid().is_root() { trusted().exchangeable(path) } else { Ok(None) }
 }
 
 /// The same for a directory of fstone's own, whose contents are trusted and removed, also if this process is not root
 /// ([`Trust::open_to_others`]).
-///
-/// # Errors
-/// When a part cannot be looked at.
 pub fn unowned(directory: &Path) -> io::Result<Option<Exchangeable>> {
     trusted().open_to_others(directory)
 }
 
 /// The same of a directory and, where that is safe, of every directory in it: `None` when names of several parts below it
 /// lead nowhere else while root uses them.
-///
-/// # Errors
-/// When a directory cannot be looked at.
 pub fn exchangeable_within(directory: &Path) -> io::Result<Option<Exchangeable>> {
     let mut found = exchangeable(directory)?;
     if !rustix::process::geteuid().is_root() {

@@ -52,9 +52,6 @@ impl Presence {
 
     /// Joins them once no other run is going on. `waiting` is called, once, with the run that is waited for. `None` when
     /// `cancel` becomes true first.
-    ///
-    /// # Errors
-    /// As [`Presence::enter`].
     pub fn enter_after_others(
         path: &Path,
         cancel: &AtomicBool,

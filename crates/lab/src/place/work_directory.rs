@@ -53,9 +53,6 @@ pub enum WorkDirectoryError {
 
 impl WorkDirectory {
     /// Makes it where it is missing, and locks it.
-    ///
-    /// # Errors
-    /// When it cannot be had.
     pub fn lock(path: &Path) -> Result<Self, WorkDirectoryError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -128,9 +125,6 @@ impl WorkDirectory {
     }
 
     /// Looks whether a work directory that is missing may be made, so that nothing is made in a place that is then refused.
-    ///
-    /// # Errors
-    /// When it would be refused.
     pub fn examine(path: &Path) -> Result<(), WorkDirectoryError> {
         let failed = |cause| WorkDirectoryError::File { path: path.to_owned(), cause };
         let mut there = path;

@@ -131,9 +131,6 @@ pub fn carry_out(
 }
 
 /// The same with any schedule of the plan's trials: under a budget, of some blocks, or of single trials.
-///
-/// # Errors
-/// As [`carry_out`].
 pub fn carry_out_schedule(
     schedule: Schedule<'_>,
     options: &LabOptions,
@@ -147,9 +144,6 @@ pub fn carry_out_schedule(
 }
 
 /// The same on any machine, such as a fake one.
-///
-/// # Errors
-/// As [`carry_out`].
 pub fn carry_out_on(
     machine: &Machine,
     plan: &Plan,

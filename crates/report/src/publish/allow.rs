@@ -321,9 +321,6 @@ pub fn is_name(place: &str) -> bool {
 }
 
 /// Every text of a run and its place, for tests of the list.
-///
-/// # Errors
-/// [`AllowError`].
 #[doc(hidden)]
 pub fn texts_of(dataset: &Dataset) -> Result<Vec<(String, String)>, AllowError> {
     let mut found = Vec::new();

@@ -41,18 +41,12 @@ pub struct Gallery {
 }
 
 /// A run for others: only what the list allows.
-///
-/// # Errors
-/// [`AllowError`].
 pub fn anonymous(dataset: &Dataset, show: Show) -> Result<Dataset, AllowError> {
     AllowList::new(show).apply(dataset)
 }
 
 impl Gallery {
     /// Of these runs; the load engine's reports are not needed yet. Each run once.
-    ///
-    /// # Errors
-    /// [`AllowError`].
     pub fn of(runs: &[Dataset], show: Show) -> Result<Self, AllowError> {
         let mut places: Vec<usize> = (0..runs.len()).collect();
         places.sort_by_key(|place| (runs[*place].run.started_unix_ns, runs[*place].run.identified()));
@@ -67,9 +61,6 @@ impl Gallery {
     }
 
     /// The page of the run at this place, which is handed over whole.
-    ///
-    /// # Errors
-    /// [`AllowError`].
     pub fn page(&self, place: usize, whole: &Dataset) -> Result<Page, AllowError> {
         let at = self.order(place);
         let mut dataset = self.allowed.clone().apply(whole)?;

@@ -32,9 +32,6 @@ fn invalid(words: &str) -> io::Error {
 
 impl Log {
     /// Writes it into a new file, which gets its name when all of it is written: a kill leaves no half of a log.
-    ///
-    /// # Errors
-    /// When the file is there already or cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
         // Before all of it is written in vain.
         if std::fs::symlink_metadata(path).is_ok() {

@@ -107,18 +107,12 @@ impl Disk {
 
     /// Begins the log of a disk that keeps one anew: from now on it is of changes to what the disk holds now. To be called
     /// while no request is under way. The log's files go, without a name, into this directory.
-    ///
-    /// # Errors
-    /// When the image cannot be copied.
     pub fn begin_log_anew(&self, directory: &Path) -> io::Result<()> {
         self.shared.begin_log_anew(&self.image, directory)
     }
 
     /// Makes the disk what it was when its log began, and empties the log. To be called while nothing of it is mounted; the
     /// guest has to forget what it knows of the disk.
-    ///
-    /// # Errors
-    /// When the image cannot be written.
     pub fn rewind(&self, directory: &Path) -> io::Result<()> {
         self.shared.log.as_ref().map_or(Ok(()), |log| log.rewind(&self.image, directory))
     }
@@ -134,9 +128,6 @@ impl Disk {
     }
 
     /// Makes a file hold the crash state that is shown, with what was written to it meanwhile; whether one is shown.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn mirror(&self, mirror: &mut Mirror) -> io::Result<bool> {
         let showing = self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner);
         showing.as_ref().map_or(Ok(false), |shown| mirror.hold(shown).map(|()| true))

@@ -17,17 +17,11 @@ const COMPRESSION_LEVEL: i32 = 9;
 
 /// Writes a run into a new file, which appears under its name when it is complete and replaces nothing. The same run
 /// gives the same bytes. With `sudo`, the file belongs to the caller.
-///
-/// # Errors
-/// [`ExportError`].
 pub fn write(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
     write_named(dataset, &[], path)
 }
 
 /// The same with the names that the run has as a baseline, of which a bundle holds some.
-///
-/// # Errors
-/// [`ExportError`].
 pub fn write_named(dataset: Dataset, baselines: &[String], path: &Path) -> Result<(), ExportError> {
     let failed = |cause| ExportError::Io { path: path.to_owned(), cause };
     let baselines = &baselines[..baselines.len().min(MOST_BASELINES)];
@@ -41,9 +35,6 @@ pub fn write_named(dataset: Dataset, baselines: &[String], path: &Path) -> Resul
 }
 
 /// The same in place of the file that has the name, if there is one.
-///
-/// # Errors
-/// [`ExportError::Io`].
 pub fn replace(dataset: Dataset, path: &Path) -> Result<(), ExportError> {
     complete(dataset, &[], path)?.replace(path).map_err(|cause| ExportError::Io { path: path.to_owned(), cause })
 }

@@ -47,9 +47,6 @@ pub enum Imported {
 }
 
 /// Reads a bundle and lays it out. No store is touched.
-///
-/// # Errors
-/// [`ImportError`].
 pub fn stage(path: &Path) -> Result<Staged, ImportError> {
     Staged::lay_out(|part| visit(path, LIMITS, part))
 }
@@ -66,9 +63,6 @@ impl Staged {
     }
 
     /// All of it.
-    ///
-    /// # Errors
-    /// [`ReadError`].
     pub fn dataset(&self) -> Result<Dataset, ReadError> {
         self.store.dataset(self.run)
     }
@@ -170,18 +164,12 @@ pub struct Passage(Store);
 
 impl Passage {
     /// An empty one.
-    ///
-    /// # Errors
-    /// [`RecordError`].
     pub fn new() -> Result<Self, RecordError> {
         Ok(Self(Store::nameless()?))
     }
 
     /// The run in an archive, before its compression, as a store gives it back that it was imported into. Within limits that
     /// suit small inputs.
-    ///
-    /// # Errors
-    /// [`ImportError`], as [`stage`].
     ///
     /// # Panics
     /// When what was imported cannot be read back.

@@ -65,18 +65,12 @@ pub fn read(path: &Path) -> Result<Dataset, BundleError> {
 }
 
 /// Reads a whole bundle, checks it against its manifest, and describes its content.
-///
-/// # Errors
-/// As [`read`].
 pub fn verify(path: &Path) -> Result<Contents, BundleError> {
     visit(path, LIMITS, |_| Ok(()))
 }
 
 /// Reads bytes as the content of a bundle, before its compression when `compressed` is not set, within limits that suit
 /// small inputs. The entry point for fuzzing: behind checksums of its own, compression lets few changes through.
-///
-/// # Errors
-/// As [`read`].
 pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleError> {
     let path = Path::new("bundle");
     let part = |_| Ok(());
@@ -89,9 +83,6 @@ pub fn check_bytes(bytes: &[u8], compressed: bool) -> Result<Contents, BundleErr
 
 /// Reads the texts of a bundle's `run.json` and of its trials as [`read`] does, without an archive around them. For
 /// fuzzing: hashing an archive twice is most of the work of a small one.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_parts(run: &str, trials: &[String]) -> Result<Dataset, BundleError> {
     let path = Path::new("bundle");
     let run = checked_run(path, parse(path, RUN_NAME, run.as_bytes())?)?;

@@ -40,9 +40,6 @@ pub struct Personality {
 }
 
 /// Reads a personality.
-///
-/// # Errors
-/// Everything that is wrong with it.
 pub fn parse(source: &Source, options: Options) -> Result<Personality, Diagnostics> {
     let mut report = Report::new(source.clone());
     if !report.check_size(MAXIMUM_SIZE, "the personality") {

@@ -90,9 +90,6 @@ struct Value<'v> {
 }
 
 /// Reads an ini file.
-///
-/// # Errors
-/// Everything that is wrong with it.
 pub fn parse(source: &Source) -> Result<Config, Diagnostics> {
     let mut report = Report::new(source.clone());
     if !report.check_size(MAXIMUM_SIZE, "the configuration") {

@@ -17,9 +17,6 @@ pub struct Said<'a> {
 
 impl Said<'_> {
     /// Reads a command line, and has `meaning` say what it means; beside that are warnings.
-    ///
-    /// # Errors
-    /// Everything that is wrong with it.
     pub fn read<T>(
         line: &CommandLine,
         options: &'static [Opt],

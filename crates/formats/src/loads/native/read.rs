@@ -34,9 +34,6 @@ pub(super) const LEAST_RATE_EVERY: Duration = Duration::from_secs(1);
 pub(super) const STEADY_WINDOW: Duration = Duration::from_secs(60);
 
 /// Reads a workload file.
-///
-/// # Errors
-/// Everything that is wrong with it.
 pub fn parse(source: &Source) -> Result<Workload, Diagnostics> {
     let mut report = Report::new(source.clone());
     if !report.check_size(MAXIMUM_BYTES, "the workload file") {

@@ -19,40 +19,22 @@ pub trait Devices: Send + Sync {
     fn attach_loop(&self, index: u32, image: &File, settings: LoopSettings) -> io::Result<LoopHandle>;
 
     /// The file behind a loop device; `None` when it is free.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn loop_backing(&self, index: u32) -> io::Result<Option<FileId>>;
 
     /// Makes a loop device take over the size that its image has now; does nothing when another image, or none, is
     /// behind it. Writes beyond it fail.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn forget_loop_size(&self, index: u32, image: FileId) -> io::Result<()>;
 
     /// Every zram device there is, with its size; 0 when it has none yet.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn zrams(&self) -> io::Result<Vec<(u32, u64)>>;
 
     /// Makes a new zram device, without a size.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn add_zram(&self) -> io::Result<u32>;
 
     /// Gives a new zram device its size.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn size_zram(&self, index: u32, size_bytes: u64) -> io::Result<()>;
 
     /// Removes a zram device and what is on it.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn remove_zram(&self, index: u32) -> io::Result<()>;
 
     /// What can be found out about a path that is to be formatted.
@@ -81,9 +63,6 @@ pub trait Devices: Send + Sync {
     fn queue_setting(&self, device: (u32, u32), name: &str) -> io::Result<String>;
 
     /// Changes it.
-    ///
-    /// # Errors
-    /// What the kernel says.
     fn set_queue_setting(&self, device: (u32, u32), name: &str, value: &str) -> io::Result<()>;
 
     /// Overwrites both ends of a block device, where signatures are, opened exclusively, and marks it as used by trials.
@@ -113,9 +92,6 @@ pub trait Devices: Send + Sync {
     fn discard(&self, path: &Path, device: (u32, u32)) -> io::Result<bool>;
 
     /// Room in the filesystem of this path.
-    ///
-    /// # Errors
-    /// What statvfs says.
     fn space(&self, path: &Path) -> io::Result<Space>;
 }
 

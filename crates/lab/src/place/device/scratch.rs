@@ -129,9 +129,6 @@ impl ScratchDevice {
 
     /// Examines it again, right before it is written: still the same device, still used by nobody. What is on it now
     /// is what this run put there, since it has been ours in between.
-    ///
-    /// # Errors
-    /// What has changed.
     pub fn recheck(&self, devices: &dyn Devices) -> Result<(), Refusal> {
         if let Purpose::OwnFile(id) = self.purpose {
             return Self::claim_file(&self.path, id, self.size_bytes).map(drop);

@@ -92,9 +92,6 @@ pub trait Mounter: Send + Sync {
     fn unmount(&self, target: &Path) -> Result<(), UnmountError>;
 
     /// Every mount that this process can see, in the order they were made.
-    ///
-    /// # Errors
-    /// When the mount table cannot be read.
     fn mounts(&self) -> io::Result<Vec<MountEntry>>;
 
     /// Makes everything written durable, and drops the page, dentry and inode caches.
