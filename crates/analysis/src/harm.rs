@@ -10,10 +10,7 @@ use fstone_model::{
     outcome::{CORRUPTION, NOT_CHECKED, NOT_CONSISTENT},
     study::StepAction,
 };
-use fstone_stats::{
-    Sample,
-    compare::{Difference, permutation_test},
-};
+use fstone_stats::{Sample, compare::permutation_test};
 
 /// The name of the call with which a load checks what it reads against what was written.
 const VERIFY: &str = "verify";
@@ -49,7 +46,7 @@ impl Harm {
         // More than twice as much, and three standard errors of such counts.
         let by_far = is > 2.0 * was && is - was > 3.0 * (is + was).sqrt();
         let sample = |of: &Self| Sample::new(of.of_trials.clone()).ok();
-        let test = sample(before).zip(sample(self)).map(|(was, is)| permutation_test(&was, &is, Difference::Means, 0));
+        let test = sample(before).zip(sample(self)).map(|(was, is)| permutation_test(&was, &is, 0));
         by_far || test.is_some_and(|test| test.difference > 0.0 && test.p <= level)
     }
 }

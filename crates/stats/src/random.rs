@@ -25,10 +25,6 @@ impl Random {
         (wide >> 64) as usize
     }
 
-    pub(crate) fn coin(&mut self) -> bool {
-        self.0.next_u64() >> 63 == 1
-    }
-
     /// Fisher–Yates; afterwards the first `count` items are a uniform random selection.
     pub(crate) fn shuffle_prefix<T>(&mut self, items: &mut [T], count: usize) {
         for i in 0..count.min(items.len()) {

@@ -1,7 +1,7 @@
 //! Comparing samples: is there a difference, how large, and which rows cannot be told apart.
 //!
-//! [`compare_all`] answers for a whole table: by means where the figures allow it, else by ranks. [`permutation_test`] and
-//! [`sign_flip_test`] are there for questions about one mean.
+//! [`compare_all`] answers for a whole table: by means where the figures allow it, else by ranks. [`permutation_test`] is there
+//! for questions about one mean.
 //!
 //! Every difference is `other − baseline`; every δ is positive if `other` is larger.
 //! Which direction is better only the metric knows.
@@ -30,7 +30,7 @@ pub use guests::Moved;
 pub use holm::holm;
 pub use letters::letters;
 pub use pair::{PairComparison, blocked_comparison, independent_comparison};
-pub use permutation::{DRAWN, Difference, MAX_ENUMERATED, PermutationTest, permutation_test, sign_flip_test};
+pub use permutation::{PermutationTest, permutation_test};
 pub use rank_tests::{RankTest, mann_whitney, signed_rank};
 pub use result::{Basis, Blocking, Comparison, Level, PairTest, Pairwise, PowerNote, RowMean, Scale, repeats_needed};
 pub use shift::{Shift, blocked_relative_shift, blocked_shift, cliffs_delta, hodges_lehmann, relative_shift};
