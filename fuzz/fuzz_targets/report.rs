@@ -16,7 +16,7 @@ use fstone_analysis::{
 };
 use fstone_model::Dataset;
 use fstone_report::{
-    Options, TerminalOptions, compare, csv, csv_summary, history, html, json, markdown, svg_files, terminal,
+    Options, TerminalOptions, compare, csv, history, html, json, markdown, svg_files, terminal,
 };
 use fstone_store::bundle::{Passage, read_parts};
 use json_document::{Document, Edit};
@@ -75,7 +75,7 @@ fn slowly(dataset: &Dataset, form: usize) {
     match form {
         0 => drop(markdown(dataset, &options)),
         1 => assert!(!html(dataset, &options).contains("</script><script>")),
-        2 => drop(csv_summary(dataset)),
+        2 => drop(csv(dataset)),
         3 => drop(serde_json::from_str::<Value>(&json(dataset, &options)).expect("a JSON report is JSON")),
         4 => drop(svg_files(dataset, &options)),
         5 => compared(dataset),

@@ -1,9 +1,9 @@
-//! CSV (RFC 4180): every figure of every trial, or one row per cell.
+//! CSV (RFC 4180): every figure of every trial.
 //!
 //! Values are in the unit named beside them and are the shortest text that reads back as the same number. Text that a
 //! spreadsheet would take for a formula is prefixed with an apostrophe.
 
-use crate::{Analysis, number::exact, text::line, when};
+use crate::{number::exact, text::line, when};
 use fstone_model::{Better, Dataset, Note, Trial, Unit, metric::Figure, result::StepResult};
 
 /// Every figure of every trial, in the order they ran: one row each.
@@ -96,58 +96,6 @@ fn about(dataset: &Dataset, trial: &Trial) -> Vec<String> {
         text(&reason),
     ]);
     fields
-}
-
-/// One row per cell: the table, with nothing rounded.
-///
-/// Columns: run, study, cell, row, one `factor: NAME` per factor, outcome, trials, completed, reasons; then for every
-/// column of the table, each name with its unit in front: n, mean, median, low and high (the mean's interval),
-/// reliable (whether it rests on 5 trials or more), letters, ratio (to the baseline). The last is note (of the run).
-pub fn csv_summary(dataset: &Dataset) -> String {
-    let analysis = Analysis::of(dataset);
-    let plan = &dataset.run.plan;
-    let mut output = String::new();
-    let mut head: Vec<String> = ["run", "study", "cell", "row"].map(str::to_owned).to_vec();
-    head.extend(plan.factors.iter().map(|factor| text(&format!("factor: {}", factor.name))));
-    head.extend(["outcome", "trials", "completed", "reasons"].map(str::to_owned));
-    for column in &analysis.columns {
-        for name in ["n", "mean", "median", "low", "high", "reliable", "letters", "ratio"] {
-            head.push(text(&format!("{} [{}] {name}", column.header, unit(column.unit))));
-        }
-    }
-    head.push("note".to_owned());
-    record(&head, &mut output);
-    for (row, cell) in analysis.rows.iter().zip(&plan.cells) {
-        let mut fields = vec![dataset.run.id.to_string(), text(&plan.study), row.cell.to_string(), text(&cell.label)];
-        fields.extend(plan.factors.iter().enumerate().map(|(index, factor)| {
-            let level = cell.levels.get(index).and_then(|level| factor.levels.get(*level as usize));
-            text(level.map_or("", String::as_str))
-        }));
-        let reasons: Vec<String> =
-            row.footnotes.iter().map(|number| analysis.footnotes[number - 1].sentence()).collect();
-        fields.extend([
-            row.word.unwrap_or("completed").to_owned(),
-            row.all().count().to_string(),
-            row.all().filter(|trial| trial.outcome.is_completed()).count().to_string(),
-            text(&reasons.join("; ")),
-        ]);
-        for entry in &row.entries {
-            let number = |value: Option<f64>| value.map(exact).unwrap_or_default();
-            fields.extend([
-                entry.values.len().to_string(),
-                number(entry.mean()),
-                number(entry.summary.map(|summary| summary.median)),
-                number(entry.interval.map(|interval| interval.low)),
-                number(entry.interval.map(|interval| interval.high)),
-                entry.interval.map_or("", |interval| if interval.is_reliable() { "yes" } else { "no" }).to_owned(),
-                entry.letters.clone(),
-                number(entry.ratio),
-            ]);
-        }
-        fields.push(note(dataset));
-        record(&fields, &mut output);
-    }
-    output
 }
 
 /// Fields that are safe as they stand or came from [`text`].

@@ -2,7 +2,7 @@
 //!
 //! Reading order: `fstone-analysis` analyses a run once (rows × columns, intervals, groups, footnotes, the answer in words);
 //! here every format prints from it: [`terminal`](terminal()), [`markdown`](markdown()), [`csv`](csv()),
-//! [`csv_summary`], [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
+//! [`json`](json()), [`svg_files`], [`html`](mod@html). [`compare`] sets two runs side by side,
 //! [`history`] one figure of many, and [`publish`] makes pages of many machines' runs.
 //!
 //! Everything here is a pure function: no I/O, no clock, and no random number but those of the bootstrap, whose seed is
@@ -26,7 +26,7 @@ mod svg;
 mod terminal;
 mod text;
 
-pub use csv::{csv, csv_summary};
+pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use load::{live_figures, live_line, load_summary};
