@@ -82,6 +82,11 @@ impl PanelComparison {
         !self.comparison.can_ever_differ()
     }
 
+    /// Whether no number of trials would help, since all perturbed guests of a row failed.
+    pub(crate) fn lacks_guests(&self) -> bool {
+        self.comparison.power_note().is_some_and(|note| note.repeats_needed == 0)
+    }
+
     fn place(&self, row: usize) -> Option<usize> {
         self.rows.iter().position(|other| *other == row)
     }

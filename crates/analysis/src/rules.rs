@@ -328,8 +328,8 @@ fn tests(analysis: &Analysis<'_>) -> Finding {
                     problems.push(format!("{header}: {present} rows are too many to compare"));
                 }
                 Some(compared) if compared.is_powerless() => {
-                    let guests_failed = compared.comparison.power_note().is_some_and(|note| note.repeats_needed == 0);
-                    let why = if guests_failed { "since perturbed guests failed" } else { "with so few trials" };
+                    let why =
+                        if compared.lacks_guests() { "since perturbed guests failed" } else { "with so few trials" };
                     problems.push(format!("{header}: {why} no difference can show"));
                 }
                 Some(compared) => {

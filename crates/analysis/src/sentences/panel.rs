@@ -176,9 +176,7 @@ impl Teller<'_> {
         };
         let ends = format!("{} and {}", told(best, self.best_word()), told(worst, self.worst_word()));
         let rest = match panel.comparison.power_note() {
-            Some(note) if !self.is_one_seed(rows) && note.repeats_needed == 0 => {
-                "; nothing proves it, since perturbed guests failed".to_owned()
-            }
+            Some(_) if !self.is_one_seed(rows) && panel.lacks_guests() => UNPROVEN.to_owned(),
             Some(note) if !self.is_one_seed(rows) => {
                 format!("; {} would prove it", counted(note.repeats_needed, "trial"))
             }
@@ -362,6 +360,9 @@ impl Teller<'_> {
         }
     }
 }
+
+/// What seeds that agree do not show alone.
+pub(super) const UNPROVEN: &str = "; nothing proves it, since perturbed guests failed";
 
 /// What one seed does not show.
 pub(super) const MOVED: &str =

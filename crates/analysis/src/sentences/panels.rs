@@ -2,7 +2,7 @@
 
 use super::{
     columns::{NOTABLE, larger, size},
-    panel::MOVED,
+    panel::{MOVED, UNPROVEN},
     teller::{MAX_NAMES, Rank, Sentence, Teller},
     words::{quoted, span},
 };
@@ -118,7 +118,9 @@ impl Teller<'_> {
                 if !equal.is_empty() {
                     parts.push(self.lead("all rows are equal", &equal, compared.len()));
                 }
-                return format!("In {}, {}, {exact_for}.", self.header(), listing(&parts));
+                let lacks_guests = compared.iter().any(|(_, panel)| panel.lacks_guests());
+                let rest = if lacks_guests && !self.is_one_seed(&rows) { UNPROVEN } else { "" };
+                return format!("In {}, {}, {exact_for}{rest}.", self.header(), listing(&parts));
             }
             let leaders = self.leaders(compared, &|panel| Some(panel.together()[..1].to_vec()));
             return format!(
@@ -144,17 +146,18 @@ impl Teller<'_> {
         if !alike.is_empty() {
             parts.push(self.lead(&self.none_found(), &alike, compared.len()));
         }
-        let (apart, few): (Vec<_>, Vec<_>) =
+        let (apart, blind): (Vec<_>, Vec<_>) =
             blind.into_iter().partition(|(_, panel)| panel.compared_pairs().next().is_none());
-        for (panels, is_apart) in [(apart, true), (few, false)].into_iter().filter(|(panels, _)| !panels.is_empty()) {
-            let rows: Vec<usize> = panels.iter().flat_map(|(_, panel)| panel.together()).collect();
-            let why = if is_apart {
-                "no rows share a block".to_owned()
-            } else {
-                format!("{} a row cannot show a difference", self.trials(&rows))
-            };
+        let (lacking, few): (Vec<_>, Vec<_>) = blind.into_iter().partition(|(_, panel)| panel.lacks_guests());
+        let rows: Vec<usize> = few.iter().flat_map(|(_, panel)| panel.together()).collect();
+        let too_few =
+            if few.is_empty() { String::new() } else { self.trials(&rows) + " a row cannot show a difference" };
+        let without_guests = "no difference can show, since perturbed guests failed,".to_owned();
+        for (panels, why) in [(apart, "no rows share a block".to_owned()), (lacking, without_guests), (few, too_few)] {
             let places: Vec<usize> = panels.iter().map(|(index, _)| *index).collect();
-            parts.push(self.lead(&why, &places, compared.len()));
+            if !places.is_empty() {
+                parts.push(self.lead(&why, &places, compared.len()));
+            }
         }
         format!("In {}, {}.", self.header(), parts.join("; "))
     }

@@ -827,7 +827,12 @@ fn equal_seeds_whose_perturbed_guests_all_failed_are_not_exact() {
 
 /// Three equal seeds and two perturbed guests of the first, which lie apart by `moved`.
 fn equal_seeds(moved: f64, failing: &[u32], without: &[u32]) -> Dataset {
-    let mut dataset = in_virtual_time(run(3, 5, 0.0, &|cell, _| 1.0 + f64::from(cell)), "2 us");
+    seeds_and_guests(run(3, 5, 0.0, &|cell, _| 1.0 + f64::from(cell)), moved, failing, without)
+}
+
+/// Of five repeats three seeds and two perturbed guests of the first.
+fn seeds_and_guests(dataset: Dataset, moved: f64, failing: &[u32], without: &[u32]) -> Dataset {
+    let mut dataset = in_virtual_time(dataset, "2 us");
     for trial in &mut dataset.trials {
         let repetition = trial.id.repetition;
         trial.seed = [1, 2, 3, 1, 1][repetition as usize];
@@ -882,6 +887,26 @@ fn failed_perturbed_guests_are_the_reason_and_no_more_seeds_are_asked_for() {
         let told = everything(&equal_seeds(0.0, failing, &[]));
         assert!(told.contains("see why the guests failed"), "{told}");
         for wrong in ["would prove it", "more blocks", "for want of repeats", "too few trials", "so few trials"] {
+            assert!(!told.contains(wrong), "{wrong}: {told}");
+        }
+    }
+}
+
+#[test]
+fn failed_perturbed_guests_are_the_reason_in_several_panels_too() {
+    let mut plan = fixture::plan("small-file", "Small-file random create, write and read", 5, &COLUMNS);
+    let threads = ("threads", vec!["1 thread".into(), "8 threads".into()], Some(vec![1, 8]));
+    fixture::cross(&mut plan, &[Fs("ext4", "ext4", "", ""), Fs("xfs", "xfs", "", "")], &[threads]);
+    let mut dataset = fixture::dataset(plan);
+    let nature = |cell: &fstone_model::Cell| {
+        let mean = 1000.0 * (1.0 + f64::from(cell.index));
+        Some(Nature { figures: vec![(mean, 0.0), (mean, 0.0), (mean, 0.0)] })
+    };
+    fixture::complete(&mut dataset, 5, &mut Random::new(3), &nature, &|_, _, _| None);
+    for (moved, failing) in [(0.0, &[0, 1, 2, 3][..]), (0.001, &[0, 1])] {
+        let told = everything(&seeds_and_guests(dataset.clone(), moved, failing, &[]));
+        assert!(told.contains("since perturbed guests failed"), "{told}");
+        for wrong in ["would prove it", "cannot show a difference", "for want of repeats"] {
             assert!(!told.contains(wrong), "{wrong}: {told}");
         }
     }
