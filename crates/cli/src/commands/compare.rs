@@ -143,7 +143,15 @@ fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandR
             format!("{run:?} is not the number of a run; import a bundle first (`fstone import`)"),
         ));
     };
-    figures(&open(context)?, run)?;
+    let dataset = figures(&open(context)?, run)?;
+    if !dataset.trials.iter().any(|trial| trial.outcome.is_completed()) {
+        let cure = match dataset.run.finished_unix_ns {
+            None => "`fstone run` with `--resume` continues it",
+            Some(_) => "`fstone list runs` shows those that have one",
+        };
+        let words = format!("run {run} has no completed trial that others could be compared with; {cure}");
+        return Err(Failure::new(Exit::BadInput, words));
+    }
     let mut store = context.open_store()?;
     match store.save_baseline(name, run, now_unix_ns()) {
         Err(error @ RecordError::BaselineName { .. }) => Err(error).or_exit(Exit::BadInput)?,

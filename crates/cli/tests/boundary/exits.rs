@@ -155,6 +155,16 @@ fn only_a_baselines_name_is_the_users_mistake() {
 }
 
 #[test]
+fn a_run_without_a_completed_trial_is_no_baseline() {
+    let bench = Bench::new();
+    command_study(&bench, "none.toml", "work", "exit 1");
+    assert_eq!(bench.run(&["run", "./none.toml"]).0, 4);
+    let (code, _, err) = bench.run(&["compare", "--save-baseline", "main", "1"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("run 1 has no completed trial") && err.contains("`fstone list runs`"), "{err}");
+}
+
+#[test]
 fn what_has_no_profile_says_how_to_get_one() {
     let bench = Bench::new();
     command_study(&bench, "one.toml", "work", "true");
