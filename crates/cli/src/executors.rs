@@ -268,7 +268,7 @@ pub(crate) fn guest_settings(
 }
 
 /// The seed of runs in virtual time: always the same, so that any two of them can be compared seed by seed.
-const EXACT_SEED: u64 = 1;
+pub(crate) const EXACT_SEED: u64 = 1;
 
 /// Perturbed guests of each row, unless the user says another number or many seeds show the scatter anyway.
 const PERTURBED: u32 = 2;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     args::{ExecutorChoice, Missing, NamedKernel, RunArguments, USUAL_SOURCE},
-    executors::{self, Chosen},
+    executors::{self, Chosen, EXACT_SEED},
     exit::Exit,
     launcher, paths,
     progress::Expected,
@@ -77,6 +77,9 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             sources::provide(plan, arguments.source.as_deref(), sources::Missing::Name)?;
             let seed = match arguments.seed {
                 Some(seed) => seed.to_string(),
+                None if plan.seed == EXACT_SEED && plan.cells.iter().all(|cell| cell.kernel.is_exact()) => {
+                    format!("{EXACT_SEED} (the same in every run in virtual time; --seed chooses another)")
+                }
                 None => format!(
                     "{0} (for this order use --seed {0}; otherwise each run draws another, unless the study has one)",
                     plan.seed
