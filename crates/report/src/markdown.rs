@@ -96,7 +96,7 @@ fn table(analysis: &Analysis<'_>) -> String {
             cells.push(match row.word {
                 Some(word) if column == 0 => format!("{word}{marks}"),
                 Some(_) => NOTHING.to_owned(),
-                None => value(analysis, column, &row.entries[column]),
+                None => value(analysis, column, &row.entries[column], counts),
             });
             if *ratio {
                 cells.push(row.entries[column].ratio.map_or_else(String::new, number::ratio));
@@ -107,14 +107,15 @@ fn table(analysis: &Analysis<'_>) -> String {
     output
 }
 
-fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry) -> String {
+/// `counts`: whether figures are of different numbers of trials.
+fn value(analysis: &Analysis<'_>, column: usize, entry: &Entry, counts: bool) -> String {
     let view = &analysis.columns[column];
     let scale = &view.scale;
     let Some(mean) = entry.mean() else { return NOTHING.to_owned() };
     let tail = match entry.arm(scale) {
         Some(half) => format!("± {half}"),
-        None if entry.values.len() > 1 => String::new(),
-        None => "(1 trial)".to_owned(),
+        None if counts && entry.values.len() == 1 => "(1 trial)".to_owned(),
+        None => String::new(),
     };
     let mark = legend::mark(view, entry);
     let letters = if entry.letters.is_empty() { String::new() } else { format!(" {}", entry.letters) };

@@ -80,7 +80,7 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
                 .filter(|row| analysis.is_shown(**row))
                 .map(|row| {
                     place += 1;
-                    row_view(analysis, *row, place - 1)
+                    row_view(analysis, *row, place - 1, counts)
                 })
                 .collect()
         })
@@ -90,7 +90,7 @@ pub(super) fn table(analysis: &Analysis<'_>) -> Table {
         caption: legend::what(analysis).unwrap_or_else(|| "No trial completed.".to_owned()),
         label_heads: analysis.label_heads().into_iter().map(str::to_owned).collect(),
         counts,
-        columns: (0..analysis.columns.len()).map(|column| head(analysis, column)).collect(),
+        columns: (0..analysis.columns.len()).map(|column| head(analysis, column, counts)).collect(),
         groups,
         legend: lines,
         ratio_note,
@@ -123,7 +123,7 @@ fn definitions(analysis: &Analysis<'_>) -> Option<String> {
     (!told.is_empty()).then(|| format!("{}.", told.join(". ")))
 }
 
-fn head(analysis: &Analysis<'_>, index: usize) -> Head {
+fn head(analysis: &Analysis<'_>, index: usize, counts: bool) -> Head {
     let column = &analysis.columns[index];
     let entries = || analysis.rows.iter().map(|row| &row.entries[index]);
     let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
@@ -133,8 +133,8 @@ fn head(analysis: &Analysis<'_>, index: usize) -> Head {
     let value = value.max(ratios);
     let half = widest(&mut entries().map(|entry| match entry.arm(&column.scale) {
         Some(half) => half.chars().count() + 2 + legend::mark(column, entry).chars().count(),
-        None if entry.values.len() != 1 => 0,
-        None => "(1 trial)".len(),
+        None if counts && entry.values.len() == 1 => "(1 trial)".len(),
+        None => 0,
     }));
     let letters = widest(&mut entries().map(|entry| entry.letters.chars().count()));
     let direction = column.direction();
@@ -152,7 +152,7 @@ fn head(analysis: &Analysis<'_>, index: usize) -> Head {
     }
 }
 
-fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
+fn row_view(analysis: &Analysis<'_>, index: usize, place: usize, counts: bool) -> Row {
     let row = &analysis.rows[index];
     let cells = match row.word {
         Some(word) => {
@@ -165,7 +165,7 @@ fn row_view(analysis: &Analysis<'_>, index: usize, place: usize) -> Row {
                 match entry.mean() {
                     Some(mean) => Cell::Value {
                         value: scale.number(mean),
-                        single: entry.values.len() == 1,
+                        single: counts && entry.values.len() == 1,
                         half: entry.arm(scale).unwrap_or_default(),
                         rough: entry.is_unreliable(),
                         beyond: view.is_beyond_device(entry),

@@ -153,7 +153,9 @@ impl Printer<'_> {
         let mark_width = widest(&mut order.iter().map(|row| width(&mark(view, entry(*row)))));
         let ratio = |entry: &Entry| entry.ratio.map_or_else(String::new, number::ratio);
         let ratio_width = widest(&mut order.iter().map(|row| width(&ratio(entry(*row)))));
-        let single = order.iter().any(|row| entry(*row).values.len() == 1);
+        // Where all figures are of one trial, the legend says so.
+        let counts = analysis.common_count().is_none();
+        let single = counts && order.iter().any(|row| entry(*row).values.len() == 1);
         let tail_width = (if half_width > 0 { half_width + 3 } else { 0 }).max(if single { width(SINGLE) } else { 0 });
         let first = column == 0;
         order
@@ -169,8 +171,8 @@ impl Printer<'_> {
                 let Some(mean) = entry.mean() else { return vec![(NOTHING.to_owned(), Style::Dim)] };
                 let tail = match half(entry) {
                     Some(half) => format!(" ± {half:>half_width$}"),
-                    None if entry.values.len() > 1 => String::new(),
-                    None => SINGLE.to_owned(),
+                    None if counts && entry.values.len() == 1 => SINGLE.to_owned(),
+                    None => String::new(),
                 };
                 let mut parts = vec![(scale.number(mean), Style::Plain), (format!("{tail:>tail_width$}"), Style::Dim)];
                 if mark_width > 0 {

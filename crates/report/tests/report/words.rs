@@ -492,6 +492,16 @@ fn marks_are_where_they_belong() {
     assert_eq!(analysis.rows[1].entries[0].interval, None, "a single trial shows no scatter");
     let text = terminal(&one, &TerminalOptions { width: 300, ..TerminalOptions::default() });
     assert!(text.contains("(1 trial)"), "{text}");
+    // Where all are single trials, one line says so.
+    let mut all = one.clone();
+    all.trials.retain(|trial| trial.id.repetition == 0);
+    for text in [
+        terminal(&all, &TerminalOptions::default()),
+        markdown(&all, &Options::default()),
+        html(&all, &Options::default()),
+    ] {
+        assert!(!text.contains("(1 trial)") && text.contains("Single trials: their variation is unknown."), "{text}");
+    }
     // Without a figure there is no ratio to explain.
     one.trials.clear();
     one.run.plan.baseline = Some(0);
