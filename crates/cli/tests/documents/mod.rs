@@ -462,6 +462,23 @@ fn the_example_of_an_aged_filesystem_is_planned_as_it_says() {
     }
 }
 
+#[test]
+fn the_study_for_kernel_developers_has_its_load_beside_it() {
+    let bench = Bench::new();
+    let page = document("docs/kernel-developers.md");
+    let [study, load] = examples(&page)[..] else { panic!("a study and its load") };
+    bench.write("fsync.toml", study);
+    bench.write("fsync.workload", load);
+    let plan = bench.succeed(&["run", "./fsync.toml", "--dry-run"]);
+    assert!(plan.contains("1 cell, ") && plan.contains("mkfs.ext4"), "{plan}");
+    let directory = bench.path("d");
+    fs::create_dir(&directory).expect("made");
+    let json = bench.succeed(&["load", "fsync.workload", "--directory", directory.to_str().expect("UTF-8"), "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report["operations"][0]["invocations"], 500, "{json}");
+    assert_eq!(report["group_fsyncs"][0]["periodic"], 500, "{json}");
+}
+
 /// The loads of the documentation, made small by the study that runs them; what was done is in the ratio that they ask for.
 #[test]
 fn the_loads_of_the_documentation_do_what_they_say() {
