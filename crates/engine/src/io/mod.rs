@@ -36,11 +36,11 @@ pub(crate) use witnessed::Witnessed;
 
 use crate::promises::Witness;
 use fstone_model::workload::{IoEngineKind, IoSettings, OpenSync};
-use rustix::fd::BorrowedFd;
-use rustix::fs::{Advice, OFlags};
+pub(crate) use rustix::fd::BorrowedFd;
+pub(crate) use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
-use std::ffi::CStr;
-use std::mem::MaybeUninit;
+pub(crate) use std::ffi::CStr;
+pub(crate) use std::mem::MaybeUninit;
 use std::time::Duration;
 
 pub(crate) fn name_of(engine: IoEngineKind) -> &'static str {
