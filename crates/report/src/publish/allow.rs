@@ -11,7 +11,7 @@ use fstone_model::{
     study::DeviceSpec,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::LazyLock};
 
 /// What is shown only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,130 +60,80 @@ enum Shown {
 
 use Shown::{Host, LeftOut, Name, Part};
 
-/// Every text that a page may show: where it is in the model, on which request it is shown whole, and how otherwise. All other
-/// texts are left out.
-const PLACES: [(&str, Option<Kind>, Shown); 119] = [
-    ("Plan.study", None, Name),
-    ("Plan.compare", None, Name),
-    ("Factor.name", None, Name),
-    ("Factor.levels", None, Name),
-    ("Cell.label", None, Name),
-    ("FilesystemSpec.name", None, Name),
-    ("FilesystemSpec.kind", None, Name),
-    ("DeviceSpec.loop.model", None, Name),
-    ("Step.name", None, Name),
-    ("OutputFigure.name", None, Name),
-    ("Column.header", None, Name),
-    ("Column.step", None, Name),
-    ("Column.metric", None, Name),
-    ("Published.model", None, Name),
-    ("PublishedFigure.cell", None, Name),
-    ("PublishedFigure.column", None, Name),
-    ("Phase.name", None, Name),
-    ("ThreadGroup.name", None, Name),
-    ("Action.name", None, Name),
-    ("Inventory.distribution", None, Name),
-    ("Inventory.cpu_model", None, Name),
-    ("Inventory.virtualization", None, Name),
-    ("Inventory.fstone_version", None, Name),
-    ("Inventory.fstone_commit", None, Name),
-    ("DeviceFacts.model", None, Name),
-    ("StepResult.step", None, Name),
-    ("Reason.step", None, Name),
-    ("Figure.metric", None, Name),
-    ("ThreadReport.group", None, Name),
-    ("PhaseReport.name", None, Name),
-    ("PhaseReport.groups", None, Name),
-    ("OperationReport.phase", None, Name),
-    ("OperationReport.group", None, Name),
-    ("OperationReport.name", None, Name),
-    ("GroupFsyncs.phase", None, Name),
-    ("GroupFsyncs.group", None, Name),
-    ("CallReport.group", None, Name),
-    ("CallReport.call", None, Name),
-    ("OwnSeries.group", None, Name),
-    ("OwnSeries.name", None, Name),
-    ("ErrorReport.operation", None, Name),
-    ("ErrorReport.call", None, Name),
-    ("PhaseMeeting.name", None, Name),
-    ("Profile.name", None, Name),
-    ("OldImage.holds", None, Name),
-    ("RankPhase.name", None, Name),
+/// Every text that a page may show: on which request it is shown whole, how otherwise, and where it is in the model. All other texts
+/// are left out.
+const PLACES: &[(Option<Kind>, Shown, &str)] = &[
+    (
+        None,
+        Name,
+        "Plan.study Plan.compare Factor.name Factor.levels Cell.label FilesystemSpec.name FilesystemSpec.kind \
+         DeviceSpec.loop.model Step.name OutputFigure.name Column.header Column.step Column.metric Published.model \
+         PublishedFigure.cell PublishedFigure.column Phase.name ThreadGroup.name Action.name Inventory.distribution \
+         Inventory.cpu_model Inventory.virtualization Inventory.fstone_version Inventory.fstone_commit \
+         DeviceFacts.model StepResult.step Reason.step Figure.metric ThreadReport.group PhaseReport.name \
+         PhaseReport.groups OperationReport.phase OperationReport.group OperationReport.name GroupFsyncs.phase \
+         GroupFsyncs.group CallReport.group CallReport.call OwnSeries.group OwnSeries.name ErrorReport.operation \
+         ErrorReport.call PhaseMeeting.name Profile.name OldImage.holds RankPhase.name",
+    ),
     // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.
-    ("Outcome.outcome", None, Name),
-    ("Reason.outcome", None, Name),
-    ("Ranked.per_rank.outcome", None, Name),
-    ("Inventory.host", Some(Kind::Hosts), Host),
-    ("BlockOrigin.machine", Some(Kind::Hosts), Host),
-    ("Ranked.per_rank.host", Some(Kind::Hosts), Host),
-    ("NodeReport.host", Some(Kind::Hosts), Host),
-    ("DeviceSpec.loop.directory", Some(Kind::Paths), LeftOut),
-    ("DeviceSpec.block.path", Some(Kind::Paths), Part(device_path)),
-    ("DeviceSpec.directory.path", Some(Kind::Paths), LeftOut),
-    ("DeviceSpec.scratch.directory", Some(Kind::Paths), LeftOut),
-    ("FilesystemSpec.tree", Some(Kind::Paths), LeftOut),
-    ("OldImage.file", Some(Kind::Paths), LeftOut),
-    ("StepAction.copy-in.source", Some(Kind::Paths), LeftOut),
-    ("StepAction.copy-in.target", Some(Kind::Paths), LeftOut),
-    ("KernelSpec.uml", Some(Kind::Paths), Part(version)),
-    ("KernelSpec.qemu", Some(Kind::Paths), Part(version)),
-    ("KernelSpec.exact", Some(Kind::Paths), Part(version)),
-    ("DeviceFacts.name", Some(Kind::Paths), Part(device)),
-    ("Fileset.directory", Some(Kind::Paths), LeftOut),
-    ("ErrorReport.path", Some(Kind::Paths), LeftOut),
-    ("Plan.title", Some(Kind::Study), LeftOut),
-    ("Plan.about", Some(Kind::Study), LeftOut),
-    ("Plan.source", Some(Kind::Study), LeftOut),
-    ("Plan.attachments.0", Some(Kind::Study), LeftOut),
-    ("Plan.attachments.1", Some(Kind::Study), LeftOut),
-    ("Published.source", Some(Kind::Study), LeftOut),
-    ("PublishedFigure.note", Some(Kind::Study), LeftOut),
-    ("Workload.name", Some(Kind::Study), LeftOut),
-    ("Fileset.name", Some(Kind::Study), LeftOut),
-    ("Run.command", Some(Kind::Commands), LeftOut),
-    ("CommandRecord.argv", Some(Kind::Commands), LeftOut),
-    ("StepAction.command.argv", Some(Kind::Commands), LeftOut),
-    ("Service.make", Some(Kind::Commands), LeftOut),
-    ("Service.start", Some(Kind::Commands), LeftOut),
-    ("Service.stop", Some(Kind::Commands), LeftOut),
-    ("OwnFilesystem.make", Some(Kind::Commands), Part(placeholder)),
-    ("OwnFilesystem.mount", Some(Kind::Commands), Part(placeholder)),
-    ("OwnFilesystem.unmount", Some(Kind::Commands), Part(placeholder)),
-    ("OwnFilesystem.check", Some(Kind::Commands), Part(placeholder)),
-    ("OwnFilesystem.remove", Some(Kind::Commands), Part(placeholder)),
-    ("OwnFilesystem.packages", Some(Kind::Commands), LeftOut),
-    ("Workload.callout", Some(Kind::Commands), LeftOut),
-    ("Launch.command", Some(Kind::Commands), LeftOut),
-    ("Inventory.kernel_command_line", Some(Kind::Commands), Part(words::only_known)),
-    ("Reason.words", Some(Kind::Messages), LeftOut),
-    ("Reason.cure", Some(Kind::Messages), LeftOut),
-    ("CommandRecord.output_tail", Some(Kind::Messages), LeftOut),
-    ("Trial.warnings", Some(Kind::Messages), LeftOut),
-    ("LoadReport.warnings", Some(Kind::Messages), LeftOut),
-    ("ErrorReport.text", Some(Kind::Messages), Part(symbol)),
-    ("Ranked.ended_early", Some(Kind::Messages), LeftOut),
-    ("Ranked.per_rank.words", Some(Kind::Messages), LeftOut),
-    ("Ranked.per_rank.warnings", Some(Kind::Messages), LeftOut),
-    ("Run.note", Some(Kind::Note), LeftOut),
-    ("Inventory.kernel", Some(Kind::Machine), Part(kernel)),
-    ("Inventory.mounts", Some(Kind::Machine), LeftOut),
-    ("Inventory.tools.0", Some(Kind::Machine), Part(words::known)),
-    ("Inventory.tools.1", Some(Kind::Machine), Part(tool_version)),
-    ("Inventory.settings.0", Some(Kind::Machine), Part(setting)),
-    ("Inventory.settings.1", Some(Kind::Machine), Part(words::known)),
-    ("DeviceFacts.backing_filesystem", Some(Kind::Machine), Part(words::known)),
-    ("DeviceFacts.queue.0", Some(Kind::Machine), Part(words::known)),
-    ("DeviceFacts.queue.1", Some(Kind::Machine), Part(words::known)),
-    ("Cell.queue.0", Some(Kind::Machine), Part(words::known)),
-    ("Cell.queue.1", Some(Kind::Machine), Part(words::known)),
-    ("FilesystemSpec.mkfs", Some(Kind::Machine), Part(words::known)),
-    ("FilesystemSpec.mount", Some(Kind::Machine), Part(words::known)),
-    ("Effective.mount", Some(Kind::Machine), Part(words::known)),
-    ("Effective.superblock.0", Some(Kind::Machine), Part(words::known)),
-    ("Effective.superblock.1", Some(Kind::Machine), Part(words::known)),
-    ("Ranked.per_rank.key", None, Part(str::to_owned)),
-    ("ClockReport.source", None, Part(words::known)),
+    (None, Name, "Outcome.outcome Reason.outcome Ranked.per_rank.outcome"),
+    (Some(Kind::Hosts), Host, "Inventory.host BlockOrigin.machine Ranked.per_rank.host NodeReport.host"),
+    (
+        Some(Kind::Paths),
+        LeftOut,
+        "DeviceSpec.loop.directory DeviceSpec.directory.path DeviceSpec.scratch.directory FilesystemSpec.tree \
+         OldImage.file StepAction.copy-in.source StepAction.copy-in.target Fileset.directory ErrorReport.path",
+    ),
+    (Some(Kind::Paths), Part(device_path), "DeviceSpec.block.path"),
+    (Some(Kind::Paths), Part(version), "KernelSpec.uml KernelSpec.qemu KernelSpec.exact"),
+    (Some(Kind::Paths), Part(device), "DeviceFacts.name"),
+    (
+        Some(Kind::Study),
+        LeftOut,
+        "Plan.title Plan.about Plan.source Plan.attachments.0 Plan.attachments.1 Published.source PublishedFigure.note \
+         Workload.name Fileset.name",
+    ),
+    (
+        Some(Kind::Commands),
+        LeftOut,
+        "Run.command CommandRecord.argv StepAction.command.argv Service.make Service.start Service.stop \
+         OwnFilesystem.packages Workload.callout Launch.command",
+    ),
+    (
+        Some(Kind::Commands),
+        Part(placeholder),
+        "OwnFilesystem.make OwnFilesystem.mount OwnFilesystem.unmount OwnFilesystem.check OwnFilesystem.remove",
+    ),
+    (Some(Kind::Commands), Part(words::only_known), "Inventory.kernel_command_line"),
+    (
+        Some(Kind::Messages),
+        LeftOut,
+        "Reason.words Reason.cure CommandRecord.output_tail Trial.warnings LoadReport.warnings Ranked.ended_early \
+         Ranked.per_rank.words Ranked.per_rank.warnings",
+    ),
+    (Some(Kind::Messages), Part(symbol), "ErrorReport.text"),
+    (Some(Kind::Note), LeftOut, "Run.note"),
+    (Some(Kind::Machine), Part(kernel), "Inventory.kernel"),
+    (Some(Kind::Machine), LeftOut, "Inventory.mounts"),
+    (
+        Some(Kind::Machine),
+        Part(words::known),
+        "Inventory.tools.0 Inventory.settings.1 DeviceFacts.backing_filesystem DeviceFacts.queue.0 DeviceFacts.queue.1 \
+         Cell.queue.0 Cell.queue.1 FilesystemSpec.mkfs FilesystemSpec.mount Effective.mount Effective.superblock.0 \
+         Effective.superblock.1",
+    ),
+    (Some(Kind::Machine), Part(tool_version), "Inventory.tools.1"),
+    (Some(Kind::Machine), Part(setting), "Inventory.settings.0"),
+    (None, Part(str::to_owned), "Ranked.per_rank.key"),
+    (None, Part(words::known), "ClockReport.source"),
 ];
+
+static LISTED: LazyLock<HashMap<&str, (Option<Kind>, Shown)>> = LazyLock::new(|| {
+    let each = |&(kind, shown, places): &(Option<Kind>, Shown, &'static str)| {
+        places.split_whitespace().map(move |place| (place, (kind, shown)))
+    };
+    PLACES.iter().flat_map(each).collect()
+});
 
 /// Leaves texts out of runs, in the same way in all that are shown together.
 #[derive(Debug, Clone)]
@@ -255,8 +205,7 @@ impl AllowList {
         let known: Vec<&str> =
             dataset.run.plan.cells.iter().flat_map(paths_of).filter(|path| !path.is_empty()).collect();
         let mut decide = |place: &str, text: &str| {
-            let listed = PLACES.iter().find(|(listed, ..)| *listed == place);
-            let (kind, shown) = listed.map_or((None, LeftOut), |(_, kind, shown)| (*kind, *shown));
+            let (kind, shown) = LISTED.get(place).copied().unwrap_or((None, LeftOut));
             if kind.is_some_and(|kind| kinds.contains(&kind) || kind == Kind::Study && is_ours) {
                 return text.to_owned();
             }
@@ -317,7 +266,7 @@ fn paths_of(cell: &Cell) -> impl Iterator<Item = &str> {
 /// Whether the text of a place is shown as it is, except for paths.
 #[doc(hidden)]
 pub fn is_name(place: &str) -> bool {
-    PLACES.iter().any(|(listed, _, shown)| *listed == place && matches!(shown, Name))
+    matches!(LISTED.get(place), Some((_, Name)))
 }
 
 /// Every text of a run and its place, for tests of the list.
@@ -468,7 +417,7 @@ mod tests {
         let mut places = Vec::new();
         let mut decide = |place: &str, text: &str| {
             places.push(place.to_owned());
-            if PLACES.iter().any(|(listed, ..)| *listed == place) { text.to_owned() } else { LEFT_OUT.to_owned() }
+            if LISTED.contains_key(place) { text.to_owned() } else { LEFT_OUT.to_owned() }
         };
         let shown = grown.serialize(Texts::new(&mut decide)).expect("JSON").to_string();
         let expected = r#"{"asset_tag":"(left out)","by_name":{"(left out)":1},"bytes":[],"cpu_model":"CPU","initial":"(left out)","#;
