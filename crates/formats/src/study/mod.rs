@@ -73,10 +73,8 @@ pub fn reference() -> Vec<KeyReference> {
         ("service.NAME.ready", surface::ReadySurface::keys()),
         ("factor", surface::FactorsSurface::keys()),
         ("factor.filesystem.NAME", surface::FilesystemSurface::keys()),
-        (
-            "factor.filesystem.NAME.age",
-            surface::OldImageSurface::keys().into_iter().chain(surface::AgeSurface::keys()).collect(),
-        ),
+        ("factor.filesystem.NAME.age", surface::AgeSurface::keys()),
+        ("factor.filesystem.NAME.age, of an image", surface::OldImageSurface::keys()),
         ("sweep", surface::SweepSurface::keys()),
         ("step", surface::StepSurface::keys()),
         ("step.load", surface::LoadSurface::keys()),
