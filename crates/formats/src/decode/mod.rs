@@ -230,8 +230,7 @@ impl<V: Decode, T: InPlace> Decode for OrTable<V, T> {
             return T::decode(node, report).map(|table| Self::Table(Box::new(table)));
         }
         if !V::is_meant(node) {
-            wrong_type(node, T::EXPECTED, report);
-            return None;
+            return wrong_type(node, T::EXPECTED, report);
         }
         V::decode(node, report).map(Self::Plain)
     }
@@ -263,8 +262,7 @@ pub(crate) fn document<T: Decode + Keys>(report: &mut Report) -> Option<T> {
 /// The table behind a node, its keys checked.
 pub(crate) fn open<'n, T: Keys + Decode>(node: &'n Node<'_>, report: &mut Report) -> Option<&'n DeTable<'n>> {
     let Some(table) = node.get_ref().as_table() else {
-        wrong_type(node, &T::expected(), report);
-        return None;
+        return wrong_type(node, &T::expected(), report);
     };
     check_keys(table, node.span().into(), &T::keys(), (T::takes, &T::one_of()), report);
     Some(table)
@@ -357,8 +355,7 @@ pub(crate) struct Entries<T>(pub(crate) Vec<(At<String>, At<T>)>);
 impl<T: Decode> Decode for Entries<T> {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(table) = node.get_ref().as_table() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         if table.is_empty() {
             report.push(
@@ -390,8 +387,7 @@ impl<T: Decode> Decode for Entries<T> {
 impl<T: Decode> Decode for Vec<At<T>> {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(array) = node.get_ref().as_array() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         let decode = |node: &Node<'_>| Some(At { span: node.span().into(), value: T::decode(node, report)? });
         Some(array.iter().filter_map(decode).collect())
@@ -406,7 +402,8 @@ impl<T: Decode> Decode for Vec<At<T>> {
     }
 }
 
-pub(crate) fn wrong_type(node: &Node<'_>, expected: &str, report: &mut Report) {
+/// Reports what is there in place of what was expected. There is no value then.
+pub(crate) fn wrong_type<T>(node: &Node<'_>, expected: &str, report: &mut Report) -> Option<T> {
     let found = match node.get_ref() {
         DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",
@@ -419,6 +416,7 @@ pub(crate) fn wrong_type(node: &Node<'_>, expected: &str, report: &mut Report) {
     report.push(
         Diagnostic::error(node.span(), format!("{found} cannot stand here")).label(format!("expected {expected}")),
     );
+    None
 }
 
 /// "`a`", "`a` or `b`", "one of `a`, `b`, `c`".

@@ -14,8 +14,7 @@ pub(crate) struct Text(pub(crate) String);
 impl Decode for Text {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(text) = node.get_ref().as_str() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         if text.trim().is_empty() {
             report.push(Diagnostic::error(node.span(), "this text is empty").label("leave the key out instead"));
@@ -38,11 +37,7 @@ pub(crate) struct Flag(pub(crate) bool);
 
 impl Decode for Flag {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        let value = node.get_ref().as_bool();
-        if value.is_none() {
-            wrong_type(node, &Self::expected(), report);
-        }
-        value.map(Self)
+        node.get_ref().as_bool().map(Self).or_else(|| wrong_type(node, &Self::expected(), report))
     }
 
     fn schema() -> Value {
@@ -61,8 +56,7 @@ pub(crate) struct Count<const MIN: u64, const MAX: u64>(pub(crate) u64);
 impl<const MIN: u64, const MAX: u64> Decode for Count<MIN, MAX> {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(integer) = node.get_ref().as_integer() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         match u64::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number) if (MIN..=MAX).contains(&number) => Some(Self(number)),
@@ -107,8 +101,7 @@ impl Decode for Real {
             DeValue::Integer(integer) => u64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64),
             DeValue::Float(float) => float.as_str().replace('_', "").parse::<f64>().ok(),
             _ => {
-                wrong_type(node, &Self::expected(), report);
-                return None;
+                return wrong_type(node, &Self::expected(), report);
             }
         };
         let number = number.filter(|number| number.is_finite() && *number > 0.0);
@@ -142,8 +135,7 @@ fn quantity<T>(
         DeValue::Integer(number) => number.to_string(),
         DeValue::Float(number) => number.as_str().to_owned(),
         _ => {
-            wrong_type(node, expected, report);
-            return None;
+            return wrong_type(node, expected, report);
         }
     };
     parse(&text)
@@ -153,57 +145,43 @@ fn quantity<T>(
         .ok()
 }
 
-/// A size in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
+/// Defines quantities: the type of the value, what reads it, its JSON schema, and what is expected.
+macro_rules! quantities {
+    ($($(#[$about:meta])* $name:ident($type:ty) = $parse:path, $schema:tt, $expected:literal;)*) => {
+        $(
+            $(#[$about])*
+            #[derive(Debug, Clone, Copy, PartialEq)]
+            pub(crate) struct $name(pub(crate) $type);
 
-impl Decode for Size {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        quantity(node, &Self::expected(), units::parse_bytes, report).map(Self)
-    }
+            impl Decode for $name {
+                fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
+                    quantity(node, &Self::expected(), $parse, report).map(Self)
+                }
 
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "string", "examples": ["4 KiB", "32 GiB"] }, { "type": "integer", "minimum": 0 }] })
-    }
+                fn schema() -> Value {
+                    json!({ "anyOf": $schema })
+                }
 
-    fn expected() -> String {
-        "a size such as \"4 KiB\" (bytes without a unit)".into()
-    }
+                fn expected() -> String {
+                    $expected.into()
+                }
+            }
+        )*
+    };
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Time(pub(crate) Duration);
-
-impl Decode for Time {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        quantity(node, &Self::expected(), units::parse_duration, report).map(Self)
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "string", "examples": ["5 s", "30 min"] }, { "type": "number", "minimum": 0 }] })
-    }
-
-    fn expected() -> String {
-        "a time such as \"30 s\" (seconds without a unit)".into()
-    }
-}
-
-/// A share, 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Share(pub(crate) f64);
-
-impl Decode for Share {
-    fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
-        quantity(node, &Self::expected(), units::parse_share, report).map(Self)
-    }
-
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "string", "examples": ["2 %"] }, { "type": "number", "minimum": 0, "maximum": 1 }] })
-    }
-
-    fn expected() -> String {
-        "a share such as \"2 %\" (or 0.02)".into()
-    }
+quantities! {
+    /// A size in bytes.
+    Size(u64) = units::parse_bytes,
+        [{ "type": "string", "examples": ["4 KiB", "32 GiB"] }, { "type": "integer", "minimum": 0 }],
+        "a size such as \"4 KiB\" (bytes without a unit)";
+    Time(Duration) = units::parse_duration,
+        [{ "type": "string", "examples": ["5 s", "30 min"] }, { "type": "number", "minimum": 0 }],
+        "a time such as \"30 s\" (seconds without a unit)";
+    /// A share, 0 to 1.
+    Share(f64) = units::parse_share,
+        [{ "type": "string", "examples": ["2 %"] }, { "type": "number", "minimum": 0, "maximum": 1 }],
+        "a share such as \"2 %\" (or 0.02)";
 }
 
 pub(crate) trait Word: Sized + Clone + 'static {
@@ -216,8 +194,7 @@ pub(crate) struct Listed<T>(pub(crate) T);
 impl<T: Word> Decode for Listed<T> {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(text) = node.get_ref().as_str() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
         if found.is_none() {
@@ -254,8 +231,7 @@ pub(crate) struct Words(pub(crate) Vec<String>);
 impl Decode for Words {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         let Some(text) = node.get_ref().as_str() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         match words_of(text) {
             Some(words) => Some(Self(words)),

@@ -196,10 +196,7 @@ impl Decode for AgeChoice {
     fn decode(node: &Node<'_>, report: &mut Report) -> Option<Self> {
         match node.get_ref().as_str() {
             Some("fresh") => Some(Self::Fresh),
-            Some(_) => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
+            Some(_) => wrong_type(node, &Self::expected(), report),
             None if node.get_ref().get("image").is_some() => OldImageSurface::decode(node, report).map(Self::Image),
             None => AgeSurface::decode(node, report).map(|aged| Self::Aged(Box::new(aged))),
         }
@@ -246,8 +243,7 @@ impl<const WIDTH: usize> Decode for Rows<WIDTH> {
             numbers?.try_into().ok()
         };
         let Some(rows) = node.get_ref().as_array() else {
-            wrong_type(node, &Self::expected(), report);
-            return None;
+            return wrong_type(node, &Self::expected(), report);
         };
         let read: Vec<Option<[f64; WIDTH]>> = rows.iter().map(row).collect();
         for (row, _) in rows.iter().zip(&read).filter(|(_, read)| read.is_none()) {
@@ -590,10 +586,7 @@ impl Decode for CommandSurface {
                 );
                 None
             }
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
+            _ => wrong_type(node, &Self::expected(), report),
         }
     }
 
@@ -638,10 +631,7 @@ impl Decode for Variable {
             DeValue::Integer(_) => {
                 Count::<0, { u64::MAX }>::decode(node, report).map(|Count(count)| Self(count.to_string()))
             }
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
+            _ => wrong_type(node, &Self::expected(), report),
         }
     }
 
@@ -728,10 +718,7 @@ impl Decode for Figure {
             DeValue::String(text) => return Some(Self::Text(text.to_string())),
             _ => None,
         };
-        if number.is_none() {
-            wrong_type(node, &Self::expected(), report);
-        }
-        number.map(Self::Number)
+        number.map(Self::Number).or_else(|| wrong_type(node, &Self::expected(), report))
     }
 
     fn schema() -> Value {

@@ -150,10 +150,7 @@ impl Decode for DistributionSurface {
                 word.map(|(_, word)| Self::Word(*word))
             }
             DeValue::Table(_) => DistributionTable::decode(node, report).map(|table| Self::Table(Box::new(table))),
-            _ => {
-                wrong_type(node, &Self::expected(), report);
-                None
-            }
+            _ => wrong_type(node, &Self::expected(), report),
         }
     }
 
