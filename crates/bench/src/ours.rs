@@ -33,17 +33,8 @@ pub(crate) fn workload(fileset: Fileset, action: Action, threads: u32, open: Ope
     let actions = Actions::Mix(vec![Weighted { weight: 1, action }]);
     let group = ThreadGroup { open, ..ThreadGroup::new("group", threads, actions) };
     Workload {
-        name: "bench".into(),
-        filesets: vec![fileset],
-        phases: vec![Phase::new("main", vec![group], stop)],
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
-        callout: None,
-        launch: None,
-        replay: None,
-        series_interval: Duration::from_secs(1),
+        ..Workload::new("bench", vec![fileset], vec![Phase::new("main", vec![group], stop)])
     }
 }
 

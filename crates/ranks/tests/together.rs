@@ -4,9 +4,8 @@ use fstone_engine::{Observer, Ownership, Peers, Progress, RunOptions};
 use fstone_model::Workload;
 use fstone_model::ranks::{RankOutcome, RanksReport};
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Existing, Extent, FileChoice, Fileset, FinalSync,
-    FinishUnit, IoSettings, Naming, Operation, Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop,
-    ThreadGroup, Transfer, Weighted,
+    Action, Actions, Amount, Directories, Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, Naming,
+    Operation, Pattern, Phase, Runs, Sharing, SizeDistribution, Step, Stop, ThreadGroup, Transfer, Weighted,
 };
 use fstone_ranks::{Conclusion, Ended, Facts, Loaded, Member, Settings, Transport, simulated};
 use std::path::{Path, PathBuf};
@@ -228,17 +227,9 @@ fn at_ease(group: ThreadGroup) -> ThreadGroup {
 
 fn workload(fileset: Fileset, phases: Vec<Phase>) -> Workload {
     Workload {
-        name: "together".into(),
-        filesets: vec![fileset],
-        phases,
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(50),
+        ..Workload::new("together", vec![fileset], phases)
     }
 }
 

@@ -120,9 +120,7 @@ mod tests {
     use super::*;
     use crate::audit::{Ran, Touched};
     use fstone_model::Workload;
-    use fstone_model::workload::{
-        Action, Actions, DataPattern, ErrorPolicy, FinalSync, IoSettings, Operation, Weighted,
-    };
+    use fstone_model::workload::{Action, Actions, Operation, Weighted};
     use std::time::Duration;
 
     const TEN_SECONDS: u64 = 10_000_000_000;
@@ -139,19 +137,8 @@ mod tests {
     }
 
     fn judged(phases: Vec<Phase>, completed: &[u64], ran: &[Ran]) -> (Option<Expected>, Vec<String>) {
-        let workload = Workload {
-            name: "test".into(),
-            filesets: Vec::new(),
-            phases,
-            io: IoSettings::default(),
-            data: DataPattern::default(),
-            on_error: ErrorPolicy::Stop,
-            final_sync: FinalSync::Syncfs,
-            callout: None,
-            launch: None,
-            replay: None,
-            series_interval: Duration::from_millis(100),
-        };
+        let workload =
+            Workload { series_interval: Duration::from_millis(100), ..Workload::new("test", Vec::new(), phases) };
         let report = |invocations: &u64| OperationReport { invocations: *invocations, ..Default::default() };
         let operations: Vec<OperationReport> = completed.iter().map(report).collect();
         let summary = Summary {

@@ -34,17 +34,14 @@ fn block() -> Transfer {
 
 fn workload(files: u64, groups: Vec<ThreadGroup>, stop: Stop, io: IoSettings) -> fstone_model::Workload {
     fstone_model::Workload {
-        name: "test".into(),
-        filesets: vec![crate::tests_support::fileset(files)],
-        phases: vec![Phase::new("main", groups, stop)],
         io,
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(10),
+        ..fstone_model::Workload::new(
+            "test",
+            vec![crate::tests_support::fileset(files)],
+            vec![Phase::new("main", groups, stop)],
+        )
     }
 }
 

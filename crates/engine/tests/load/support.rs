@@ -65,17 +65,8 @@ pub(crate) fn phase(groups: Vec<ThreadGroup>, stop: Stop) -> Phase {
 
 pub(crate) fn workload(fileset: Fileset, group: ThreadGroup, stop: Stop) -> Workload {
     Workload {
-        name: "test".into(),
-        filesets: vec![fileset],
-        phases: vec![phase(vec![group], stop)],
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
-        final_sync: FinalSync::Syncfs,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(100),
+        ..Workload::new("test", vec![fileset], vec![phase(vec![group], stop)])
     }
 }
 

@@ -3,11 +3,7 @@
 
 use super::{Document, Load, LoadFormat};
 use crate::{Diagnostics, diagnostic::Diagnostic};
-use fstone_model::{
-    Workload,
-    workload::{DataPattern, ErrorPolicy, FinalSync, IoSettings},
-};
-use std::time::Duration;
+use fstone_model::Workload;
 
 pub(super) const FORMAT: LoadFormat = LoadFormat {
     key: "replay",
@@ -23,18 +19,6 @@ fn read(document: &mut Document<'_, '_>) -> Result<Load, Diagnostics> {
     let replay = serde_json::from_str(source.text())
         .map_err(|_| Diagnostics::one(source, Diagnostic::whole(format!("{} is no recording", source.name()))))?;
     let name = source.name().rsplit('/').next().unwrap_or_default().trim_end_matches(".rec").to_owned();
-    let workload = Workload {
-        name,
-        filesets: Vec::new(),
-        phases: Vec::new(),
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::default(),
-        final_sync: FinalSync::Syncfs,
-        callout: None,
-        launch: None,
-        replay: Some(replay),
-        series_interval: Duration::from_secs(1),
-    };
+    let workload = Workload { replay: Some(replay), ..Workload::new(name, Vec::new(), Vec::new()) };
     Ok(Load { workload, warnings: None, keeps_total: false })
 }

@@ -17,8 +17,8 @@ use fstone_model::{
     service::{Ready, Service},
     study::{DeviceSpec, FsckMode, StepAction},
     workload::{
-        Action, Actions, Amount, DataPattern, Directories, ErrorPolicy, Extent, FileChoice, Fileset, FinalSync,
-        FsyncPolicy, IoSettings, Operation, Pattern, Phase, SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
+        Action, Actions, Amount, Directories, Extent, FileChoice, Fileset, FsyncPolicy, Operation, Pattern, Phase,
+        SizeDistribution, Stop, ThreadGroup, Transfer, Weighted,
     },
 };
 use std::{
@@ -40,25 +40,24 @@ pub(crate) fn small_files(files: u64, time: Option<Duration>) -> Workload {
         Weighted { weight: 2, action: action("read", Operation::Read(transfer())) },
     ];
     Workload {
-        name: "small files".into(),
-        filesets: vec![Fileset {
-            directories: Directories::Flat { count: 10, root_too: true },
-            build_block_bytes: 4096,
-            ..Fileset::new("files", Amount::Files(files), SizeDistribution::Uniform { minimum: 4096, maximum: 65536 })
-        }],
-        phases: vec![Phase::new(
-            "run",
-            vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
-            Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
-        )],
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
-        final_sync: FinalSync::Syncfs,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(100),
+        ..Workload::new(
+            "small files",
+            vec![Fileset {
+                directories: Directories::Flat { count: 10, root_too: true },
+                build_block_bytes: 4096,
+                ..Fileset::new(
+                    "files",
+                    Amount::Files(files),
+                    SizeDistribution::Uniform { minimum: 4096, maximum: 65536 },
+                )
+            }],
+            vec![Phase::new(
+                "run",
+                vec![ThreadGroup::new("threads", 4, Actions::Mix(mix))],
+                Stop { time, operations: time.is_none().then_some(500), ..Stop::default() },
+            )],
+        )
     }
 }
 

@@ -103,6 +103,26 @@ pub enum ReplayPace {
 }
 
 impl Workload {
+    /// How long a point of the series is unless somebody says otherwise.
+    pub const SERIES_INTERVAL: Duration = Duration::from_secs(1);
+
+    /// These phases on these files, with defaults for everything else.
+    pub fn new(name: impl Into<String>, filesets: Vec<Fileset>, phases: Vec<Phase>) -> Self {
+        Self {
+            name: name.into(),
+            filesets,
+            phases,
+            io: IoSettings::default(),
+            data: DataPattern::default(),
+            on_error: ErrorPolicy::Stop,
+            final_sync: FinalSync::Syncfs,
+            callout: None,
+            launch: None,
+            replay: None,
+            series_interval: Self::SERIES_INTERVAL,
+        }
+    }
+
     pub fn io_of(&self, group: &ThreadGroup) -> IoSettings {
         group.io.over(self.io)
     }

@@ -88,9 +88,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{
-        Action, DataPattern, ErrorPolicy, FinalSync, IoEngineKind, IoSettings, Phase, Stop, Transfer,
-    };
+    use crate::workload::{Action, FinalSync, IoEngineKind, IoSettings, Phase, Stop, Transfer};
     use std::time::Duration;
 
     fn workload() -> Workload {
@@ -104,17 +102,9 @@ mod tests {
         let stats = ThreadGroup { name: "stats".into(), actions: actions(Operation::Stat), ..reads.clone() };
         let groups = vec![reads, stats];
         Workload {
-            name: "w".into(),
-            filesets: Vec::new(),
-            phases: vec![Phase::new("p", groups, Stop::default())],
             io: IoSettings { engine: IoEngineKind::IoUring, queue_depth: 8, ..IoSettings::default() },
-            data: DataPattern::default(),
-            on_error: ErrorPolicy::Stop,
             final_sync: FinalSync::None,
-            callout: None,
-            launch: None,
-            replay: None,
-            series_interval: Duration::from_secs(1),
+            ..Workload::new("w", Vec::new(), vec![Phase::new("p", groups, Stop::default())])
         }
     }
 

@@ -4,8 +4,7 @@ use super::*;
 use crate::facts::Facts;
 use fstone_model::Workload;
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Operation, Phase,
-    SizeDistribution, Stop, ThreadGroup, Weighted,
+    Action, Actions, Amount, Fileset, FinalSync, Operation, Phase, SizeDistribution, Stop, ThreadGroup, Weighted,
 };
 
 const MS: u64 = 1_000_000;
@@ -14,17 +13,13 @@ fn settings() -> Settings {
     let action = Action::new("stat", Operation::Stat, Some(0));
     let group = ThreadGroup::new("stat", 1, Actions::Mix(vec![Weighted { weight: 1, action }]));
     let workload = Workload {
-        name: "made up".into(),
-        filesets: vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
-        phases: vec![Phase::new("stat", vec![group], Stop::default())],
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
         final_sync: FinalSync::None,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(100),
+        ..Workload::new(
+            "made up",
+            vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
+            vec![Phase::new("stat", vec![group], Stop::default())],
+        )
     };
     let patient = Duration::from_secs(60);
     Settings {

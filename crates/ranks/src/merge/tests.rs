@@ -3,8 +3,7 @@
 use super::*;
 use fstone_model::load::OperationReport;
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Operation, SizeDistribution,
-    Stop, ThreadGroup, Weighted,
+    Action, Actions, Amount, Fileset, Operation, SizeDistribution, Stop, ThreadGroup, Weighted,
 };
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
@@ -19,17 +18,12 @@ fn workload(phases: usize) -> Workload {
     let phase =
         |number: usize| Phase::new(format!("phase{number}"), vec![group(&format!("group{number}"))], Stop::default());
     Workload {
-        name: "made up".into(),
-        filesets: vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
-        phases: (0..phases).map(phase).collect(),
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
-        final_sync: FinalSync::Syncfs,
-        callout: None,
-        launch: None,
-        replay: None,
         series_interval: Duration::from_millis(100),
+        ..Workload::new(
+            "made up",
+            vec![Fileset::new("files", Amount::Files(1), SizeDistribution::Fixed(1))],
+            (0..phases).map(phase).collect(),
+        )
     }
 }
 

@@ -2,11 +2,9 @@
 
 use super::profile::{Filesystem, Group, Op, Profile};
 use fstone_model::workload::{
-    Action, Actions, Amount, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent, Fileset, FinalSync,
-    IoSettings, Naming, Operation, Pattern, Phase, Sharing, Stop, ThreadGroup, TransactionRule, Transfer, Weighted,
-    Workload,
+    Action, Actions, Amount, Directories, Distribution, Existing, Extent, Fileset, FinalSync, IoSettings, Naming,
+    Operation, Pattern, Phase, Stop, ThreadGroup, TransactionRule, Transfer, Weighted, Workload,
 };
-use std::time::Duration;
 
 /// FFSB's `alignio`.
 const ALIGNMENT: u64 = 4096;
@@ -63,20 +61,13 @@ impl Profile {
             phases.push(Phase::new("benchmark", groups, stop));
         }
         Workload {
-            name: self.name.clone(),
-            filesets,
-            phases,
             io: IoSettings { direct: self.direct, ..IoSettings::default() },
-            data: DataPattern::default(),
-            on_error: ErrorPolicy::Stop,
             final_sync: match placement {
                 Placement::UnderDirectory => FinalSync::Syncfs,
                 Placement::AsWritten => FinalSync::Everything,
             },
             callout: self.callout.clone(),
-            launch: None,
-            replay: None,
-            series_interval: Duration::from_secs(1),
+            ..Workload::new(self.name.clone(), filesets, phases)
         }
     }
 }
@@ -88,21 +79,12 @@ pub(super) fn group_name(index: usize) -> String {
 impl Filesystem {
     fn fileset(&self, index: usize, base: &str) -> Fileset {
         Fileset {
-            name: format!("filesystem{index}"),
             directory: format!("{base}data"),
-            amount: self.amount,
             directories: Directories::Flat { count: self.directories, root_too: true },
-            size: self.sizes.clone(),
             naming: Naming { file_prefix: "datafile".into(), directory_prefix: "datadir".into(), ..Naming::default() },
-            leaf_directories: 0,
-            preallocated: 1.0,
             build_block_bytes: self.create_block_bytes,
             existing: if self.reuse { Existing::Reuse } else { Existing::Rebuild },
-            fill: true,
-            allocate: false,
-            grows: false,
-            made_when_opened: false,
-            ranks: Sharing::Private,
+            ..Fileset::new(format!("filesystem{index}"), self.amount, self.sizes.clone())
         }
     }
 

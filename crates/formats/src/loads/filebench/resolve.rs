@@ -7,8 +7,7 @@ use super::tree::{At, Attribute, Command, Quit, Thread};
 use super::value::{Attributes, Scope};
 use crate::diagnostic::{Diagnostic, Report, Span};
 use fstone_model::workload::{
-    Actions, DataPattern, ErrorPolicy, FinalSync, IoOverrides, IoSettings, MAXIMUM_THREADS, OpenPolicy, OpenSync,
-    Phase, Region, Step, Stop, ThreadGroup, Workload,
+    Actions, IoOverrides, MAXIMUM_THREADS, OpenPolicy, OpenSync, Phase, Region, Step, Stop, ThreadGroup, Workload,
 };
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -31,19 +30,7 @@ struct Said<'a> {
 
 pub(super) fn workload(commands: &[At<Command>], name: &str, options: Options, report: &mut Report) -> Workload {
     let mut said = Said::default();
-    let mut load = Workload {
-        name: name.to_owned(),
-        filesets: Vec::new(),
-        phases: Vec::new(),
-        io: IoSettings::default(),
-        data: DataPattern::default(),
-        on_error: ErrorPolicy::Stop,
-        final_sync: FinalSync::Syncfs,
-        callout: None,
-        launch: None,
-        replay: None,
-        series_interval: Duration::from_secs(1),
-    };
+    let mut load = Workload::new(name, Vec::new(), Vec::new());
     let mut runs = 0;
     for command in commands {
         match &command.value {

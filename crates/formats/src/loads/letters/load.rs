@@ -8,9 +8,8 @@ use crate::{
 };
 use fstone_model::{
     Workload,
-    workload::{DataPattern, ErrorPolicy, Fileset, FinalSync, IoSettings, Phase},
+    workload::{ErrorPolicy, Fileset, FinalSync, IoSettings, Phase},
 };
-use std::time::Duration;
 
 /// The load of a command line: what both programs leave to their phases is not asked for.
 pub(in crate::loads) fn workload(
@@ -21,17 +20,10 @@ pub(in crate::loads) fn workload(
     on_error: ErrorPolicy,
 ) -> Workload {
     Workload {
-        name: name.into(),
-        filesets,
-        phases,
         io: IoSettings { direct, ..IoSettings::default() },
-        data: DataPattern::default(),
         on_error,
         final_sync: FinalSync::None,
-        callout: None,
-        launch: None,
-        replay: None,
-        series_interval: Duration::from_secs(1),
+        ..Workload::new(name, filesets, phases)
     }
 }
 

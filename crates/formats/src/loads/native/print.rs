@@ -5,7 +5,7 @@
 use super::{
     action,
     lines::{KeyValues, Lines, flag, inline, quoted, real, share, size, time, unless, wanted, word},
-    read::{DEFAULT_SERIES_INTERVAL, DEFAULT_WINDOW, LEAST_RATE_EVERY, STEADY_WINDOW},
+    read::{DEFAULT_WINDOW, LEAST_RATE_EVERY, STEADY_WINDOW},
     sizes, steps,
 };
 use fstone_model::workload::{
@@ -27,7 +27,7 @@ pub fn print(workload: &Workload) -> String {
     if let Some(callout) = &workload.callout {
         out.key("callout", quoted(callout));
     }
-    let is_default = workload.series_interval == DEFAULT_SERIES_INTERVAL;
+    let is_default = workload.series_interval == Workload::SERIES_INTERVAL;
     out.unless_default("series-interval", time(workload.series_interval), is_default);
     out.table_unless_empty("[io]", io(&beyond_default(&workload.io)));
     out.table_unless_empty("[data]", data(&workload.data));

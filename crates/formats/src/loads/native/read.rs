@@ -27,7 +27,6 @@ use std::{
 };
 
 pub const MAXIMUM_BYTES: usize = 1 << 20;
-pub(super) const DEFAULT_SERIES_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a queue depth is tried for a latency target, unless the file says otherwise.
 pub(super) const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
 pub(super) const LEAST_RATE_EVERY: Duration = Duration::from_secs(1);
@@ -65,7 +64,7 @@ fn workload(surface: &WorkloadFile, report: &mut Report) -> Option<Workload> {
         stamped: flag(value.stamped.as_ref(), false),
         repeat: value.repeat.as_ref().map_or_else(Vec::new, |field| hexadecimal(field, report)),
     });
-    let series_interval = or(surface.series_interval.as_ref(), DEFAULT_SERIES_INTERVAL, |Time(time)| time);
+    let series_interval = or(surface.series_interval.as_ref(), Workload::SERIES_INTERVAL, |Time(time)| time);
     if let Some(field) = surface.series_interval.as_ref().filter(|field| field.value.0.is_zero()) {
         report.push(Diagnostic::error(field.span, "a point of the series needs some time"));
     }

@@ -2,11 +2,10 @@
 
 use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
-    Action, Actions, Amount, Batches, DataPattern, Directories, Distribution, ErrorPolicy, Existing, Extent,
-    FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation,
-    Pattern, Phase, Sharing, SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
+    Action, Actions, Amount, Batches, DataPattern, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
+    FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
+    SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
-use std::time::Duration;
 
 const FILE_PREFIX: &str = "test_file.";
 
@@ -29,17 +28,11 @@ impl Fileio {
             _ => Vec::new(),
         };
         Workload {
-            name: "sysbench fileio".into(),
-            filesets,
-            phases,
             io: self.io_settings(),
             data: DataPattern { stamped: self.validate, ..DataPattern::default() },
-            on_error: ErrorPolicy::Stop,
             final_sync: FinalSync::None,
-            callout: None,
-            launch: None,
-            replay: None,
-            series_interval: self.report_interval.unwrap_or(Duration::from_secs(1)),
+            series_interval: self.report_interval.unwrap_or(Workload::SERIES_INTERVAL),
+            ..Workload::new("sysbench fileio", filesets, phases)
         }
     }
 
@@ -54,21 +47,14 @@ impl Fileio {
 
     fn fileset(&self) -> Fileset {
         let creates = self.command == Command::Run && self.mode == Some(TestMode::Seqwr);
+        let size = match self.command {
+            // It writes whole blocks.
+            Command::Prepare => self.file_bytes.checked_next_multiple_of(self.block_bytes).unwrap_or(self.file_bytes),
+            _ => self.file_bytes,
+        };
         Fileset {
-            name: GROUP.into(),
-            directory: String::new(),
-            amount: Amount::Files(self.files),
             directories: Directories::Flat { count: 0, root_too: true },
-            size: SizeDistribution::Fixed(match self.command {
-                // It writes whole blocks.
-                Command::Prepare => {
-                    self.file_bytes.checked_next_multiple_of(self.block_bytes).unwrap_or(self.file_bytes)
-                }
-                _ => self.file_bytes,
-            }),
             naming: Naming { file_prefix: FILE_PREFIX.into(), ..Naming::default() },
-            leaf_directories: 0,
-            preallocated: 1.0,
             build_block_bytes: self.block_bytes,
             existing: match (self.command, creates) {
                 (_, true) => Existing::Rebuild,
@@ -77,10 +63,8 @@ impl Fileio {
             },
             // The test writes them: they grow, unless they are mapped.
             fill: !creates,
-            allocate: false,
             grows: creates && self.io != IoMode::Mmap,
-            made_when_opened: false,
-            ranks: Sharing::Private,
+            ..Fileset::new(GROUP, Amount::Files(self.files), SizeDistribution::Fixed(size))
         }
     }
 
