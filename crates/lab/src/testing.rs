@@ -62,10 +62,8 @@ pub fn cell(index: u32, kind: &str, mount: &str, steps: &[Step]) -> Cell {
         filesystem: FilesystemSpec {
             name: kind.into(),
             kind: kind.into(),
-            mkfs: Vec::new(),
             mount: mount.into(),
-            tree: None,
-            own: None,
+            ..FilesystemSpec::default()
         },
         device: loop_device(400 << 20),
         kernel: KernelSpec::Host,

@@ -115,10 +115,7 @@ mod tests {
             filesystem: FilesystemSpec {
                 name: filesystems[filesystem].into(),
                 kind: filesystems[filesystem].into(),
-                mkfs: Vec::new(),
-                mount: String::new(),
-                tree: None,
-                own: None,
+                ..FilesystemSpec::default()
             },
             device: DeviceSpec::Zram { size_bytes: 1 << 30 },
             kernel: kernel.map_or(KernelSpec::Host, |kernel| kernels[kernel].parse().expect("a kernel")),

@@ -124,7 +124,7 @@ pub struct Cell {
     pub steps: Vec<Step>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilesystemSpec {
     /// The level's name.
     pub name: String,
@@ -452,14 +452,8 @@ impl Plan {
             let levels =
                 plan.factors.iter().zip(&cell.levels).map(|(factor, level)| factor.levels[*level as usize].as_str());
             cell.label = std::iter::once(name).chain(levels).collect::<Vec<_>>().join(" · ");
-            cell.filesystem = FilesystemSpec {
-                name: name.to_owned(),
-                kind: name.to_owned(),
-                mkfs: Vec::new(),
-                mount: String::new(),
-                tree: None,
-                own: None,
-            };
+            cell.filesystem =
+                FilesystemSpec { name: name.to_owned(), kind: name.to_owned(), ..FilesystemSpec::default() };
             cell.device = DeviceSpec::Directory { path: path.map(str::to_owned) };
             cell.kernel = KernelSpec::Host;
             cell.queue.clear();

@@ -53,14 +53,7 @@ fn run(repeats: u32) -> Run {
         index,
         levels: vec![index],
         label: format!("row {index}"),
-        filesystem: FilesystemSpec {
-            name: format!("row {index}"),
-            kind: "ext4".into(),
-            mkfs: Vec::new(),
-            mount: String::new(),
-            tree: None,
-            own: None,
-        },
+        filesystem: FilesystemSpec { name: format!("row {index}"), kind: "ext4".into(), ..FilesystemSpec::default() },
         device: DeviceSpec::Loop {
             size_bytes: 4 << 30,
             direct_io: true,

@@ -15,14 +15,7 @@ pub(super) fn filesystem(
     own: &[Own],
     report: &mut Report,
 ) -> FilesystemSpec {
-    let mut spec = FilesystemSpec {
-        name: name.to_owned(),
-        kind: String::new(),
-        mkfs: Vec::new(),
-        mount: String::new(),
-        tree: None,
-        own: None,
-    };
+    let mut spec = FilesystemSpec { name: name.to_owned(), ..FilesystemSpec::default() };
     if let Some(kind) = &surface.r#type {
         let Text(written) = &kind.value;
         if let Some(own) = own.iter().find(|own| own.name == *written) {

@@ -130,8 +130,7 @@ pub(crate) fn cross(plan: &mut Plan, filesystems: &[Fs], others: &[More<'_>]) {
                 kind: fs.1.into(),
                 mkfs: fs.2.split_whitespace().map(str::to_owned).collect(),
                 mount: fs.3.into(),
-                tree: None,
-                own: None,
+                ..FilesystemSpec::default()
             },
             device: DeviceSpec::Loop {
                 size_bytes: 4 << 30,

@@ -300,14 +300,7 @@ mod tests {
     use super::*;
 
     fn filesystem() -> FilesystemSpec {
-        FilesystemSpec {
-            name: "x".into(),
-            kind: "x".into(),
-            mkfs: Vec::new(),
-            mount: String::new(),
-            tree: None,
-            own: None,
-        }
+        FilesystemSpec { name: "x".into(), kind: "x".into(), ..FilesystemSpec::default() }
     }
 
     fn setting<'a>(

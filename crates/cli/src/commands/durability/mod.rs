@@ -74,8 +74,7 @@ fn filesystems(arguments: &DurabilityArguments) -> Result<Vec<FilesystemSpec>, F
                 kind: name.clone(),
                 mkfs: arguments.mkfs.split_whitespace().map(str::to_owned).collect(),
                 mount: arguments.mount.clone(),
-                tree: None,
-                own: None,
+                ..FilesystemSpec::default()
             });
             continue;
         }
