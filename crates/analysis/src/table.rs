@@ -180,23 +180,6 @@ impl ColumnView {
         self.ceiling.is_some_and(|ceiling| ceiling.is_beaten(entry.values.iter().map(|value| value.value)))
     }
 
-    /// "higher is better", "lower is better", or nothing.
-    pub const fn direction(&self) -> &'static str {
-        match self.better {
-            Better::Higher => "higher is better",
-            Better::Lower => "lower is better",
-            Better::Neither => "",
-        }
-    }
-
-    pub const fn arrow(&self) -> &'static str {
-        match self.better {
-            Better::Higher => "↑",
-            Better::Lower => "↓",
-            Better::Neither => "",
-        }
-    }
-
     /// The unit as it stands under the header: nothing when the header says it already.
     pub fn unit_line(&self) -> &'static str {
         let header = self.header.to_lowercase();

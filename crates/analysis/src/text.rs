@@ -29,6 +29,11 @@ pub fn block(text: &str) -> String {
     cleaned
 }
 
+/// The parts that say something, with `between` between them.
+pub fn joined(parts: &[impl AsRef<str>], between: &str) -> String {
+    parts.iter().map(AsRef::as_ref).filter(|part| !part.is_empty()).collect::<Vec<&str>>().join(between)
+}
+
 /// Columns the text takes in a terminal.
 pub fn width(text: &str) -> usize {
     text.width()

@@ -43,6 +43,25 @@ pub enum Better {
     Neither,
 }
 
+impl Better {
+    /// "higher is better", "lower is better", or nothing.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Higher => "higher is better",
+            Self::Lower => "lower is better",
+            Self::Neither => "",
+        }
+    }
+
+    pub const fn arrow(self) -> &'static str {
+        match self {
+            Self::Higher => "↑",
+            Self::Lower => "↓",
+            Self::Neither => "",
+        }
+    }
+}
+
 /// The definition of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {

@@ -125,7 +125,7 @@ pub(crate) fn what(analysis: &Analysis<'_>) -> Option<String> {
 fn directions(analysis: &Analysis<'_>) -> Option<String> {
     let told: Vec<&str> = [("↑", "↑ higher is better"), ("↓", "↓ lower is better")]
         .into_iter()
-        .filter(|(arrow, _)| analysis.columns.iter().any(|column| column.arrow() == *arrow))
+        .filter(|(arrow, _)| analysis.columns.iter().any(|column| column.better.arrow() == *arrow))
         .map(|(_, words)| words)
         .collect();
     (!told.is_empty()).then(|| format!("{}.", told.join(", ")))

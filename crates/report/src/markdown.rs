@@ -5,7 +5,7 @@ use crate::{
     analysis::{Entry, Published, PublishedEntry, clock, machines_in_words},
     legend::{self, HARMED, NOTHING, legend},
     number,
-    text::line,
+    text::{joined, line},
     when,
 };
 use fstone_model::Dataset;
@@ -57,8 +57,7 @@ fn provenance(dataset: &Dataset) -> String {
         machines_in_words(dataset).map_or_else(|| inventory.cpu_model.clone(), |machines| format!("blocks {machines}")),
         format!("fstone {}", inventory.fstone_version),
     ];
-    let facts: Vec<String> = facts.iter().map(|fact| line(fact)).filter(|fact| !fact.is_empty()).collect();
-    format!("{}.\n", escape(&facts.join("; ")))
+    format!("{}.\n", escape(&joined(&facts.map(|fact| line(&fact)), "; ")))
 }
 
 fn table(analysis: &Analysis<'_>) -> String {
@@ -72,8 +71,7 @@ fn table(analysis: &Analysis<'_>) -> String {
         heads.push("n".into());
     }
     for (column, ratio) in analysis.columns.iter().zip(&with_ratio) {
-        let arrow = if column.arrow().is_empty() { String::new() } else { format!(" {}", column.arrow()) };
-        heads.push(format!("{}{arrow}", escape(&column.with_unit())));
+        heads.push(joined(&[&*escape(&column.with_unit()), column.better.arrow()], " "));
         if *ratio {
             heads.push("×".into());
         }

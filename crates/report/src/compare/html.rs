@@ -8,7 +8,6 @@ use crate::{
     when,
 };
 use askama::Template;
-use fstone_model::Better;
 
 #[derive(Template)]
 #[template(path = "compare.html")]
@@ -56,7 +55,7 @@ pub fn html(comparison: &RunComparison<'_>, back: Option<&str>) -> String {
         let kernel = run.kernel();
         let host = crate::text::line(&run.inventory.host);
         let facts = [super::at_the_start(name), when::minute(run.started_unix_ns), host, kernel];
-        facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
+        crate::text::joined(&facts, " · ")
     };
     let plan = &comparison.baseline.dataset.run.plan;
     Page {
@@ -116,11 +115,7 @@ fn column(comparison: &RunComparison<'_>, index: usize) -> Column {
     Column {
         id: format!("column-{index}"),
         header: column.header.clone(),
-        direction: match column.better {
-            Better::Higher => "higher is better",
-            Better::Lower => "lower is better",
-            Better::Neither => "",
-        },
+        direction: column.better.words(),
         unit: column.scale.symbol,
         interval: interval_name(&column.figures),
         rows,

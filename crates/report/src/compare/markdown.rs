@@ -6,8 +6,8 @@ use crate::{
     },
     legend::NOTHING,
     markdown::{escape, head},
+    text::joined,
 };
-use fstone_model::Better;
 use fstone_stats::ALPHA_TEXT;
 
 /// A comparison as Markdown. Ends with a line feed.
@@ -69,11 +69,6 @@ fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
     let heads = ["row", "figure", "before", "after", "change", &interval, "p", "verdict"];
     let mut output = head(&heads.map(str::to_owned), 2);
     for (column, figure) in figures {
-        let arrow = match column.better {
-            Better::Higher => " ↑",
-            Better::Lower => " ↓",
-            Better::Neither => "",
-        };
         let number =
             |value: Option<f64>| value.map_or_else(|| NOTHING.to_owned(), |value| column.scale.with_unit(value));
         let (estimate, interval, p) = match figure.pair {
@@ -89,7 +84,7 @@ fn table(figures: &[(&ComparedColumn, &ComparedFigure)]) -> String {
         };
         let cells = [
             escape(&figure.label),
-            format!("{}{arrow}", escape(&column.header)),
+            joined(&[&*escape(&column.header), column.better.arrow()], " "),
             number(figure.before()),
             number(figure.after()),
             estimate,

@@ -4,6 +4,7 @@ use crate::{
     analysis::runs::{RunComparison, Verdict, caveat, change, interval_name},
     legend::NOTHING,
     terminal::grid::{Grid, GridColumn, GridRow, Style, paragraph},
+    text::joined,
 };
 
 /// A comparison as terminal text. Ends with a line feed.
@@ -24,10 +25,9 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
         if column.figures.is_empty() {
             continue;
         }
-        let unit = if column.scale.symbol.is_empty() { String::new() } else { format!(", {}", column.scale.symbol) };
-        let arrow = arrow(comparison, index);
+        let title = joined(&[&*column.header, column.scale.symbol, column.better.words()], ", ");
         output.push('\n');
-        output.push_str(&Style::Bold.paint(&format!("{}{unit}{arrow}", column.header), color));
+        output.push_str(&Style::Bold.paint(&title, color));
         output.push('\n');
         output.push_str(&table(comparison, index).render(columns, color));
     }
@@ -37,14 +37,6 @@ pub fn terminal(comparison: &RunComparison<'_>, columns: usize, color: bool) -> 
     output.push('\n');
     paragraph(&caveat(comparison), "", Style::Plain, screen, &mut output);
     output
-}
-
-fn arrow(comparison: &RunComparison<'_>, column: usize) -> &'static str {
-    match comparison.columns[column].better {
-        fstone_model::Better::Higher => ", higher is better",
-        fstone_model::Better::Lower => ", lower is better",
-        fstone_model::Better::Neither => "",
-    }
 }
 
 fn section(title: &str, lines: &[String], screen: (usize, bool), output: &mut String) {

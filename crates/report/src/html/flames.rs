@@ -2,7 +2,7 @@
 
 use crate::{
     number::grouped,
-    text::{line, xml},
+    text::{joined, line, xml},
 };
 use fstone_analysis::profile::{Call, Profile, profiles};
 use fstone_model::Dataset;
@@ -72,7 +72,7 @@ fn draw(profile: &Profile, kind: &str, least: f64) -> String {
             _ => ("", format!("<text>{name}</text>")),
         };
         let own = if call.function.contains(kind) && !kind.is_empty() { "o" } else { "" };
-        let classes = [own, class].iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ");
+        let classes = joined(&[own, class], " ");
         let classes = if classes.is_empty() { classes } else { format!(" class=\"{classes}\"") };
         let _ = write!(
             boxes,

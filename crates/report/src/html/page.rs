@@ -10,7 +10,7 @@ use crate::{
     Analysis, Options,
     analysis::{Loads, Rule, clock, machines_in_words},
     number::grouped,
-    text::line,
+    text::{joined, line},
     when,
 };
 use askama::Template;
@@ -139,5 +139,5 @@ fn facts(analysis: &Analysis<'_>) -> String {
         format!("{} of {} trials completed", count(analysis.completed()), count(analysis.trials())),
         took,
     ];
-    facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
+    joined(&facts, " · ")
 }

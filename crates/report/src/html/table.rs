@@ -137,7 +137,7 @@ fn head(analysis: &Analysis<'_>, index: usize, counts: bool) -> Head {
         None => 0,
     }));
     let letters = widest(&mut entries().map(|entry| entry.letters.chars().count()));
-    let direction = column.direction();
+    let direction = column.better.words();
     let unit = match (column.unit_line(), direction) {
         ("", direction) => direction.to_owned(),
         (unit, "") => unit.to_owned(),

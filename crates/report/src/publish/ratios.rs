@@ -8,7 +8,6 @@ use crate::{
     number::ratio,
 };
 use askama::Template;
-use fstone_model::Better;
 
 #[derive(Template)]
 #[template(path = "ratios.html")]
@@ -94,11 +93,7 @@ fn column(of: &AcrossColumn, group: usize, index: usize) -> Column<'_> {
     Column {
         id: format!("column-{group}-{index}"),
         header: &of.header,
-        direction: match of.better {
-            Better::Higher => "higher is better",
-            Better::Lower => "lower is better",
-            Better::Neither => "",
-        },
+        direction: of.better.words(),
         rows: of
             .rows
             .iter()

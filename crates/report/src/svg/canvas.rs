@@ -145,6 +145,7 @@ impl Canvas {
 
     pub(super) fn mark(&mut self, x: f64, y: f64, shape: Shape, size: f64) {
         let (px, s) = (Px, size);
+        let corners = |of: &[(f64, f64)]| through(of.iter().map(|(right, down)| Some((x + right * s, y + down * s))));
         let d = match shape {
             Shape::Circle | Shape::Ring => {
                 let class = if shape == Shape::Circle { "fs-mark" } else { "fs-hollow" };
@@ -153,51 +154,11 @@ impl Canvas {
                 return;
             }
             Shape::Square => format!("M{} {}h{}v{}h{}z", px(x - s), px(y - s), px(2.0 * s), px(2.0 * s), px(-2.0 * s)),
-            Shape::Triangle => {
-                format!(
-                    "M{} {}L{} {}L{} {}z",
-                    px(x),
-                    px(y - 1.2 * s),
-                    px(x + 1.15 * s),
-                    px(y + s),
-                    px(x - 1.15 * s),
-                    px(y + s)
-                )
-            }
-            Shape::Down => {
-                format!(
-                    "M{} {}L{} {}L{} {}z",
-                    px(x),
-                    px(y + 1.2 * s),
-                    px(x + 1.15 * s),
-                    px(y - s),
-                    px(x - 1.15 * s),
-                    px(y - s)
-                )
-            }
-            Shape::Diamond => format!(
-                "M{} {}L{} {}L{} {}L{} {}z",
-                px(x),
-                px(y - 1.35 * s),
-                px(x + 1.35 * s),
-                px(y),
-                px(x),
-                px(y + 1.35 * s),
-                px(x - 1.35 * s),
-                px(y)
-            ),
+            Shape::Triangle => corners(&[(0.0, -1.2), (1.15, 1.0), (-1.15, 1.0)]) + "z",
+            Shape::Down => corners(&[(0.0, 1.2), (1.15, -1.0), (-1.15, -1.0)]) + "z",
+            Shape::Diamond => corners(&[(0.0, -1.35), (1.35, 0.0), (0.0, 1.35), (-1.35, 0.0)]) + "z",
             Shape::Cross => {
-                let d = format!(
-                    "M{} {}L{} {}M{} {}L{} {}",
-                    px(x - s),
-                    px(y - s),
-                    px(x + s),
-                    px(y + s),
-                    px(x - s),
-                    px(y + s),
-                    px(x + s),
-                    px(y - s)
-                );
+                let d = corners(&[(-1.0, -1.0), (1.0, 1.0)]) + &corners(&[(-1.0, 1.0), (1.0, -1.0)]);
                 self.path(&d, "fs-hollow");
                 return;
             }

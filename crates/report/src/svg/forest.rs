@@ -10,9 +10,8 @@ use super::{
 use crate::{
     analysis::runs::{ComparedColumn, ComparedFigure, Verdict, interval_name},
     number::grouped,
-    text::xml,
+    text::{joined, xml},
 };
-use fstone_model::Better;
 use fstone_stats::compare::Shift;
 
 const TEXT: f64 = 12.0;
@@ -83,12 +82,7 @@ pub(crate) fn forest(column: &ComparedColumn, threshold: f64, width: f64, class:
         canvas.close();
         canvas.text(width, y + 4.0, Anchor::End, "fs-t", &value(*shift));
     }
-    let direction = match column.better {
-        Better::Higher => ", higher is better",
-        Better::Lower => ", lower is better",
-        Better::Neither => "",
-    };
-    let title = format!("change of {} (%){direction}", column.header);
+    let title = joined(&[&*format!("change of {} (%)", column.header), column.better.words()], ", ");
     let center = f64::midpoint(from, to);
     let end = axis_words(&mut canvas, &title, center, bottom + 34.0, width);
     Some(format!(

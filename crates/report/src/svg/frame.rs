@@ -10,6 +10,7 @@ use crate::{
     analysis::{ColumnView, Entry},
     legend::BEYOND,
     number::grouped,
+    text::joined,
 };
 
 /// Font size of tick labels and legends.
@@ -104,14 +105,7 @@ pub(super) fn beyond_device(canvas: &mut Canvas, column: &ColumnView, entry: &En
 
 /// What a column's axis says: name, unit, and which way is better.
 pub(super) fn axis_title(column: &ColumnView, logarithmic: bool) -> String {
-    let mut title = column.with_unit();
-    if !column.direction().is_empty() {
-        title.push_str(&format!(", {}", column.direction()));
-    }
-    if logarithmic {
-        title.push_str(", logarithmic");
-    }
-    title
+    joined(&[&*column.with_unit(), column.better.words(), if logarithmic { "logarithmic" } else { "" }], ", ")
 }
 
 /// A horizontal axis's title, centred under its labels, wrapped to the drawing; the y of the line after it.

@@ -10,7 +10,7 @@ use crate::{
     analysis::{Entry, Length, Published, clock, machines_in_words},
     legend::{HARMED, NOTHING, legend, mark},
     number,
-    text::{counted, line, shorten, width},
+    text::{counted, joined, line, shorten, width},
     when,
 };
 use fstone_model::Dataset;
@@ -74,8 +74,7 @@ impl Printer<'_> {
             run.kernel(),
             clock::heading(run).unwrap_or_default(),
         ];
-        let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
-        paragraph(&facts.join(" · "), "", Style::Dim, (self.width, self.color), output);
+        paragraph(&joined(&facts, " · "), "", Style::Dim, (self.width, self.color), output);
         if let Some(machines) = machines_in_words(self.analysis.dataset) {
             self.paragraph(&machines, "Blocks: ", output);
         }
@@ -107,7 +106,7 @@ impl Printer<'_> {
             let view = &analysis.columns[index];
             columns.push(GridColumn {
                 head: view.header.clone(),
-                unit: [view.unit_line(), view.arrow()].join(" ").trim().to_owned(),
+                unit: [view.unit_line(), view.better.arrow()].join(" ").trim().to_owned(),
                 cells: self.cells(&order, index),
             });
         }
