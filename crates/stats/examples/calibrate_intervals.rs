@@ -5,7 +5,7 @@
 mod support;
 
 use fstone_stats::compare::row_means;
-use fstone_stats::interval::{Statistic, bca, interval95};
+use fstone_stats::interval::{bca, interval95};
 use fstone_stats::stopping::{Decision, LOOKED, StoppingRule, decide};
 use fstone_stats::{Blocking, Interval, Sample, Scale};
 use support::Simulation;
@@ -169,8 +169,6 @@ fn main() {
     let simulations = std::env::args().nth(1).map_or(5000, |n| n.parse().expect("a number"));
     println!("{simulations} simulations a cell; \\* marks what is outside 93–97 %.\n");
     coverage_table("interval95 (mean)", simulations, interval95);
-    coverage_table("plain BCa (mean), for comparison", simulations, |sample, seed| {
-        bca(sample, Statistic::Mean, 0.95, 2000, seed)
-    });
+    coverage_table("plain BCa (mean), for comparison", simulations, |sample, seed| bca(sample, 0.95, 2000, seed));
     stopping_table(simulations / 5);
 }
