@@ -86,8 +86,6 @@ pub struct ComparedColumn {
 #[derive(Debug)]
 pub struct ComparedFigure {
     pub label: String,
-    pub baseline_cell: u32,
-    pub other_cell: u32,
     pub baseline: Entry,
     pub other: Entry,
     /// The test and the shift; `None` when one of them has no figure.
@@ -310,8 +308,6 @@ fn column(
             let (first, second) = (row.entries[a].clone(), partner.entries[b].clone());
             ComparedFigure {
                 label: row.label.clone(),
-                baseline_cell: row.cell,
-                other_cell: partner.cell,
                 pair: exact.or_else(|| pair(&first, &second)),
                 baseline: first,
                 other: second,
