@@ -1,8 +1,9 @@
 //! Stand-ins for what libc does with the sockets of an exact guest's calendar and disk: most of what its kernel asks them is
 //! answered here, in its own process, for each change between processes costs more than the request that it is for.
 //!
-//! The calendar is asked when the guest has put requests on the disk's ring, for what they are must be read before the guest goes
-//! on, and when it waits: until when, or until an interrupt (`exact/messages.rs`). Messages of the set-up of the disk go through.
+//! The calendar is asked when the guest waits: until when, or until an interrupt (`exact/messages.rs`). Requests on the disk's ring
+//! are announced with that, for no time passes before: as soon as there are any, the guest has to wait even for the next
+//! nanosecond. A guest whose work takes time announces them at once. Messages of the set-up of the disk go through.
 
 use core::arch::asm;
 
@@ -22,6 +23,7 @@ const SYS_SENDMSG: usize = 46;
 const SYS_RECVMSG: usize = 47;
 const SYS_SOCKETPAIR: usize = 53;
 const SYS_GETTID: usize = 186;
+const SYS_EXIT_GROUP: usize = 231;
 const SYS_EPOLL_WAIT: usize = 232;
 const SYS_EPOLL_CTL: usize = 233;
 const SYS_TGKILL: usize = 234;
@@ -61,15 +63,21 @@ struct Message {
     time_ns: u64,
 }
 
-/// What the calendar is asked: what there is, the guest's time, when it wants to go on. Its answer: whether it is an interrupt, the
-/// time, and until when the guest may go on by itself.
+/// What the calendar is asked: what there is, the guest's time, when it wants to go on. Its answer: what follows, the time, and until
+/// when the guest may go on by itself.
 type Words = [u64; 3];
 
-/// What there is: the guest's last word, requests on the disk's ring, a message at its socket, or nothing to do.
+/// What there is: the guest's last word, nothing else, a message at the disk's socket, or nothing to do. With it, requests on the
+/// disk's ring.
 const ENDS: u64 = 0;
-const ON_RING: u64 = 1;
+const GOES_ON: u64 = 1;
 const AT_SOCKET: u64 = 2;
 const WAITS: u64 = 3;
+const ON_RING: u64 = 1 << 8;
+
+/// What follows: the disk interrupts the guest; requests are to be announced at once.
+const INTERRUPTS: u64 = 1;
+const AT_ONCE: u64 = 2;
 
 #[repr(C)]
 pub struct Part {
@@ -114,6 +122,9 @@ struct State {
     request_ns: u64,
     may_ns: u64,
     waiting: bool,
+    /// Requests that the calendar does not know of yet, and whether there may be such.
+    on_ring: bool,
+    at_once: bool,
     sequence: u32,
     /// To the guest, from its calendar.
     told: [Message; TOLD],
@@ -139,6 +150,8 @@ static mut STATE: State = State {
     request_ns: NEVER,
     may_ns: 0,
     waiting: false,
+    on_ring: false,
+    at_once: false,
     sequence: 0,
     told: [BLANK; TOLD],
     first: 0,
@@ -151,7 +164,6 @@ static mut STATE: State = State {
 
 unsafe extern "C" {
     fn __errno_location() -> *mut i32;
-    fn abort() -> !;
 }
 
 fn state() -> &'static mut State {
@@ -185,10 +197,16 @@ unsafe fn system_call(number: usize, arguments: [usize; 4]) -> isize {
     if (-4095..0).contains(&result) { failed(-result as i32) } else { result }
 }
 
-/// A broken calendar or a message that should not be: nothing in the guest may go on.
-fn broken() -> ! {
-    // SAFETY: ends the process.
-    unsafe { abort() }
+/// Nothing in the guest may go on. Says why and ends the process, not by abort as after a panic.
+fn broken(why: &[u8]) -> ! {
+    for words in [b"fstone's library in the kernel's process: ", why, b"\n"] {
+        // SAFETY: the words are there for as long as the call takes.
+        unsafe { system_call(SYS_WRITE, [2, words.as_ptr() as usize, words.len(), 0]) };
+    }
+    loop {
+        // SAFETY: ends the process.
+        unsafe { system_call(SYS_EXIT_GROUP, [1, 0, 0, 0]) };
+    }
 }
 
 impl State {
@@ -199,7 +217,7 @@ impl State {
 
     fn push(&mut self, message: Message) {
         if self.count == TOLD {
-            broken();
+            broken(b"the kernel does not read what its calendar says");
         }
         self.told[(self.first + self.count) % TOLD] = message;
         self.count += 1;
@@ -222,43 +240,48 @@ impl State {
 
     /// There are requests on the ring. What came with them may be complete before the guest was to be stopped.
     fn kick(&mut self) {
-        self.ask(ON_RING);
+        self.on_ring = true;
+        if self.at_once {
+            self.ask(GOES_ON);
+        }
         self.kicked = size_of_val(&KICKED);
         if !self.waiting {
-            self.tell(FREE_UNTIL, self.may_ns);
+            self.tell(FREE_UNTIL, if self.on_ring { self.now_ns } else { self.may_ns });
         }
     }
 
     /// Whether the answer is an interrupt.
     fn ask(&mut self, what: u64) -> bool {
-        let question: Words = [what, self.now_ns, self.request_ns];
+        let on_ring = if core::mem::take(&mut self.on_ring) { ON_RING } else { 0 };
+        let question: Words = [what | on_ring, self.now_ns, self.request_ns];
         let mut answer: Words = [0; 3];
         let bytes = size_of::<Words>();
         // SAFETY: both are there for as long as the calls take.
         unsafe {
             let file = self.calendar as usize;
             if system_call(SYS_WRITE, [file, question.as_ptr() as usize, bytes, 0]) != bytes as isize {
-                broken();
+                broken(b"the calendar is gone");
             }
             loop {
                 match system_call(SYS_READ, [file, answer.as_mut_ptr() as usize, bytes, 0]) {
                     count if count == bytes as isize => break,
                     -1 if *__errno_location() == EINTR => {}
-                    _ => broken(),
+                    _ => broken(b"the calendar is gone"),
                 }
             }
         }
-        let interrupts;
-        [interrupts, self.now_ns, self.may_ns] = answer;
-        interrupts != 0
+        let follows;
+        [follows, self.now_ns, self.may_ns] = answer;
+        self.at_once = follows & AT_ONCE != 0;
+        follows & INTERRUPTS != 0
     }
 
     /// The guest waits, and nothing is there for it to read: time passes. Whether the disk interrupts it.
     fn pass(&mut self) -> bool {
         if !self.waiting {
-            broken();
+            broken(b"the kernel waits, and has not said so");
         }
-        let goes_on_now = self.request_ns <= self.now_ns && self.request_ns < self.may_ns;
+        let goes_on_now = !self.on_ring && self.request_ns <= self.now_ns && self.request_ns < self.may_ns;
         if !goes_on_now && self.ask(WAITS) {
             self.interrupt = size_of_val(&INTERRUPT);
             self.reported = false;
@@ -293,7 +316,7 @@ pub unsafe extern "C" fn read(file: i32, buffer: *mut u8, length: usize) -> isiz
     unsafe {
         if file == state.calendar {
             if state.count == 0 || length != size_of::<Message>() {
-                broken();
+                broken(b"the kernel reads what its calendar has not said");
             }
             buffer.cast::<Message>().write_unaligned(state.told[state.first % TOLD]);
             state.first = (state.first + 1) % TOLD;
@@ -322,7 +345,7 @@ pub unsafe extern "C" fn write(file: i32, buffer: *const u8, length: usize) -> i
     unsafe {
         if file == state.calendar {
             if length != size_of::<Message>() {
-                broken();
+                broken(b"the kernel writes what is no message to its calendar");
             }
             state.hear(buffer.cast::<Message>().read_unaligned());
             return length as isize;

@@ -213,6 +213,7 @@ impl ExactSpec {
         let place = Place { shared: shared.clone(), image, directory: directory.clone(), outputs };
         let mut desk = Desk::new(place, attendant);
         let mut simulation = Simulation::new(&calendar, &disk, &mut engine, limits, stop, process.ended(), &mut desk);
+        simulation.at_once = self.processor.is_some();
         let why = simulation.run();
         let virtual_time = Duration::from_nanos(simulation.now_ns());
         // Before its sockets are closed, which would have it panic.
@@ -329,11 +330,14 @@ fn ended(why: &Stop, process: ProcessEnd, result: Option<Vec<u8>>, console: &Con
             return ExactEnd::Failed(String::from_utf8_lossy(words).into_owned());
         }
     }
+    if let Stop::Unfit(words) = why {
+        return ExactEnd::Failed(format!("this kernel cannot be simulated: {words}"));
+    }
     let gave_up = match why {
         Stop::Silent(waited) => Some((Waiting::Heartbeat, *waited)),
         Stop::Late(waited) => Some((Waiting::Job, *waited)),
         Stop::Deadlock => Some((Waiting::Event, Duration::ZERO)),
-        Stop::Gone | Stop::Wanted | Stop::Garbled(_) => None,
+        Stop::Gone | Stop::Wanted | Stop::Garbled(_) | Stop::Unfit(_) => None,
     };
     let garbled = if let Stop::Garbled(problem) = why { Some(problem.clone()) } else { None };
     let panic_reported = process == ProcessEnd::Signalled(6);

@@ -17,6 +17,12 @@ use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Why a kernel cannot be simulated.
+const NO_LIBRARY: &str = "it speaks to its calendar without fstone's library, as a program that is linked statically would: build it \
+                          with `fstone kernel build`";
+const NO_CALENDAR: &str =
+    "it has no simulated time (CONFIG_UML_TIME_TRAVEL_SUPPORT): build it with `fstone kernel build`";
+
 /// The guest's "never", and the furthest that it may go by itself.
 const NEVER_NS: u64 = i64::MAX as u64;
 
@@ -31,6 +37,7 @@ pub(super) enum Stop {
     Late(Duration),
     Wanted,
     Garbled(String),
+    Unfit(&'static str),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +52,8 @@ pub(super) struct Simulation<'a, 'd> {
     disk_listener: &'a UnixListener,
     disk: Option<Connection>,
     engine: &'a mut Engine,
+    /// Whether time may pass in the guest between putting a request on the ring and announcing it: its kernel's work takes time.
+    pub(super) at_once: bool,
     limits: Limits,
     stop: &'a AtomicBool,
     /// Readable when the guest's process is gone.
@@ -69,6 +78,7 @@ impl<'a, 'd> Simulation<'a, 'd> {
             disk_listener,
             disk: None,
             engine,
+            at_once: false,
             limits,
             stop,
             ended,
@@ -91,12 +101,17 @@ impl<'a, 'd> Simulation<'a, 'd> {
         let garbled = |error: io::Error| Stop::Garbled(error.to_string());
         while !has(self.calendar_listener, TICK)? {
             self.look_up()?;
+            // The calendar comes first, while the kernel reads its command line.
+            if has(self.disk_listener, Duration::ZERO)? {
+                return Err(Stop::Unfit(NO_CALENDAR));
+            }
         }
         let (stream, _) = self.calendar_listener.accept().map_err(garbled)?;
         let mut calendar = Calendar::new(stream, TICK).map_err(garbled)?;
         loop {
             let question = calendar.receive().map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidData => garbled(error),
+                io::ErrorKind::Unsupported => Stop::Unfit(NO_LIBRARY),
                 _ => Stop::Gone,
             })?;
             if self.stop.load(Ordering::Relaxed) {
@@ -133,22 +148,22 @@ impl<'a, 'd> Simulation<'a, 'd> {
         }
         self.now_ns = question.now_ns;
         self.engine.set_now_ns(self.now_ns);
+        if question.on_ring {
+            self.disk.as_mut().ok_or(Stop::Gone)?.take(self.engine);
+            if self.engine.was_named() {
+                self.desk
+                    .attend(self.engine)
+                    .map_err(|error| Stop::Garbled(format!("a question of the guest: {error}")))?;
+            }
+        }
         let mut interrupts = false;
         match question.what {
-            What::Ends => {}
-            What::OnRing => {
-                self.disk.as_mut().ok_or(Stop::Gone)?.take(self.engine);
-                if self.engine.was_named() {
-                    self.desk
-                        .attend(self.engine)
-                        .map_err(|error| Stop::Garbled(format!("a question of the guest: {error}")))?;
-                }
-            }
+            What::Ends | What::GoesOn => {}
             What::AtSocket => self.hear()?,
             What::Waits(request_ns) => interrupts = self.pass(request_ns)?,
         }
         let may_ns = self.engine.next_event_ns().unwrap_or(NEVER_NS).min(self.limits.virtual_ns);
-        Ok(Answer { interrupts, now_ns: self.now_ns, may_ns })
+        Ok(Answer { interrupts, at_once: self.at_once, now_ns: self.now_ns, may_ns })
     }
 
     /// A message of the guest to its disk.

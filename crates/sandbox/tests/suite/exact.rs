@@ -234,27 +234,53 @@ fn a_guest_that_crashes_says_so_in_the_kernels_words() {
     assert!(matches!(&report.end, ExactEnd::Failed(why) if why.contains("as asked")), "{:?}", report.end);
 }
 
+/// A shell script in a kernel's place, and what it said.
+fn run_instead_of_a_kernel(script: &str) -> (ExactReport, String) {
+    use std::os::unix::fs::PermissionsExt;
+    let place = tempfile::tempdir().unwrap();
+    let kernel = place.path().join("linux");
+    // Longer than it takes to open the directory of its results, as every kernel lives.
+    std::fs::write(&kernel, format!("#!/bin/sh\n{script}\nsleep 1\n")).unwrap();
+    std::fs::set_permissions(&kernel, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = place.path().join("guest");
+    std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
+    let image = directory.join("image");
+    File::create(&image).unwrap().set_len(1 << 20).unwrap();
+    std::fs::write(directory.join("secret"), "done\nsecret").unwrap();
+    let spec = ExactSpec::new(kernel, agent(), image, &directory, Model::find("constant").unwrap());
+    let report = spec.run("kind", b"body", &AtomicBool::new(false)).unwrap();
+    let said = std::fs::read_to_string(&report.console_log).unwrap();
+    (report, said)
+}
+
+/// What would otherwise be silent for five minutes, or look like a panic of its kernel.
+#[test]
+fn a_kernel_that_cannot_be_simulated_is_refused_at_once() {
+    let connects = |to: &str, then: &str| {
+        format!(
+            "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"{to}\")) or die; {then}; sleep 60'"
+        )
+    };
+    let starts = "syswrite(S, pack(\"LLQ\", 1, 1, 0))";
+    for (script, expected) in [
+        (format!("unset LD_PRELOAD; {}", connects("calendar", starts)), "linked statically"),
+        (format!("unset LD_PRELOAD; {}", connects("disk", starts)), "CONFIG_UML_TIME_TRAVEL_SUPPORT"),
+    ] {
+        let since = std::time::Instant::now();
+        let (report, said) = run_instead_of_a_kernel(&script);
+        let ExactEnd::Failed(words) = &report.end else { panic!("{:?}, {said}", report.end) };
+        assert!(words.contains(expected) && words.contains("fstone kernel build"), "{words}");
+        assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
+    }
+    let (report, _) = run_instead_of_a_kernel(&format!("exec {}", connects("calendar", "syswrite(S, \"half\")")));
+    let ExactEnd::GuestEnded(Ending::Exited { status: 1, words }) = &report.end else { panic!("{:?}", report.end) };
+    assert!(words.contains("writes what is no message to its calendar"), "{words}");
+}
+
 /// Whatever is started in a kernel's place: what it leaves is read as its result, and nothing that it points to.
 #[test]
 fn a_result_is_a_file_of_the_guests_own() {
-    use std::os::unix::fs::PermissionsExt;
-    let run = |script: &str| {
-        let place = tempfile::tempdir().unwrap();
-        let kernel = place.path().join("linux");
-        // Longer than it takes to open the directory of its results, as every kernel lives.
-        std::fs::write(&kernel, format!("#!/bin/sh\n{script}\nsleep 1\n")).unwrap();
-        std::fs::set_permissions(&kernel, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let directory = place.path().join("guest");
-        std::fs::DirBuilder::new().mode(0o700).create(&directory).unwrap();
-        let image = directory.join("image");
-        File::create(&image).unwrap().set_len(1 << 20).unwrap();
-        std::fs::write(directory.join("secret"), "done\nsecret").unwrap();
-        let spec = ExactSpec::new(kernel, agent(), image, &directory, Model::find("constant").unwrap());
-        let report = spec.run("kind", b"body", &AtomicBool::new(false)).unwrap();
-        let said = std::fs::read_to_string(&report.console_log).unwrap();
-        (report, said)
-    };
-    let (report, said) = run(
+    let (report, said) = run_instead_of_a_kernel(
         "echo $LD_PRELOAD; cat job; echo; printf 'done\\nyes' >uml/result; echo a >memory/b && echo kept; echo a >b",
     );
     assert_eq!(report.end, ExactEnd::Done(b"yes".to_vec()), "{report:?}");
@@ -263,7 +289,7 @@ fn a_result_is_a_file_of_the_guests_own() {
     for script in
         ["ln -s ../secret uml/result", "mkfifo uml/result", "mkdir uml/result", "ln secret uml/result", "true"]
     {
-        let (report, _) = run(script);
+        let (report, _) = run_instead_of_a_kernel(script);
         assert!(matches!(report.end, ExactEnd::GuestEnded(Ending::Exited { .. })), "{script}: {:?}", report.end);
     }
 }
