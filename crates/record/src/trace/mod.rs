@@ -35,6 +35,8 @@ use tables::{Descriptors, OpenFile, Root, Slot};
 const CALIBRATION: u32 = 1000;
 /// What is left of a thread's activity at each decision: half after 14 of them.
 const FADING: f64 = 0.95;
+/// A thread that is active for so much of the most active one's time counts whole: threads that take turns are waited for one after another.
+const COUNTS_WHOLE: f64 = 0.1;
 const MOST_NAME: usize = 4096;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
@@ -583,7 +585,7 @@ impl Tracer {
         let most_ns = self.threads.values().filter_map(|state| state.active_ns).fold(1.0, f64::max);
         for state in self.threads.values_mut() {
             if let Some(active_ns) = &mut state.active_ns {
-                state.weight = *active_ns / most_ns;
+                state.weight = (*active_ns / most_ns / COUNTS_WHOLE).min(1.0);
                 *active_ns *= FADING;
             }
             all_known &= state.account.is_kept();
