@@ -35,7 +35,7 @@ kinds! {
     Removexattr "removexattr", Fremovexattr "fremovexattr", Flock "flock", Lock "fcntl lock", Sendfile "sendfile",
     CopyRange "copy_file_range", Splice "splice", Reflink "ioctl FICLONE", Map "mmap", Uring "io_uring_enter", Aio "io_submit",
     Spawn "clone", Wait "wait4", Exit "exit", Readahead "readahead", Statfs "statfs", Fstatfs "fstatfs",
-    SetFlags "fcntl F_SETFL", Msync "msync", OpenByHandle "open_by_handle_at", Bind "bind",
+    SetFlags "fcntl F_SETFL", Msync "msync", OpenByHandle "open_by_handle_at", Bind "bind", Wakeup "wakeup",
 }
 
 impl Kind {
@@ -51,9 +51,10 @@ impl Kind {
         matches!(self, Self::Sendfile | Self::CopyRange | Self::Splice)
     }
 
-    /// About threads, not about files.
+    /// About threads, not about files. A wakeup is no call: the end of a wait for another thread, and, without a result, what
+    /// that one had done until then.
     pub const fn is_of_threads(self) -> bool {
-        matches!(self, Self::Spawn | Self::Wait | Self::Exit)
+        matches!(self, Self::Spawn | Self::Wait | Self::Exit | Self::Wakeup)
     }
 
     /// What is recorded and not replayed: I/O that a tracer of system calls does not see, and calls that no replay can make.
@@ -98,7 +99,8 @@ pub struct Call {
     pub flags: u32,
     /// Permissions. Of a write: what is left of its data when that is compressed, in percent, 0 if it was not measured.
     pub mode: u16,
-    /// What was returned; the negative errno of a call that failed. Of `clone` and `wait4` the number of a thread.
+    /// What was returned; the negative errno of a call that failed. Of `clone` and `wait4` the number of a thread; of `wakeup`
+    /// that of the one that was waited for, of which the recording had `length` calls by then.
     pub result: i64,
 }
 
@@ -121,7 +123,7 @@ impl Call {
             K::Fgetxattr | K::Fsetxattr | K::Fremovexattr => file && to,
             K::Sendfile | K::CopyRange | K::Splice => file || other,
             K::Reflink => file && other,
-            K::Sync | K::Spawn | K::Wait | K::Exit => true,
+            K::Sync | K::Spawn | K::Wait | K::Exit | K::Wakeup => true,
             kind if kind.is_uncovered() => true,
             _ => file,
         }
@@ -146,6 +148,9 @@ impl Call {
 pub const INHERITED: u32 = 1 << 31;
 /// In [`Call::flags`] of `close`: the process ended or started another program, and had not closed it.
 pub const IMPLICIT: u32 = 1 << 31;
+
+/// In [`Call::flags`] of `wakeup`: the thread waited as long as it had wanted to at most.
+pub(crate) const TIMED_OUT: u32 = 1 << 31;
 
 /// Something in the tree as it was before the program began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

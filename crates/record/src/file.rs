@@ -16,7 +16,7 @@ use std::path::Path;
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// A block is written when it has so many calls, or so many bytes of names and files.
 const CALLS: usize = 8192;
 const NAME_BYTES: usize = 512 << 10;

@@ -151,10 +151,10 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
         for call in &block.calls {
             think_ns = think_ns.saturating_add(call.think_ns);
             elapsed_ns = elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
-            if call.kind != Kind::Wait {
+            if !matches!(call.kind, Kind::Wait | Kind::Wakeup) {
                 busy_ns = busy_ns.saturating_add(call.think_ns).saturating_add(call.took_ns);
             }
-            if !matches!(call.kind, Kind::Spawn | Kind::Exit | Kind::Wait) {
+            if !call.kind.is_of_threads() {
                 calls += 1;
                 looking.call(&block, call);
             }

@@ -335,18 +335,30 @@ fn with_one_file(bench: &Bench) -> PathBuf {
     place
 }
 
-/// What `record show --calls` has of a thread's calls of a kind about a name: how long they took and the time before them, in seconds.
+/// What `record show --calls` has of a thread's calls of a kind about a name: how long they took, and the time
+/// since the call before, in seconds.
 fn times(calls: &str, thread: &str, kind: &str) -> Vec<[f64; 2]> {
-    let of = |line: &&str| {
+    let mut waited = 0.0;
+    let mut of_kind = Vec::new();
+    for line in calls.lines() {
         let mut words = line.split_whitespace().skip(1);
-        words.next() == Some(thread) && words.next() == Some(kind)
-    };
-    let seconds = |line: &str| {
+        let (Some(of), Some(name)) = (words.next(), words.next()) else { continue };
+        if of != thread {
+            continue;
+        }
         let (_, times) = line.rsplit_once('<').expect("times");
         let (took, think) = times.split_once("> after ").expect("times");
-        [took, think].map(|text| text.parse().expect("a number"))
-    };
-    calls.lines().filter(of).map(seconds).collect()
+        let [took, think] = [took, think].map(|text| text.parse::<f64>().expect("a number"));
+        if name == "wakeup" {
+            waited += took + think;
+            continue;
+        }
+        let before = std::mem::take(&mut waited) + think;
+        if name == kind {
+            of_kind.push([took, before]);
+        }
+    }
+    of_kind
 }
 
 /// Thirty-two processes keep the tracer busy; another one sleeps between its calls, up to a moment that comes nearer meanwhile.

@@ -13,7 +13,7 @@ pub(crate) use calls::Buffer;
 use calls::{Caller, Common, close, open_beneath};
 use fstone_engine::{Change, Witness};
 use fstone_model::{Histogram, text};
-use program::{AWAITED, Action, DATA, Target};
+use program::{AWAITED, Action, DATA, TIMED, Target};
 use rustix::fs::{
     Advice, AtFlags, Mode, OFlags, fadvise, fchmod, fstatvfs, ftruncate, linkat, mkdirat, symlinkat, syncfs,
 };
@@ -458,9 +458,12 @@ impl Run<'_> {
         for (index, action) in lane.actions.iter().enumerate() {
             let waits = lane.waits_of(index);
             now = self.think(action, start, now, &mut debt_ns, &mut done);
+            if action.bits & TIMED != 0 {
+                now = self.sleep(action, lane.ends_of_sleeps.get(&(index as u32)), now, &mut done);
+            }
             if !waits.is_empty() {
                 let waited = self.wait(waits);
-                if !action.kind.is_of_threads() {
+                if !action.kind.is_of_threads() || action.kind == Kind::Wakeup {
                     done.waited_ns += (waited - now).as_nanos() as u64;
                 }
                 now = waited;
@@ -527,6 +530,29 @@ impl Run<'_> {
             }
         }
         Instant::now()
+    }
+
+    /// As long as the application waited at most, unless what woke it later has come.
+    fn sleep(&self, action: &Action, end: Option<&names::Mark>, now: Instant, done: &mut Done) -> Instant {
+        let Pace::Think(speed) = self.settings.pace else { return now };
+        let Some(mark) = end else {
+            return self.think(&Action { think_ns: action.length, ..*action }, now, now, &mut 0, done);
+        };
+        let until = now + Duration::from_nanos((action.length as f64 / speed) as u64);
+        let progress = &self.progress[mark.lane as usize];
+        let mut at = now;
+        loop {
+            let come = progress.load(Ordering::Acquire);
+            let is_over = come >= mark.count || at >= until || self.settings.cancel.load(Ordering::Relaxed);
+            if is_over {
+                done.think_ns += (at - now).as_nanos() as u64;
+                return at;
+            }
+            let most = (until - at).min(Duration::from_millis(50));
+            let most = rustix::time::Timespec { tv_sec: 0, tv_nsec: most.as_nanos() as i64 };
+            let _ = futex::wait(progress, futex::Flags::PRIVATE, come, Some(&most));
+            at = Instant::now();
+        }
     }
 
     fn think(&self, action: &Action, start: Instant, now: Instant, debt_ns: &mut u64, done: &mut Done) -> Instant {
@@ -983,6 +1009,42 @@ mod tests {
         assert_eq!([0, 1].map(begins), [0, 100_000_000]);
         // It thinks from where its thread begins, and not after what its first call waits for.
         assert_eq!((begins(2), program.expected_ns), (500_000_000, 900_000_000));
+    }
+
+    /// A thread polls with a limit, and then waits until another one has made a call.
+    #[test]
+    fn a_wait_for_a_thread_lasts_until_that_one_has_come() {
+        let program = compiled(|writer| {
+            let of = |thread, think_ns| {
+                move |call: &mut Call| (call.thread, call.think_ns, call.result) = (thread, think_ns, -2)
+            };
+            let wakeup = |begin_ns, result, flags| {
+                move |call: &mut Call| {
+                    (call.begin_ns, call.took_ns, call.result) = (begin_ns, 50_000_000_000, result);
+                    (call.length, call.flags) = (1, flags);
+                }
+            };
+            call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+            call(writer, Kind::Wakeup, "", "", wakeup(0, 0, crate::call::TIMED_OUT));
+            call(writer, Kind::Stat, "x", "", of(1, 2_000_000));
+            call(writer, Kind::Stat, "x", "", of(2, 100_000_000));
+            call(writer, Kind::Wakeup, "", "", wakeup(90_000_000_000, 2, 0));
+            call(writer, Kind::Stat, "x", "", of(1, 3_000_000));
+            // Of threads and calls that are none.
+            call(writer, Kind::Wakeup, "", "", |call| (call.took_ns, call.result) = (1, 7));
+            call(writer, Kind::Wakeup, "", "", |call| (call.result, call.length) = (2, 9));
+        });
+        let program = program.expect("small");
+        let begins: Vec<u64> = program.lanes[0].actions.iter().map(|action| action.begin_ns).collect();
+        assert_eq!(begins[3..], [100_000_000, 103_000_000, 103_000_001, 103_000_001]);
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let root = File::open(place.path()).expect("it is there");
+        let cancel = AtomicBool::new(false);
+        let settings = Settings { pace: Pace::Think(1.0), cold: false, cancel: &cancel, witness: None, watch: &|_| {} };
+        let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
+        // Neither of the two waits takes 50 s.
+        assert!((105_000_000..50_000_000_000).contains(&report.elapsed_ns), "{report:?}");
+        assert_eq!((report.calls(), report.differences), (3, 0));
     }
 
     fn replayed_until(

@@ -4,7 +4,7 @@
 //! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
 
 use super::names::{Found, Mark, Marks, Names, TOP, What};
-use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place, Start};
+use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place, Start, TIMED_OUT};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
 use crate::trace::Roots;
@@ -23,6 +23,8 @@ const ASKED_BYTES: usize = 16 << 20;
 const RWF_NOAPPEND: i32 = 0x20;
 /// Another lane waits for this action.
 pub(super) const AWAITED: u8 = 1;
+/// It sleeps for [`Action::length`] ns, or until what would have woken it has come.
+pub(super) const TIMED: u8 = 2;
 /// Kinds of data, by what compression leaves of them in percent. What was not measured does not compress.
 pub(super) const DATA: [usize; 5] = [100, 75, 50, 25, 3];
 
@@ -65,6 +67,8 @@ pub(super) struct Target {
 pub(super) struct Lane {
     pub(super) actions: Vec<Action>,
     pub(super) waits: Vec<Mark>,
+    /// What ends the sleeps that would have ended sooner had it come sooner.
+    pub(super) ends_of_sleeps: HashMap<u32, Mark>,
     /// The threads of the recording that it is, and where each begins.
     pub(super) threads: Vec<(usize, u32)>,
     /// How far each other lane is known to have come.
@@ -140,9 +144,14 @@ pub(super) const fn appends(is_so: bool, flags: i32) -> bool {
     is_so && flags & RWF_NOAPPEND == 0 || flags & libc::RWF_APPEND != 0
 }
 
-#[derive(Clone, Copy)]
 struct Thread {
     lane: u32,
+    /// Its calls, as indices of the lane's actions.
+    actions: Vec<u32>,
+    /// Waits that timed out since another thread last woke it.
+    timed: Vec<u32>,
+    /// How long they took.
+    slept_ns: u64,
     /// What its first call waits for.
     parent: Option<Mark>,
     begun: bool,
@@ -329,7 +338,8 @@ impl<'a> Compiler<'a> {
                 (self.program.lanes.len() - 1) as u32
             }
         };
-        self.threads.insert(thread, Thread { lane, parent, begun: false });
+        self.threads
+            .insert(thread, Thread { lane, actions: Vec::new(), timed: Vec::new(), slept_ns: 0, parent, begun: false });
         Ok(lane)
     }
 
@@ -383,7 +393,11 @@ impl<'a> Compiler<'a> {
                 Ok(())
             }
             Kind::Wait => {
-                self.waits.extend(u32::try_from(call.result).ok().and_then(|thread| self.ended.remove(&thread)));
+                self.waits.extend(u32::try_from(call.result).ok().and_then(|thread| self.ended.get(&thread)));
+                Ok(())
+            }
+            Kind::Wakeup => {
+                self.wakeup(call, &mut action, mark);
                 Ok(())
             }
             kind if kind.is_uncovered() => Err(match kind {
@@ -401,11 +415,43 @@ impl<'a> Compiler<'a> {
             self.waits.clear();
         }
         self.push(lane, action, call.took_ns);
+        if let Some(thread) = self.threads.get_mut(&call.thread) {
+            thread.actions.push(mark.count - 1);
+        }
         if call.kind == Kind::Exit {
             self.threads.remove(&call.thread);
             self.free.push(lane);
         }
         Ok(())
+    }
+
+    /// A wait that timed out, or one for another thread: that one's coming would have ended those before it, too.
+    fn wakeup(&mut self, call: &Call, action: &mut Action, mark: Mark) {
+        let awaited = self.awaited(call);
+        let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
+        if call.flags & TIMED_OUT != 0 {
+            (action.bits, action.length) = (TIMED, call.took_ns);
+            thread.timed.push(mark.count - 1);
+            thread.slept_ns = thread.slept_ns.saturating_add(call.took_ns);
+        } else if let Some(awaited) = awaited.filter(|awaited| awaited.lane != mark.lane) {
+            let slept_ns = std::mem::take(&mut thread.slept_ns);
+            let own = &mut self.program.lanes[mark.lane as usize];
+            own.ends_of_sleeps.extend(thread.timed.drain(..).map(|sleep| (sleep, awaited)));
+            if let Some([end_ns, _]) = own.ends_ns.last_mut() {
+                *end_ns = end_ns.saturating_sub(slept_ns);
+            }
+            self.waits.push(awaited);
+        } else if call.result > 0 {
+            action.think_ns = action.think_ns.saturating_add(call.took_ns);
+        }
+    }
+
+    /// How far the other thread of a wakeup had come. One that has ended had ended by then.
+    fn awaited(&self, call: &Call) -> Option<Mark> {
+        let of = u32::try_from(call.result).ok()?;
+        let Some(thread) = self.threads.get(&of) else { return self.ended.get(&of).copied() };
+        let last = thread.actions.get(usize::try_from(call.length).ok()?.checked_sub(1)?)?;
+        Some(Mark { lane: thread.lane, count: last + 1 })
     }
 
     fn push(&mut self, lane: u32, mut action: Action, took_ns: u64) {
@@ -427,7 +473,7 @@ impl<'a> Compiler<'a> {
         let begin_ns = before_ns.saturating_add(action.think_ns).max(waited_ns);
         // As the clock would have had it without what recording cost.
         action.begin_ns = begin_ns;
-        let took_ns = if action.kind.is_of_threads() { 0 } else { took_ns };
+        let took_ns = if action.kind.is_of_threads() && action.bits & TIMED == 0 { 0 } else { took_ns };
         let end_ns = begin_ns.saturating_add(took_ns);
         self.program.expected_ns = self.program.expected_ns.max(end_ns);
         self.program.lanes[lane as usize].ends_ns.push([end_ns, seen_ns]);

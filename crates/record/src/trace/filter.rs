@@ -49,19 +49,14 @@ const COMMANDS: [i32; 7] = [
 
 const WAITS: [i32; 2] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
 
-/// Which argument of a wait is its time limit, and whether that is a number of milliseconds.
-fn limit(number: u64) -> Option<(u32, bool)> {
+/// Which argument of a wait is its time limit in milliseconds: 0 only looks.
+fn limit(number: u64) -> Option<u32> {
     match number as std::os::raw::c_long {
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll => Some((2, true)),
+        libc::SYS_poll => Some(2),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_epoll_wait => Some((3, true)),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_select => Some((4, false)),
-        libc::SYS_epoll_pwait => Some((3, true)),
-        libc::SYS_ppoll | libc::SYS_rt_sigtimedwait => Some((2, false)),
-        libc::SYS_epoll_pwait2 | libc::SYS_futex => Some((3, false)),
-        libc::SYS_pselect6 => Some((4, false)),
+        libc::SYS_epoll_wait => Some(3),
+        libc::SYS_epoll_pwait => Some(3),
         _ => None,
     }
 }
@@ -72,9 +67,8 @@ pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
     if call == libc::SYS_futex && !WAITS.contains(&(arguments[1] as i32 & FUTEX_COMMAND)) {
         return false;
     }
-    if let Some((index, is_number)) = limit(number) {
-        let limit = arguments[index as usize] as i32;
-        return limit != 0 && !(is_number && limit < 0);
+    if let Some(index) = limit(number) {
+        return arguments[index as usize] as i32 != 0;
     }
     match call {
         libc::SYS_fcntl => COMMANDS.contains(&(arguments[1] as i32)),
@@ -94,11 +88,7 @@ pub(super) fn program() -> Vec<sock_filter> {
         end_with(libc::SECCOMP_RET_TRACE | FOREIGN as u32),
         load(0),
     ];
-    // Neither for a look nor for a wait without an end.
-    let limited = |(index, is_number): (u32, bool)| {
-        let sign = if is_number { 1 << 31 } else { 0 };
-        vec![argument(index), is(0, 1), ALLOW, step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, sign), ALLOW, STOP]
-    };
+    let limited = |index| vec![argument(index), is(0, 1), ALLOW, STOP];
     for number in (0..NUMBERS).filter(|number| PROCESSORS.contains(number) || decode(*number, [0; 6]).is_some()) {
         let steps = match number as std::os::raw::c_long {
             libc::SYS_futex => {
@@ -108,8 +98,7 @@ pub(super) fn program() -> Vec<sock_filter> {
                     step(BPF_JMP | BPF_JEQ | BPF_K, 2, 0, wait),
                     step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, until),
                 ]);
-                steps.push(ALLOW);
-                steps.extend(limit(number).map(limited).unwrap_or_default());
+                steps.extend([ALLOW, STOP]);
                 steps
             }
             // Not those that only ask.
@@ -173,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_stop_if_they_have_a_time_limit() {
+    fn waits_stop_and_looks_do_not() {
         let program = program();
         let at = |index: usize, limit: u64| {
             let mut arguments = [0; 6];
@@ -186,13 +175,12 @@ mod tests {
         for (number, arguments, stops) in [
             (libc::SYS_epoll_pwait, at(3, 1000), true),
             (libc::SYS_epoll_pwait, at(3, 0), false),
-            (libc::SYS_epoll_pwait, at(3, forever), false),
+            (libc::SYS_epoll_pwait, at(3, forever), true),
             (libc::SYS_ppoll, at(2, 0x7fff_ffff_f000), true),
-            (libc::SYS_ppoll, at(2, 0), false),
-            (libc::SYS_pselect6, at(4, 0x7fff_ffff_f000), true),
+            (libc::SYS_ppoll, at(2, 0), true),
             (libc::SYS_futex, [0, until, 0, 0x7fff_ffff_f000, 0, 0], true),
-            (libc::SYS_futex, [0, until, 0, 0, 0, 0], false),
-            (libc::SYS_futex, at(3, 0x7fff_ffff_f000), true),
+            (libc::SYS_futex, [0, until, 0, 0, 0, 0], true),
+            (libc::SYS_futex, at(3, 0), true),
             (libc::SYS_futex, [0, wake, 0, 0x7fff_ffff_f000, 0, 0], false),
         ] {
             let action = run(&program, number, arguments);

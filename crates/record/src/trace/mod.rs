@@ -9,7 +9,7 @@ mod tables;
 pub(crate) use decode::{FICLONE, FICLONERANGE};
 pub(crate) use tables::{Roots, joined, normal, top_name};
 
-use crate::call::{Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start};
+use crate::call::{Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT};
 use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
@@ -37,6 +37,8 @@ const CALIBRATION: u32 = 1000;
 const FADING: f64 = 0.95;
 /// A thread that is active for so much of the most active one's time counts whole: threads that take turns are waited for one after another.
 const COUNTS_WHOLE: f64 = 0.1;
+/// A wait that is longer is one for another thread, if one was at work meanwhile. Shorter ones are no longer than what is not known of a stop.
+const WAIT_NS: u64 = 10_000;
 const MOST_NAME: usize = 4096;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
@@ -414,6 +416,10 @@ struct Tracer {
     /// The thread that asks for its processors, and has all of them until it knows.
     asking: HashSet<pid_t>,
     sums: Sums,
+    /// The two threads that were at work last: their numbers, and when they stopped.
+    at_work: [Option<(pid_t, u32, u64)>; 2],
+    /// How many calls of each thread the recording has, by number.
+    written: Vec<u64>,
     secret: Option<RandomState>,
     writer: Option<Writer<BufWriter<File>>>,
     failed: Option<io::Error>,
@@ -467,6 +473,8 @@ impl Tracer {
             decided_ns: 0,
             asking: HashSet::new(),
             sums: Sums::default(),
+            at_work: [None; 2],
+            written: Vec::new(),
             secret,
             writer,
             failed: None,
@@ -664,17 +672,62 @@ impl Tracer {
             let at_once = (active_ns as f64 / wall_ns.max(1) as f64).max(1.0);
             spent_ns = own_ns.saturating_sub((lost_ns as f64 / at_once) as u64).max(ran_ns);
         }
-        state.ran_ns += spent_ns;
         state.stopped_ns = Some(stopped_ns);
         let active_ns = if sleeps || may_wait { ran_ns } else { own_ns };
         *state.active_ns.get_or_insert(0.0) += active_ns as f64;
         self.sums.add(state.weight, wall_ns - own_ns, active_ns);
+        let waited_ns = spent_ns - ran_ns;
+        let waits = may_wait && state.pending.as_ref().is_some_and(|pending| !pending.call.kind.is_of_threads());
+        let (number, resumed_ns) = (state.number, state.resumed_ns);
+        let waker = if waits && waited_ns > WAIT_NS { self.waker(stop.thread, resumed_ns) } else { None };
+        if let Some(state) = self.threads.get_mut(&stop.thread) {
+            state.ran_ns += if waker.is_some() { ran_ns } else { spent_ns };
+        }
+        match waker {
+            Some(waker) => self.woken(stop.thread, waker, waited_ns, stopped_ns),
+            None if sleeps => {}
+            None => {
+                let [last, _] = self.at_work;
+                if last.is_some_and(|(thread, ..)| thread != stop.thread) {
+                    self.at_work[1] = last;
+                }
+                self.at_work[0] = Some((stop.thread, number, stopped_ns));
+            }
+        }
         stopped_ns
+    }
+
+    /// The thread that another one probably waited for: the last that was at work meanwhile.
+    fn waker(&self, thread: pid_t, since_ns: u64) -> Option<(pid_t, u32)> {
+        let mut others = self.at_work.iter().flatten().filter(|(other, ..)| *other != thread);
+        let is_at_work = |other: &pid_t| self.threads.get(other).is_some_and(|state| state.pending.is_none());
+        let found = others.find(|(other, _, at_ns)| *at_ns > since_ns || is_at_work(other));
+        found.map(|(other, number, _)| (*other, *number))
+    }
+
+    /// Notes that a thread went on when another one had come so far.
+    fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, now: u64) {
+        let wakeup = Call { kind: Kind::Wakeup, begin_ns: now, ..Call::default() };
+        let [during, after] = self.overhead[usize::from(self.processors.shared)];
+        if let Some(state) = self.threads.get_mut(&waker) {
+            if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < now {
+                // It ran until then, but for what its last stop cost and what this one did.
+                state.think_ns += (now - state.resumed_ns).saturating_sub(during.wall_ns + after.wall_ns);
+                state.resumed_ns = now;
+            }
+            let think_ns = std::mem::take(&mut state.think_ns);
+            self.write(Call { thread: of, think_ns, ..wakeup });
+        }
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        let (number, think_ns) = (state.number, std::mem::take(&mut state.think_ns));
+        let length = self.written[of as usize];
+        self.write(Call { thread: number, think_ns, took_ns: waited_ns, result: i64::from(of), length, ..wakeup });
     }
 
     fn add(&mut self, thread: pid_t, parent: Option<pid_t>, flags: u32) -> u32 {
         self.last_thread += 1;
         let number = self.last_thread;
+        self.written.resize(number as usize + 1, 0);
         let shares = |flag: i32| flags & flag as u32 != 0;
         let parent = parent.and_then(|parent| self.threads.get(&parent));
         let descriptors = match parent {
@@ -878,6 +931,7 @@ impl Tracer {
     }
 
     fn write(&mut self, call: Call) {
+        self.written[call.thread as usize] += 1;
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.call(call));
         self.lost_if(written);
     }
@@ -1245,10 +1299,16 @@ impl Tracer {
                 }
                 return;
             }
-            What::Sleep | What::Limited(_) => {
-                let over = if let What::Limited(over) = asked.what { over } else { 0 };
-                return state.think_ns += took_ns.max(if result == over { pending.call.took_ns } else { 0 });
+            What::Sleep => return state.think_ns += took_ns.max(if result == 0 { pending.call.took_ns } else { 0 }),
+            What::Limited(over) if result == over => {
+                let (thread, think_ns) = (state.number, std::mem::take(&mut state.think_ns));
+                let took_ns = took_ns.max(pending.call.took_ns);
+                let begin_ns = pending.call.begin_ns;
+                let flags = TIMED_OUT;
+                let kind = Kind::Wakeup;
+                return self.write(Call { kind, thread, begin_ns, think_ns, took_ns, flags, ..Call::default() });
             }
+            What::Limited(_) => return state.think_ns += took_ns,
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
