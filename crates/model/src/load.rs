@@ -308,6 +308,9 @@ pub struct OwnSeries {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReport {
+    /// Empty where it is no group's.
+    #[serde(default)]
+    pub group: String,
     /// The action's name, or "setup", or "final sync".
     pub operation: String,
     pub call: String,

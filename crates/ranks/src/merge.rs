@@ -73,7 +73,7 @@ pub(crate) struct Merger {
     point_ns: u64,
     doublings: u32,
     warnings: BTreeMap<String, Vec<u32>>,
-    errors: BTreeMap<(String, String, i32), ErrorReport>,
+    errors: BTreeMap<(String, String, String, i32), ErrorReport>,
 }
 
 impl Merger {
@@ -143,7 +143,7 @@ impl Merger {
             warnings.push(warning.clone());
         }
         for error in &report.errors {
-            let key = (error.operation.clone(), error.call.clone(), error.errno);
+            let key = (error.group.clone(), error.operation.clone(), error.call.clone(), error.errno);
             let path =
                 if error.path.is_empty() { format!("(rank {rank})") } else { format!("{} (rank {rank})", error.path) };
             let first = || ErrorReport { count: 0, path, ..error.clone() };

@@ -202,8 +202,8 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
             ..GroupFsyncs::default()
         });
         report.errors.extend(one.errors.into_iter().map(|error| ErrorReport {
-            // By it the figures find the errors of a job.
-            operation: group.clone(),
+            group: group.clone(),
+            operation: error.call.to_owned(),
             call: error.call.to_owned(),
             path: error.path,
             errno: error.errno.raw_os_error(),

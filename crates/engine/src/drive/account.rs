@@ -106,7 +106,8 @@ impl<E: Io> Worker<'_, E> {
         let flagged = matches!(fault.call, Call::Read | Call::Write) && fault.errno() == Errno::OPNOTSUPP;
         let set = |setting: &Setting| setting.is_in(io) && (*setting != Setting::Atomic || fault.call == Call::Write);
         let lacking = Setting::ALL.into_iter().filter(|_| flagged).filter(set).find_map(Setting::needs);
-        self.load.collector.error(operation, fault.call.name(), path, fault.errno(), lacking);
+        let from = (&*self.group.spec.name, operation);
+        self.load.collector.error(from, fault.call.name(), path, fault.errno(), lacking);
         match self.load.on_error {
             ErrorPolicy::Stop => self.load.halt(),
             ErrorPolicy::StopGroup => self.group.limits.ended.store(true, Ordering::Relaxed),

@@ -370,7 +370,8 @@ impl<E: Io> Worker<'_, E> {
     /// The queue itself fails: what is in flight is not known, so the load cannot go on.
     #[cold]
     fn queue_failed(&mut self, errno: Errno, queue: &mut Queue) {
-        self.load.collector.error(io::name_of(self.group.io.engine), "wait for requests in flight", "", errno, None);
+        let from = (&*self.group.spec.name, io::name_of(self.group.io.engine));
+        self.load.collector.error(from, "wait for requests in flight", "", errno, None);
         self.load.halt();
         queue.fsyncs.clear();
         queue.use_slots(queue.depth);

@@ -72,7 +72,8 @@ impl<E: Io> Worker<'_, E> {
                 "{bytes} bytes and {operations} operations a second, where {} and {} are the least",
                 least.bytes, least.operations
             );
-            self.load.collector.error(&action.name, "least rate", "", Errno::IO, Some(&what));
+            let from = (&*self.group.spec.name, &*action.name);
+            self.load.collector.error(from, "least rate", "", Errno::IO, Some(&what));
             if self.load.on_error == ErrorPolicy::Stop {
                 self.load.halt();
             }

@@ -295,18 +295,19 @@ impl Collector {
         self.arrived().empty.extend(full.into_iter().map(|(_, _, tally)| tally));
     }
 
-    /// `lacking` explains the error, if more is known than the kernel says.
-    pub(crate) fn error(&self, operation: &str, call: &str, path: &str, errno: Errno, lacking: Option<&str>) {
+    /// `from` is the group, if it is of one, and the operation; `lacking` explains the error, if more is known than the kernel says.
+    pub(crate) fn error(&self, from: (&str, &str), call: &str, path: &str, errno: Errno, lacking: Option<&str>) {
+        let (group, operation) = from;
         let mut inside = self.inside();
         let number = errno.raw_os_error();
         let full = inside.errors.len() >= MAX_ERRORS;
-        let known = inside
-            .errors
-            .iter_mut()
-            .find(|known| full || (known.errno == number && known.call == call && known.operation == operation));
+        let known = inside.errors.iter_mut().find(|known| {
+            full || (known.errno == number && known.call == call && (&*known.group, &*known.operation) == from)
+        });
         match known {
             Some(known) => known.count += 1,
             None => inside.errors.push(ErrorReport {
+                group: group.into(),
                 operation: operation.into(),
                 call: call.into(),
                 path: path.into(),
@@ -470,9 +471,9 @@ mod tests {
     fn errors_are_counted_by_kind() {
         let collector = Collector::new(&[(1, true)]);
         for path in ["a", "b"] {
-            collector.error("write", "write", path, Errno::NOSPC, None);
+            collector.error(("g", "write"), "write", path, Errno::NOSPC, None);
         }
-        collector.error("write", "open", "c", Errno::NOENT, None);
+        collector.error(("g", "write"), "open", "c", Errno::NOENT, None);
         let errors = collector.finish(&names(), Duration::from_secs(1)).errors;
         assert_eq!(errors.len(), 2);
         assert_eq!((errors[0].count, errors[0].path.as_str()), (2, "a"));

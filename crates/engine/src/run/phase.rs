@@ -197,7 +197,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
 
 fn close_shared(load: &Load<'_>) {
     if let Kept::Shared(shared) = &load.kept {
-        shared.close(|errno| load.collector.error("end", "close", "", errno, None));
+        shared.close(|errno| load.collector.error(("", "end"), "close", "", errno, None));
     }
 }
 

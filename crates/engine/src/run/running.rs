@@ -482,7 +482,7 @@ impl<'a> Running<'a> {
             }
         }
         if let Some(Err(error)) = synced {
-            self.collector.error("final sync", error.call, &error.path.to_string_lossy(), error.errno, None);
+            self.collector.error(("", "final sync"), error.call, &error.path.to_string_lossy(), error.errno, None);
         }
         if let Some(who) = &end.ran_out
             && phase.stop.time.is_some_and(|time| u128::from(end.running_ns) < time.as_nanos())

@@ -211,7 +211,7 @@ impl Running<'_> {
                     Ok(_) => Errno::NODATA,
                     Err(errno) => errno,
                 };
-                self.collector.error("verify", Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
+                self.collector.error(("", "verify"), Call::Verify.name(), &files.shown(&path.shown()), wrong, None);
             }
         }
     }

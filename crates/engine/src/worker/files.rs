@@ -211,7 +211,7 @@ impl<E: Io> Worker<'_, E> {
     pub(crate) fn close_kept(&mut self) {
         for fd in std::mem::take(&mut self.own).into_all() {
             if let Err(errno) = self.io.close(fd) {
-                self.load.collector.error("end", Call::Close.name(), "", errno, None);
+                self.load.collector.error((&self.group.spec.name, "end"), Call::Close.name(), "", errno, None);
             }
         }
     }

@@ -93,7 +93,7 @@ impl<E: Io> Worker<'_, E> {
             let Some((held, fd)) = self.handles.open(handle) else { continue };
             self.handles.put(handle, None);
             if let Err(errno) = self.io.close(fd) {
-                self.load.collector.error("end", Call::Close.name(), "", errno, None);
+                self.load.collector.error((&self.group.spec.name, "end"), Call::Close.name(), "", errno, None);
             }
             self.files(held.fileset).table.release(held.file, held.hold);
         }

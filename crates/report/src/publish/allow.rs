@@ -72,7 +72,7 @@ const PLACES: &[(Option<Kind>, Shown, &str)] = &[
          Inventory.cpu_model Inventory.virtualization Inventory.fstone_version Inventory.fstone_commit \
          DeviceFacts.model StepResult.step Reason.step Figure.metric ThreadReport.group PhaseReport.name \
          PhaseReport.groups OperationReport.phase OperationReport.group OperationReport.name GroupFsyncs.phase \
-         GroupFsyncs.group CallReport.group CallReport.call OwnSeries.group OwnSeries.name ErrorReport.operation \
+         GroupFsyncs.group CallReport.group CallReport.call OwnSeries.group OwnSeries.name ErrorReport.group ErrorReport.operation \
          ErrorReport.call PhaseMeeting.name Profile.name OldImage.holds RankPhase.name",
     ),
     // Words of fstone's own, which come as texts: how a trial or a rank ended, and the fields of a rank.

@@ -394,7 +394,8 @@ fn full() -> Dataset {
     report.group_fsyncs = vec![GroupFsyncs { phase: text(), group: text(), ..GroupFsyncs::default() }];
     report.calls.push(CallReport { group: text(), call: text(), ..CallReport::default() });
     report.own_series = vec![OwnSeries { group: text(), name: text(), ..OwnSeries::default() }];
-    let error = ErrorReport { operation: text(), call: text(), path: text(), errno: 28, text: text(), count: 1 };
+    let (group, operation, call) = (text(), text(), text());
+    let error = ErrorReport { group, operation, call, path: text(), errno: 28, text: text(), count: 1 };
     report.errors = vec![error];
     report.warnings = list();
     report.series.truncate(2);

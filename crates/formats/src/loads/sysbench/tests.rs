@@ -236,7 +236,7 @@ fn what_is_not_known_is_not_printed_as_if_it_were() {
         errno: 5,
         text: "EIO: Input/output error".into(),
         count: 2,
-        operation: "read".into(),
+        ..ErrorReport::default()
     });
     let text = print(&fileio, &report);
     assert!(text.contains("events (avg/stddev):           3.0000/-"), "{text}");

@@ -7,7 +7,7 @@ use crate::loads::fio::{
 use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
-    load::{GroupFsyncs, OperationReport, OverTime, SteadyReport, ThreadReport, ThreadUsage},
+    load::{ErrorReport, GroupFsyncs, OperationReport, OverTime, SteadyReport, ThreadReport, ThreadUsage},
 };
 use std::collections::HashMap;
 
@@ -85,6 +85,10 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
     for of_group in &report.group_fsyncs {
         fsyncs.entry(&of_group.group).or_default().push(of_group);
     }
+    let mut errors: HashMap<&str, Vec<&ErrorReport>> = HashMap::new();
+    for error in &report.errors {
+        errors.entry(&error.group).or_default().push(error);
+    }
     let groups = groups(plan);
     let mut all: Vec<JobFigures> = Vec::new();
     for part in &plan.parts {
@@ -144,7 +148,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         for name in part.groups() {
             let mut moved = [false; 3];
             for operation in operations.get(name.as_str()).into_iter().flatten() {
-                figures.add(operation, report, job);
+                figures.add(operation, job);
                 moved[0] |= reads(&operation.name) && operation.invocations > 0;
                 moved[1] |= writes(&operation.name) && operation.invocations > 0;
                 moved[2] |= operation.name == TRIM && operation.invocations > 0;
@@ -155,6 +159,10 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             }
             for of_group in fsyncs.get(name.as_str()).into_iter().flatten() {
                 figures.syncs.merge(&of_group.latency);
+            }
+            let first = errors.get(name.as_str()).and_then(|errors| errors.first());
+            if let Some(error) = first.filter(|_| figures.error == 0) {
+                figures.error = if error.errno == ENODATA { EIO } else { error.errno };
             }
         }
         for (direction, ran_ms) in figures.directions.iter_mut().zip(ran_ms) {
@@ -186,15 +194,8 @@ fn share_out(all: &mut [JobFigures]) {
 }
 
 impl JobFigures {
-    fn add(&mut self, operation: &OperationReport, report: &LoadReport, job: &Job) {
+    fn add(&mut self, operation: &OperationReport, job: &Job) {
         self.errors += operation.errors;
-        if operation.errors > 0 && self.error == 0 {
-            let of_it =
-                report.errors.iter().find(|error| [&operation.group, &operation.name].contains(&&error.operation));
-            self.error = of_it
-                .or(report.errors.first())
-                .map_or(EIO, |error| if error.errno == ENODATA { EIO } else { error.errno });
-        }
         let direction = match operation.name.as_str() {
             name if reads(name) => &mut self.directions[0],
             name if writes(name) => &mut self.directions[1],

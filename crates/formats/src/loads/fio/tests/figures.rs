@@ -33,10 +33,11 @@ fn each_job_has_figures_of_its_own() {
         latency: Histogram::from_values(&[5000]),
         ..OperationReport::default()
     };
+    let error = |group: &str, errno| ErrorReport { group: group.into(), errno, ..ErrorReport::default() };
     let report = LoadReport {
         per_thread: vec![thread("a.0", &[6.0, 10.0]), thread("a.1", &[2.0, 4.0]), thread("b", &[])],
         operations: vec![operation("a.0"), operation("a.1"), operation("b")],
-        errors: vec![ErrorReport { operation: "read".into(), errno: 5, ..ErrorReport::default() }],
+        errors: [("a.1", 5), ("a.0", 5), ("b", 28)].map(|(group, errno)| error(group, errno)).into(),
         ..LoadReport::default()
     };
     let printed = |options: &str| {
@@ -57,7 +58,7 @@ fn each_job_has_figures_of_its_own() {
     assert_eq!(of(&b["read"], &keys), [0.0; 8]);
     let keys = ["usr_cpu", "sys_cpu", "ctx", "job_runtime", "elapsed", "error", "total_err", "first_error"];
     assert_eq!(of(a, &keys), [20.0, 0.0, 14.0, 2000.0, 3.0, 5.0, 4.0, 5.0]);
-    assert_eq!(of(b, &keys), [20.0, 0.0, 7.0, 1000.0, 3.0, 5.0, 2.0, 5.0]);
+    assert_eq!(of(b, &keys), [20.0, 0.0, 7.0, 1000.0, 3.0, 28.0, 2.0, 28.0]);
     assert!(!a["read"]["lat_ns"]["percentile"].is_null() && !a["read"]["clat_ns"]["percentile"].is_null());
     assert!(lines.contains(";32;56;55.000000%;44.000000;"), "{lines}");
     assert!(text.contains("bw (  KiB/s): min=   32, max=   56, per=55.00%, avg=44.00"), "{text}");
