@@ -7,12 +7,13 @@ use crate::{
     watched::Watched,
 };
 use fstone_analysis::text::shorten;
-use fstone_engine::{Observer, Progress};
+use fstone_engine::{CallLog, Observer, Progress};
 use fstone_lab::events::{Event, ProgressSink};
 use fstone_model::{Outcome, Trial, text, units};
 use fstone_report::html::Now;
 use std::{
-    sync::{Mutex, PoisonError},
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -253,11 +254,17 @@ fn whole_seconds(time: Duration) -> String {
 
 pub(crate) struct LiveLoad {
     bar: Option<Bar>,
+    /// By group.
+    logs: HashMap<String, Arc<dyn CallLog>>,
 }
 
 impl LiveLoad {
     pub(crate) fn new(wanted: bool) -> Self {
-        Self { bar: if wanted { Bar::spinning() } else { None } }
+        Self { bar: if wanted { Bar::spinning() } else { None }, logs: HashMap::new() }
+    }
+
+    pub(crate) fn with_logs(self, logs: HashMap<String, Arc<dyn CallLog>>) -> Self {
+        Self { logs, ..self }
     }
 
     pub(crate) fn finish(&self) {
@@ -272,6 +279,10 @@ impl Observer for LiveLoad {
         let Some(bar) = &self.bar else { return };
         bar.say(&fstone_report::live_line(&progress.phase, progress.elapsed, &progress.lately()));
         bar.tick();
+    }
+
+    fn call_log(&self, group: &str) -> Option<Arc<dyn CallLog>> {
+        self.logs.get(group).cloned()
     }
 }
 

@@ -35,6 +35,7 @@ mod tests_support;
 mod worker;
 
 pub use error::LoadError;
+pub use io::CallLog;
 pub use measure::clock::thread_usage;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use peers::{Parted, Peers};

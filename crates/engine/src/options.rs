@@ -1,9 +1,10 @@
 //! How a load is run, and who watches.
 
+use crate::io::CallLog;
 use crate::peers::Peers;
 use crate::promises::Witness;
 use fstone_model::{Histogram, lately::Lately};
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 use std::time::Duration;
 
 /// Is told what the load does. Called from one thread, never from those that perform operations.
@@ -30,6 +31,10 @@ pub trait Observer: Sync {
         None
     }
     fn peers(&self) -> Option<&dyn Peers> {
+        None
+    }
+    /// Who takes down what the threads of this group ask of their files.
+    fn call_log(&self, _group: &str) -> Option<Arc<dyn CallLog>> {
         None
     }
     /// The directories that hold the files of a fileset, given by its index, were made: so many, in so much time.

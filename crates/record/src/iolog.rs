@@ -1,20 +1,23 @@
-//! fio's logs of what a job did (`write_iolog`, versions 2 and 3): their lines, and carrying them out as fio does.
+//! fio's logs of what a job did (`write_iolog`, versions 2 and 3): their lines, writing them, and carrying them out as fio does.
 
 use crate::import::ImportError;
 use crate::import::log::Lines;
 use crate::latencies::Latencies;
 use crate::replay::Buffer;
-use fstone_engine::thread_usage;
+use fstone_engine::{CallLog, thread_usage};
 use fstone_files::directory_of;
 use fstone_model::{Histogram, load::ThreadUsage};
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fsync, open, stat};
 use rustix::io::{Errno, pread, pwrite};
-use std::collections::{HashMap, hash_map::Entry};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+const VERSION_3: &str = "fio version 3 iolog";
 /// fio's lengths are 32 bits, and its blocks are no longer.
 const MOST_LENGTH: u64 = 1 << 30;
 /// How often a pause looks whether it is to end.
@@ -53,7 +56,7 @@ impl Form {
     pub(crate) fn of(head: &str) -> Option<Self> {
         let has_times = match head {
             "fio version 2 iolog" => false,
-            "fio version 3 iolog" => true,
+            VERSION_3 => true,
             _ => return None,
         };
         Some(Self { has_times, now_ns: 0 })
@@ -121,6 +124,8 @@ struct Step {
 /// A log that was read.
 pub struct Iolog {
     names: Vec<String>,
+    /// Which of these files it writes.
+    written: Vec<bool>,
     steps: Vec<Step>,
     has_times: bool,
 }
@@ -133,8 +138,6 @@ pub struct IologSettings<'a> {
     pub percent: u64,
     /// One file in place of all that the log names.
     pub redirect: Option<&'a str>,
-    /// Files are neither made nor opened for writing.
-    pub read_only: bool,
     pub direct: bool,
     /// Whether cached pages of a file are dropped when it is opened.
     pub invalidate: bool,
@@ -182,7 +185,7 @@ impl Iolog {
         }
         let mut lines = Lines::open(path, false)?;
         let mut form = lines.next()?.as_deref().and_then(Form::of).ok_or(IologError::Version)?;
-        let mut log = Self { names: Vec::new(), steps: Vec::new(), has_times: form.has_times };
+        let mut log = Self { names: Vec::new(), written: Vec::new(), steps: Vec::new(), has_times: form.has_times };
         let (mut numbers, mut first_ns) = (HashMap::new(), None);
         while let Some(text) = lines.next()? {
             let Some(line) = form.line(&text) else {
@@ -201,17 +204,24 @@ impl Iolog {
             }
             let file = *numbers.entry(line.name.to_owned()).or_insert_with(|| {
                 log.names.push(line.name.to_owned());
+                log.written.push(false);
                 log.names.len() as u32 - 1
             });
             let (offset, length) = (line.offset.unwrap_or(0), length as u32);
             let at_ns = form.now_ns.saturating_sub(first_ns);
+            log.written[file as usize] |= line.action == Action::Write;
             log.steps.push(Step { at_ns, file, action: line.action, offset, length });
         }
         Ok(log)
     }
 
     pub fn writes(&self) -> bool {
-        self.steps.iter().any(|step| step.action == Action::Write)
+        self.written.contains(&true)
+    }
+
+    /// The files that it writes.
+    pub fn written_names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().zip(&self.written).filter_map(|(name, written)| written.then_some(name.as_str()))
     }
 
     /// A device that it would open, where there is none: the open would make a file in its place.
@@ -241,15 +251,18 @@ impl Iolog {
             if step.action == Action::Wait {
                 continue;
             }
-            let file = if settings.redirect.is_some() { 0 } else { step.file };
-            let name = settings.redirect.unwrap_or(&self.names[step.file as usize]);
+            let number = step.file as usize;
+            let (file, name, is_written) = match settings.redirect {
+                Some(name) => (0, name, self.writes()),
+                None => (step.file, &*self.names[number], self.written[number]),
+            };
             let mut done = Ok(0);
             if step.action == Action::Close {
                 files.remove(&file);
                 continue;
             }
             if let Entry::Vacant(vacant) = files.entry(file) {
-                match opened(name, settings) {
+                match opened(name, is_written, settings) {
                     Ok(open) => _ = vacant.insert(open),
                     Err(errno) => done = Err(errno),
                 }
@@ -311,6 +324,66 @@ impl Counted {
     }
 }
 
+/// A job's log, of version 3, that is being written.
+#[derive(Debug)]
+pub struct IologWriter {
+    inside: Mutex<Written>,
+}
+
+#[derive(Debug)]
+struct Written {
+    file: BufWriter<File>,
+    began: Option<Instant>,
+    names: HashSet<String>,
+    outcome: io::Result<()>,
+}
+
+impl IologWriter {
+    /// # Errors
+    /// Those of writing.
+    pub fn new(file: File) -> io::Result<Self> {
+        let mut file = BufWriter::new(file);
+        writeln!(file, "{VERSION_3}")?;
+        Ok(Self { inside: Mutex::new(Written { file, began: None, names: HashSet::new(), outcome: Ok(()) }) })
+    }
+
+    /// What is still to be written, written.
+    ///
+    /// # Errors
+    /// The first of all that was written.
+    pub fn finish(&self) -> io::Result<()> {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut inside.outcome, Ok(())).and_then(|()| inside.file.flush())
+    }
+}
+
+impl CallLog for IologWriter {
+    fn call(&self, file: &str, call: &'static str, part: (u64, u64)) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        if inside.outcome.is_ok() {
+            inside.outcome = inside.line(file, call, part);
+        }
+    }
+}
+
+impl Written {
+    fn line(&mut self, name: &str, call: &str, (offset, length): (u64, u64)) -> io::Result<()> {
+        let at_us = self.began.get_or_insert_with(Instant::now).elapsed().as_micros();
+        let out = &mut self.file;
+        if !self.names.contains(name) {
+            writeln!(out, "{at_us} {name} add")?;
+            if call != "open" {
+                writeln!(out, "{at_us} {name} open")?;
+            }
+            self.names.insert(name.to_owned());
+        }
+        match call {
+            "open" | "close" => writeln!(out, "{at_us} {name} {call}"),
+            _ => writeln!(out, "{at_us} {name} {call} {offset} {length}"),
+        }
+    }
+}
+
 fn pause_until(moment: Instant, cancel: &AtomicBool) {
     while !cancel.load(Ordering::Relaxed) {
         let left = moment.saturating_duration_since(Instant::now());
@@ -335,24 +408,19 @@ fn missing_device(name: &str) -> Option<PathBuf> {
     (is_device && !path.exists()).then_some(path)
 }
 
-/// As fio opens it: made if it is not there. Devices and pipes are none of a log's files.
-fn opened(name: &str, settings: &IologSettings<'_>) -> Result<File, Errno> {
+/// Made if it is written and not there, as fio does it; a file that is only read is opened for that alone. Devices and pipes are none of a
+/// log's files.
+fn opened(name: &str, writes: bool, settings: &IologSettings<'_>) -> Result<File, Errno> {
     let is_regular = |facts: &rustix::fs::Stat| FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile;
     if stat(name).is_ok_and(|facts| !is_regular(&facts)) {
         return Err(Errno::NXIO);
     }
-    let mut flags = OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     flags.set(OFlags::DIRECT, settings.direct);
-    let mode = Mode::RUSR | Mode::WUSR;
-    let only_read = || open(name, (flags - OFlags::CREATE) | OFlags::RDONLY, Mode::empty());
-    let file = if settings.read_only {
-        only_read()?
+    let file = if writes {
+        open(name, flags | OFlags::RDWR | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?
     } else {
-        match open(name, flags | OFlags::RDWR, mode) {
-            // A file that is only read may be on a mount that is.
-            Err(Errno::ROFS | Errno::ACCESS) => only_read()?,
-            file => file?,
-        }
+        open(name, flags | OFlags::RDONLY, Mode::empty())?
     };
     if !is_regular(&rustix::fs::fstat(&file)?) {
         return Err(Errno::NXIO);
@@ -379,7 +447,6 @@ mod tests {
             no_stall: false,
             percent: 100,
             redirect: None,
-            read_only: false,
             direct: false,
             invalidate: true,
             advice: None,
@@ -423,7 +490,7 @@ mod tests {
         let report = run(&log, |of| of.goes_on = true).expect("sound");
         assert_eq!((report.reads.count, report.reads.bytes, report.reads.latency.count()), (1, 4096, 1));
         let errors: Vec<_> = report.errors.iter().map(|error| (error.call, error.errno, error.count)).collect();
-        assert_eq!(errors, [("read", Errno::IO, 1000), ("fsync", Errno::NOTDIR, 1)]);
+        assert_eq!(errors, [("read", Errno::IO, 500), ("read", Errno::NOENT, 500), ("fsync", Errno::NOTDIR, 1)]);
     }
 
     #[test]

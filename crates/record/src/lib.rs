@@ -26,7 +26,7 @@ mod tree;
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
 pub use file::{Ending, ReadError, Reader, VERSION, Writer};
 pub use import::{Import, ImportError, Imported, import};
-pub use iolog::{Iolog, IologError, IologFault, IologReport, IologSettings, Transfers};
+pub use iolog::{Iolog, IologError, IologFault, IologReport, IologSettings, IologWriter, Transfers};
 pub use likeness::{Likeness, likeness};
 pub use replay::{
     CompileError, Difference, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,

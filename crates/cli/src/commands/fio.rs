@@ -11,11 +11,12 @@ use crate::{
     documents,
     exit::Exit,
     paths,
+    progress::LiveLoad,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Ownership};
-use fstone_files::read_text;
+use fstone_files::{Owner, open_anew, read_text};
 use fstone_formats::{
     Source,
     fio::{self, Asked, CommandLine, Hint, Job, Options, OutputFormat, Placement, Plan, When},
@@ -24,14 +25,15 @@ use fstone_model::{
     LoadReport,
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
 };
-use fstone_record::{Iolog, IologReport, IologSettings, Transfers};
+use fstone_record::{Iolog, IologReport, IologSettings, IologWriter, Transfers};
 use rustix::fs::Advice;
 use std::{
+    collections::HashMap,
     fs::File,
     io::{Seek as _, SeekFrom},
     os::unix::fs::FileTypeExt as _,
-    path::{Path, PathBuf},
-    sync::{PoisonError, RwLock, atomic::Ordering},
+    path::{Component, Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock, atomic::Ordering},
     thread,
     time::Instant,
 };
@@ -84,11 +86,17 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let device = device(&plan, &line)?;
     let begun = Instant::now();
     let seed = line.seed.or(plan.seed());
+    let call_logs = call_logs(&plan)?;
+    let live = || {
+        let of_parts = plan.parts.iter().filter_map(|part| Some((part, call_logs.get(&part.job)?)));
+        let of_groups = of_parts.flat_map(|(part, log)| part.groups().map(|group| (group.clone(), log.clone() as _)));
+        LiveLoad::new(true).with_logs(of_groups.collect())
+    };
     let ended = match &device {
         _ if plan.has_iologs() => carry_out(&plan, line.read_only)?,
-        Some(device) => load::run(&device.workload, &device.directory, seed, true, Ownership::Device)?,
+        Some(device) => load::run_shown(&device.workload, &device.directory, seed, live(), Ownership::Device)?,
         // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-        None => load::run(&plan.workload, Path::new("."), seed, true, Ownership::ByName)?,
+        None => load::run_shown(&plan.workload, Path::new("."), seed, live(), Ownership::ByName)?,
     };
     let report = &ended.report;
     let when = when(begun, report);
@@ -105,11 +113,46 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             }
         }
     }
+    for (job, log) in &call_logs {
+        let name = plan.jobs[*job].call_log.as_deref().unwrap_or_default();
+        log.finish().with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
+    }
     for log in fio::logs(&plan, report) {
         documents::write(Path::new(&log.file), &log.text)?;
     }
     ended.tell_errors();
     Ok(ended.exit(Exit::InterruptedAsFio))
+}
+
+/// Logs that jobs write, by job. A file in which there is something is not overwritten.
+fn call_logs(plan: &Plan) -> Result<HashMap<usize, Arc<IologWriter>>, Failure> {
+    let mut logs = HashMap::new();
+    for (job, name) in plan.jobs.iter().enumerate().filter_map(|(job, of)| Some((job, of.call_log.as_deref()?))) {
+        let path = Path::new(name);
+        paths::require_directory_of(path, " for the log")?;
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+            let why = format!("{name} is there already, and no program reads a log behind another; remove it first");
+            return Err(Failure::new(Exit::BadInput, why));
+        }
+        let log = open_anew(path, Owner::caller()).and_then(IologWriter::new);
+        let log = log.with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
+        logs.insert(job, Arc::new(log));
+    }
+    Ok(logs)
+}
+
+/// Where a log would write, if that is outside of the working directory and not a file that its job names, as it has to be for a load.
+fn written_elsewhere<'l>(log: &'l Iolog, job: &Job) -> Option<&'l str> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let is_below = |name: &str| {
+        let path = Path::new(name);
+        path.strip_prefix(&here)
+            .unwrap_or(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
+    let mut names = log.written_names().filter(|_| job.redirect.is_none());
+    names.find(|name| !is_below(name) && !job.filenames.iter().any(|named| named == name))
 }
 
 /// Has a thread of each clone carry out its log; they begin together.
@@ -129,6 +172,10 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
             let why = format!("{}: there is no such device", device.display());
             return Err(Failure::new(Exit::CannotHere, why));
         }
+        if let Some(file) = written_elsewhere(&log, job) {
+            let why = format!("{name} of {} writes {file}, which is elsewhere; name it with filename={file}", job.name);
+            return Err(Failure::new(Exit::BadInput, why));
+        }
         all.push((part, job, log));
     }
     fstone_engine::raise_descriptor_limit();
@@ -141,7 +188,6 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
                 no_stall: job.no_stall,
                 percent: job.replay_percent,
                 redirect: job.redirect.as_deref(),
-                read_only,
                 direct: job.direct,
                 invalidate: job.invalidate,
                 advice: match (job.hint, job.direction.random) {

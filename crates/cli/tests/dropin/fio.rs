@@ -507,8 +507,89 @@ fn a_log_makes_no_file_where_a_device_is_missing() {
     }
     let shared = device.replacen("/dev", "/dev/shm", 1);
     bench.write("a.log", &format!("fio version 2 iolog\n{shared} write 0 4096\n"));
-    bench.succeed(&["fio", "--name=a", "--read_iolog=a.log"]);
+    bench.succeed(&["fio", "--name=a", "--read_iolog=a.log", &format!("--filename={shared}")]);
     fs::remove_file(shared).expect("it was made");
+}
+
+#[test]
+fn a_log_writes_no_file_elsewhere_that_its_job_does_not_name() {
+    let bench = Bench::new();
+    let elsewhere = tempfile::tempdir().expect("writable");
+    let file = elsewhere.path().join("f");
+    let words = ["fio", "--name=a", "--read_iolog=a.log"];
+    let other = format!("{}/../f", elsewhere.path().display());
+    for name in [file.to_str().expect("UTF-8"), "../f", &other] {
+        bench.write("a.log", &format!("fio version 2 iolog\n{name} write 0 4096\n"));
+        let (status, _, told) = bench.run(&words);
+        assert!(status == 2 && told.contains(&format!("name it with filename={name}")), "{status}: {told}");
+    }
+    let log =
+        |action: &str| bench.write("a.log", &format!("fio version 2 iolog\n{} {action} 0 4096\n", file.display()));
+    log("read");
+    assert!(bench.run(&words).0 == 4 && !file.exists(), "a file that is only read is not made");
+    log("write");
+    bench.succeed(&[&words[..], &[&format!("--filename={}", file.display())]].concat());
+    assert_eq!(file.metadata().map(|file| file.len()).ok(), Some(4096));
+}
+
+/// Calls and their order are fio's, and both carry out what fstone wrote.
+#[test]
+fn a_log_is_written_as_fio_does_it() {
+    let bench = Bench::new();
+    let words = |log: &str, options: &str| {
+        let line = format!("fio --name=a --bs=4k --size=64k --write_iolog={log} --output-format=json {options}");
+        line.split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let ran = |words: &[String]| bench.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    for (options, why) in [
+        ("--rw=read --numjobs=2", "several jobs or clones"),
+        ("--rw=read --name=b --rw=read --size=4k --write_iolog=x.log", "several jobs or clones"),
+        ("--rw=read --ioengine=null", "moves no data"),
+    ] {
+        let (status, _, told) = ran(&words("x.log", options));
+        assert!(status == 2 && told.contains(why) && !bench.path("x.log").exists(), "{options}: {told}");
+    }
+    if !tool("fio") {
+        return eprintln!("skipped: needs fio");
+    }
+    let fio = |words: &[String]| {
+        let output = Command::new("fio").args(&words[1..]).current_dir(bench.path("")).output().expect("fio starts");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let lines = |log: &str| {
+        let text = fs::read_to_string(bench.path(log)).expect("readable");
+        // What is behind a sync is the last place in fio, and means nothing.
+        let call = |line: &str| match line.split(' ').collect::<Vec<_>>()[1..] {
+            [name, call @ ("sync" | "datasync"), ..] => format!("{name} {call}"),
+            ref words => words.join(" "),
+        };
+        text.lines().map(call).collect::<Vec<_>>()
+    };
+    for options in [
+        "--rw=write --verify=crc32c --verify_state_save=0",
+        "--rw=rw --rwmixread=100 --ioengine=libaio --iodepth=4 --direct=1",
+        "--rw=write --fdatasync=3 --ioengine=io_uring --filename=g",
+        "--rw=write --end_fsync=1 --ioengine=mmap",
+    ] {
+        let (status, out, told) = ran(&words("ours.log", options));
+        assert_eq!(status, 0, "{options}: {told}");
+        let results: Value = serde_json::from_str(&out).expect("JSON");
+        fio(&words("theirs.log", options));
+        assert_eq!(lines("ours.log"), lines("theirs.log"), "{options}");
+        let again: Vec<String> =
+            ["fio", "--name=a", "--read_iolog=ours.log", "--output-format=json"].map(str::to_owned).into();
+        let (status, out, told) = ran(&again);
+        assert_eq!(status, 0, "{options}: {told}");
+        let replayed: Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(counts(&replayed), counts(&fio(&again)), "{options}");
+        // Of fdatasyncs and the fsync at the end a load's JSON has none.
+        assert_eq!(counts(&replayed)[0][..4], counts(&results)[0][..4], "{options}");
+        let (status, _, told) = ran(&words("ours.log", options));
+        assert!(status == 2 && told.contains("remove it first"), "{told}");
+        for log in ["ours.log", "theirs.log"] {
+            fs::remove_file(bench.path(log)).expect("it is there");
+        }
+    }
 }
 
 #[test]

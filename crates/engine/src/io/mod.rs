@@ -13,10 +13,12 @@
 //! | libaio | io_submit, many in flight | plain calls |
 //! | mmap | memory copies | plain calls |
 //!
-//! Those that reach a filesystem can be observed by a [`Witness`](crate::Witness) (`witnessed.rs`), for loads whose promises are checked after a power cut.
+//! Those that reach a filesystem can be observed by a [`Witness`](crate::Witness) (`witnessed.rs`), for loads whose promises are checked after a power cut. A
+//! [`CallLog`] takes down what they ask (`logged.rs`).
 
 mod aio;
 pub(crate) mod kernel;
+mod logged;
 pub(crate) mod mapping;
 mod mmap;
 mod null;
@@ -41,6 +43,7 @@ pub(crate) use rustix::fs::{Advice, OFlags};
 use rustix::io::Errno;
 pub(crate) use std::ffi::CStr;
 pub(crate) use std::mem::MaybeUninit;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) fn name_of(engine: IoEngineKind) -> &'static str {
@@ -67,6 +70,7 @@ pub(crate) struct Setup {
     pub(crate) polled: bool,
     pub(crate) flags: TransferFlags,
     pub(crate) witness: Option<Witness>,
+    pub(crate) log: Option<Arc<dyn CallLog>>,
 }
 
 #[cfg(test)]
@@ -75,7 +79,7 @@ impl Setup {
     pub(crate) fn of_test(depth: u32) -> Self {
         let (sync, flags) = (OpenSync::None, TransferFlags::default());
         let engine = IoEngineKind::Psync;
-        Self { engine, depth, block_bytes: 4096, threads: 1, sync, polled: false, flags, witness: None }
+        Self { engine, depth, block_bytes: 4096, threads: 1, sync, polled: false, flags, witness: None, log: None }
     }
 }
 
@@ -129,6 +133,13 @@ pub(crate) struct SetupError {
     pub(crate) call: &'static str,
     pub(crate) errno: Errno,
     pub(crate) cure: &'static str,
+}
+
+/// Takes down calls before they are made, in the threads that make them.
+pub trait CallLog: std::fmt::Debug + Send + Sync {
+    /// One of open, close, read, write, trim, sync and datasync of a file, named from the working directory on, and the part of it: offset and
+    /// length.
+    fn call(&self, file: &str, call: &'static str, part: (u64, u64));
 }
 
 /// The calls of one thread.

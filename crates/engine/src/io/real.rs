@@ -1,12 +1,13 @@
 //! The engines that reach a filesystem, as one type.
 
 use super::aio::Aio;
+use super::logged::Logged;
 use super::mmap::Mmap;
 use super::plain::plain;
 use super::psync::Psync;
 use super::splice::Splice;
 use super::uring::Uring;
-use super::{Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, kernel};
+use super::{Completion, Direction, Fd, Io, Part, Result, Setup, SetupError, Space, kernel};
 use fstone_model::workload::IoEngineKind;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
@@ -20,17 +21,21 @@ pub(crate) enum Real {
     Aio(Box<Aio>),
     Mmap(Box<Mmap>),
     Splice(Splice),
+    Logged(Box<Logged<Self>>),
 }
 
 impl Io for Real {
     const REAL: bool = true;
 
     plain! {
-        fsync fdatasync syncfs fallocate stat unlink rename link symlink mkdir rmdir chmod utimens
+        syncfs stat unlink rename link symlink mkdir rmdir chmod utimens
         setxattr getxattr copy_file_range reflink list
     }
 
-    fn new(setup: Setup) -> std::result::Result<Self, SetupError> {
+    fn new(mut setup: Setup) -> std::result::Result<Self, SetupError> {
+        if let Some(log) = setup.log.take() {
+            return Ok(Self::Logged(Box::new(Logged::new(Self::new(setup)?, log))));
+        }
         Ok(match setup.engine {
             IoEngineKind::IoUring => Self::Uring(Box::new(Uring::new(&setup)?)),
             IoEngineKind::Libaio => Self::Aio(Box::new(Aio::new(&setup)?)),
@@ -48,6 +53,7 @@ impl Io for Real {
             Self::Aio(io) => io.read(fd, buffer, offset),
             Self::Mmap(io) => io.read(fd, buffer, offset),
             Self::Splice(io) => io.read(fd, buffer, offset),
+            Self::Logged(io) => io.read(fd, buffer, offset),
         }
     }
 
@@ -59,6 +65,7 @@ impl Io for Real {
             Self::Aio(io) => io.write(fd, data, offset),
             Self::Mmap(io) => io.write(fd, data, offset),
             Self::Splice(io) => io.write(fd, data, offset),
+            Self::Logged(io) => io.write(fd, data, offset),
         }
     }
 
@@ -67,6 +74,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.slot(slot),
             Self::Aio(io) => io.slot(slot),
+            Self::Logged(io) => io.slot(slot),
             Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => &mut [],
         }
     }
@@ -76,6 +84,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.push(slot, direction, fd, length, offset),
             Self::Aio(io) => io.push(slot, direction, fd, length, offset),
+            Self::Logged(io) => io.push(slot, direction, fd, length, offset),
             Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
@@ -84,6 +93,7 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.push_fsync(slot, fd, data_only),
             Self::Aio(io) => io.push_fsync(slot, fd, data_only),
+            Self::Logged(io) => io.push_fsync(slot, fd, data_only),
             Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
@@ -93,22 +103,26 @@ impl Io for Real {
         match self {
             Self::Uring(io) => io.submit(),
             Self::Aio(io) => io.submit(),
+            Self::Logged(io) => io.submit(),
             Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
     #[inline]
-    fn complete(&mut self, least: u32, wait: Option<Duration>, each: impl FnMut(Completion)) -> Result<()> {
+    fn complete(&mut self, least: u32, wait: Option<Duration>, mut each: impl FnMut(Completion)) -> Result<()> {
         match self {
             Self::Uring(io) => io.complete(least, wait, each),
             Self::Aio(io) => io.complete(least, wait, each),
+            Self::Logged(io) => io.complete(least, wait, &mut each),
             Self::Psync(_) | Self::Mmap(_) | Self::Splice(_) => Err(Errno::OPNOTSUPP),
         }
     }
 
     fn keep(&mut self, files: &[Fd]) {
-        if let Self::Uring(io) = self {
-            io.keep(files);
+        match self {
+            Self::Uring(io) => io.keep(files),
+            Self::Logged(io) => io.keep(files),
+            _ => {}
         }
     }
 
@@ -116,6 +130,7 @@ impl Io for Real {
     fn open(&mut self, directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
         match self {
             Self::Mmap(io) => io.open(directory, path, flags),
+            Self::Logged(io) => io.open(directory, path, flags),
             // Nothing is spliced to where a file is appended to.
             Self::Splice(_) => kernel::open(directory, path, flags - OFlags::APPEND),
             _ => kernel::open(directory, path, flags),
@@ -126,6 +141,7 @@ impl Io for Real {
     fn close(&mut self, fd: Fd) -> Result<()> {
         match self {
             Self::Mmap(io) => io.close(fd),
+            Self::Logged(io) => io.close(fd),
             _ => kernel::close(fd),
         }
     }
@@ -134,6 +150,7 @@ impl Io for Real {
     fn advise(&mut self, fd: Fd, part: Part, advice: Advice) -> Result<()> {
         match self {
             Self::Mmap(io) => io.advise(fd, part, advice),
+            Self::Logged(io) => io.advise(fd, part, advice),
             _ => kernel::advise(fd, part, advice),
         }
     }
@@ -142,7 +159,32 @@ impl Io for Real {
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
         match self {
             Self::Mmap(io) => io.truncate(fd, size_bytes),
+            Self::Logged(io) => io.truncate(fd, size_bytes),
             _ => kernel::truncate(fd, size_bytes),
+        }
+    }
+
+    #[inline]
+    fn fsync(&mut self, fd: Fd) -> Result<()> {
+        match self {
+            Self::Logged(io) => io.fsync(fd),
+            _ => kernel::fsync(fd),
+        }
+    }
+
+    #[inline]
+    fn fdatasync(&mut self, fd: Fd) -> Result<()> {
+        match self {
+            Self::Logged(io) => io.fdatasync(fd),
+            _ => kernel::fdatasync(fd),
+        }
+    }
+
+    #[inline]
+    fn fallocate(&mut self, fd: Fd, part: Part, space: Space) -> Result<()> {
+        match self {
+            Self::Logged(io) => io.fallocate(fd, part, space),
+            _ => kernel::fallocate(fd, part, space),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::schedule::Schedule;
 use super::series::Series;
 use super::tour::TourPlan;
 use crate::fileset::Files;
+use crate::io::CallLog;
 use crate::measure::Clock;
 use crate::pattern::Roster;
 use crossbeam_utils::CachePadded;
@@ -86,6 +87,7 @@ pub(crate) struct GroupPlan {
     pub(crate) filesets: Vec<usize>,
     /// What the threads of a group of its name found in an earlier phase.
     pub(crate) found: Vec<Found>,
+    pub(crate) log: Option<Arc<dyn CallLog>>,
 }
 
 #[derive(Clone, Copy)]
@@ -204,6 +206,7 @@ impl GroupPlan {
             fsyncs: PeriodicFsyncs::new(&spec.fsync),
             filesets,
             found: Vec::new(),
+            log: None,
         }
     }
 

@@ -151,7 +151,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
             let body: Body = match group.io.engine {
                 IoEngineKind::Null => thread::<Null>,
                 _ if load.witness.is_some() => thread::<Witnessed>,
-                IoEngineKind::Psync => thread::<Psync>,
+                IoEngineKind::Psync if group.log.is_none() => thread::<Psync>,
                 _ => thread::<Real>,
             };
             for thread in 0..group.spec.threads {
@@ -294,6 +294,7 @@ pub(super) fn ready<'a, E: Io>(
         polled: group.io.polled,
         flags: TransferFlags::of(group.io),
         witness: load.witness.clone(),
+        log: group.log.clone(),
     };
     let io = E::new(setup).map_err(|error| engine_error(io::name_of(group.io.engine), error))?;
     let mut worker = Worker::new(io, load, group, thread, block_bytes);

@@ -652,6 +652,7 @@ impl<'a> Running<'a> {
                 checkpoints.insert(group.spec.name.clone(), threads);
             }
             group.found = self.found.get(&group.spec.name).cloned().unwrap_or_default();
+            group.log = self.options.observer.call_log(&group.spec.name);
         }
         let kept = Kept::plan(&plan.groups, &self.files, self.real())?;
         let load = Load {

@@ -1,4 +1,5 @@
-//! Jobs that carry out logs (`read_iolog`): their places in the report, and which options mean something for them.
+//! Logs of jobs' calls. Of jobs that carry them out (`read_iolog`): their places in the report, and which options mean something for them. Of jobs
+//! that write them (`write_iolog`): which can.
 
 use super::{
     Part, Placement,
@@ -14,7 +15,7 @@ use fstone_model::{
 };
 use std::{collections::HashMap, time::Duration};
 
-/// What such a job may say; the second part has no effect there, as in fio.
+/// What such a job may say; the second part has no effect there, as in fio, but that `filename` names what may be written elsewhere.
 const MEANT: [&[&str]; 2] = [
     &[
         "name",
@@ -38,6 +39,24 @@ const MEANT: [&[&str]; 2] = [
     ],
     &["readwrite", "blocksize", "size", "filesize", "filename", "nrfiles", "iodepth"],
 ];
+
+pub(super) fn check_written(jobs: &[Job], placement: Placement, findings: &mut Findings) {
+    for (index, job) in jobs.iter().enumerate() {
+        let Some(log) = &job.call_log else { continue };
+        let shared = jobs[..index].iter().any(|other| other.call_log.as_ref() == Some(log));
+        let (what, cure) = if placement != Placement::AsWritten {
+            ("only `fstone fio` writes logs of calls", "run the job with it, or leave write_iolog out")
+        } else if job.clones > 1 || shared {
+            let cure = "give each job a log of its own, and each clone a section; fio 3.33 mixes their lines, and reads no such log";
+            ("one log for the calls of several jobs or clones", cure)
+        } else if job.engine == Engine::Null || job.engine.of_files() {
+            ("a log of calls of an engine that moves no data", "leave write_iolog out, or use psync")
+        } else {
+            continue;
+        };
+        error(job, findings, what.to_owned(), cure);
+    }
+}
 
 pub(super) fn jobs<'s>(
     name: &str,

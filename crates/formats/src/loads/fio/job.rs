@@ -163,6 +163,8 @@ pub struct Job {
     pub percentiles_of_all: bool,
     /// The log that it carries out in place of all else; of several, each clone has one, in turn.
     pub iologs: Vec<String>,
+    /// Where its calls are taken down.
+    pub call_log: Option<String>,
     /// Whether calls of a log do not wait for their times.
     pub no_stall: bool,
     /// How fast a log is carried out, percent.
@@ -458,6 +460,7 @@ impl Job {
             percentiles_of_completion: true,
             percentiles_of_all: false,
             iologs: Vec::new(),
+            call_log: None,
             no_stall: false,
             replay_percent: 100,
             redirect: None,

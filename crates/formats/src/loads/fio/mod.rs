@@ -143,6 +143,7 @@ fn plan(
         return Err(findings.into_report().into_diagnostics().expect("there are errors"));
     }
     let name = stem(source.name());
+    iolog::check_written(&jobs, options.placement, &mut findings);
     let (workload, parts) = if jobs.iter().any(|job| !job.iologs.is_empty()) {
         let all = sections.iter().flat_map(|section| &section.settings);
         iolog::jobs(&name, &jobs, all, options.placement, &mut findings)

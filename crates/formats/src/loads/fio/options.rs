@@ -437,7 +437,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     flag("latency_run", |job| &mut job.latency_run),
     refused("max_latency", "the measurement would decide when the run ends; the largest latency is reported"),
-    refused("write_iolog", "loads keep no log of their calls; `fstone record -- fstone fio JOB.fio` does"),
+    taken!("write_iolog", |job, v| job.call_log = Some(v.text().to_owned())),
     taken!("read_iolog", |job, v| {
         job.iologs = separated(v.text()).filter(|names| !names.is_empty()).ok_or("files, separated by `:`")?;
     }),

@@ -34,7 +34,8 @@ pub struct Part {
 }
 
 impl Part {
-    pub(super) fn groups(&self) -> impl Iterator<Item = &String> {
+    /// All its groups, also those that go on with it or read back.
+    pub fn groups(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.group).chain(&self.again).chain(&self.verify)
     }
 }
