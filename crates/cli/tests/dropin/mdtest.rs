@@ -214,3 +214,22 @@ fn without_mpi_a_launcher_is_refused() {
     assert!(code == 3 && err.contains("built without MPI"), "{err}");
     assert!(!bench.path("out").exists());
 }
+
+/// What was looked at before would be in memory.
+#[test]
+fn files_of_an_earlier_run_are_not_opened_before_they_are_measured() {
+    if !tool("strace") {
+        return eprintln!("skipped: needs strace");
+    }
+    let bench = Bench::new();
+    bench.succeed(&["mdtest", "-n", "3", "-F", "-C", "-w", "4096", "-d", "d"]);
+    let fstone = bench.command(&["mdtest", "-n", "3", "-F", "-E", "-e", "4096", "-d", "d"]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-y", "-o", "calls", "-e", "trace=openat,openat2,pread64"]);
+    strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+    assert!(strace.output().expect("strace starts").status.success());
+    let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+    let items = calls.lines().filter(|line| line.contains("file.mdtest"));
+    let reads: String = items.map(|line| if line.contains("pread64(") { 'r' } else { 'o' }).collect();
+    assert!(reads.starts_with("ororor"), "{calls}");
+}

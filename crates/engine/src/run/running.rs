@@ -334,13 +334,13 @@ impl<'a> Running<'a> {
         let required = |index: usize| filesets[index].existing == Existing::Require;
         if (0..filesets.len()).any(required) {
             self.build(&required)?;
-            self.warn_of_holes(&phases[0]);
+            self.warn_of_holes(&phases[0], false);
             self.say_found();
         }
         for (number, phase) in phases.iter().enumerate() {
             let actions = ByFileset::of_phases([phase]);
             let built = self.build(&|index| phase.measured || actions.on(index).next().is_some())?;
-            self.warn_of_holes(phase);
+            self.warn_of_holes(phase, false);
             if number == 0 && built {
                 self.say_found();
             }
@@ -369,6 +369,7 @@ impl<'a> Running<'a> {
                 return Ok(());
             }
         }
+        phases.iter().for_each(|phase| self.warn_of_holes(phase, true));
         Ok(())
     }
 
@@ -390,8 +391,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Warns if files of anybody's that a phase reads have parts without data.
-    fn warn_of_holes(&mut self, phase: &Phase) {
+    /// Warns if files of anybody's that a phase reads have parts without data. Of those that are not looked up before they are measured, when all is `over`.
+    fn warn_of_holes(&mut self, phase: &Phase, over: bool) {
         let actions = ByFileset::of_phases([phase]);
         let reads = |operation: &Operation| {
             let nature = operation.nature();
@@ -401,7 +402,8 @@ impl<'a> Running<'a> {
         let shared = self.options.ownership.is_shared_directory();
         let real = self.real();
         for (index, files) in self.files.iter().enumerate().filter(|_| real) {
-            let looks = shared && self.built[index] && files.device.is_none();
+            let now = (files.spec.existing == Existing::Assume) == over;
+            let looks = shared && self.built[index] && files.device.is_none() && now;
             if self.looked_at[index] || !looks || !actions.on(index).any(|(_, action)| reads(&action.operation)) {
                 continue;
             }
