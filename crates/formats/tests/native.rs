@@ -362,18 +362,21 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             ratio
         }),
     ];
-    let fsync = (any::<u64>(), any::<[bool; 7]>()).prop_map(
-        |(every_operations, [all_files, between, counted, at_end, at_close, data_only, counts_writes])| FsyncPolicy {
-            every_operations,
-            all_files,
-            between,
-            counted,
-            at_end,
-            at_close,
-            data_only,
-            counts_writes,
-            data_every: every_operations / 3,
-            range_flags: (every_operations % 8) as u32,
+    let fsync = (any::<u64>(), any::<[bool; 8]>()).prop_map(
+        |(every_operations, [all_files, between, after_last, counted, at_end, at_close, data_only, counts_writes])| {
+            FsyncPolicy {
+                every_operations,
+                all_files,
+                between,
+                after_last,
+                counted,
+                at_end,
+                at_close,
+                data_only,
+                counts_writes,
+                data_every: every_operations / 3,
+                range_flags: (every_operations % 8) as u32,
+            }
         },
     );
     let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];

@@ -163,6 +163,25 @@ fn terse_versions_and_command_lines_are_those_of_fio() {
     );
 }
 
+/// As fio 3.33 does, also with `invalidate=0`; what was there before stays cached.
+#[test]
+fn what_was_laid_out_is_not_cached() {
+    if !tool("strace") {
+        return eprintln!("skipped: needs strace");
+    }
+    let bench = Bench::new();
+    for (job, drops) in [("--rw=read", 3), ("--rw=read", 0), ("--rw=write --filename=g", 0)] {
+        let words = ["fio", "--name=a", "--size=64k", "--nrfiles=3", "--invalidate=0", "--fadvise_hint=0"];
+        let fstone = bench.command(&words.into_iter().chain(job.split(' ')).collect::<Vec<_>>());
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "calls", "-e", "trace=fadvise64"]);
+        strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+        assert!(strace.output().expect("strace starts").status.success(), "{job}");
+        let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+        assert_eq!(calls.matches("POSIX_FADV_DONTNEED").count(), drops, "{job}: {calls}");
+    }
+}
+
 /// Reads that never reach the device are no figures of it.
 #[test]
 fn holes_and_blocks_that_were_never_written_are_told() {
@@ -401,6 +420,11 @@ fn counts_are_those_of_fio_itself() {
         "rw=randread\nfilesize=16k\nnrfiles=30\nopenfiles=4\nioengine=io_uring\niodepth=8",
         "rw=randwrite\nfilesize=16k\nnrfiles=30\nopenfiles=4\ncreate_on_open=1\nfile_service_type=random",
         "rw=randwrite\nsize=100k\nfilename=one:two\nba=8k",
+        "rw=randread\nsize=12345\nba=4k",
+        "rw=randwrite\nsize=12345\nfsync=1",
+        "rw=write\nsize=100k\nnrfiles=3\nfsync=1",
+        "rw=randwrite\nsize=100k\nbs=16k\nfsync=3\nioengine=libaio\niodepth=2",
+        "rw=randwrite\nsize=64k\nio_size=256k\ndo_verify=0",
         "rw=randread\nsize=100k\nnrfiles=3\nnorandommap=1",
         "rw=randwrite\nsize=112k\nnrfiles=7\nrandom_distribution=zipf:1.1",
         "rw=randread\nsize=100k\nnrfiles=3\npercentage_random=50",

@@ -138,6 +138,14 @@ impl<E: Io> Worker<'_, E> {
         now
     }
 
+    /// The fsync that is due after the last operation, of the file that it worked on; the time when it is done, if there is one.
+    pub(super) fn fsync_last(&mut self) -> Option<u64> {
+        let PeriodicFsyncs::Series(series) = &self.group.fsyncs else { return None };
+        let due = series.due(1)?;
+        self.fsync_of_series(due, None);
+        Some(self.load.clock.now())
+    }
+
     /// Fsyncs the file just worked on, or one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
     fn fsync_of_series(&mut self, (file, data): (u64, bool), intended: Option<u64>) {
         if let Some((fileset, file)) = self.previous.filter(|_| self.group.spec.fsync.between) {

@@ -53,6 +53,9 @@ impl<E: Io> Worker<'_, E> {
             // Unless it was told to stop, in which case nothing changes.
             self.load.phase.limits.ended.store(true, Ordering::Relaxed);
         }
+        if self.group.spec.fsync.after_last && !self.told_to_stop() {
+            last_end = self.fsync_last().unwrap_or(last_end);
+        }
         if self.group.spec.fsync.at_end && !self.load.cancel.load(Ordering::Relaxed) {
             self.fsync_every_file();
             last_end = clock.now();

@@ -9,7 +9,7 @@ use crate::io::kernel;
 use crate::options::Ownership;
 use fstone_model::workload::Existing;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FileType, OFlags, SeekFrom, Stat, seek};
+use rustix::fs::{Advice, FileType, OFlags, SeekFrom, Stat, seek};
 use rustix::io::Errno;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +76,18 @@ pub(crate) fn without_data(files: &Files) -> (u64, u64) {
         let _ = kernel::close(fd);
     }
     (missing, all)
+}
+
+/// Drops the cached pages of a fileset's files, as fio does when it has laid them out.
+pub(crate) fn drop_cached(files: &Files) {
+    let mut path = PathBuffer::default();
+    for file in files.table.live_files() {
+        files.layout.file(&mut path, file, files.table.renamed(file));
+        let Ok(fd) = kernel::open(files.directory(), path.as_c(), OFlags::RDONLY | OFlags::NONBLOCK) else { continue };
+        // It is advice: a filesystem that takes none is no error of the load.
+        let _ = kernel::advise(fd, (0, 0), Advice::DontNeed);
+        let _ = kernel::close(fd);
+    }
 }
 
 fn holes(fd: BorrowedFd<'_>, size: u64) -> Result<(u64, u64), Errno> {

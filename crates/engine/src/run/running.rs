@@ -10,7 +10,7 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build;
-use crate::fileset::existing::without_data;
+use crate::fileset::existing::{drop_cached, without_data};
 use crate::fileset::site::BuildContext;
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
@@ -187,7 +187,7 @@ impl<'a> Running<'a> {
     /// Whether there was anything to build.
     pub(super) fn build(&mut self, wanted: &dyn Fn(usize) -> bool) -> Result<bool, LoadError> {
         let started = Instant::now();
-        let (mut any, mut roots) = (false, Vec::new());
+        let (mut any, mut roots, mut laid_out) = (false, Vec::new(), Vec::new());
         let missing: Vec<usize> = (0..self.files.len()).filter(|index| !self.built[*index]).collect();
         for index in &missing {
             build::look(&self.files[*index], self.site(*index))?;
@@ -216,11 +216,17 @@ impl<'a> Running<'a> {
             self.report.warnings.extend(built.warnings);
             self.written_bytes += built.written_bytes;
             self.built[index] = true;
+            if files.spec.fill && built.written_bytes > 0 && !built.used {
+                laid_out.push(index);
+            }
             any = true;
         }
         if any && self.real() {
             let synced = self.durable()?.sync(&self.files, self.workload.final_sync);
             synced.map_err(|error| self.unsettled(error))?;
+            if self.options.ownership == Ownership::ByName {
+                laid_out.iter().for_each(|index| drop_cached(&self.files[*index]));
+            }
         }
         if let Some(witness) = self.options.observer.witness().filter(|_| self.syncs()) {
             roots.iter().for_each(|root| witness.settled(root));

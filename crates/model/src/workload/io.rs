@@ -23,6 +23,9 @@ pub struct FsyncPolicy {
     /// Whether the file just worked on is fsynced before the next operation begins (so not after the last).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub between: bool,
+    /// Whether one that is due after a thread's last operation is made too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_last: bool,
     /// Whether each periodic fsync counts as one of the operations that [`Stop::operations`](super::Stop::operations) limits and, unless it
     /// comes right after an operation, that a rate paces (sysbench).
     pub counted: bool,

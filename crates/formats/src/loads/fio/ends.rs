@@ -117,8 +117,9 @@ fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
         Amount::Percent(_) => amount.of(whole).min(size.unwrap_or(u64::MAX)),
     });
     let bytes = io_size.or(size).unwrap_or(whole);
-    // Each pass would begin behind the one before: fio makes one.
-    let most = if job.append { whole } else { u64::MAX };
+    // Each pass would begin behind the one before: fio makes one; and so it does where nothing is to be read back.
+    let unread = !job.do_verify && job.loops == 1 && has_map(job) && one_way;
+    let most = if job.append || unread { whole } else { u64::MAX };
     if bytes == 0 { whole } else { bytes.min(most) }
 }
 
@@ -130,6 +131,13 @@ fn goes_around(job: &Job, place: &Place) -> bool {
         && has_map(job)
         && job.direction.gap == 0
         && !two_positions(job)
+}
+
+/// Whether a job ends because its files have no whole block left, and not because it moved all: fio looks for another block then, and before it makes
+/// the fsync that is due.
+pub(super) fn ends_for_want_of_a_block(job: &Job, place: &Place) -> bool {
+    let once = job.loops == 1 && job.io_size.is_none() && job.number_ios.is_none() && !job.time_based;
+    once && has_map(job) && job.direction.gap == 0 && !two_positions(job) && bytes_of_file(place) > place.length
 }
 
 fn two_positions(job: &Job) -> bool {

@@ -292,8 +292,12 @@ impl Reader<'_> {
                 }
             }
         }
-        // As fio says of itself.
-        job.repeats_blocks |= job.align.iter().any(Option::is_some);
+        // As fio says of itself; the usual alignment is none.
+        let usual = |(align, blocks): (&Option<u64>, &Blocks)| align.is_none_or(|align| align == blocks.smallest());
+        match job.align.iter().zip(&job.blocks).all(usual) {
+            true => job.align = [None; 2],
+            false => job.repeats_blocks = true,
+        }
         if job.append {
             job.loops = 1;
         }

@@ -5,7 +5,7 @@
 
 use super::{
     actions::{actions, tour},
-    ends::{apart, pass, reads_back, stop},
+    ends::{apart, ends_for_want_of_a_block, pass, reads_back, stop},
     files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
     job::{Direction, Ends, Engine, Hint, Job, Service, Sync, Trims},
     removals::Removals,
@@ -544,7 +544,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     pace(job, &mut group);
     if !job.engine.of_files() {
         group.region = region(place, filesets);
-        group.fsync = FsyncPolicy { at_close: job.close_fsync && group.tour_open.is_some(), ..fsyncs(job) };
+        group.fsync = FsyncPolicy { at_close: job.close_fsync && group.tour_open.is_some(), ..fsyncs(job, place) };
     }
     group.stop = stop(job, place);
     if job.depth > 1 {
@@ -626,7 +626,7 @@ fn mean_bytes(actions: &Actions) -> Option<f64> {
     (mean > 0.0).then_some(mean)
 }
 
-fn fsyncs(job: &Job) -> FsyncPolicy {
+fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     if !job.direction.writes || job.direction.trims == Trims::Only {
         return FsyncPolicy::default();
     }
@@ -635,6 +635,7 @@ fn fsyncs(job: &Job) -> FsyncPolicy {
         data_every: job.fdatasync_every.max(job.range.1),
         range_flags: job.range.0,
         between: true,
+        after_last: ends_for_want_of_a_block(job, place),
         at_end: job.end_fsync,
         counts_writes: job.direction.reads || job.in_backlog() || job.direction.trims == Trims::First,
         ..FsyncPolicy::default()

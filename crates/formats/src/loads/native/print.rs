@@ -267,6 +267,7 @@ fn fsync(policy: &FsyncPolicy) -> Option<String> {
         ("every", unless(policy.every_operations == 0, || policy.every_operations.to_string())),
         ("all-files", flag(policy.all_files)),
         ("between", flag(policy.between)),
+        ("after-last", flag(policy.after_last)),
         ("counted", flag(policy.counted)),
         ("at-end", flag(policy.at_end)),
         ("at-close", flag(policy.at_close)),

@@ -643,6 +643,7 @@ fn fsync(surface: &FsyncSurface) -> FsyncPolicy {
         every_operations: or(surface.every.as_ref(), 0, |Count(every)| every),
         all_files: flag(surface.all_files.as_ref(), false),
         between: flag(surface.between.as_ref(), false),
+        after_last: flag(surface.after_last.as_ref(), false),
         counted: flag(surface.counted.as_ref(), false),
         at_end: flag(surface.at_end.as_ref(), false),
         at_close: flag(surface.at_close.as_ref(), false),

@@ -349,6 +349,8 @@ table! {
         "all-files" => all_files: Flag;
         /// Whether the last one used is fsynced before the next operation begins, so not after the last operation. False unless given.
         "between" => between: Flag;
+        /// With `between`: after the last operation, too. False unless given.
+        "after-last" => after_last: Flag;
         /// Whether a periodic fsync counts as an operation. False unless given.
         "counted" => counted: Flag;
         /// Whether each thread fsyncs every file when it ends. False unless given.
