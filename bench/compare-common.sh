@@ -15,12 +15,21 @@ begin() {
 
 end() {
     cd /
-    away
+    away || return
     rm -rf --one-file-system "$place"
 }
 
 away() {
-    mountpoint -q "$place/fs" && umount "$place/fs"
+    local tries=0
+    while mountpoint -q "$place/fs" && ! umount "$place/fs" 2>/dev/null; do
+        # What was killed may still be at work in the kernel.
+        tries=$((tries + 1))
+        if [ $tries = 40 ]; then
+            echo "$place/fs cannot be unmounted and is left${loop:+, with $loop}: end what uses it, then umount${loop:+ and losetup -d}" >&2
+            return 1
+        fi
+        sleep 0.25
+    done
     if [ -n "${loop:-}" ]; then
         losetup -d "$loop"
         loop=
