@@ -52,13 +52,6 @@ pub struct Drift {
     pub relative_change: Option<f64>,
 }
 
-impl Drift {
-    /// Whether the order shows, at the 5 % level.
-    pub fn is_significant(&self) -> bool {
-        self.p <= 0.05
-    }
-}
-
 /// Drift over the trials of one cell; `None` for a single figure.
 pub fn drift_of_sample(sample: &Sample) -> Option<Drift> {
     let place = |(position, &value): (usize, &f64)| (position as f64, value);

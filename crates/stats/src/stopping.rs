@@ -77,11 +77,6 @@ impl StoppingRule {
     pub fn max(&self) -> usize {
         self.max
     }
-
-    /// The target as a share of the mean; `None` for a fixed number.
-    pub fn relative_half_width(&self) -> Option<f64> {
-        self.relative_half_width
-    }
 }
 
 /// What to do with a cell after a look. Half-widths are at [`LOOK_CONFIDENCE`] and relative;

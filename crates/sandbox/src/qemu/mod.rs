@@ -43,13 +43,8 @@ impl QemuSpec {
         let since = Instant::now();
         let emulator = emulator().ok_or(QemuError::NoEmulator)?;
         let (vmlinux, initramfs) = self.prepare()?;
-        let with_kvm = match self.accelerator {
-            Accelerator::Auto => probe_kvm() == Kvm::Works,
-            Accelerator::Kvm => true,
-            Accelerator::Tcg => false,
-        };
         let start = |kvm: bool, watch: Watch| self.start(&emulator, &vmlinux, &initramfs, kvm, watch, since);
-        if with_kvm && self.accelerator == Accelerator::Auto {
+        if self.accelerator == Accelerator::Auto && probe_kvm() == Kvm::Works {
             let limit = self.watch.hello_limit.min(since.elapsed() + KVM_HELLO_LIMIT);
             match start(true, Watch { hello_limit: limit, ..self.watch }) {
                 // The probe was too kind.
@@ -59,7 +54,7 @@ impl QemuSpec {
             }
             return start(false, Watch { hello_limit: self.watch.hello_limit + limit, ..self.watch });
         }
-        start(with_kvm, self.watch)
+        start(false, self.watch)
     }
 
     /// Makes what the guest starts from, unless it has been made before; `boot` does it by itself.

@@ -9,7 +9,6 @@ pub enum Accelerator {
     /// KVM where a probe shows that it works, else emulation.
     #[default]
     Auto,
-    Kvm,
     Tcg,
 }
 

@@ -284,7 +284,7 @@ impl Engine {
                     if let Some(operation) = operation {
                         self.counters().arrived(operation, request.bytes());
                     }
-                    let hit = operation.and_then(|kind| self.faults.hit(arrived_ns, kind, &request.sectors));
+                    let hit = operation.and_then(|kind| self.faults.hit(kind, &request.sectors));
                     let (status, bytes) = match hit {
                         Some(Effect::Stall) => {
                             self.counters().stalled += 1;

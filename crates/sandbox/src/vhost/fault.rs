@@ -1,7 +1,6 @@
 //! Faults to inject into a disk.
 
 use std::ops::Range;
-use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -27,8 +26,6 @@ pub enum Trigger {
     From(u64),
     /// Those that touch a sector in this range of 512-byte sectors; flushes never do.
     Sectors(Range<u64>),
-    /// Those that arrive this long after the disk's first request, or later.
-    After(Duration),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +39,15 @@ pub enum Effect {
 pub(crate) struct Faults {
     /// Each with how many requests of its kind have been seen.
     faults: Vec<(Fault, u64)>,
-    first_ns: Option<u64>,
 }
 
 impl Faults {
     pub(crate) fn new(faults: Vec<Fault>) -> Self {
-        Self { faults: faults.into_iter().map(|fault| (fault, 0)).collect(), first_ns: None }
+        Self { faults: faults.into_iter().map(|fault| (fault, 0)).collect() }
     }
 
     /// What happens to this request, if anything; the first fault that hits decides.
-    pub(crate) fn hit(&mut self, now_ns: u64, operation: Operation, sectors: &Range<u64>) -> Option<Effect> {
-        let first = *self.first_ns.get_or_insert(now_ns);
+    pub(crate) fn hit(&mut self, operation: Operation, sectors: &Range<u64>) -> Option<Effect> {
         let mut effect = None;
         for (fault, seen) in &mut self.faults {
             if fault.operation.is_some_and(|only| only != operation) {
@@ -63,7 +58,6 @@ impl Faults {
                 Trigger::Nth(n) => *seen == *n,
                 Trigger::From(n) => *seen >= *n,
                 Trigger::Sectors(bad) => sectors.start.max(bad.start) < sectors.end.min(bad.end),
-                Trigger::After(time) => u128::from(now_ns.saturating_sub(first)) >= time.as_nanos(),
             };
             if hit {
                 effect = effect.or(Some(fault.effect));
@@ -77,32 +71,31 @@ impl Faults {
 mod tests {
     use super::*;
 
-    fn hits(trigger: Trigger, requests: &[(u64, Operation, Range<u64>)]) -> Vec<bool> {
+    fn hits(trigger: Trigger, requests: &[(Operation, Range<u64>)]) -> Vec<bool> {
         let fault = Fault { operation: Some(Operation::Write), trigger, effect: Effect::Error };
         let mut faults = Faults::new(vec![fault]);
-        requests.iter().map(|(now, operation, sectors)| faults.hit(*now, *operation, sectors).is_some()).collect()
+        requests.iter().map(|(operation, sectors)| faults.hit(*operation, sectors).is_some()).collect()
     }
 
     #[test]
     fn each_trigger_hits_what_it_says() {
         let requests = [
-            (0, Operation::Write, 0..8),
-            (1_000_000, Operation::Read, 8..16),
-            (2_000_000, Operation::Write, 8..16),
-            (3_000_000, Operation::Flush, 0..0),
-            (4_000_000, Operation::Write, 16..24),
+            (Operation::Write, 0..8),
+            (Operation::Read, 8..16),
+            (Operation::Write, 8..16),
+            (Operation::Flush, 0..0),
+            (Operation::Write, 16..24),
         ];
         assert_eq!(hits(Trigger::Nth(2), &requests), [false, false, true, false, false]);
         assert_eq!(hits(Trigger::From(2), &requests), [false, false, true, false, true]);
         assert_eq!(hits(Trigger::Sectors(15..17), &requests), [false, false, true, false, true]);
         assert_eq!(hits(Trigger::Sectors(24..99), &requests), [false; 5]);
-        assert_eq!(hits(Trigger::After(Duration::from_millis(3)), &requests), [false, false, false, false, true]);
     }
 
     #[test]
     fn the_first_of_several_decides() {
         let any = |effect| Fault { operation: None, trigger: Trigger::From(1), effect };
         let mut faults = Faults::new(vec![any(Effect::Stall), any(Effect::Error)]);
-        assert_eq!(faults.hit(0, Operation::Flush, &(0..0)), Some(Effect::Stall));
+        assert_eq!(faults.hit(Operation::Flush, &(0..0)), Some(Effect::Stall));
     }
 }
