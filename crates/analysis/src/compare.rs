@@ -9,7 +9,7 @@ use crate::{
 use fstone_model::{Better, Dataset, Unit, study::Order};
 use fstone_stats::{
     Blocking, Comparison, Interval, Sample, Scale,
-    compare::{Basis, Pairwise, PowerNote, RowMean, letters, row_means},
+    compare::{Basis, Pairwise, RowMean, letters, row_means},
     compare_all,
 };
 use std::collections::BTreeMap;
@@ -89,17 +89,6 @@ impl PanelComparison {
 
     fn place(&self, row: usize) -> Option<usize> {
         self.rows.iter().position(|other| *other == row)
-    }
-}
-
-impl ColumnComparison {
-    /// What must be said if pairs could not have differed: for the panel with the most such pairs.
-    pub fn power_note(&self) -> Option<PowerNote> {
-        self.panels
-            .iter()
-            .flatten()
-            .filter_map(|panel| panel.comparison.power_note())
-            .max_by_key(|note| note.powerless_pairs)
     }
 }
 
