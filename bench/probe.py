@@ -462,6 +462,23 @@ def syncs(least, most):
     return lambda found: [name for name, (there, here) in found.items() if re.match("syncs|calls: f", name) and least <= (there or 0) - (here or 0) <= most]
 
 
+def in_another_order(found):
+    return [name for name, (there, here) in found.items() if name.startswith("calls of") and there[-1] == here[-1]]
+
+
+def shorter_files(found):
+    return [name for name in found if name in ("failed", "rows") or name.startswith("calls of")] if found.get("failed") == (False, True) else ()
+
+
+def opens_at_the_end(found):
+    """That fstone makes the same calls, and then opens files."""
+    rest = lambda there, here: len(there) == 2 and there[0].split()[0] == there[1].split()[0] and all(call.startswith("openat") for call in here[1:-1])
+    return [name for name, values in found.items() if name.startswith("calls of") and rest(*values)]
+
+
+# fstone looks for holes in files of an earlier run.
+LOOKS_FOR_HOLES = ("no look for holes when all is read", lambda job: job.keys() & {"r", "E"}, opens_at_the_end)
+
 # Why the original differs: which options have to meet, and what of the differences that explains, which goes one way. The pages on the formats have them.
 EXPLAINED = {
     "fio": [
@@ -472,12 +489,17 @@ EXPLAINED = {
         ("a burst comes to the part of a block, and ends", lambda job: ":" in job["rw"] and is_random(job) and has_part(job), original_does_less),
         ("a map in blocks of the direction that is not used", lambda job: "," in job.get("bs", "") and is_random(job) and len(rw_of(job)) == 1, original_does_less),
         ("lfsr with a blockalign has neither map nor numbers", lambda job: {"ba", "random_generator"} <= job.keys() and is_random(job), original_does_less),
+        ("pre_read reads the part of a block", lambda job: "pre_read" in job and has_part(job), lambda found: [name for name, (there, here) in found.items() if name.startswith("calls: read") and here == 0 < there <= 8]),
         ("fsync where a pass ends", lambda job: job.keys() & {"loops", "io_size"} and job.keys() & {"fsync", "fdatasync", "sync_file_range"}, syncs(1, 200)),
         ("fsync with a queue", lambda job: job.get("ioengine") in ("libaio", "io_uring") and "iodepth" in job and job.keys() & {"fsync", "fdatasync"}, syncs(-8, -1)),
     ],
     "sysbench": [],
-    "mdtest": [],
-    "ior": [],
+    "mdtest": [
+        ("trees are gone through depth first", lambda job: job.get("z") == "2" and job.get("b", "1") != "1", in_another_order),
+        ("files that are shorter than -e are no errors", lambda job: {"E", "e"} <= job.keys(), shorter_files),
+        LOOKS_FOR_HOLES,
+    ],
+    "ior": [LOOKS_FOR_HOLES],
 }[tool]
 
 
