@@ -298,6 +298,14 @@ impl Reader<'_> {
             true => job.align = [None; 2],
             false => job.repeats_blocks = true,
         }
+        if job.direction.burst > 1 && job.distribution != Offsets::Uniform {
+            let cure = "leave out the number behind rw= or random_distribution";
+            self.findings.error(
+                section,
+                "bursts of blocks in order, which begin anywhere, with a random_distribution",
+                cure,
+            );
+        }
         if job.append {
             job.loops = 1;
         }

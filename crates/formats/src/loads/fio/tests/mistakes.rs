@@ -98,6 +98,7 @@ fn flags_of_transfers_are_done_or_refused() {
         ("direct=1\nioengine=mmap", "page cache"),
         ("atomic=1\nbs=6k", "power of two"),
         ("hipri_percentage=50", "100, or 0"),
+        ("rw=randwrite:4\nrandom_distribution=zipf:1.1", "leave out the number behind rw="),
     ] {
         let refused = problems(&format!("[a]\nrw=randwrite\nsize=1m\n{job}\n"));
         assert!(refused.contains(why), "{job}: {refused}");
