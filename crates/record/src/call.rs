@@ -97,7 +97,8 @@ pub struct Call {
     pub length: u64,
     /// The kernel's own, and those below.
     pub flags: u32,
-    /// Permissions. Of a write: what is left of its data when that is compressed, in percent, 0 if it was not measured.
+    /// Permissions. Of a write: what is left of its data when that is compressed, in percent, 0 if it was not measured. Of an attribute
+    /// that is a list of rights with no more than a mode has: that, and [`IS_ACL`].
     pub mode: u16,
     /// What was returned; the negative errno of a call that failed. Of `clone` and `wait4` the number of a thread; of `wakeup`
     /// that of the one that was waited for, of which the recording had `length` calls by then.
@@ -146,6 +147,32 @@ impl Call {
 
 /// In [`Call::flags`] of `open`: the file was open when the recording, or the program, first used it.
 pub const INHERITED: u32 = 1 << 31;
+/// In [`Call::mode`] of `setxattr`.
+pub(crate) const IS_ACL: u16 = 1 << 15;
+/// The list of rights of a file whose mode says as much.
+pub(crate) const ACL_BYTES: usize = 28;
+/// Of its owner, its group, and all others.
+const ACL_TAGS: [u16; 3] = [0x01, 0x04, 0x20];
+
+/// As the kernel has it: version 2, then a tag, rights and nobody's number for each.
+pub(crate) fn acl_of_mode(mode: u16) -> [u8; ACL_BYTES] {
+    let mut acl = [0xff; ACL_BYTES];
+    acl[..4].copy_from_slice(&2u32.to_le_bytes());
+    for (index, tag) in ACL_TAGS.iter().enumerate() {
+        let rights = mode >> (6 - 3 * index) & 7;
+        acl[4 + 8 * index..][..2].copy_from_slice(&tag.to_le_bytes());
+        acl[6 + 8 * index..][..2].copy_from_slice(&rights.to_le_bytes());
+    }
+    acl
+}
+
+/// `None` for other lists of rights.
+pub(crate) fn mode_of_acl(acl: &[u8]) -> Option<u16> {
+    let rights = |index: usize| acl.get(6 + 8 * index).map(|rights| u16::from(*rights) & 7);
+    let mode = rights(0)? << 6 | rights(1)? << 3 | rights(2)? | IS_ACL;
+    (acl == acl_of_mode(mode)).then_some(mode)
+}
+
 /// In [`Call::flags`] of `close`: the process ended or started another program, and had not closed it.
 pub const IMPLICIT: u32 = 1 << 31;
 
@@ -229,5 +256,24 @@ impl Block {
     /// If the block was not [checked](crate::Reader): the name is missing.
     pub fn name(&self, place: Place) -> &[u8] {
         &self.names[place.name as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_rights_is_a_mode_if_it_has_no_more() {
+        for mode in 0..=0o777 {
+            assert_eq!(mode_of_acl(&acl_of_mode(mode)), Some(mode | IS_ACL));
+        }
+        // As cp -a writes it for 0640.
+        let written = b"\x02\0\0\0\x01\0\x06\0\xff\xff\xff\xff\x04\0\x04\0\xff\xff\xff\xff\x20\0\0\0\xff\xff\xff\xff";
+        assert_eq!(mode_of_acl(written), Some(0o640 | IS_ACL));
+        let mut other = acl_of_mode(0o640);
+        // A named user.
+        other[4] = 2;
+        assert_eq!((mode_of_acl(&other), mode_of_acl(&other[..20])), (None, None));
     }
 }

@@ -40,7 +40,7 @@ const SYS_FCHMODAT2: c_long = 452;
 
 /// What each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `r` one that
 /// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `b` what is
-/// written, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
+/// written, `a` an attribute's value, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
 pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (SYS_open, "open", Kind::Open, "pxm"),
     (SYS_creat, "creat", Kind::Open, "pm"),
@@ -110,9 +110,9 @@ pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (SYS_utimes, "utimes", Kind::Utimens, "p"),
     (SYS_futimesat, "futimesat", Kind::Utimens, "dp"),
     (libc::SYS_utimensat, "utimensat", Kind::Utimens, "dp-x"),
-    (libc::SYS_setxattr, "setxattr", Kind::Setxattr, "pt-n"),
-    (libc::SYS_lsetxattr, "lsetxattr", Kind::Setxattr, "pt-n"),
-    (libc::SYS_fsetxattr, "fsetxattr", Kind::Fsetxattr, "ft-n"),
+    (libc::SYS_setxattr, "setxattr", Kind::Setxattr, "ptan"),
+    (libc::SYS_lsetxattr, "lsetxattr", Kind::Setxattr, "ptan"),
+    (libc::SYS_fsetxattr, "fsetxattr", Kind::Fsetxattr, "ftan"),
     (libc::SYS_getxattr, "getxattr", Kind::Getxattr, "pt-n"),
     (libc::SYS_lgetxattr, "lgetxattr", Kind::Getxattr, "pt-n"),
     (libc::SYS_fgetxattr, "fgetxattr", Kind::Fgetxattr, "ft-n"),

@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "calls with numbers and addresses of recorded arguments, which no wrapper takes")]
 
 use super::program::{Action, DATA, Program, Target, data_of};
-use crate::call::{INHERITED, Kind};
+use crate::call::{INHERITED, IS_ACL, Kind, acl_of_mode};
 use crate::trace::{FICLONE, FICLONERANGE};
 use libc::{
     AT_FDCWD, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW, O_CLOEXEC, O_DIRECTORY, O_NOFOLLOW, O_PATH, c_long,
@@ -500,11 +500,16 @@ impl<'a> Caller<'a> {
                 call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])
             }
             K::Fgetxattr => on(libc::SYS_fgetxattr, [attribute, input, room, 0, 0]),
-            K::Setxattr => {
+            K::Setxattr | K::Fsetxattr => {
+                let acl = acl_of_mode(action.mode);
+                let [data, length] =
+                    if action.mode & IS_ACL != 0 { [acl.as_ptr() as i64, acl.len() as i64] } else { [data, length] };
+                if action.kind == K::Fsetxattr {
+                    return Ok(on(libc::SYS_fsetxattr, [attribute, data, length, 0, 0]));
+                }
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length, 0, 0])
             }
-            K::Fsetxattr => on(libc::SYS_fsetxattr, [attribute, data, length, 0, 0]),
             K::Listxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_llistxattr, [path.as_ptr() as i64, input, room, 0, 0, 0])

@@ -4,7 +4,7 @@
 //! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
 
 use super::names::{Found, Mark, Marks, Names, TOP, What};
-use crate::call::{Block, Call, Entry, INHERITED, Kind, Node, Place, Start, TIMED_OUT};
+use crate::call::{Block, Call, Entry, INHERITED, IS_ACL, Kind, Node, Place, Start, TIMED_OUT};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
 use crate::trace::Roots;
@@ -655,10 +655,16 @@ impl<'a> Compiler<'a> {
             {
                 return Err("that make devices, pipes and sockets");
             }
-            Kind::Setxattr | Kind::Fsetxattr | Kind::Removexattr | Kind::Fremovexattr
-                if !self.names.text[action.to as usize].starts_with(b"user.") =>
-            {
-                return Err("that change attributes other than user.*");
+            Kind::Setxattr | Kind::Fsetxattr | Kind::Removexattr | Kind::Fremovexattr => {
+                let removes = matches!(call.kind, Kind::Removexattr | Kind::Fremovexattr);
+                match &*self.names.text[action.to as usize] {
+                    name if name.starts_with(b"user.") => {}
+                    b"system.posix_acl_access" if node != Some(TOP) && (removes || call.mode & IS_ACL != 0) => {
+                        action.mode |= call.mode & IS_ACL;
+                    }
+                    b"system.posix_acl_default" if removes => {}
+                    _ => return Err("that change attributes other than user.*"),
+                }
             }
             Kind::Mkdir | Kind::Symlink | Kind::Mknod if succeeded => {
                 let found = at.expect("checked above");

@@ -91,7 +91,7 @@ fn by_table(kind: Kind, roles: &str, a: [u64; 6]) -> Asked {
             b'x' => asked.flags = value as u32,
             b'm' => asked.mode = value as u32,
             b'v' => (asked.pointer, asked.count) = (value, a[2]),
-            b'h' | b'b' => asked.pointer = value,
+            b'h' | b'b' | b'a' => asked.pointer = value,
             _ => {}
         }
     }

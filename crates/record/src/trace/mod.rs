@@ -9,7 +9,7 @@ mod tables;
 pub(crate) use decode::{FICLONE, FICLONERANGE};
 pub(crate) use tables::{Roots, joined, normal, top_name};
 
-use crate::call::{Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT};
+use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT, mode_of_acl};
 use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
@@ -1127,6 +1127,11 @@ impl Tracer {
                     [0, 8, 16, 24].map(|at| Self::number(thread, asked.pointer.wrapping_add(at)).unwrap_or(u64::MAX));
                 asked.fd = Some(fd as i32);
                 (call.offset, call.length, call.other_offset) = (offset as i64, length, other_offset as i64);
+            }
+            Kind::Setxattr | Kind::Fsetxattr if call.length == ACL_BYTES as u64 => {
+                let mut value = [0; ACL_BYTES];
+                let got = ptrace::read(thread, asked.pointer, &mut value);
+                call.mode = mode_of_acl(&value[..got]).unwrap_or(0);
             }
             Kind::Bind => {
                 // struct sockaddr_un, unless the name is none of a file.
