@@ -362,6 +362,115 @@ fn times(calls: &str, thread: &str, kind: &str) -> Vec<[f64; 2]> {
     of_kind
 }
 
+/// Most of these calls do not stop the program, which records them itself, until it has a second thread. Some of their names cannot be
+/// read, or are too long for that.
+#[test]
+fn calls_are_recorded_whatever_else_happens_to_the_program() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, os, signal, subprocess, threading
+def look(name, times):
+    for _ in range(times):
+        try: os.stat(name)
+        except OSError: pass
+def forked(does):
+    process = os.fork()
+    if process == 0:
+        does()
+        os._exit(0)
+    return os.waitpid(process, 0)[1]
+look("alone", 1000)
+handled = 0
+def handle(*_):
+    global handled
+    handled += 1
+    look("handler", 1)
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+look("interrupted", 3000)
+def wait():
+    read, write = os.pipe()
+    if os.fork() == 0:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        look("sleeper", 100)
+        subprocess.run(["sleep", "0.1"])
+        os.write(write, b"x")
+        os._exit(0)
+    assert os.read(read, 1) == b"x"
+    os.wait()
+wait()
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert handled > 5
+look("handled-%d" % handled, 1)
+def child():
+    look("child", 300)
+    forked(lambda: look("grandchild", 300))
+    subprocess.run(["true"])
+    look("child", 300)
+assert forked(child) == 0
+subprocess.run(["true"])
+def killed():
+    look("killed", 50)
+    os.kill(os.getpid(), signal.SIGKILL)
+assert forked(killed) == signal.SIGKILL
+libc = ctypes.CDLL(None, use_errno=True)
+for address in 1, 0x7fffffffe000:
+    for _ in range(100):
+        assert libc.access(ctypes.c_void_p(address), 0) == -1 and ctypes.get_errno() == 14
+look("x" * 200, 100)
+os.mkdir("d")
+os.chdir("d")
+look("beneath", 100)
+os.rename("../d", "../e")
+look("renamed", 100)
+os.chdir("..")
+for number in range(100):
+    read, write = os.pipe()
+    os.write(write, b"abc")
+    assert os.read(read, 3) == b"abc"
+    os.close(read)
+    os.close(write)
+    with open("f", "rb") as file: assert file.read(1) == b"x"
+threads = [threading.Thread(target=look, args=("thread", 300)) for _ in range(3)]
+for thread in threads: thread.start()
+look("beside", 300)
+for thread in threads: thread.join()
+look("after", 300)
+assert forked(lambda: look("late", 300)) == 0
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let count = |what: &str| calls.lines().filter(|line| line.contains(what)).count();
+    let named = |name: &str| count(&format!(" \"{name}\""));
+    let long = "x".repeat(200);
+    for (name, times) in [
+        ("alone", 1000),
+        ("interrupted", 3000),
+        ("sleeper", 100),
+        ("child", 600),
+        ("grandchild", 300),
+        ("killed", 50),
+        (&long, 100),
+        ("d/beneath", 100),
+        ("e/renamed", 100),
+        ("thread", 900),
+        ("beside", 300),
+        ("after", 300),
+        ("late", 300),
+    ] {
+        assert_eq!(named(name), times, "{name}: {calls}");
+    }
+    let handled = calls.split(" \"handled-").nth(1).and_then(|rest| rest.split('"').next());
+    assert_eq!(handled.and_then(|number| number.parse().ok()), Some(named("handler")), "{calls}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "a.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}
+
 /// Thirty-two processes keep the tracer busy; another one sleeps between its calls, up to a moment that comes nearer meanwhile.
 #[test]
 fn waiting_for_the_tracer_is_no_time_of_the_program() {

@@ -7,6 +7,12 @@ use std::collections::HashMap;
 use std::os::raw::c_long;
 use std::sync::LazyLock;
 
+/// As seccomp(2) and ptrace(2) have it.
+#[cfg(target_arch = "x86_64")]
+pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
+
 /// What a call asks for; strings and structures are still in the memory of the program.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Asked {
@@ -167,7 +173,9 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_fork => Asked { what: What::Call(K::Spawn), ..Asked::default() },
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_vfork => Asked { what: What::Call(K::Spawn), flags: libc::CLONE_VFORK as u32, ..Asked::default() },
+        libc::SYS_vfork => {
+            Asked { what: What::Call(K::Spawn), flags: (libc::CLONE_VM | libc::CLONE_VFORK) as u32, ..Asked::default() }
+        }
         libc::SYS_wait4 => Asked { what: What::Call(K::Wait), ..Asked::default() },
         libc::SYS_waitid => Asked { what: What::Call(K::Wait), pointer: a[2], ..Asked::default() },
         _ => of_table()?,

@@ -1,17 +1,11 @@
 //! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
 
-use super::decode::{FICLONE, FICLONERANGE, FUTEX_COMMAND, decode};
+use super::decode::{ARCHITECTURE, FICLONE, FICLONERANGE, FUTEX_COMMAND, decode};
+use super::patch;
 use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
-
-#[cfg(target_arch = "x86_64")]
-pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
-#[cfg(target_arch = "aarch64")]
-pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// No architecture has larger numbers of calls yet.
 const NUMBERS: u64 = 600;
-/// What the event of a call of another architecture says.
-pub(super) const FOREIGN: u16 = 1;
 
 const fn step(code: u32, yes: u8, no: u8, value: u32) -> sock_filter {
     sock_filter { code: code as u16, jt: yes, jf: no, k: value }
@@ -34,6 +28,16 @@ pub(super) const PROCESSORS: [u64; 4] = [
     libc::SYS_sched_setaffinity as u64,
     libc::SYS_sched_setscheduler as u64,
     libc::SYS_sched_setattr as u64,
+];
+
+/// They change what names are relative to, or may.
+pub(super) const DIRECTORIES: [u64; 6] = [
+    libc::SYS_chdir as u64,
+    libc::SYS_fchdir as u64,
+    libc::SYS_chroot as u64,
+    libc::SYS_pivot_root as u64,
+    libc::SYS_unshare as u64,
+    libc::SYS_setns as u64,
 ];
 
 /// Of fcntl(2).
@@ -82,14 +86,16 @@ pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
 pub(super) fn program() -> Vec<sock_filter> {
     let is = |value: u32, no: u8| step(BPF_JMP | BPF_JEQ | BPF_K, 0, no, value);
     let argument = |index: u32| load(16 + 8 * index);
-    let mut program = vec![
-        load(4),
-        step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE),
-        end_with(libc::SECCOMP_RET_TRACE | FOREIGN as u32),
-        load(0),
-    ];
+    let mut program = vec![load(4), step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE), STOP, load(0)];
     let limited = |index| vec![argument(index), is(0, 1), ALLOW, STOP];
-    for number in (0..NUMBERS).filter(|number| PROCESSORS.contains(number) || decode(*number, [0; 6]).is_some()) {
+    let others = [&PROCESSORS[..], &DIRECTORIES].concat();
+    for number in (0..NUMBERS).filter(|number| others.contains(number) || decode(*number, [0; 6]).is_some()) {
+        let mut all = Vec::new();
+        if patch::way(number) != 0 {
+            // Those that the program records itself, by where they are made.
+            let [low, high] = [patch::made_at() as u32, (patch::made_at() >> 32) as u32];
+            all.extend([load(8), is(low, 3), load(12), is(high, 1), ALLOW]);
+        }
         let steps = match number as std::os::raw::c_long {
             libc::SYS_futex => {
                 let mut steps = vec![argument(1), step(BPF_ALU | BPF_AND | BPF_K, 0, 0, FUTEX_COMMAND as u32)];
@@ -115,8 +121,9 @@ pub(super) fn program() -> Vec<sock_filter> {
             libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, is(FICLONERANGE, 1), STOP, ALLOW],
             _ => limit(number).map_or_else(|| vec![STOP], limited),
         };
-        program.push(is(number as u32, steps.len() as u8));
-        program.extend(steps);
+        all.extend(steps);
+        program.push(is(number as u32, all.len() as u8));
+        program.extend(all);
     }
     program.push(ALLOW);
     program

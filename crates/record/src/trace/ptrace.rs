@@ -51,22 +51,25 @@ pub(super) fn resume(thread: pid_t, how: Resume, signal: i32) {
     let _ = request(word, thread, 0, signal as usize);
 }
 
-/// The number and the arguments of the call that a thread is stopped before.
-pub(super) fn call(thread: pid_t) -> Option<(u64, [u64; 6])> {
+/// The call that a thread has stopped before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Called {
+    pub(super) number: u64,
+    pub(super) arguments: [u64; 6],
+    /// Of another architecture.
+    pub(super) foreign: bool,
+}
+
+pub(super) fn call(thread: pid_t) -> Option<Called> {
     let info = info(thread)?;
+    let foreign = info.arch != super::decode::ARCHITECTURE;
     // SAFETY: `op` says which member of the union the kernel filled; all are integers.
     let (seccomp, entry) = unsafe { (info.u.seccomp, info.u.entry) };
     match info.op {
-        libc::PTRACE_SYSCALL_INFO_SECCOMP => Some((seccomp.nr, seccomp.args)),
-        libc::PTRACE_SYSCALL_INFO_ENTRY => Some((entry.nr, entry.args)),
+        libc::PTRACE_SYSCALL_INFO_SECCOMP => Some(Called { number: seccomp.nr, arguments: seccomp.args, foreign }),
+        libc::PTRACE_SYSCALL_INFO_ENTRY => Some(Called { number: entry.nr, arguments: entry.args, foreign }),
         _ => None,
     }
-}
-
-/// Whether a thread that stops at all calls has stopped before one, of another architecture or not.
-pub(super) fn is_before_call(thread: pid_t) -> Option<bool> {
-    let info = info(thread)?;
-    (info.op == libc::PTRACE_SYSCALL_INFO_ENTRY).then_some(info.arch != super::filter::ARCHITECTURE)
 }
 
 /// Traces all threads of a process that runs, and stops them. It goes on without a tracer when this one ends, however it does.
@@ -96,13 +99,121 @@ pub(super) fn attach(process: pid_t) -> io::Result<Vec<pid_t>> {
     }
 }
 
-/// What the call that a thread was in has returned; a negative errno if it failed.
-pub(super) fn result(thread: pid_t) -> Option<i64> {
+/// What the call that a thread was in has returned, a negative errno if it failed, and where it goes on.
+pub(super) fn result(thread: pid_t) -> Option<(i64, u64)> {
     let info = info(thread)?;
     let is_after = info.op == libc::PTRACE_SYSCALL_INFO_EXIT;
     // SAFETY: as above.
     let exit = unsafe { info.u.exit };
-    is_after.then_some(exit.sval)
+    is_after.then_some((exit.sval, info.instruction_pointer))
+}
+
+/// Where a thread that has stopped goes on.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn place(thread: pid_t) -> Option<u64> {
+    info(thread).map(|info| info.instruction_pointer)
+}
+
+/// Writes to a program's memory, whatever the program may do with it.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
+    let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{thread}/mem")).ok()?;
+    std::os::unix::fs::FileExt::write_all_at(&memory, bytes, address).ok()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(thread: pid_t) -> Option<libc::user_regs_struct> {
+    let mut registers = MaybeUninit::<libc::user_regs_struct>::zeroed();
+    request(libc::PTRACE_GETREGS, thread, 0, registers.as_mut_ptr() as usize).ok()?;
+    // SAFETY: integers, which the kernel has filled.
+    Some(unsafe { registers.assume_init() })
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_registers(thread: pid_t, registers: &libc::user_regs_struct) -> Option<()> {
+    request(libc::PTRACE_SETREGS, thread, 0, ptr::from_ref(registers) as usize).ok().map(drop)
+}
+
+/// Has a thread that has stopped go on elsewhere.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn go_to(thread: pid_t, address: u64) {
+    if let Some(registers) = registers(thread) {
+        set_registers(thread, &libc::user_regs_struct { rip: address, ..registers });
+    }
+}
+
+/// Calls that a thread makes which has stopped at the end of one. It has its registers again when this is dropped.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Injected {
+    thread: pid_t,
+    registers: libc::user_regs_struct,
+    /// Signals that came meanwhile.
+    held: Vec<i32>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Injected {
+    /// `None` if it does not run 64-bit code, or made its call in another way.
+    pub(super) fn new(thread: pid_t) -> Option<Self> {
+        const CODE_64_BITS: u64 = 0x33;
+        let registers = registers(thread)?;
+        let mut before = [0; 2];
+        let is_call = read(thread, registers.rip.wrapping_sub(2), &mut before) == 2 && before == [0x0f, 0x05];
+        (registers.cs == CODE_64_BITS && is_call).then_some(Self { thread, registers, held: Vec::new() })
+    }
+
+    /// So many bytes of the stack that the thread does not use.
+    pub(super) fn below_stack(&self, length: u64) -> u64 {
+        (self.registers.rsp - 256 - length) & !15
+    }
+
+    /// What the call has returned; `None` if the thread has ended.
+    pub(super) fn make(&mut self, call: c_long, arguments: [u64; 6]) -> Option<i64> {
+        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
+        let rip = self.registers.rip - 2;
+        let (rax, orig_rax) = (call as u64, u64::MAX);
+        set_registers(
+            self.thread,
+            &libc::user_regs_struct { rip, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..self.registers },
+        )?;
+        loop {
+            resume(self.thread, Resume::ToCallsEnd, 0);
+            let mut status = 0;
+            // SAFETY: plain calls; what the kernel writes to is there. Only a stop is taken: that the thread has ended the next wait is to find.
+            let stopped = unsafe {
+                let mut info: libc::siginfo_t = std::mem::zeroed();
+                let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
+                while libc::waitid(libc::P_PID, self.thread as u32, &raw mut info, options) != 0 {
+                    if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                        return None;
+                    }
+                }
+                matches!(info.si_code, libc::CLD_TRAPPED | libc::CLD_STOPPED)
+                    && libc::waitpid(self.thread, &raw mut status, libc::__WALL) == self.thread
+            };
+            if !stopped {
+                return None;
+            }
+            if let Some((result, _)) = result(self.thread) {
+                return Some(result);
+            }
+            let signal = libc::WSTOPSIG(status);
+            if status >> 16 == 0 && signal != libc::SIGTRAP | 0x80 {
+                self.held.push(signal);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Drop for Injected {
+    fn drop(&mut self) {
+        set_registers(self.thread, &self.registers);
+        for signal in &self.held {
+            // SAFETY: a plain call, for a process of one thread.
+            unsafe { libc::syscall(libc::SYS_tgkill, self.thread, self.thread, *signal) };
+        }
+    }
 }
 
 fn info(thread: pid_t) -> Option<libc::ptrace_syscall_info> {

@@ -92,6 +92,19 @@ pub(super) enum Slot {
     Elsewhere(Option<Rc<[u8]>>),
 }
 
+impl Slot {
+    /// A file, and no pipe or terminal.
+    pub(super) fn waits_for_none(&self) -> bool {
+        match self {
+            Self::Recorded(_) => true,
+            Self::Elsewhere(Some(path)) => {
+                path.starts_with(b"/dev/shm/") || !path.starts_with(b"/dev/") && !path.starts_with(b"/proc/")
+            }
+            Self::Elsewhere(None) => false,
+        }
+    }
+}
+
 pub(super) type Descriptors = Rc<RefCell<HashMap<i32, Slot>>>;
 
 /// What a descriptor is of that was not seen when it was made.
@@ -116,7 +129,7 @@ pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
     Some(Found { path, flags, position })
 }
 
-/// Where relative names of a thread ("cwd") or its absolute ones ("root") are now: both can be renamed by others.
+/// Where relative names of a thread ("cwd") or its absolute ones ("root") are now.
 pub(super) fn directory(thread: i32, which: &str) -> Vec<u8> {
     let link = fs::read_link(format!("/proc/{thread}/{which}")).unwrap_or_default();
     link.as_os_str().as_bytes().strip_suffix(b"/").unwrap_or(link.as_os_str().as_bytes()).to_vec()

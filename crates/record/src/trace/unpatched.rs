@@ -1,0 +1,79 @@
+//! What `patch.rs` is on other architectures: nothing.
+
+use libc::pid_t;
+
+pub(super) type Pointed = Vec<(u64, Vec<u8>)>;
+
+pub(super) struct Event {
+    pub(super) ns: u64,
+    pub(super) thread: pid_t,
+    pub(super) entry: u64,
+    pub(super) what: Happened,
+}
+
+pub(super) enum Happened {
+    #[expect(dead_code, reason = "never made here")]
+    Began { number: u64, arguments: [u64; 6], pointed: Pointed },
+    #[expect(dead_code, reason = "never made here")]
+    Ended { result: i64 },
+}
+
+pub(super) fn made_at() -> u64 {
+    0
+}
+
+pub(super) fn way(_: u64) -> u8 {
+    0
+}
+
+pub(super) enum Patches {}
+
+impl Patches {
+    pub(super) fn new() -> Option<Self> {
+        None
+    }
+
+    pub(super) fn has(&self, _: pid_t) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn are_used(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn enter(&mut self, _: pid_t, _: impl Iterator<Item = i32>) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn fork(&mut self, _: Option<pid_t>, _: pid_t) {
+        match *self {}
+    }
+
+    pub(super) fn enable(&mut self, _: pid_t, _: bool) {
+        match *self {}
+    }
+
+    pub(super) fn part(&mut self, _: pid_t) {
+        match *self {}
+    }
+
+    pub(super) fn leave(&mut self, _: pid_t) {
+        match *self {}
+    }
+
+    pub(super) fn know(&self, _: pid_t, _: i32, _: bool) {
+        match *self {}
+    }
+
+    pub(super) fn events(&mut self, _: Option<pid_t>, _: u64, _: impl Fn() -> u64) -> Vec<Event> {
+        match *self {}
+    }
+
+    pub(super) fn patch(&mut self, _: pid_t, _: u64) {
+        match *self {}
+    }
+
+    pub(super) fn interrupted(&mut self, _: pid_t, _: i32) -> bool {
+        match *self {}
+    }
+}
