@@ -8,7 +8,7 @@ use crate::{
 };
 use fstone_analysis::text::shorten;
 use fstone_engine::{CallLog, Observer, Progress};
-use fstone_lab::events::{Event, ProgressSink};
+use fstone_lab::events::{Event, LoadProgress, ProgressSink};
 use fstone_model::{Outcome, Trial, text, units};
 use fstone_report::html::Now;
 use std::{
@@ -16,6 +16,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+/// How often a log gets a line about an ageing.
+const LOG_INTERVAL: Duration = Duration::from_secs(20);
 
 /// How long a run is expected to take before it has started, and what comes after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(crate) struct RunProgress {
     expected: Expected,
     started: Instant,
     left_behind: Mutex<Vec<String>>,
+    /// When a log got its last line about an ageing.
+    logged: Mutex<Option<Instant>>,
     live: Option<Live>,
     watched: Option<Watched>,
 }
@@ -62,6 +67,7 @@ impl RunProgress {
             expected,
             started: Instant::now(),
             left_behind: Mutex::default(),
+            logged: Mutex::default(),
             live: None,
             watched: None,
         }
@@ -208,13 +214,25 @@ impl ProgressSink for RunProgress {
                 self.show("");
             }
             Event::Load(progress) => {
+                let is_ageing = progress.phase == LoadProgress::AGEING;
                 let time = match progress.expected {
+                    Some(expected) if is_ageing => {
+                        let (elapsed, written) = (whole_seconds(progress.elapsed), units::format_bytes(progress.bytes));
+                        format!("{elapsed} of {}, {written} written", about(expected))
+                    }
                     Some(expected) => {
                         format!("{} of {}", whole_seconds(progress.elapsed), units::format_duration(expected))
                     }
                     None => whole_seconds(progress.elapsed),
                 };
                 self.show(&format!(" ({} {time})", progress.phase));
+                if is_ageing && self.bar.is_none() {
+                    let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+                    if logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+                        *logged = Some(Instant::now());
+                        terminal::tell(&format!("  {} {time}", progress.phase));
+                    }
+                }
                 self.now(|now| now.figures = Live::figures(progress));
                 match (&self.live, &self.bar) {
                     (Some(_), Some(_)) => self.show_load(&Live::figures(progress)),

@@ -20,6 +20,17 @@ pub struct LoadProgress {
     pub lately: Option<Lately>,
 }
 
+impl LoadProgress {
+    /// The phase that is the ageing of a filesystem.
+    pub const AGEING: &str = "ageing";
+
+    /// Of an ageing, of which `share` is done.
+    pub fn of_ageing(elapsed: Duration, share: f64, operations: u64, bytes: u64) -> Self {
+        let expected = Some(elapsed.mul_f64(1.0 / share.clamp(1e-6, 1.0)));
+        Self { phase: Self::AGEING.to_owned(), elapsed, expected, operations, bytes, lately: None }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Event<'a> {
     CleanedUp {

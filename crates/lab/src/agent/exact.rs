@@ -75,11 +75,7 @@ pub(crate) fn simulate(
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, format!("link to the recording: {error}"))))
     })?;
     let trial = WholeTrial { opening, steps, delay_ns, counts_work: seat.kernel.counts };
-    let ran = watch.over(|| {
-        // Without a log there is nothing that only the lab can do.
-        let attendant = spec.log.is_some().then_some(attendant);
-        spec.run_attended(TRIAL, &encode(&trial), stop.flag(), attendant)
-    });
+    let ran = watch.over(|| spec.run_attended(TRIAL, &encode(&trial), stop.flag(), Some(attendant)));
     let report = ran.map_err(|error| {
         let words = format!("failed to boot a guest: {error}");
         Halt::Outcome(Outcome::Failed(Reason::new(BOOT, words)))

@@ -7,7 +7,7 @@
 //! that much is lost when the run is cancelled or killed.
 
 use crate::{
-    events::Silent,
+    events::{Event, LoadProgress, ProgressSink},
     machine::Machine,
     place::{
         undo::JournalError,
@@ -98,10 +98,31 @@ type Lane<'l> = Box<dyn Executor + Send + 'l>;
 /// How a lane's work on a trial ended. A panic goes on in the thread that asks for the trial.
 type Ended = Result<Result<TrialEnd, ExecutorError>, Box<dyn Any + Send>>;
 
+/// What a lane reports of a trial.
+enum Report {
+    Progress(LoadProgress),
+    /// The aged image that it waits for.
+    Waits(String),
+    Ended(usize, Ended),
+}
+
+struct Reporter(Sender<(TrialId, Report)>, TrialId);
+
+impl ProgressSink for Reporter {
+    fn event(&self, event: &Event<'_>) {
+        let report = match event {
+            Event::Load(progress) => Report::Progress(progress.clone()),
+            Event::ImageAwaited { image } => Report::Waits((*image).to_owned()),
+            _ => return,
+        };
+        let _ = self.0.send((self.1, report));
+    }
+}
+
 struct Lanes<'a> {
     /// To each lane: a trial and its seed. Dropped, they end the lanes.
     orders: Vec<Sender<(TrialId, u64)>>,
-    ended: Receiver<(usize, TrialId, Ended)>,
+    reports: Receiver<(TrialId, Report)>,
     idle: Vec<usize>,
     /// Trials begun and not asked for yet, or asked for and not ended.
     begun: Vec<TrialId>,
@@ -120,16 +141,17 @@ impl<'a> Lanes<'a> {
         cancel: &'a AtomicBool,
         give_up: &'a AtomicBool,
     ) -> Self {
-        let (sender, ended) = channel();
+        let (sender, reports) = channel();
         let start = |(number, mut lane): (usize, Lane<'scope>)| {
             let (orders, taken) = channel::<(TrialId, u64)>();
             let sender = sender.clone();
             scope.spawn(move || {
                 for (id, seed) in taken {
                     let cell = &plan.cells[id.cell as usize];
-                    let job = Job { cell, id, position: 0, seed, direct: false, sink: &Silent, explorer: None };
+                    let sink = &Reporter(sender.clone(), id);
+                    let job = Job { cell, id, position: 0, seed, direct: false, sink, explorer: None };
                     let end = catch_unwind(AssertUnwindSafe(|| lane.run(&job)));
-                    if sender.send((number, id, end)).is_err() {
+                    if sender.send((id, Report::Ended(number, end))).is_err() {
                         return;
                     }
                 }
@@ -140,7 +162,7 @@ impl<'a> Lanes<'a> {
         Self {
             idle: (0..orders.len()).rev().collect(),
             orders,
-            ended,
+            reports,
             begun: Vec::new(),
             waiting: BTreeMap::new(),
             upcoming: Vec::new(),
@@ -167,9 +189,17 @@ impl<'a> Lanes<'a> {
         self.upcoming.retain(|order| *order != wanted);
     }
 
-    fn wait(&mut self) {
-        match self.ended.recv_timeout(LOOK) {
-            Ok((lane, id, end)) => {
+    /// Shows what the trial does that is waited for, or another one as long as that only waits itself.
+    fn wait(&mut self, job: &Job<'_>, is_shown: &mut bool) {
+        match self.reports.recv_timeout(LOOK) {
+            Ok((id, Report::Progress(progress))) => {
+                *is_shown |= id == job.id;
+                if id == job.id || !*is_shown {
+                    job.sink.event(&Event::Load(progress));
+                }
+            }
+            Ok((_, Report::Waits(image))) => job.sink.event(&Event::ImageAwaited { image: &image }),
+            Ok((id, Report::Ended(lane, end))) => {
                 self.idle.push(lane);
                 if self.begun.contains(&id) {
                     self.waiting.insert(id, end);
@@ -191,10 +221,11 @@ impl Executor for Lanes<'_> {
         let wanted = |id: &TrialId| *id == job.id || upcoming.iter().any(|(other, _)| other == id);
         self.begun.retain(wanted);
         self.waiting.retain(|id, _| wanted(id));
+        let mut is_shown = false;
         loop {
             self.begin((job.id, job.seed));
             let Some(end) = self.waiting.remove(&job.id) else {
-                self.wait();
+                self.wait(job, &mut is_shown);
                 continue;
             };
             self.begun.retain(|id| *id != job.id);
@@ -223,6 +254,7 @@ impl Drop for Lanes<'_> {
 mod tests {
     use super::*;
     use crate::{
+        events::Silent,
         run::schedule::{Schedule, trial_seed},
         testing,
     };

@@ -10,10 +10,11 @@ use super::{
 };
 use crate::{
     agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, StepReply, decode, encode},
-    events::{Event, ProgressSink},
+    events::{Event, LoadProgress, ProgressSink},
 };
 use fstone_model::{
     Cell, Outcome,
+    age::Past,
     study::{DiskTruth, PowerCut, StepAction},
 };
 use fstone_sandbox::{
@@ -31,6 +32,7 @@ pub(super) struct Attending<'a> {
     /// What was found, by the place of the step in the trial, and the warnings.
     done: Vec<(usize, Found, Vec<String>)>,
     halt: Option<Halt>,
+    since: Instant,
 }
 
 struct Cutting {
@@ -45,8 +47,8 @@ struct Cutting {
 }
 
 impl<'a> Attending<'a> {
-    pub(super) const fn new(cell: &'a Cell, seed: u64, kept: &'a Path, sink: &'a dyn ProgressSink) -> Self {
-        Self { cell, seed, kept, sink, cutting: None, done: Vec::new(), halt: None }
+    pub(super) fn new(cell: &'a Cell, seed: u64, kept: &'a Path, sink: &'a dyn ProgressSink) -> Self {
+        Self { cell, seed, kept, sink, cutting: None, done: Vec::new(), halt: None, since: Instant::now() }
     }
 
     /// Adds what was found to what the guest told of its steps, and to a bad end of the guest the state that it came to in.
@@ -144,6 +146,20 @@ impl<'a> Attending<'a> {
 }
 
 impl Attendant for Attending<'_> {
+    fn written(&mut self, bytes: u64) {
+        let past = self.cell.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(past) => Some(past),
+            _ => None,
+        });
+        if let (Some(Past::Aged(age)), Some(size)) = (past.map(|past| &**past), self.cell.device.size_bytes()) {
+            // What is written to the disk is nearly what is written to files.
+            let share = bytes as f64 / (age.overwrites * size as f64);
+            if share < 1.0 {
+                self.sink.event(&Event::Load(LoadProgress::of_ageing(self.since.elapsed(), share, 0, bytes)));
+            }
+        }
+    }
+
     fn answer(&mut self, question: &[u8], disk: &mut StoppedDisk<'_>) -> Vec<u8> {
         let advice = decode(question).map_err(|words| Halt::Lab(super::ExecutorError::Agent(words)));
         encode(&advice.and_then(|question| self.advise(question, disk)).unwrap_or_else(|halt| {

@@ -32,6 +32,9 @@ const MAX_RESULT_BYTES: u64 = 256 << 20;
 pub trait Attendant {
     /// The answer. The disk may be changed meanwhile, of which the guest has to know nothing by then.
     fn answer(&mut self, question: &[u8], disk: &mut StoppedDisk<'_>) -> Vec<u8>;
+
+    /// Learns now and then how much was written to the disk. Nothing in the guest depends on it.
+    fn written(&mut self, _bytes: u64) {}
 }
 
 /// The disk of a guest whose time stands still.
@@ -134,6 +137,12 @@ impl<'a> Desk<'a> {
         lend(&path)?;
         self.next += 1;
         Ok(())
+    }
+
+    pub(super) fn tell_written(&mut self) {
+        if let Some(attendant) = &mut self.attendant {
+            attendant.written(self.place.shared.counters().write_bytes);
+        }
     }
 
     pub(super) fn result(&self) -> Option<Vec<u8>> {

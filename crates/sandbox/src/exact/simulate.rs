@@ -28,6 +28,9 @@ const NEVER_NS: u64 = i64::MAX as u64;
 
 const TICK: Duration = Duration::from_millis(100);
 
+/// How often it is told what was written, in real time.
+const WORD: Duration = Duration::from_millis(500);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The guest is gone: powered off, panicked, or killed.
@@ -61,6 +64,7 @@ pub(super) struct Simulation<'a, 'd> {
     desk: &'a mut Desk<'d>,
     now_ns: u64,
     heard: Instant,
+    told: Instant,
 }
 
 impl<'a, 'd> Simulation<'a, 'd> {
@@ -85,6 +89,7 @@ impl<'a, 'd> Simulation<'a, 'd> {
             desk,
             now_ns: 0,
             heard: Instant::now(),
+            told: Instant::now(),
         }
     }
 
@@ -122,6 +127,10 @@ impl<'a, 'd> Simulation<'a, 'd> {
                     let answer = self.answer(&question)?;
                     calendar.send(&answer).map_err(|_| Stop::Gone)?;
                     self.heard = Instant::now();
+                    if self.heard.duration_since(self.told) >= WORD {
+                        self.told = self.heard;
+                        self.desk.tell_written();
+                    }
                 }
                 None => self.look_up()?,
             }
