@@ -324,7 +324,7 @@ pub(crate) enum AgeAction {
     },
     /// Remove some, but for those that a trial uses
     Rm {
-        /// Their names in the list
+        /// Their names in the list; with a slash, what ageing left beneath a directory that a study named
         #[arg(value_name = "NAME", required_unless_present = "all")]
         names: Vec<String>,
         /// Remove all

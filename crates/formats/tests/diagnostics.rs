@@ -84,6 +84,10 @@ fn an_aged_level_has_a_step_before_those_of_the_study() {
     assert_eq!((age.profile.name.as_str(), age.profile.sizes[1].weight, age.profile.depths[1].depth), ("own", 2.5, 2));
     assert!(plan.attachments.iter().any(|(name, text)| name == "own.toml" && text == profile), "it goes with the run");
     plan.validate().expect("it may come from outside");
+    let shared = text.replace("loop = { size = \"1 GiB\" }", "directory = \"/mnt/x\"");
+    let loader = |name: &str| if name == "own.toml" { Ok(profile.to_owned()) } else { read(name) };
+    let told = study::compile(&Source::new("study.toml", &shared), &loader, &types(), &Overrides::default());
+    assert!(told.expect_err("fresh and aged").to_string().contains("cannot be of different ages"));
     for (wrong, place) in [
         ("sizes = [[4096, 1], [64, 2]]\nages = [[1, 1]]\ndirectories = [[0, 1, 0]]\n", "own.toml:1:9"),
         ("sizes = [[4096, 1]]\nages = [[1]]\ndirectories = [[0, 1, 0]]\n", "own.toml:2:9"),

@@ -439,7 +439,10 @@ impl Plan {
         }
         let mut seen: Vec<Vec<u32>> = Vec::new();
         plan.cells = Vec::new();
-        for cell in &self.cells {
+        // Of rows that are one there, a fresh one stays.
+        let is_aged = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
+        let (aged, fresh): (Vec<&Cell>, Vec<&Cell>) = self.cells.iter().partition(is_aged);
+        for cell in fresh.into_iter().chain(aged) {
             let mut cell = cell.clone();
             if let Some(position) = dropped {
                 cell.levels.remove(position);
@@ -485,6 +488,7 @@ impl StepAction {
             | Self::Sync
             | Self::DropCaches
             | Self::Fragmentation
+            | Self::Age(_)
             | Self::CopyIn { .. } => true,
             Self::Mkfs
             | Self::Mount
@@ -492,8 +496,7 @@ impl StepAction {
             | Self::Unmount
             | Self::Trim
             | Self::Fsck { .. }
-            | Self::PowerCut(_)
-            | Self::Age(_) => false,
+            | Self::PowerCut(_) => false,
         }
     }
 }

@@ -17,7 +17,7 @@ use fstone_files::OwnDirectory;
 use fstone_lab::{
     fragmentation::{self, FREE, OTHER, QUARTERS, REGIONS_OF},
     stop::Stop,
-    trial::{KeptImage, TO_CLEAN, kept_images, old_image, remove_image},
+    trial::{KeptImage, TO_CLEAN, kept_images, old_image, remove_aged_directory, remove_image},
 };
 use fstone_model::{
     age::{Age, Class, Depth, OldImage, Past, Profile},
@@ -45,6 +45,10 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
             terminal::print(&if *svg { picture(&image) } else { shown(&image) });
         }
         AgeAction::Rm { all: true, .. } => return Ok(remove(&images())),
+        AgeAction::Rm { names, .. } if names.iter().any(|name| name.contains('/')) => {
+            let removed = names.iter().map(|name| (name.clone(), remove_aged_directory(Path::new(name))));
+            return Ok(terminal::tell_removed(removed));
+        }
         AgeAction::Rm { names, .. } => {
             let found: Result<Vec<_>, _> = names.iter().map(|name| find(&images(), name)).collect();
             return Ok(remove(&found?));

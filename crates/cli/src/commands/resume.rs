@@ -17,6 +17,11 @@ use crate::{
 };
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
+use fstone_model::{
+    Cell,
+    study::{DeviceSpec, StepAction},
+    text,
+};
 
 pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
     let cancel = cancel_on_signals()?;
@@ -55,6 +60,15 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         last.id,
         counted(dataset.trials.len(), "trial")
     ));
+    let ages = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
+    for cell in dataset.run.plan.cells.iter().filter(ages) {
+        if let DeviceSpec::Block { path } = &cell.device {
+            terminal::tell(&format!(
+                "Each trial on {} ages it from mkfs on, the interrupted one, too.",
+                text::line(path)
+            ));
+        }
+    }
     let warning =
         (!changed.is_empty()).then(|| format!("made on another machine than the run was started on: {changed}"));
     let options = lab_options(context, arguments, &dataset.run.plan, presence)?;

@@ -1,9 +1,14 @@
 //! Ageing: writes and removes files on a mounted filesystem, with real data, until its targets are reached.
 //!
 //! There is one thread, and nothing depends on a clock, so that a simulated machine repeats it exactly. On a real one, when the kernel
-//! writes back between two syncs is its own decision, and moves single extents.
+//! writes back between two syncs is its own decision, and moves single extents. In a directory it can be interrupted, and goes on later
+//! (`journal`).
 
+mod journal;
 mod plan;
+
+pub use journal::{Journal, JournalError};
+pub use plan::expected_files;
 
 use crate::data::{Depot, Destination};
 use fstone_model::{
@@ -14,7 +19,7 @@ use plan::{Name, Op, PIECE, Planner};
 use rustix::{
     fs::{
         AtFlags, Mode, OFlags, StatVfs, Timespec, Timestamps, fstat, fstatvfs, ftruncate, futimens, mkdirat, openat,
-        renameat, syncfs, unlinkat,
+        renameat, statat, syncfs, unlinkat, utimensat,
     },
     io::Errno,
     time::{ClockId, clock_gettime},
@@ -39,8 +44,8 @@ const PROGRESS: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Copy)]
 pub struct AgeProgress {
     pub elapsed: Duration,
-    /// An estimate of the whole.
-    pub expected: Duration,
+    /// What of it is done, but for what was done before it was interrupted.
+    pub share: f64,
     pub operations: u64,
     pub written_bytes: u64,
 }
@@ -60,11 +65,14 @@ pub enum AgeError {
     Impossible(String),
     #[error("{call} {path}: {cause}")]
     Call { call: &'static str, path: String, cause: Error },
+    #[error("its journal: {0}")]
+    Journal(#[from] Error),
     #[error("stopped")]
     Interrupted,
 }
 
-/// Ages the filesystem whose root is given; nothing else may write there meanwhile.
+/// Ages the filesystem whose root is given; nothing else may write there meanwhile. With a journal, `root` is the journal's directory,
+/// others may use the filesystem, and what was done already is not done again.
 ///
 /// # Errors
 /// [`AgeError`]; the filesystem must not be measured then.
@@ -72,23 +80,28 @@ pub fn age(
     age: &Age,
     root: &Path,
     seed: u64,
+    journal: Option<&mut Journal>,
     stop: &AtomicBool,
     progress: &dyn Fn(AgeProgress),
 ) -> Result<Lived, AgeError> {
+    if let Some([operations, written, planned_bytes, _]) = journal.as_ref().and_then(|journal| journal.ended()) {
+        return Ok(Lived { operations: operations as u64, written_bytes: written as u64, planned_bytes });
+    }
     let directory = root.join(AGED_DIRECTORY);
     let failed =
         |call| move |cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
-    rustix::fs::mkdir(&directory, Mode::from_raw_mode(0o755)).map_err(|cause| match cause {
-        Errno::ROFS => AgeError::Impossible("it is read-only".to_owned()),
-        cause => failed("mkdir")(cause),
-    })?;
+    match rustix::fs::mkdir(&directory, Mode::from_raw_mode(0o755)) {
+        Err(Errno::EXIST) if journal.is_some() => {}
+        Err(Errno::ROFS) => return Err(AgeError::Impossible("it is read-only".to_owned())),
+        made => made.map_err(failed("mkdir"))?,
+    }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let base = File::from(rustix::fs::open(&directory, flags, Mode::empty()).map_err(failed("open"))?);
-    let look = || {
-        syncfs(&base).map_err(failed("syncfs"))?;
-        fstatvfs(&base).map(|stat| Space::of(&stat)).map_err(failed("statvfs"))
-    };
-    let space = look()?;
+    let done = journal.as_ref().map_or(0, |journal| journal.done());
+    let mut ground = Ground { base: &base, journal };
+    let now = clock_gettime(ClockId::Realtime);
+    let begun = ground.look(|space| [space.total, space.used, space.block as f64, now.tv_sec as f64])?;
+    let (space, now) = (begun.space(), Timespec { tv_sec: begun.0[3] as i64, tv_nsec: 0 });
     let live = age.utilization * space.total - space.used;
     if live < space.block as f64 {
         let words = format!("{:.0} of {:.0} bytes are in use already", space.used, space.total);
@@ -97,38 +110,41 @@ pub fn age(
     let mut planner =
         Planner::new(age, (space.total as u64, live as u64), space.block, seed).map_err(AgeError::Impossible)?;
     let (files, directories) = (planner.files(), planner.directories());
-    if let Some(free) = space.inodes.filter(|free| files + directories as f64 > *free) {
-        let words = format!("{files:.0} files and {directories} directories do not fit: {free:.0} inodes are free");
+    let free =
+        fstatvfs(&base).map(|stat| (stat.f_files > 0).then_some(stat.f_ffree as f64)).map_err(failed("statvfs"))?;
+    if let Some(free) = free.filter(|free| done == 0 && files + directories as f64 > *free) {
+        let words = format!(
+            "{files:.0} files and {directories} directories do not fit: {free:.0} inodes are free; {MORE_INODES}"
+        );
         return Err(AgeError::Impossible(words));
     }
     let pattern = DataPattern { compressible: age.compressible, ..DataPattern::default() };
     let depot = Depot::new(pattern, PIECE as usize, seed);
-    let now = clock_gettime(ClockId::Realtime);
-    let mut writer =
-        Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
-    let started = Instant::now();
-    let (mut operations, mut reported) = (0, Duration::ZERO);
+    let mut writer = Writer::new(&base, now, depot.source());
+    let mut started = Instant::now();
+    let (mut operations, mut reported, mut earlier_bytes) = (0, Duration::ZERO, 0);
     // Before, it is mostly metadata that is in use.
     let mut next_look = planner.live_bytes() / 8.0;
     let (mut last_looks, mut makes_up) = (LAST_LOOKS, false);
     // How much space files take, metadata and overwritten parts that are kept included, only the filesystem knows, and how much there is
     // for data if metadata have space of their own.
-    let correct = |planner: &mut Planner, writer: &Writer<'_>| {
-        let found = look()?;
-        let used = found.used - space.used - writer.kept_for_growth(planner.growing_bytes());
+    let correct = |planner: &mut Planner, writer: &Writer<'_>, ground: &mut Ground<'_>| {
+        let growing = planner.growing_bytes();
+        let found = ground.look(|now| [now.total, now.used, 0.0, writer.kept_for_growth(growing)])?;
+        let used = found.space().used - space.used - found.0[3];
         let present = planner.present_bytes() as f64;
-        let wanted = (age.utilization * found.total - space.used)
+        let wanted = (age.utilization * found.space().total - space.used)
             * if used > 0.0 && present > 0.0 { present / used } else { 1.0 };
         let is_off = (wanted / planner.live_bytes() - 1.0).abs() > DEADBAND;
         if is_off {
             planner.aim(wanted);
         }
-        Ok(is_off)
+        Ok::<_, AgeError>(is_off)
     };
     loop {
         let Some(op) = planner.next() else {
             if last_looks > 0 {
-                last_looks = if correct(&mut planner, &writer)? { last_looks - 1 } else { 0 };
+                last_looks = if correct(&mut planner, &writer, &mut ground)? { last_looks - 1 } else { 0 };
                 continue;
             }
             if !std::mem::replace(&mut makes_up, true) {
@@ -140,24 +156,79 @@ pub fn age(
             let times = Timestamps { last_access: now, last_modification: now };
             futimens(&base, &times).map_err(failed("utimens"))?;
             let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
+            if let Some(journal) = &mut ground.journal {
+                syncfs(&base).map_err(failed("syncfs"))?;
+                journal.end([operations as f64, written_bytes as f64, planned_bytes, 0.0])?;
+            }
             return Ok(Lived { operations, written_bytes, planned_bytes });
         };
         if stop.load(Ordering::Acquire) {
+            if let Some(journal) = ground.journal.filter(|_| operations >= done) {
+                syncfs(&base).map_err(failed("syncfs"))?;
+                journal.settle()?;
+            }
             return Err(AgeError::Interrupted);
         }
-        writer.carry_out(op)?;
+        if operations < done {
+            writer.pass(op);
+        } else {
+            if let (Some(journal), true) = (&ground.journal, operations == done) {
+                journal.go_on()?;
+                (started, reported, earlier_bytes) = (Instant::now(), Duration::ZERO, planner.written_bytes());
+            }
+            writer.carry_out(op, operations == done && done > 0)?;
+            if let Some(journal) = &ground.journal {
+                journal.count(operations + 1)?;
+            }
+        }
         operations += 1;
         let written = planner.written_bytes() as f64;
         if op == Op::Sync && written >= next_look {
-            correct(&mut planner, &writer)?;
+            correct(&mut planner, &writer, &mut ground)?;
             next_look = written + planner.live_bytes() / LOOKS;
         }
         let elapsed = started.elapsed();
         if elapsed >= reported + PROGRESS {
             reported = elapsed;
-            let expected = elapsed.mul_f64((planner.total_bytes() / written.max(1.0)).clamp(1.0, 1e6));
-            progress(AgeProgress { elapsed, expected, operations, written_bytes: planner.written_bytes() });
+            let all = planner.total_bytes() - earlier_bytes as f64;
+            let share = (written - earlier_bytes as f64) / all.max(1.0);
+            progress(AgeProgress { elapsed, share, operations, written_bytes: planner.written_bytes() });
         }
+    }
+}
+
+/// What cures a lack of inodes.
+pub const MORE_INODES: &str =
+    "take a profile with larger files, or have mkfs make more inodes (ext4: mkfs = \"-i 4096\")";
+
+struct Ground<'a> {
+    base: &'a File,
+    journal: Option<&'a mut Journal>,
+}
+
+/// What was found, in the numbers of a journal: total, used, block, and one that only the look itself knows.
+struct Found([f64; 4]);
+
+impl Found {
+    const fn space(&self) -> Space {
+        let Self([total, used, block, _]) = *self;
+        Space { total, used, block: block as u64 }
+    }
+}
+
+impl Ground<'_> {
+    fn look(&mut self, numbers: impl FnOnce(&Space) -> [f64; 4]) -> Result<Found, AgeError> {
+        let failed = |call, cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
+        let look = || {
+            syncfs(self.base).map_err(|errno| failed("syncfs", errno))?;
+            let stat = fstatvfs(self.base).map_err(|errno| failed("statvfs", errno))?;
+            Ok(numbers(&Space::of(&stat)))
+        };
+        match &mut self.journal {
+            Some(journal) => journal.look(look)?,
+            None => look(),
+        }
+        .map(Found)
     }
 }
 
@@ -166,16 +237,13 @@ struct Space {
     total: f64,
     used: f64,
     block: u64,
-    /// Free ones; `None` if there is no limit.
-    inodes: Option<f64>,
 }
 
 impl Space {
     fn of(stat: &StatVfs) -> Self {
         let unit = stat.f_frsize as f64;
         let used = stat.f_blocks.saturating_sub(stat.f_bfree) as f64 * unit;
-        let inodes = (stat.f_files > 0).then_some(stat.f_ffree as f64);
-        Self { total: used + stat.f_bavail as f64 * unit, used, block: stat.f_bsize.clamp(512, 64 << 10), inodes }
+        Self { total: used + stat.f_bavail as f64 * unit, used, block: stat.f_bsize.clamp(512, 64 << 10) }
     }
 }
 
@@ -189,15 +257,37 @@ struct Writer<'a> {
     source: crate::data::Source<'a>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(base: &'a File, now: Timespec, source: crate::data::Source<'a>) -> Self {
+        Self { base, paths: vec![String::new()], growing: HashMap::new(), now, source }
+    }
+
     /// What files that grow take beyond the bytes they have. It is given back when they are complete, and can be a third of all (xfs).
     fn kept_for_growth(&self, bytes: u64) -> f64 {
         let taken = self.growing.values().filter_map(|file| fstat(file).ok()).map(|stat| stat.st_blocks as u64 * 512);
         taken.sum::<u64>().saturating_sub(bytes) as f64
     }
 
-    fn carry_out(&mut self, op: Op) -> Result<(), AgeError> {
+    /// Passes over what is done already.
+    fn pass(&mut self, op: Op) {
+        if let Op::Directory { parent, number } = op {
+            self.paths.push(self.directory(parent, number) + "/");
+        }
+    }
+
+    // No file has a name with an s: those are hexadecimal.
+    fn directory(&self, parent: u32, number: u32) -> String {
+        format!("{}sub{number:x}", self.paths[parent as usize])
+    }
+
+    /// `may_be_done`: whether it was the next one when the process was killed.
+    fn carry_out(&mut self, op: Op, may_be_done: bool) -> Result<(), AgeError> {
         match self.attempt(op) {
+            Err(("mkdir", ..)) if may_be_done && self.is_done(op) => {
+                self.pass(op);
+                Ok(())
+            }
+            Err(("rename" | "unlink", ..)) if may_be_done && self.is_done(op) => Ok(()),
             // Some filesystems free what was removed only at the next sync.
             Err(("write" | "open", _, error)) if error.raw_os_error() == Some(libc::ENOSPC) => syncfs(self.base)
                 .map_err(|errno| ("syncfs", String::new(), errno.into()))
@@ -211,8 +301,22 @@ impl Writer<'_> {
         })
     }
 
+    fn path(&self, name: Name) -> String {
+        format!("{}{:x}", self.paths[name.directory as usize], name.number)
+    }
+
+    fn is_done(&self, op: Op) -> bool {
+        let is_there = |path: &str| statat(self.base, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        match op {
+            Op::Directory { parent, number } => is_there(&self.directory(parent, number)),
+            Op::Rename { from, to } => !is_there(&self.path(from)) && is_there(&self.path(to)),
+            Op::Remove { name } => !is_there(&self.path(name)),
+            // Once more changes nothing.
+            Op::Write { .. } | Op::Truncate { .. } | Op::Date { .. } | Op::Sync => false,
+        }
+    }
+
     fn attempt(&mut self, op: Op) -> Result<(), (&'static str, String, Error)> {
-        let path = |name: Name| format!("{}{:x}", self.paths[name.directory as usize], name.number);
         let open = |path: &str, flags: OFlags| {
             let flags = flags | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(self.base, path, flags, Mode::from_raw_mode(0o644)).map(File::from)
@@ -220,13 +324,12 @@ impl Writer<'_> {
         let failed = |call, path: &str, cause: Errno| (call, path.to_owned(), cause.into());
         match op {
             Op::Directory { number, parent } => {
-                // No file has a name with an s: those are hexadecimal.
-                let path = format!("{}sub{number:x}", self.paths[parent as usize]);
+                let path = self.directory(parent, number);
                 mkdirat(self.base, &path, Mode::from_raw_mode(0o755)).map_err(|errno| failed("mkdir", &path, errno))?;
                 self.paths.push(path + "/");
             }
             Op::Write { name, offset, length, makes, ends } => {
-                let path = path(name);
+                let path = self.path(name);
                 // Without EXCL, because a write that found no space is tried again.
                 let flags = if makes { OFlags::CREATE } else { OFlags::empty() };
                 let file = match self.growing.remove(&name.number) {
@@ -242,24 +345,24 @@ impl Writer<'_> {
                 }
             }
             Op::Truncate { name, length } => {
-                let path = path(name);
+                let path = self.path(name);
                 let file = open(&path, OFlags::empty()).map_err(|errno| failed("open", &path, errno))?;
                 ftruncate(&file, length).map_err(|errno| failed("truncate", &path, errno))?;
             }
             Op::Rename { from, to } => {
-                let (from, to) = (path(from), path(to));
+                let (from, to) = (self.path(from), self.path(to));
                 renameat(self.base, &from, self.base, &to).map_err(|errno| failed("rename", &from, errno))?;
             }
             Op::Remove { name } => {
                 self.growing.remove(&name.number);
-                let path = path(name);
+                let path = self.path(name);
                 unlinkat(self.base, &path, AtFlags::empty()).map_err(|errno| failed("unlink", &path, errno))?;
             }
             Op::Date { name, hours } => {
-                let path = path(name);
-                let file = open(&path, OFlags::empty()).map_err(|errno| failed("open", &path, errno))?;
+                let path = self.path(name);
                 let then = Timespec { tv_sec: self.now.tv_sec - (hours * 3600.0) as i64, tv_nsec: 0 };
-                futimens(&file, &Timestamps { last_access: then, last_modification: then })
+                let then = Timestamps { last_access: then, last_modification: then };
+                utimensat(self.base, &path, &then, AtFlags::SYMLINK_NOFOLLOW)
                     .map_err(|errno| failed("utimens", &path, errno))?;
             }
             Op::Sync => syncfs(self.base.as_fd()).map_err(|errno| failed("syncfs", "", errno))?,
@@ -297,10 +400,16 @@ mod tests {
         let mut planner = Planner::new(&age, (32 << 20, 16 << 20), 4096, 5).expect("it is possible");
         let depot = Depot::new(DataPattern { compressible: 0.5, ..DataPattern::default() }, PIECE as usize, 5);
         let now = clock_gettime(ClockId::Realtime);
-        let mut writer =
-            Writer { base: &base, paths: vec![String::new()], growing: HashMap::new(), now, source: depot.source() };
+        let mut writer = Writer::new(&base, now, depot.source());
         while let Some(op) = planner.next() {
-            writer.carry_out(op).expect("it can be done");
+            writer.carry_out(op, false).expect("it can be done");
+            // As after a kill before it was counted, and by a process that has nothing open.
+            let mut again = Writer { paths: writer.paths.clone(), ..Writer::new(&base, now, depot.source()) };
+            if let Op::Directory { .. } = op {
+                again.paths.pop();
+            }
+            again.carry_out(op, true).expect("it can be done once more");
+            assert_eq!(again.paths, writer.paths);
         }
         let files = files(place.path());
         let bytes: u64 = files.iter().map(|(length, _)| length.next_multiple_of(4096)).sum();

@@ -595,6 +595,12 @@ fn mean(sizes: &[Class], block: u64) -> f64 {
     (0..sizes.len()).map(of_class).sum::<f64>() / weights(sizes).iter().sum::<f64>()
 }
 
+/// How many files with the sizes of a profile have so many bytes, in blocks of 4 KiB.
+pub fn expected_files(age: &Age, live_bytes: f64) -> f64 {
+    const BLOCK: u64 = 4096;
+    live_bytes / mean(&expected(&age.profile.sizes, live_bytes, BLOCK), BLOCK)
+}
+
 /// Most of the files that may be missing because they are too large, as a share.
 const MOST_LEFT_OUT: f64 = TOLERANCE / 5.0;
 

@@ -7,11 +7,12 @@ use super::{
 use crate::{
     Source,
     decode::{Field, Share, Text, document},
-    diagnostic::{Diagnostic, Report},
+    diagnostic::{Diagnostic, Report, Span},
 };
 use fstone_model::{
+    Cell,
     age::{Age, Class, Depth, OldImage, Past, Profile},
-    study::FilesystemSpec,
+    study::{DeviceSpec, FilesystemSpec, StepAction},
 };
 use std::sync::Arc;
 
@@ -67,6 +68,28 @@ pub(super) fn age(
         return None;
     }
     Some(Arc::new(age.into()))
+}
+
+/// A directory has one filesystem: once it is aged, all rows there are.
+pub(super) fn check_cells(cells: &[Cell], place: Span, report: &mut Report) {
+    if report.has_errors() {
+        return;
+    }
+    let pasts = cells.iter().filter(|cell| matches!(cell.device, DeviceSpec::Directory { .. })).map(|cell| {
+        let past = cell.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(past) => Some(past),
+            _ => None,
+        });
+        (&cell.device, past)
+    });
+    let pasts: Vec<_> = pasts.collect();
+    if pasts.iter().any(|(directory, past)| pasts.iter().any(|(other, its)| directory == other && past != its)) {
+        let error = "rows in one directory cannot be of different ages: they share its filesystem";
+        report.push(
+            Diagnostic::error(place, error)
+                .help("give all of them the same `age`, or a device: device = { loop = { size = \"4 GiB\" } }"),
+        );
+    }
 }
 
 fn image(field: &Field<Text>, of: &FilesystemSpec, files: &mut Files<'_>, report: &mut Report) -> Option<OldImage> {

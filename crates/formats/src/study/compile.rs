@@ -1,7 +1,7 @@
 //! A study put together.
 
 use super::{
-    MAXIMUM_BYTES,
+    MAXIMUM_BYTES, age,
     bounds::{self, RecordSize},
     cells::Combinations,
     device,
@@ -237,6 +237,7 @@ fn cells(
         .take_while(|cell| record.takes(cell))
         .collect::<Vec<_>>();
     own_rows::check_cells(&cells, form.place, report);
+    age::check_cells(&cells, form.place, report);
     if cells.len() < combinations.cells.len() {
         report.push(bounds::plan_too_long(form.place, combinations.cells.len(), cells.len()));
     }

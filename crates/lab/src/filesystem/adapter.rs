@@ -114,6 +114,11 @@ pub trait Filesystem: Sync {
         false
     }
 
+    /// How many inodes mkfs makes on a device of this size, where they are limited and that is known before.
+    fn inodes(&self, _options: &[String], _size_bytes: u64) -> Option<f64> {
+        None
+    }
+
     fn figures(&self, _output: &CommandOutput) -> Vec<Figure> {
         Vec::new()
     }

@@ -13,6 +13,9 @@ pub(super) const EXT2: Ext = ext("ext2", &["mkfs.ext2", "e2fsck", "dumpe2fs"], &
 pub(super) const EXT3: Ext = ext("ext3", &["mkfs.ext3", "e2fsck", "dumpe2fs"], &["mkfs.ext3", "-q", "-F"]);
 pub(super) const EXT4: Ext = ext("ext4", &["mkfs.ext4", "e2fsck", "dumpe2fs"], &["mkfs.ext4", "-q", "-F"]);
 
+/// From this file tools take what a study leaves to them.
+pub(crate) const SETTINGS: &str = "/etc/mke2fs.conf";
+
 const fn ext(kind: &'static str, tools: &'static [&'static str], mkfs: &'static [&'static str]) -> Ext {
     Ext(Facts {
         kind,
@@ -70,6 +73,45 @@ fn extended(options: &[String], ours: &[&str]) -> Vec<String> {
     result
 }
 
+/// The number behind an option's last letter or in the next word.
+fn value_of(options: &[String], option: &str) -> Option<f64> {
+    let at = options.iter().rposition(|word| word.starts_with(option))?;
+    options[at]
+        .strip_prefix(option)
+        .filter(|value| !value.is_empty())
+        .or(options.get(at + 1).map(String::as_str))?
+        .parse()
+        .ok()
+}
+
+/// As mke2fs takes it from its settings: the last section that has it counts.
+fn bytes_per_inode(kind: &str, size_bytes: u64) -> Option<f64> {
+    let by_size = match size_bytes >> 20 {
+        0..3 => "floppy",
+        3..512 => "small",
+        512..0x40_0000 => "default",
+        0x40_0000..0x100_0000 => "big",
+        _ => "huge",
+    };
+    let settings = std::fs::read_to_string(SETTINGS).ok()?;
+    let (mut section, mut found) = ("", [None; 3]);
+    for line in settings.lines().map(str::trim) {
+        match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            Some((name, "{")) => section = name,
+            Some(("inode_ratio", value)) => {
+                let of = if section == by_size { 2 } else { usize::from(section == kind) };
+                if of > 0 || section == "[defaults]" {
+                    found[of] = value.parse().ok();
+                }
+            }
+            Some(_) => {}
+            None if line.starts_with('[') => section = line,
+            None => {}
+        }
+    }
+    found.into_iter().rev().flatten().next()
+}
+
 impl Filesystem for Ext {
     fn facts(&self) -> &Facts {
         &self.0
@@ -94,6 +136,13 @@ impl Filesystem for Ext {
 
     fn is_unclean(&self, output: &CommandOutput) -> bool {
         output.says("skipping journal recovery")
+    }
+
+    fn inodes(&self, options: &[String], size_bytes: u64) -> Option<f64> {
+        // A usage type, of which its settings may say anything.
+        let is_typed = options.iter().any(|word| word.starts_with("-T"));
+        let bytes = value_of(options, "-i").map_or_else(|| bytes_per_inode(self.0.kind, size_bytes), Some);
+        value_of(options, "-N").or_else(|| Some(size_bytes as f64 / bytes?)).filter(|_| !is_typed)
     }
 
     /// From e2fsck's last line: `/dev/loop0: 11/32768 files (0.0% non-contiguous), 13883/131072 blocks`.
@@ -176,6 +225,28 @@ mod tests {
         let own = "-E hash_seed=00000000-0000-0000-0000-000000000007";
         assert_eq!(seeded(own, 1), own);
         assert_eq!(EXT3.mkfs(&EXT3.seeded(&[], 1), "/dev/vda").typed().matches("-E").count(), 1);
+    }
+
+    /// Beside what mke2fs makes, to the next whole group.
+    #[test]
+    fn inodes_are_known_before_they_are_made() {
+        let inodes = |study: &str, size| EXT4.inodes(&words(study), size);
+        assert_eq!((inodes("-N 256", 1 << 30), inodes("-I 256 -i4096", 1 << 30)), (Some(256.0), Some(262_144.0)));
+        assert_eq!(inodes("-T news", 1 << 30), None);
+        if std::process::Command::new("mkfs.ext4").arg("-V").output().is_err() {
+            return;
+        }
+        for size in [100u64 << 20, 1 << 30, 5 << 40] {
+            let image = tempfile::NamedTempFile::new_in("/var/tmp").expect("a file");
+            image.as_file().set_len(size).expect("sized");
+            let output =
+                std::process::Command::new("mkfs.ext4").args(["-n", "-F"]).arg(image.path()).output().expect("it runs");
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let made: f64 =
+                text.split(" inodes").next().and_then(|head| head.rsplit(' ').next()?.parse().ok()).expect("a number");
+            let known = inodes("", size).expect("known");
+            assert!((known / made - 1.0).abs() < 0.05, "{size}: {known} of {made}");
+        }
     }
 
     #[test]

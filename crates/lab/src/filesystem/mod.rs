@@ -8,7 +8,7 @@ mod adapter;
 mod btrfs;
 mod erofs;
 mod exfat;
-mod ext;
+pub(crate) mod ext;
 mod f2fs;
 mod jfs;
 mod kernel;

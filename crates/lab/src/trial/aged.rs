@@ -8,7 +8,7 @@ use super::{job::Job, options::LabOptions};
 use crate::{
     agent::{DEFAULT_MODEL, GuestOptions, file_name, find_kernel},
     events::{Event, ProgressSink},
-    filesystem,
+    filesystem::{self, ext::SETTINGS},
     inventory::tool_version,
     machine::Machine,
     place::{
@@ -51,8 +51,6 @@ pub const DIGEST: &str = "sha256sum";
 const END: &str = "aged";
 const MAKING: &str = "making";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
-/// From this file tools take what a study leaves to them.
-const SETTINGS: &str = "/etc/mke2fs.conf";
 /// How often is looked whether another run has made an image.
 const LOOK: Duration = Duration::from_millis(200);
 const RECORD_BYTES: u64 = 4 << 20;
@@ -119,6 +117,8 @@ pub(super) fn with_seed<'c>(job: &Job<'c>) -> Cow<'c, Cell> {
         if let StepAction::Age(past) = &step.action
             && let Past::Aged(age @ Age { seed: None, .. }) = &**past
         {
+            // Once, and for all repeats.
+            let of_trial = if matches!(job.cell.device, DeviceSpec::Directory { .. }) { 0 } else { of_trial };
             let age = Past::Aged(Age { seed: Some(of_trial), ..age.clone() });
             cell.to_mut().steps[at].action = StepAction::Age(Arc::new(age));
         }
@@ -554,7 +554,7 @@ fn name_of(life: &Life, key: &str) -> String {
 }
 
 /// Tells a program from another build of it.
-fn stamp(program: &Path) -> Option<String> {
+pub(super) fn stamp(program: &Path) -> Option<String> {
     let facts = fs::metadata(program).ok()?;
     Some(format!("{} {}.{:09}", facts.len(), facts.mtime(), facts.mtime_nsec()))
 }

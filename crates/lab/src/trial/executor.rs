@@ -52,6 +52,8 @@ use std::{
 };
 
 const FORGET_LIMIT: Duration = Duration::from_secs(10);
+/// A copy of an aged image that takes longer is worth a word.
+const LONG_COPY: Duration = Duration::from_secs(2);
 
 /// Carries trials out through agents: on the running kernel, or under another one in a guest. What devices and mounts need
 /// is root; a directory or a guest needs nothing.
@@ -186,6 +188,7 @@ impl AgentExecutor<'_> {
             },
             _ => None,
         });
+        let same = same.filter(|_| !matches!(planned.device, DeviceSpec::Directory { .. }));
         if let (Some(of), Role::Whole | Role::Copies(_)) = (same, &role) {
             making.record.warn(format!("age: every repeat begins with the same history, that of {of}"));
         }
@@ -198,6 +201,10 @@ impl AgentExecutor<'_> {
         let Making { mut record, mut provided, .. } = making;
         if let (Role::Copies(origin), Some(content)) = (&role, &content) {
             origin.complete(whole, content, &mut record.steps);
+            if content.copied.get().is_some_and(|(by_reference, took)| !by_reference && took > LONG_COPY) {
+                let cure = "by reference it takes less than a second: have both on one btrfs or XFS";
+                record.warn(format!("age: each trial copies the image's data from cache to work directory; {cure}"));
+            }
         }
         let duration_ns = nanoseconds(clock.elapsed());
         // From here on nobody's clock runs.

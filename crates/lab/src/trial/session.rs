@@ -7,6 +7,7 @@ use super::{
     own::OwnGround,
     promises::Promises,
     record::{Halt, StepReport, failed, not_durable, not_installed, outcome_of_stop, refuse_full, skipped},
+    steps::aged_beneath,
     warm::Warmth,
     watch::{Gauge, Watch},
 };
@@ -135,6 +136,11 @@ impl Session {
                 session.place = place;
             }
             Ground::Directory { parent, name } => {
+                let aged = aged_beneath(&parent);
+                if aged.exists() {
+                    let words = "the filesystem was aged before, and its free space may be used since";
+                    session.warn(format!("age: {}: {words}", aged.display()));
+                }
                 let path = session.make_tree(&parent, &name)?;
                 opened.tree = session.tree.map(|id| (path, id));
             }

@@ -19,9 +19,7 @@ pub(crate) enum Whom {
 /// Why a step is left out of a cell's trials; `None` when it is not.
 pub(crate) fn left_out(cell: &Cell, step: &Step) -> Option<&'static str> {
     let in_directory = matches!(cell.device, DeviceSpec::Directory { .. });
-    // An aged row is refused instead of being run without its age.
-    let is_age = matches!(step.action, StepAction::Age(_));
-    (in_directory && !is_age && !step.action.works_in_a_directory())
+    (in_directory && !step.action.works_in_a_directory())
         .then_some("left out: fstone does not make, mount or check a directory")
 }
 

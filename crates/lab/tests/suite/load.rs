@@ -6,7 +6,7 @@ use crate::support::{
 use fstone_lab::{
     events::{Event, LoadProgress, ProgressSink, Silent},
     run::carry_out::{LabOptions, RunEnd, carry_out},
-    trial::kept_images,
+    trial::{kept_images, remove_aged_directory},
 };
 use fstone_model::{
     Cell, Outcome, Step, StepKind, Trial, Workload,
@@ -313,7 +313,7 @@ fn an_aged_filesystem_is_made_once_and_copied_for_each_trial() {
 fn what_cannot_be_aged_is_refused() {
     let work = scratch_directory();
     let mut of_directory = cell("dir", "", "", vec![step("age", StepAction::Age(Arc::new(ageing(0.8).into())))]);
-    of_directory.device = DeviceSpec::Directory { path: Some(work.path().display().to_string()) };
+    of_directory.device = DeviceSpec::Directory { path: None };
     let mut memory = Memory::default();
     let mut cells = vec![of_directory];
     if may_use_devices(&["mkfs.ext4"]) {
@@ -322,7 +322,8 @@ fn what_cannot_be_aged_is_refused() {
         large.profile.sizes[3].up_to = (1u64 << 30) as f64;
         cells.extend([few_inodes, cell("ext4", "", "", vec![step("age", StepAction::Age(Arc::new(large.into())))])]);
     }
-    let expected = ["ageing needs a device", "inodes are free", "its largest files have 1073741824 bytes"];
+    let expected =
+        ["which the study has to name", "files, and there are 256 inodes", "its largest files have 1073741824 bytes"];
     carry_out(&plan(cells, 1), &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false))
         .expect("carried out");
     for trial in &memory.trials {
@@ -330,6 +331,87 @@ fn what_cannot_be_aged_is_refused() {
         let expected = expected[trial.id.cell as usize];
         assert!(reason.step == "age" && reason.words.contains(expected), "{reason:?}, not {expected}");
     }
+}
+
+/// A filesystem that somebody uses.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new(bytes: u64) -> Self {
+        let mounted = Self(scratch_directory());
+        let (image, place) = (mounted.0.path().join("image"), mounted.place());
+        std::fs::File::create(&image).and_then(|file| file.set_len(bytes)).expect("sized");
+        std::fs::create_dir(&place).expect("made");
+        let run = |program: &str, words: &[&std::ffi::OsStr]| {
+            assert!(std::process::Command::new(program).args(words).status().expect("starts").success(), "{program}");
+        };
+        run("mkfs.ext4", &["-q".as_ref(), image.as_ref()]);
+        run("mount", &["-o".as_ref(), "loop".as_ref(), image.as_ref(), place.as_ref()]);
+        mounted
+    }
+
+    fn place(&self) -> std::path::PathBuf {
+        self.0.path().join("place")
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(self.place()).status();
+    }
+}
+
+#[test]
+fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
+    struct Interrupts(AtomicBool);
+    impl ProgressSink for Interrupts {
+        fn event(&self, event: &Event<'_>) {
+            if let Event::Load(LoadProgress { phase, .. }) = event
+                && phase == LoadProgress::AGEING
+            {
+                self.0.store(true, Ordering::Release);
+            }
+        }
+    }
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let (work, mounted) = (scratch_directory(), Mounted::new(64 << 20));
+    let place = mounted.place();
+    let (aged, mine) = (place.join("fstone-aged"), place.join("mine"));
+    std::fs::write(&mine, "mine").expect("written");
+    let run = |overwrites, repeats, sink: &dyn ProgressSink, cancel: &AtomicBool| {
+        let age = Age { overwrites, seed: None, ..ageing(0.4) };
+        let steps = vec![step("age", StepAction::Age(Arc::new(age.into()))), load(small_files(50, None))];
+        let device = DeviceSpec::Directory { path: Some(place.display().to_string()) };
+        let (plan, mut memory) =
+            (plan(vec![Cell { device, ..cell("dir", "", "", steps) }], repeats), Memory::default());
+        let end = carry_out(&plan, &options(work.path()), &[], &mut memory, sink, cancel).expect("carried out");
+        (end, memory.trials)
+    };
+    let interrupts = Interrupts(AtomicBool::new(false));
+    let (end, trials) = run(6.0, 1, &interrupts, &interrupts.0);
+    assert!(end == RunEnd::Cancelled && trials.is_empty(), "{end:?} {trials:#?}");
+    let (end, trials) = run(6.0, 2, &Silent, &AtomicBool::new(false));
+    assert_eq!(end, RunEnd::Completed);
+    for (trial, how) in trials.iter().zip(["it went on", "was aged before"]) {
+        assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
+        let said = trial.warnings.join("\n");
+        assert!(said.contains(how) && said.contains(&format!("fstone age rm {}", aged.display())), "{said}");
+        assert!(!said.contains("missed"), "{said}");
+        let used = trial.figure("age", "utilization").expect("measured").value;
+        assert!((38.0..42.0).contains(&used), "{used}");
+    }
+    let (_, other) = run(3.0, 1, &Silent, &AtomicBool::new(false));
+    let Outcome::Refused(reason) = &other[0].outcome else { panic!("{other:#?}") };
+    assert!(reason.words.ends_with("it was aged otherwise") && reason.cure.is_some(), "{reason:?}");
+    assert!(remove_aged_directory(&place).is_err() && remove_aged_directory(&place.join("lost+found")).is_err());
+    remove_aged_directory(&aged).expect("removed");
+    let left: std::collections::BTreeSet<_> =
+        std::fs::read_dir(&place).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    assert_eq!(left, ["lost+found", "mine"].map(Into::into).into(), "and nothing else");
+    assert_eq!(std::fs::read_to_string(&mine).expect("readable"), "mine");
+    assert_clean(work.path());
 }
 
 /// Between two measured phases that read, 200 files of 64 KiB are made durable in a phase that may be measured too.

@@ -5,15 +5,17 @@ use crate::{
     events::LoadProgress,
     fragmentation::{self, FREE, Fragmentation, QUARTERS, REGIONS_OF},
     meters::{KernelWork, Meters},
-    place::device::ScratchDevice,
+    place::{device::ScratchDevice, holder::boot_id},
     stop::Stop,
     trial::{
+        aged::stamp,
         measure::of_interval,
         record::{Halt, StepReport, failed},
         session::{OnProgress, Session},
     },
 };
-use fstone_engine::age::{AgeError, Lived, age};
+use fstone_engine::age::{AgeError, Journal, JournalError, Lived, age};
+use fstone_files::{FileIdentity, make_empty_directory, remove_own_tree, remove_tree};
 use fstone_model::{
     Step,
     age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
@@ -22,7 +24,31 @@ use fstone_model::{
     result::CommandRecord,
     units::{format_bytes, nanoseconds},
 };
-use std::{os::unix::fs::MetadataExt, path::Path, time::Instant};
+use rustix::process::geteuid;
+use std::{
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// What ageing fills beneath a directory that a study names, and leaves to later runs.
+pub(super) const AGED_BENEATH: &str = "fstone-aged";
+
+pub(crate) fn aged_beneath(directory: &Path) -> PathBuf {
+    directory.join(AGED_BENEATH)
+}
+
+/// Removes what ageing left beneath a directory.
+///
+/// # Errors
+/// If it is something else, another user's, or a process ages it; as [`remove_tree`].
+pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
+    let facts = fs::symlink_metadata(path)?;
+    // A link is no directory, and another user's journal is none.
+    let _held = Journal::hold(path).map_err(io::Error::other)?;
+    remove_tree(path, FileIdentity::of(&facts))
+}
 
 impl Session {
     /// Ages what is no copy of an old image, measures the state, and makes the calls that follow.
@@ -45,8 +71,13 @@ impl Session {
             // The executor chose it.
             let seed = wanted.seed.unwrap_or_default();
             argv.push(format!("seed={seed}"));
-            let Lived { operations, written_bytes, planned_bytes } =
-                self.live(step, wanted, seed, place, progress, report)?;
+            let mut journal = if self.device.is_none() { Some(self.journal(step, wanted, seed, place)?) } else { None };
+            let lived = self.live(step, wanted, seed, place, journal.as_mut(), progress, report);
+            if let (Err(Halt::Outcome(Outcome::Refused(_))), Some(_)) = (&lived, &journal) {
+                // Nothing was made, and what was found may have changed when it is tried again.
+                remove_own_tree(place).map_err(|error| failed(step, error.to_string()))?;
+            }
+            let Lived { operations, written_bytes, planned_bytes } = lived?;
             let [written, planned] = [written_bytes, planned_bytes as u64].map(format_bytes);
             words = format!("{operations} operations wrote {written}, target {planned}\n");
             if (written_bytes as f64 / planned_bytes - 1.0).abs() > TOLERANCE {
@@ -96,25 +127,69 @@ impl Session {
         Ok(())
     }
 
+    /// The journal of what is aged beneath a directory.
+    fn journal(&mut self, step: &Step, wanted: &Age, seed: u64, place: &Path) -> Result<Journal, Halt> {
+        let failed = |error: io::Error| failed(step, format!("{}: {error}", place.display()));
+        let refused = |error: &JournalError, cure: String| {
+            let words = format!("{}: {error}", place.display());
+            Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words).with_cure(cure)))
+        };
+        let key =
+            serde_json::to_string(&Age { seed: Some(seed), ..wanted.clone() }).map_err(|error| failed(error.into()))?;
+        let build = std::env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
+        let open = || {
+            match fs::symlink_metadata(place) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => drop(make_empty_directory(place)?),
+                Err(error) => return Err(error.into()),
+                // What is above it, only this user can change.
+                Ok(facts) if !facts.is_dir() || facts.uid() != geteuid().as_raw() || facts.mode() & 0o077 != 0 => {
+                    return Err(JournalError::Foreign);
+                }
+                Ok(_) => {}
+            }
+            Journal::open(place, &key, &build, &boot_id())
+        };
+        let remove = format!("fstone age rm {}", place.display());
+        let opened = match open() {
+            Err(error @ JournalError::Lost) => {
+                self.warn(format!("{}: {error}; it began anew", step.name));
+                remove_own_tree(place).map_err(failed)?;
+                open()
+            }
+            opened => opened,
+        };
+        let journal = opened.map_err(|error| match error {
+            JournalError::System(error) => failed(error),
+            JournalError::Other | JournalError::Lost => refused(&error, remove.clone()),
+            JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
+            JournalError::Foreign => refused(&error, "move it away".to_owned()),
+        })?;
+        let there = place.display();
+        if journal.ended().is_none() && journal.done() > 0 {
+            self.warn(format!(
+                "{}: it went on where it was interrupted, after {} operations",
+                step.name,
+                journal.done()
+            ));
+        }
+        self.warn(format!("{}: {there} stays, and repeats and later runs take it up; {remove} removes it", step.name));
+        Ok(journal)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the step's, and the journal")]
     fn live(
         &self,
         step: &Step,
         wanted: &Age,
         seed: u64,
         place: &Path,
+        journal: Option<&mut Journal>,
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<Lived, Halt> {
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
-        let ended = age(wanted, place, seed, self.machine.stop.flag(), &|now| {
-            progress(LoadProgress {
-                phase: "ageing".to_owned(),
-                elapsed: now.elapsed,
-                expected: Some(now.expected),
-                operations: now.operations,
-                bytes: now.written_bytes,
-                lately: None,
-            });
+        let ended = age(wanted, place, seed, journal, self.machine.stop.flag(), &|now| {
+            progress(LoadProgress::of_ageing(now.elapsed, now.share, now.operations, now.written_bytes));
         });
         let readings = meters.end();
         report.figures = of_interval(&readings);
@@ -122,7 +197,7 @@ impl Session {
         ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),
-            AgeError::Call { .. } => failed(step, error.to_string()),
+            AgeError::Call { .. } | AgeError::Journal(_) => failed(step, error.to_string()),
         })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A session makes them one by one; `--dry-run` prints them. Both get them from [`calls`], so they cannot differ.
 
+use super::age::{AGED_BENEATH, aged_beneath};
 use crate::{
     command::{CommandLine, typed},
     filesystem::{self, Filesystem, OwnPlaces},
@@ -109,12 +110,16 @@ impl Call<'_> {
             Self::Age { age: Past::Image(image), .. } => {
                 format!("look at the copy of {}", typed(std::slice::from_ref(&image.file)))
             }
-            Self::Age { age: Past::Aged(age), .. } => format!(
-                "age it by profile {}: {} overwrites, then {} % in use",
-                age.profile.name,
-                age.overwrites,
-                age.utilization * 100.0
-            ),
+            Self::Age { age: Past::Aged(age), place } => {
+                let is_beneath = place.ends_with(AGED_BENEATH);
+                let stays = is_beneath.then(|| format!(" by {}, which stays", place.display())).unwrap_or_default();
+                format!(
+                    "age it by profile {}: {} overwrites, then {} % in use{stays}",
+                    age.profile.name,
+                    age.overwrites,
+                    age.utilization * 100.0
+                )
+            }
             Self::CutPower(states) => {
                 format!("mount, read and check up to {states} states that a power cut could leave")
             }
@@ -254,9 +259,13 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
             }
         }
         StepAction::Fragmentation => timed(vec![Call::CountExtents(place()?)]),
-        StepAction::Age(_) if scene.device.is_empty() => {
-            let words = "ageing needs a device: a directory's filesystem is used by others, too";
-            return Err(Outcome::Refused(Reason::new(&step.name, words)));
+        StepAction::Age(age) if scene.device.is_empty() => {
+            let above = scene.place.parent().filter(|_| scene.own.is_none());
+            let Some(place) = above.map(aged_beneath) else {
+                let words = "ageing needs a device, or a directory that the study names";
+                return Err(Outcome::Refused(Reason::new(&step.name, words)));
+            };
+            timed(vec![Call::Age { age, place }])
         }
         StepAction::Age(age) => {
             let aged = Call::Age { age, place: place()? };
