@@ -6,21 +6,27 @@ use crate::{
     run::schedule::block_order,
     trial::{
         beside::{has_other_users, open_place},
+        preflight::obstacle_of_age,
         steps::{Scene, calls},
         who::{GUEST_DEVICE, GUEST_PLACE, Whom, left_out, parts},
     },
 };
 use fstone_model::{
     Better, Cell, Plan, Step,
+    age::Past,
     own::OwnCommand,
-    study::{DeviceSpec, KernelSpec, StepAction},
-    units::format_duration,
+    study::{DeviceSpec, FilesystemSpec, KernelSpec, StepAction},
+    units::{format_bytes, format_duration},
 };
 use std::{
     fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+/// What ageing writes in a second, to tell minutes from hours: measured with ext4 on two busy cores. In virtual time it is one processor's.
+const RATE: f64 = 200e6;
+const VIRTUAL_RATE: f64 = 100e6;
 
 /// What a trial takes besides its loads' own time, measured on small images: attach, mkfs, mount, unmount, fsck.
 const OVERHEAD: Duration = Duration::from_secs(1);
@@ -37,6 +43,8 @@ pub struct Description {
     pub within_budget: bool,
     /// Trials of each cell in perturbed guests.
     pub perturbed: u32,
+    /// What ageing writes before all else, in a line for each filesystem.
+    pub ageing: Vec<String>,
     pub time: TimeEstimate,
 }
 
@@ -86,6 +94,7 @@ pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
         further_blocks,
         within_budget: plan.budget.is_some(),
         perturbed: plan.perturbed,
+        ageing: ageing(plan),
         time: estimate(plan),
     }
 }
@@ -150,6 +159,10 @@ fn describe_step(cell: &Cell, step: &Step, host: Scene<'_>, guest: Scene<'_>, mo
     }
     if host.filesystem.is_none() && host.own.is_none() && !matches!(cell.device, DeviceSpec::Directory { .. }) {
         return format!("fstone has no adapter for {}", cell.filesystem.kind);
+    }
+    if let Some(obstacle) = matches!(step.action, StepAction::Age(_)).then(|| obstacle_of_age(cell)).flatten() {
+        let cure = obstacle.cure.map(|cure| format!(" (fix: {cure})")).unwrap_or_default();
+        return format!("refused: {}{cure}", obstacle.words);
     }
     let mut told = Vec::new();
     for (whom, part) in parts(cell, step, *mounted) {
@@ -219,6 +232,56 @@ fn estimate(plan: &Plan) -> TimeEstimate {
     if open_ended { TimeEstimate::AtLeast(time) } else { TimeEstimate::About(time) }
 }
 
+/// What each aged filesystem takes once; one that is the same in two cells is made once, if images of it are kept.
+fn ageing(plan: &Plan) -> Vec<String> {
+    let mut known = Vec::new();
+    let mut lines = Vec::new();
+    for cell in &plan.cells {
+        let Some(Past::Aged(age)) = cell.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(past) => Some(&**past),
+            _ => None,
+        }) else {
+            continue;
+        };
+        let is_cut = cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+        let once = match cell.device {
+            DeviceSpec::Loop { .. } => !is_cut && cell.filesystem.own.is_none() && cell.filesystem.tree.is_none(),
+            _ => matches!(cell.device, DeviceSpec::Directory { .. }),
+        };
+        let filesystem = FilesystemSpec { name: String::new(), ..cell.filesystem.clone() };
+        let life = (filesystem, &cell.device, &cell.kernel, age);
+        if once && known.contains(&life) {
+            continue;
+        }
+        known.push(life);
+        let times = match (&cell.device, once) {
+            (DeviceSpec::Directory { .. }, _) => 1,
+            (_, true) if age.seed.is_some() => 1,
+            (_, true) => plan.repeats.min,
+            (_, false) => plan.repeats.min + plan.warm_up,
+        };
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
+        let place = cell.device.describe();
+        let overwrites = age.overwrites;
+        lines.push(match cell.device.size_bytes() {
+            Some(size) => {
+                let bytes = overwrites * size as f64;
+                let rate = if cell.kernel.is_exact() { VIRTUAL_RATE } else { RATE };
+                let time = Duration::from_secs((bytes / rate).ceil() as u64);
+                let (bytes, rate) = (format_bytes(bytes as u64), rate / 1e6);
+                let unless = if once { ", unless it is kept" } else { "" };
+                format!(
+                    "{}, {place}: {times} {bytes}, {} at {rate} MB/s{unless}",
+                    cell.filesystem.kind,
+                    format_duration(time)
+                )
+            }
+            None => format!("{place}: {times} {overwrites} times its size"),
+        });
+    }
+    lines
+}
+
 fn counted(warm_up: u32) -> String {
     if warm_up == 1 { "a warm-up block".to_owned() } else { format!("{warm_up} warm-up blocks") }
 }
@@ -254,7 +317,10 @@ impl fmt::Display for Description {
         if self.within_budget {
             writeln!(f, "     then blocks of the cells that are not told apart, while there is time")?;
         }
-        writeln!(f, "Time: {}", self.time)
+        for line in &self.ageing {
+            writeln!(f, "Ageing: {line}")?;
+        }
+        writeln!(f, "Time: {}{}", self.time, if self.ageing.is_empty() { "" } else { ", besides ageing" })
     }
 }
 
@@ -275,6 +341,7 @@ mod tests {
         let aged = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         let plan = testing::plan(vec![aged], Repeats { min: 2, max: 2, until: None });
         assert_eq!(estimate(&plan), TimeEstimate::AtLeast(Duration::from_secs(2)));
+        assert_eq!(ageing(&plan), ["ext4, loop 400 MiB: 2 times 3.91 GiB, 21 s at 200 MB/s, unless it is kept"]);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use crate::{
     machine::Machine,
     place::mount::{MountOption, MountOptions},
 };
+use fstone_engine::age::{MORE_INODES, expected_files};
 use fstone_model::{
     Cell, Outcome, Step,
+    age::Past,
     mkfs::lists,
     outcome::{KERNEL_LACKS, Reason},
     own::{OwnCommand, OwnFilesystem},
@@ -64,7 +66,7 @@ pub fn preflight(cell: &Cell, machine: &Machine) -> Option<Obstacle> {
         })
     };
     if let Some(obstacle) =
-        obstacle_of_ranks(cell, machine).or_else(|| obstacle_of_replay(cell)).or_else(|| obstacle_of_image(cell))
+        obstacle_of_ranks(cell, machine).or_else(|| obstacle_of_replay(cell)).or_else(|| obstacle_of_age(cell))
     {
         return Some(obstacle);
     }
@@ -130,6 +132,27 @@ fn obstacle_of_replay(cell: &Cell) -> Option<Obstacle> {
     let step = cell.steps.iter().find(is_hidden).filter(|_| cell.kernel != KernelSpec::Host)?;
     let words = "a guest has directories of its own in place of /dev, /proc, /run and /sys, and does not see the recording there";
     Some(Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) }.with_cure("keep the study elsewhere"))
+}
+
+/// What cannot be aged, as far as that is known before anything is made.
+pub(crate) fn obstacle_of_age(cell: &Cell) -> Option<Obstacle> {
+    let (step, past) = cell.steps.iter().find_map(|step| match &step.action {
+        StepAction::Age(past) => Some((step, past)),
+        _ => None,
+    })?;
+    let Past::Aged(age) = &**past else { return obstacle_of_image(cell) };
+    let refused = |words: &str| Obstacle { refused: true, ..Obstacle::skipped(&step.name, words) };
+    if cell.device == (DeviceSpec::Directory { path: None }) {
+        let words = "ageing fills the whole filesystem of a directory, which the study has to name";
+        return Some(refused(words).with_cure("device = { loop = { size = \"…\" } }, or --device directory:/path"));
+    }
+    let size_bytes = cell.device.size_bytes()?;
+    let inodes = filesystem::find(&cell.filesystem.kind)?.inodes(&cell.filesystem.mkfs, size_bytes)?;
+    // Metadata take some of it.
+    let files = expected_files(age, age.utilization * size_bytes as f64 * 0.9);
+    let words =
+        format!("profile {} needs more than {files:.0} files, and there are {inodes:.0} inodes", age.profile.name);
+    (files > inodes).then(|| refused(&words).with_cure(MORE_INODES))
 }
 
 /// Only an image of fstone's own becomes a copy of an old one, and the log of a guest's disk begins with mkfs.
