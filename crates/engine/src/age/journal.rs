@@ -50,13 +50,19 @@ pub enum JournalError {
     /// Some of what is counted may not be there.
     #[error("the machine went down while it was aged, or another build of fstone began it")]
     Lost,
-    #[error("{0}")]
-    System(#[from] io::Error),
+    #[error("{cause}")]
+    System { cause: io::Error },
+}
+
+impl From<io::Error> for JournalError {
+    fn from(cause: io::Error) -> Self {
+        Self::System { cause }
+    }
 }
 
 impl From<Errno> for JournalError {
     fn from(errno: Errno) -> Self {
-        Self::System(errno.into())
+        Self::System { cause: errno.into() }
     }
 }
 

@@ -65,10 +65,16 @@ pub enum AgeError {
     Impossible(String),
     #[error("{call} {path}: {cause}")]
     Call { call: &'static str, path: String, cause: Error },
-    #[error("its journal: {0}")]
-    Journal(#[from] Error),
+    #[error("its journal: {cause}")]
+    Journal { cause: Error },
     #[error("stopped")]
     Interrupted,
+}
+
+impl From<Error> for AgeError {
+    fn from(cause: Error) -> Self {
+        Self::Journal { cause }
+    }
 }
 
 /// Ages the filesystem whose root is given; nothing else may write there meanwhile. With a journal, `root` is the journal's directory,

@@ -93,7 +93,7 @@ fn bytes_per_inode(kind: &str, size_bytes: u64) -> Option<f64> {
         0x40_0000..0x100_0000 => "big",
         _ => "huge",
     };
-    let settings = std::fs::read_to_string(SETTINGS).ok()?;
+    let settings = fstone_files::read_text(std::path::Path::new(SETTINGS)).ok()?;
     let (mut section, mut found) = ("", [None; 3]);
     for line in settings.lines().map(str::trim) {
         match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {

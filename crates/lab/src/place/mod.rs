@@ -7,3 +7,6 @@ pub mod mount;
 pub mod presence;
 pub mod undo;
 pub mod work_directory;
+
+/// What ageing fills beneath a directory that a study names, and leaves to later runs.
+pub(crate) const AGED_BENEATH: &str = "fstone-aged";

@@ -7,7 +7,6 @@ use super::{
     own::OwnGround,
     promises::Promises,
     record::{Halt, StepReport, failed, not_durable, not_installed, outcome_of_stop, refuse_full, skipped},
-    steps::aged_beneath,
     warm::Warmth,
     watch::{Gauge, Watch},
 };
@@ -18,7 +17,7 @@ use crate::{
     filesystem::{self, Filesystem, OWN_DIRECTORY, mount_points},
     machine::Machine,
     place::{
-        custody,
+        AGED_BENEATH, custody,
         device::{Purpose, ScratchDevice},
     },
     stop::StopReason,
@@ -136,7 +135,7 @@ impl Session {
                 session.place = place;
             }
             Ground::Directory { parent, name } => {
-                let aged = aged_beneath(&parent);
+                let aged = parent.join(AGED_BENEATH);
                 if aged.exists() {
                     let words = "the filesystem was aged before, and its free space may be used since";
                     session.warn(format!("age: {}: {words}", aged.display()));

@@ -25,19 +25,7 @@ use fstone_model::{
     units::{format_bytes, nanoseconds},
 };
 use rustix::process::geteuid;
-use std::{
-    fs, io,
-    os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
-    time::Instant,
-};
-
-/// What ageing fills beneath a directory that a study names, and leaves to later runs.
-pub(super) const AGED_BENEATH: &str = "fstone-aged";
-
-pub(crate) fn aged_beneath(directory: &Path) -> PathBuf {
-    directory.join(AGED_BENEATH)
-}
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path, time::Instant};
 
 /// Removes what ageing left beneath a directory.
 ///
@@ -159,7 +147,7 @@ impl Session {
             opened => opened,
         };
         let journal = opened.map_err(|error| match error {
-            JournalError::System(error) => failed(error),
+            JournalError::System { cause } => failed(cause),
             JournalError::Other | JournalError::Lost => refused(&error, remove.clone()),
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
             JournalError::Foreign => refused(&error, "move it away".to_owned()),
@@ -197,7 +185,7 @@ impl Session {
         ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),
-            AgeError::Call { .. } | AgeError::Journal(_) => failed(step, error.to_string()),
+            AgeError::Call { .. } | AgeError::Journal { .. } => failed(step, error.to_string()),
         })
     }
 }

@@ -2,11 +2,10 @@
 //!
 //! A session makes them one by one; `--dry-run` prints them. Both get them from [`calls`], so they cannot differ.
 
-use super::age::{AGED_BENEATH, aged_beneath};
 use crate::{
     command::{CommandLine, typed},
     filesystem::{self, Filesystem, OwnPlaces},
-    place::mount::MountRequest,
+    place::{AGED_BENEATH, mount::MountRequest},
     trial::beside::{fill, service_command, user},
 };
 use fstone_model::{
@@ -261,7 +260,7 @@ pub(crate) fn calls<'s>(scene: &Scene<'_>, step: &'s Step) -> Result<Calls<'s>, 
         StepAction::Fragmentation => timed(vec![Call::CountExtents(place()?)]),
         StepAction::Age(age) if scene.device.is_empty() => {
             let above = scene.place.parent().filter(|_| scene.own.is_none());
-            let Some(place) = above.map(aged_beneath) else {
+            let Some(place) = above.map(|above| above.join(AGED_BENEATH)) else {
                 let words = "ageing needs a device, or a directory that the study names";
                 return Err(Outcome::Refused(Reason::new(&step.name, words)));
             };

@@ -11,7 +11,6 @@ mod ranks;
 mod sequence;
 mod state;
 
-pub(crate) use age::aged_beneath;
 pub use age::remove_aged_directory;
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
