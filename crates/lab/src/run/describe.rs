@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-/// What ageing writes in a second, to tell minutes from hours: measured with ext4 on two busy cores. In virtual time it is one processor's.
+/// What ageing writes in a second, to tell minutes from hours: a guess, for ext4 on two cores. In virtual time one processor does it.
 const RATE: f64 = 200e6;
 const VIRTUAL_RATE: f64 = 100e6;
 
