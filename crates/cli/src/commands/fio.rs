@@ -94,9 +94,9 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     };
     let ended = match &device {
         _ if plan.has_iologs() => carry_out(&plan, line.read_only)?,
-        Some(device) => load::run_shown(&device.workload, &device.directory, seed, live(), Ownership::Device)?,
+        Some(device) => load::run_shown(&device.workload, &device.directory, seed, &live(), Ownership::Device)?,
         // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-        None => load::run_shown(&plan.workload, Path::new("."), seed, live(), Ownership::ByName)?,
+        None => load::run_shown(&plan.workload, Path::new("."), seed, &live(), Ownership::ByName)?,
     };
     let report = &ended.report;
     let when = when(begun, report);

@@ -65,7 +65,7 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
                 found = Some(verified);
                 Ok(report)
             };
-            (observed(&workload, directory, seed, LiveLoad::new(live), ownership, run)?, found)
+            (observed(&workload, directory, seed, &LiveLoad::new(live), ownership, run)?, found)
         }
         (None, directory) => {
             let directory = directory.as_deref().unwrap_or(Path::new("."));
@@ -233,14 +233,14 @@ pub(crate) fn run(
     live: bool,
     ownership: Ownership,
 ) -> Result<EndedLoad, Failure> {
-    run_shown(workload, directory, seed, LiveLoad::new(live), ownership)
+    run_shown(workload, directory, seed, &LiveLoad::new(live), ownership)
 }
 
 pub(crate) fn run_shown(
     workload: &Workload,
     directory: &Path,
     seed: Option<u64>,
-    live: LiveLoad,
+    live: &LiveLoad,
     ownership: Ownership,
 ) -> Result<EndedLoad, Failure> {
     observed(workload, directory, seed, live, ownership, fstone_engine::run)
@@ -250,13 +250,13 @@ fn observed(
     workload: &Workload,
     directory: &Path,
     seed: Option<u64>,
-    observer: LiveLoad,
+    observer: &LiveLoad,
     ownership: Ownership,
     run: impl FnOnce(&Workload, &Path, &RunOptions<'_>) -> Result<LoadReport, LoadError>,
 ) -> Result<EndedLoad, Failure> {
     let cancel = cancel_on_signals()?;
     let seed = seed.unwrap_or_else(fresh_seed);
-    let options = RunOptions { seed, cancel: &cancel, observer: &observer, measure_null: true, ownership };
+    let options = RunOptions { seed, cancel: &cancel, observer, measure_null: true, ownership };
     let result = run(workload, directory, &options);
     observer.finish();
     EndedLoad::of(result)

@@ -111,7 +111,7 @@ impl Call<'_> {
             }
             Self::Age { age: Past::Aged(age), place } => {
                 let is_beneath = place.ends_with(AGED_BENEATH);
-                let stays = is_beneath.then(|| format!(" by {}, which stays", place.display())).unwrap_or_default();
+                let stays = if is_beneath { format!(" by {}, which stays", place.display()) } else { String::new() };
                 format!(
                     "age it by profile {}: {} overwrites, then {} % in use{stays}",
                     age.profile.name,
