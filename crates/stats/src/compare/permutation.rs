@@ -24,7 +24,7 @@ pub struct PermutationTest {
 /// The two-sample permutation test of the means (Fisher 1935; Pitman 1937). Exact when the groups differ in nothing but, perhaps,
 /// their place.
 ///
-/// Every relabelling when there are at most [`MAX_ENUMERATED`], else [`DRAWN`] seeded ones with the
+/// Every relabelling when there are at most `MAX_ENUMERATED`, else `DRAWN` seeded ones with the
 /// observed one counted in, so that p is never 0 (Phipson & Smyth, "Permutation p-values should
 /// never be zero", 2010).
 pub fn permutation_test(baseline: &Sample, other: &Sample, seed: u64) -> PermutationTest {
