@@ -182,7 +182,7 @@ pub fn age(
                 journal.go_on()?;
                 (started, reported, earlier_bytes) = (Instant::now(), Duration::ZERO, planner.written_bytes());
             }
-            writer.carry_out(op, operations == done && done > 0)?;
+            writer.carry_out(op, operations == done)?;
             if let Some(journal) = &ground.journal {
                 journal.count(operations + 1)?;
             }
@@ -423,5 +423,26 @@ mod tests {
         assert!(files.iter().all(|(_, modified)| now.tv_sec - modified <= 122_640 * 3600 + 1));
         let old = files.iter().filter(|(_, modified)| now.tv_sec - modified > 5503 * 3600).count() as f64;
         assert!((0.3..0.45).contains(&(old / files.len() as f64)), "{old} of {}", files.len());
+    }
+
+    #[test]
+    fn an_ageing_that_was_killed_after_its_first_operation_goes_on() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let open = || Journal::open(place.path(), "key", "build", "boot").expect("its own");
+        // A small disk, so that little is planned.
+        let found = [(8u64 << 30) as f64, 0.0, 4096.0, 1e9];
+        open().look(|| Ok::<_, Error>(found)).expect("written").expect("found");
+        let stop = AtomicBool::new(true);
+        let run = || {
+            let stops = |_: AgeProgress| stop.store(true, Ordering::Release);
+            age(&plan::tests::agrawal(), place.path(), 5, Some(&mut open()), &stop, &stops)
+        };
+        assert!(matches!(run(), Err(AgeError::Interrupted)), "before its first operation");
+        let first = place.path().join(AGED_DIRECTORY).join("sub1");
+        std::fs::create_dir(&first).expect("it is not counted");
+        stop.store(false, Ordering::Release);
+        let ended = run();
+        assert!(matches!(ended, Err(AgeError::Interrupted)), "{ended:?}");
+        assert!(open().done() > 1);
     }
 }
