@@ -4,16 +4,13 @@
 //! of its own, and how many operations are done. Who is killed between an operation and its count makes that operation once more. After
 //! a power failure, operations that were counted may be undone: the count says for which boot it holds, or that all of it is durable.
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fsync, openat};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 use std::{
     collections::VecDeque,
     fs::{self, File},
     io,
-    os::{
-        fd::OwnedFd,
-        unix::fs::{FileExt, MetadataExt},
-    },
+    os::unix::fs::{FileExt, MetadataExt},
     path::Path,
 };
 
@@ -28,9 +25,18 @@ const LONGEST: u64 = 64 << 20;
 /// What a look found, or how ageing ended.
 type Numbers = [f64; 4];
 
+/// Keeps other processes from a directory of ageing, also while it is removed.
+#[derive(Debug)]
+pub struct Held {
+    /// The lock of a journal ends when that is removed, and others could make another before the directory is gone.
+    directory: File,
+    /// Not every filesystem locks directories.
+    journal: File,
+}
+
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
+    held: Held,
     length: u64,
     boot: String,
     looks: VecDeque<Numbers>,
@@ -47,9 +53,9 @@ pub enum JournalError {
     Foreign,
     #[error("it was aged otherwise")]
     Other,
-    /// Some of what is counted may not be there.
+    /// Some of what is counted may not be there. Nobody else finds that out, or begins anew, until this is dropped.
     #[error("the machine went down while it was aged, or another build of fstone began it")]
-    Lost,
+    Lost { held: Held },
     #[error("{cause}")]
     System { cause: io::Error },
 }
@@ -73,17 +79,17 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]; then nothing in the directory may be relied on.
     pub fn open(directory: &Path, key: &str, build: &str, boot: &str) -> Result<Self, JournalError> {
-        let above = opened_directory(directory)?;
+        let above = locked_directory(directory)?;
         let is_new = fs::read_dir(directory)?.all(|entry| entry.is_ok_and(|entry| entry.file_name() == JOURNAL));
-        let (file, text) = locked(&above, if is_new { OFlags::CREATE } else { OFlags::empty() })?;
+        let (held, text) = locked(above, if is_new { OFlags::CREATE } else { OFlags::empty() })?;
         let boot = format!("{boot:BOOT_LENGTH$.BOOT_LENGTH$}");
-        let mut journal = Self { file, length: 0, boot, looks: VecDeque::new(), done: 0, ended: None };
+        let mut journal = Self { held, length: 0, boot, looks: VecDeque::new(), done: 0, ended: None };
         if is_new && text.is_empty() {
             let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{key}\n{build}\n", 0, journal.boot);
-            journal.file.write_all_at(head.as_bytes(), 0)?;
+            journal.held.journal.write_all_at(head.as_bytes(), 0)?;
             journal.length = head.len() as u64;
-            journal.file.sync_all()?;
-            fsync(&above)?;
+            journal.held.journal.sync_all()?;
+            journal.held.directory.sync_all()?;
             return Ok(journal);
         }
         // A last line that is not whole was about to be written.
@@ -107,16 +113,20 @@ impl Journal {
             }
         }
         let is_reliable = is_of_this_build && (count.1.trim() == DURABLE || count.1 == journal.boot);
-        if journal.ended.is_some() || is_reliable { Ok(journal) } else { Err(JournalError::Lost) }
+        if journal.ended.is_some() || is_reliable {
+            Ok(journal)
+        } else {
+            Err(JournalError::Lost { held: journal.held })
+        }
     }
 
-    /// Keeps others from a directory that was aged, as long as the file is open.
+    /// Keeps others from a directory that was aged.
     ///
     /// # Errors
     /// [`JournalError::Busy`], and what is no such directory.
-    pub fn hold(directory: &Path) -> Result<File, JournalError> {
-        let (file, text) = locked(&opened_directory(directory)?, OFlags::empty())?;
-        if text.starts_with(MAGIC) { Ok(file) } else { Err(JournalError::Foreign) }
+    pub fn hold(directory: &Path) -> Result<Held, JournalError> {
+        let (held, text) = locked(locked_directory(directory)?, OFlags::empty())?;
+        if text.starts_with(MAGIC) { Ok(held) } else { Err(JournalError::Foreign) }
     }
 
     /// How many operations are done, when it was opened.
@@ -145,7 +155,7 @@ impl Journal {
 
     fn add(&mut self, word: &str, [a, b, c, d]: Numbers) -> io::Result<()> {
         let line = format!("{word} {a} {b} {c} {d}\n");
-        self.file.write_all_at(line.as_bytes(), self.length)?;
+        self.held.journal.write_all_at(line.as_bytes(), self.length)?;
         self.length += line.len() as u64;
         Ok(())
     }
@@ -156,7 +166,7 @@ impl Journal {
     }
 
     pub(super) fn count(&self, done: u64) -> io::Result<()> {
-        self.file.write_all_at(format!("{done:0COUNT_DIGITS$}").as_bytes(), MAGIC.len() as u64)
+        self.held.journal.write_all_at(format!("{done:0COUNT_DIGITS$}").as_bytes(), MAGIC.len() as u64)
     }
 
     /// All operations until now are durable.
@@ -166,36 +176,44 @@ impl Journal {
 
     fn holds_for(&self, boot: &str) -> io::Result<()> {
         let at = MAGIC.len() + COUNT_DIGITS + 1;
-        self.file.write_all_at(format!("{boot:BOOT_LENGTH$}").as_bytes(), at as u64)?;
-        self.file.sync_all()
+        self.held.journal.write_all_at(format!("{boot:BOOT_LENGTH$}").as_bytes(), at as u64)?;
+        self.held.journal.sync_all()
     }
 
     pub(super) fn end(&mut self, how: Numbers) -> io::Result<()> {
         self.add("end", how)?;
-        self.file.sync_all()
+        self.held.journal.sync_all()
     }
 }
 
-fn opened_directory(directory: &Path) -> Result<OwnedFd, JournalError> {
+fn locked_directory(path: &Path) -> Result<File, JournalError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(directory, flags, Mode::empty())?)
+    let directory = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if flock(&directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(JournalError::Busy);
+    }
+    // Who had it locked before may have removed it.
+    let locked = directory.metadata()?;
+    let is_there = fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino()));
+    if is_there { Ok(directory) } else { Err(JournalError::Busy) }
 }
 
-/// The journal of a directory, locked, and what is in it.
-fn locked(above: &OwnedFd, how: OFlags) -> Result<(File, String), JournalError> {
+/// A directory with its journal, both locked, and what is in the journal.
+fn locked(directory: File, how: OFlags) -> Result<(Held, String), JournalError> {
     let how = how | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match openat(above, JOURNAL, how, Mode::from_raw_mode(0o600)) {
+    let journal = match openat(&directory, JOURNAL, how, Mode::from_raw_mode(0o600)) {
         Err(Errno::NOENT | Errno::LOOP | Errno::ISDIR) => return Err(JournalError::Foreign),
         opened => File::from(opened?),
     };
-    let facts = file.metadata()?;
+    let facts = journal.metadata()?;
     if !facts.is_file() || facts.uid() != rustix::process::geteuid().as_raw() || facts.len() > LONGEST {
         return Err(JournalError::Foreign);
     }
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy)?;
+    flock(&journal, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy)?;
     let mut text = vec![0; facts.len() as usize];
-    file.read_exact_at(&mut text, 0)?;
-    Ok((file, String::from_utf8(text).map_err(|_| JournalError::Foreign)?))
+    journal.read_exact_at(&mut text, 0)?;
+    let text = String::from_utf8(text).map_err(|_| JournalError::Foreign)?;
+    Ok((Held { directory, journal }, text))
 }
 
 #[cfg(test)]
@@ -220,8 +238,14 @@ mod tests {
         let file = File::options().write(true).open(path.join(JOURNAL)).expect("there");
         file.write_all_at(b"look 3 ", file.metadata().expect("there").len()).expect("written");
         assert!(matches!(open("another", "boot 1"), Err(JournalError::Other)));
-        assert!(matches!(open("key", "boot 2"), Err(JournalError::Lost)));
-        assert!(matches!(Journal::open(path, "key", "another", "boot 1"), Err(JournalError::Lost)));
+        let lost = open("key", "boot 2");
+        assert!(matches!(lost, Err(JournalError::Lost { .. })));
+        assert!(matches!(Journal::hold(path), Err(JournalError::Busy)), "until it is removed");
+        fs::rename(path.join(JOURNAL), path.join("gone")).expect("renamed");
+        assert!(matches!(open("key", "boot 2"), Err(JournalError::Busy)), "its journal is removed first");
+        fs::rename(path.join("gone"), path.join(JOURNAL)).expect("renamed");
+        drop(lost);
+        assert!(matches!(Journal::open(path, "key", "another", "boot 1"), Err(JournalError::Lost { .. })));
         let mut journal = open("key", "boot 1").expect("it was killed");
         assert_eq!((journal.done(), look(&mut journal, 9.0), look(&mut journal, 9.0)), (7, 1.0, 2.0), "as before");
         assert_eq!(look(&mut journal, 3.0), 3.0, "a new one");
@@ -231,7 +255,7 @@ mod tests {
         assert_eq!([9.0; 3].map(|found| look(&mut journal, found)), [1.0, 2.0, 3.0]);
         journal.go_on().expect("written");
         drop(journal);
-        assert!(matches!(open("key", "boot 3"), Err(JournalError::Lost)));
+        assert!(matches!(open("key", "boot 3"), Err(JournalError::Lost { .. })));
         open("key", "boot 2").expect("it was killed").end([1.0, 2.0, 3.0, 0.0]).expect("written");
         assert_eq!(open("key", "boot 3").expect("it ended").ended(), Some([1.0, 2.0, 3.0, 0.0]));
         let held = Journal::hold(path).expect("it ended");

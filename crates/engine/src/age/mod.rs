@@ -7,7 +7,7 @@
 mod journal;
 mod plan;
 
-pub use journal::{Journal, JournalError};
+pub use journal::{Held, Journal, JournalError};
 pub use plan::expected_files;
 
 use crate::data::{Depot, Destination};

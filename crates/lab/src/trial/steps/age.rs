@@ -38,6 +38,30 @@ pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
     remove_tree(path, FileIdentity::of(&facts))
 }
 
+/// The journal of a directory, and why what was there was removed, if it was.
+fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, Option<JournalError>), JournalError> {
+    let open = || {
+        match fs::symlink_metadata(place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(make_empty_directory(place)?),
+            Err(error) => return Err(error.into()),
+            // What is above it, only this user can change.
+            Ok(facts) if !facts.is_dir() || facts.uid() != geteuid().as_raw() || facts.mode() & 0o077 != 0 => {
+                return Err(JournalError::Foreign);
+            }
+            Ok(_) => {}
+        }
+        Journal::open(place, key, build, boot)
+    };
+    match open() {
+        Err(lost @ JournalError::Lost { .. }) => {
+            // It holds the lock.
+            remove_own_tree(place)?;
+            Ok((open()?, Some(lost)))
+        }
+        opened => Ok((opened?, None)),
+    }
+}
+
 impl Session {
     /// Ages what is no copy of an old image, measures the state, and makes the calls that follow.
     pub(super) fn age(
@@ -125,33 +149,16 @@ impl Session {
         let key =
             serde_json::to_string(&Age { seed: Some(seed), ..wanted.clone() }).map_err(|error| failed(error.into()))?;
         let build = std::env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
-        let open = || {
-            match fs::symlink_metadata(place) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => drop(make_empty_directory(place)?),
-                Err(error) => return Err(error.into()),
-                // What is above it, only this user can change.
-                Ok(facts) if !facts.is_dir() || facts.uid() != geteuid().as_raw() || facts.mode() & 0o077 != 0 => {
-                    return Err(JournalError::Foreign);
-                }
-                Ok(_) => {}
-            }
-            Journal::open(place, &key, &build, &boot_id())
-        };
         let remove = format!("fstone age rm {}", place.display());
-        let opened = match open() {
-            Err(error @ JournalError::Lost) => {
-                self.warn(format!("{}: {error}; it began anew", step.name));
-                remove_own_tree(place).map_err(failed)?;
-                open()
-            }
-            opened => opened,
-        };
-        let journal = opened.map_err(|error| match error {
+        let (journal, lost) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
             JournalError::System { cause } => failed(cause),
-            JournalError::Other | JournalError::Lost => refused(&error, remove.clone()),
+            JournalError::Other | JournalError::Lost { .. } => refused(&error, remove.clone()),
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
             JournalError::Foreign => refused(&error, "move it away".to_owned()),
         })?;
+        if let Some(lost) = lost {
+            self.warn(format!("{}: {lost}; it began anew", step.name));
+        }
         let there = place.display();
         if journal.ended().is_none() && journal.done() > 0 {
             self.warn(format!(
@@ -269,5 +276,42 @@ impl State {
         }
         state.words.push_str(&format!("\n{REGIONS_OF} {}", fragmentation::regions(&owned, size)));
         Ok((state, counted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    /// Of runs that find a lost state at once, at most one ages, and in the directory that the others find then.
+    #[test]
+    fn no_run_removes_what_another_began_anew() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let place = above.path().join("fstone-aged");
+        let mut began = 0;
+        for _ in 0..100 {
+            drop(taken_up(&place, "key", "build", "boot 1").expect("nothing is there"));
+            for number in 0..20 {
+                fs::write(place.join(number.to_string()), "").expect("written");
+            }
+            let barrier = Barrier::new(3);
+            let taken: Vec<_> = std::thread::scope(|scope| {
+                let run = || {
+                    barrier.wait();
+                    taken_up(&place, "key", "build", "boot 2")
+                };
+                [(); 3].map(|()| scope.spawn(run)).into_iter().map(|run| run.join().expect("ends")).collect()
+            });
+            let ageing = taken.iter().filter(|taken| taken.is_ok()).count();
+            assert!(ageing <= 1, "{taken:#?}");
+            let held = Journal::hold(&place);
+            assert!(ageing == 0 || matches!(held, Err(JournalError::Busy)), "{held:?} {taken:#?}");
+            began += ageing;
+            drop((taken, held));
+            let _ = remove_aged_directory(&place);
+            let _ = fs::remove_dir_all(&place);
+        }
+        assert!(began > 0);
     }
 }
