@@ -44,7 +44,7 @@ pub struct Journal {
     ended: Option<Numbers>,
 }
 
-/// Why a directory is not aged; completes "failed to use its journal: …".
+/// Why a directory is not aged, said after its path and a colon.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     #[error("another process ages it")]

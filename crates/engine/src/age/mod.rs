@@ -71,10 +71,8 @@ pub enum AgeError {
     Interrupted,
 }
 
-impl From<Error> for AgeError {
-    fn from(cause: Error) -> Self {
-        Self::Journal { cause }
-    }
+const fn of_journal(cause: Error) -> AgeError {
+    AgeError::Journal { cause }
 }
 
 /// Ages the filesystem whose root is given; nothing else may write there meanwhile. With a journal, `root` is the journal's directory,
@@ -164,14 +162,14 @@ pub fn age(
             let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
             if let Some(journal) = &mut ground.journal {
                 syncfs(&base).map_err(failed("syncfs"))?;
-                journal.end([operations as f64, written_bytes as f64, planned_bytes, 0.0])?;
+                journal.end([operations as f64, written_bytes as f64, planned_bytes, 0.0]).map_err(of_journal)?;
             }
             return Ok(Lived { operations, written_bytes, planned_bytes });
         };
         if stop.load(Ordering::Acquire) {
             if let Some(journal) = ground.journal.filter(|_| operations >= done) {
                 syncfs(&base).map_err(failed("syncfs"))?;
-                journal.settle()?;
+                journal.settle().map_err(of_journal)?;
             }
             return Err(AgeError::Interrupted);
         }
@@ -179,12 +177,12 @@ pub fn age(
             writer.pass(op);
         } else {
             if let (Some(journal), true) = (&ground.journal, operations == done) {
-                journal.go_on()?;
+                journal.go_on().map_err(of_journal)?;
                 (started, reported, earlier_bytes) = (Instant::now(), Duration::ZERO, planner.written_bytes());
             }
             writer.carry_out(op, operations == done)?;
             if let Some(journal) = &ground.journal {
-                journal.count(operations + 1)?;
+                journal.count(operations + 1).map_err(of_journal)?;
             }
         }
         operations += 1;
@@ -231,7 +229,7 @@ impl Ground<'_> {
             Ok(numbers(&Space::of(&stat)))
         };
         match &mut self.journal {
-            Some(journal) => journal.look(look)?,
+            Some(journal) => journal.look(look).map_err(of_journal)?,
             None => look(),
         }
         .map(Found)
