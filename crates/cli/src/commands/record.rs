@@ -69,11 +69,12 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let mut text = format!(
         "recorded {} calls in {} to {} ({})\n\
-         each call took {} longer ({} during it, {} after it; alone it takes {} ns), which is taken out of its times\n",
+         {} calls were stopped at, and took {} longer each ({} during it, {} after it; alone one takes {} ns): taken out of the times\n",
         recorded.calls,
         duration(recorded.elapsed_ns),
         output.display(),
         format_bytes(recorded.bytes),
+        recorded.stops / 2,
         duration(call + after),
         duration(call),
         duration(after),

@@ -575,6 +575,46 @@ for sleeper in sleepers: os.kill(sleeper, 9)
     panic!("{tried:#?}");
 }
 
+/// By then the program records its calls itself.
+#[test]
+fn names_beside_their_values_and_waits_for_fifos_are_recorded() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, os
+fd = os.open("f", os.O_RDWR)
+text = ctypes.create_string_buffer(b"1\0user.b\0")
+at = ctypes.addressof(text)
+call = ctypes.CDLL(None).fsetxattr
+call.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+for _ in range(200): call(fd, at + 2, at, 2, 0)
+os.mkfifo("../p")
+if os.fork() == 0:
+    to = os.open("../p", os.O_WRONLY)
+    for _ in range(2000): os.stat("f")
+    os.write(to, b"x")
+    os._exit(0)
+fifo = os.open("../p", os.O_RDONLY)
+os.read(fifo, 1)
+os.stat("f")
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    assert_eq!(
+        calls.lines().filter(|line| line.contains("setxattr") && line.contains("user.b")).count(),
+        200,
+        "{calls}"
+    );
+    let waits = calls.lines().filter(|line| line.contains(" 1 wakeup ") && line.contains(" length "));
+    let longest =
+        waits.filter_map(|line| line.rsplit_once('<')?.1.split_once('>')?.0.parse::<f64>().ok()).fold(0.0, f64::max);
+    let child: f64 = times(&calls, "2", "stat").into_iter().flatten().sum();
+    assert!(longest > child / 10.0, "{longest} s for {child} s: {calls}");
+}
+
 /// Whatever other processes do meanwhile.
 #[test]
 fn a_wait_that_times_out_is_a_sleep() {

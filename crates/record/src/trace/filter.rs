@@ -93,8 +93,9 @@ pub(super) fn program() -> Vec<sock_filter> {
         let mut all = Vec::new();
         if patch::way(number) != 0 {
             // Those that the program records itself, by where they are made.
-            let [low, high] = [patch::made_at() as u32, (patch::made_at() >> 32) as u32];
-            all.extend([load(8), is(low, 3), load(12), is(high, 1), ALLOW]);
+            let [low, high] = [patch::CODE as u32, (patch::CODE >> 32) as u32];
+            let page = step(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(patch::CODE_BYTES - 1));
+            all.extend([load(8), page, is(low, 3), load(12), is(high, 1), ALLOW]);
         }
         let steps = match number as std::os::raw::c_long {
             libc::SYS_futex => {

@@ -839,7 +839,8 @@ impl Tracer {
         }
         let Some(patches) = &mut self.patches else { return };
         let descriptors = descriptors.borrow();
-        let known = || descriptors.iter().filter(|(_, slot)| slot.waits_for_none()).map(|(fd, _)| *fd);
+        let is_known = |fd: i32, slot: &Slot| slot.waits_for_none() && tables::is_file(thread, fd);
+        let known = || descriptors.iter().filter(|(fd, slot)| is_known(**fd, slot)).map(|(fd, _)| *fd);
         if has || patches.enter(thread, known()) {
             patches.patch(thread, behind);
         }
@@ -881,7 +882,7 @@ impl Tracer {
     fn know(&self, thread: pid_t, fd: i32, slot: Option<&Slot>) {
         // Later ones of a call that is over are known to the program.
         if let (Some(patches), None) = (&self.patches, &self.pointed) {
-            patches.know(thread, fd, slot.is_some_and(Slot::waits_for_none));
+            patches.know(thread, fd, slot.is_some_and(|slot| slot.waits_for_none() && tables::is_file(thread, fd)));
         }
     }
 

@@ -20,9 +20,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Instant;
 
 // Where all of it is in the program: below 2 GiB, where an instruction has room for the address, and above what is loaded there.
-const CODE: u64 = 0x7000_0000;
+pub(super) const CODE: u64 = 0x7000_0000;
+/// Calls that are made from there do not stop.
+pub(super) const CODE_BYTES: u32 = 0x800;
 /// One byte for each number of a call: what is to be done.
-const TABLE: u64 = CODE + 0x800;
+const TABLE: u64 = CODE + CODE_BYTES as u64;
 const NUMBERS: usize = 512;
 /// What belongs to each patched place.
 const CELLS: u64 = CODE + 0x1000;
@@ -59,10 +61,12 @@ const CLOSES: u8 = 32;
 const LOCKS: u8 = 64;
 /// With a name, the value of an attribute; else a second descriptor, where copies go to.
 const MORE: u8 = 128;
+/// What is read of a `struct flock`.
+const LOCK: usize = 24;
 /// Where in an entry that value is, if it is short.
 const VALUE: usize = ENTRY - ACL_BYTES;
 
-/// Not those that move what others may have as their working directory, and not those that may wait for another process.
+/// Not those that move what others may have as their working directory. Only opening a FIFO may wait for another process.
 const CALLS: &[(c_long, u8)] = &[
     (libc::SYS_read, FD),
     (libc::SYS_write, FD),
@@ -119,8 +123,8 @@ const CALLS: &[(c_long, u8)] = &[
 // name that cannot be read ends in a signal, upon which the tracer has the thread go on at `cancel`.
 core::arch::global_asm!(
     ".pushsection .text.fstone_patch, \"ax\", @progbits",
-    ".globl fstone_patch_begin, fstone_patch_copies, fstone_patch_copied, fstone_patch_cancel, fstone_patch_made, fstone_patch_end",
-    ".hidden fstone_patch_begin, fstone_patch_copies, fstone_patch_copied, fstone_patch_cancel, fstone_patch_made, fstone_patch_end",
+    ".globl fstone_patch_begin, fstone_patch_copies, fstone_patch_copied, fstone_patch_cancel, fstone_patch_end",
+    ".hidden fstone_patch_begin, fstone_patch_copies, fstone_patch_copied, fstone_patch_cancel, fstone_patch_end",
     "fstone_patch_begin:",
     // What is below the stack pointer is in use.
     "lea rsp, [rsp - 128]",
@@ -256,22 +260,36 @@ core::arch::global_asm!(
     "mov rax, [rsp]",
     "mov rdx, [rsp + 8]",
     "syscall",
-    "fstone_patch_made:",
     "mov [rsp], rax",
     "mov [rbx + 64], rax",
-    "test byte ptr [rbx + 88], {opens}",
-    "jz 70f",
-    "cmp rax, {descriptors}",
-    "jae 70f",
-    "mov ecx, {own}",
-    "mov rcx, [rcx]",
-    "mov byte ptr [rcx + rax + {known}], 1",
-    "70:",
     "rdtsc",
     "shl rdx, 32",
     "or rax, rdx",
     "mov [rbx + 80], rax",
+    "mov cl, [rbx + 88]",
     "mov qword ptr [rbx], {ended}",
+    "test cl, {opens}",
+    "jz 70f",
+    "mov rax, [rsp]",
+    "cmp rax, {descriptors}",
+    "jae 70f",
+    // What has no position is no file, and to read it may be to wait.
+    "push rdi",
+    "push rsi",
+    "mov edi, eax",
+    "xor esi, esi",
+    "mov edx, {seek_cur}",
+    "mov eax, {lseek}",
+    "syscall",
+    "mov ecx, {own}",
+    "mov rcx, [rcx]",
+    "test rax, rax",
+    "js 71f",
+    "mov byte ptr [rcx + rdi + {known}], 1",
+    "71:",
+    "pop rsi",
+    "pop rdi",
+    "70:",
     "pop rax",
     "pop rdx",
     "pop rbx",
@@ -303,6 +321,8 @@ core::arch::global_asm!(
     more = const MORE,
     ioctl = const libc::SYS_ioctl,
     ficlone = const FICLONE,
+    lseek = const libc::SYS_lseek,
+    seek_cur = const libc::SEEK_CUR,
     acl_bytes = const ACL_BYTES,
     value = const VALUE,
     setlk = const libc::F_SETLK,
@@ -328,7 +348,6 @@ unsafe extern "C" {
     static fstone_patch_copies: u8;
     static fstone_patch_copied: u8;
     static fstone_patch_cancel: u8;
-    static fstone_patch_made: u8;
     static fstone_patch_end: u8;
 }
 
@@ -343,11 +362,6 @@ fn code() -> &'static [u8] {
 /// Where a place of the code above is in the program.
 fn placed(place: *const u8) -> u64 {
     CODE + (place as u64 - (&raw const fstone_patch_begin) as u64)
-}
-
-/// Where a call that the program records itself seems to be made from: behind the instruction.
-pub(super) fn made_at() -> u64 {
-    placed(&raw const fstone_patch_made)
 }
 
 /// What is done for a call; 0 for those that stop.
@@ -501,6 +515,7 @@ impl Patches {
         let slot = shared.slot()?;
         let mut table = vec![0; NUMBERS];
         CALLS.iter().for_each(|(number, way)| table[*number as usize] = *way);
+        assert!(code().len() <= CODE_BYTES as usize, "the table is behind it");
         ptrace::write(thread, CODE, code())?;
         ptrace::write(thread, TABLE, &table)?;
         Self::give(thread, slot)?;
@@ -511,7 +526,7 @@ impl Patches {
         ptrace::write(thread, OWN, &(SHARED + (slot * SLOT) as u64).to_ne_bytes())
     }
 
-    /// A new process has its parent's memory, and runs when that is changed: it gets a slot of its own, or one without room.
+    /// A new process has its parent's memory, and does not run before that is changed: it gets a slot of its own, or one without room.
     pub(super) fn fork(&mut self, parent: Option<pid_t>, child: pid_t) {
         let of = parent.and_then(|parent| self.processes.get_mut(&parent));
         let Some(of) = of else {
@@ -555,7 +570,7 @@ impl Patches {
         if let Some(process) = self.processes.remove(&thread)
             && (process.is_enabled || process.is_apart)
         {
-            // Of no other the slot may still be used.
+            // The slot is free only if no other process can still write to it.
             process.shared.free.borrow_mut().push(process.slot);
         }
     }
@@ -595,10 +610,13 @@ impl Patches {
                     let mut pointed = Pointed::new();
                     if address != 0 {
                         let words = (NAME..ENTRY).step_by(8);
-                        let bytes: Vec<u8> = words.flat_map(|offset| at(offset).to_ne_bytes()).collect();
-                        if way & MORE != 0 {
-                            pointed.push((arguments[2], bytes[VALUE - NAME..].to_vec()));
+                        let mut bytes: Vec<u8> = words.flat_map(|offset| at(offset).to_ne_bytes()).collect();
+                        if way & MORE != 0 && arguments[3] == ACL_BYTES as u64 {
+                            pointed.push((arguments[2], bytes.split_off(VALUE - NAME)));
                         }
+                        // What follows it is of earlier calls.
+                        let name = bytes.iter().position(|byte| *byte == 0).map_or(bytes.len(), |end| end + 1);
+                        bytes.truncate(if way & LOCKS != 0 { LOCK } else { name });
                         pointed.push((address, bytes));
                     }
                     let what = Happened::Began { number: at(8), arguments, pointed };

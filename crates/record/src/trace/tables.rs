@@ -93,7 +93,7 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// A file, and no pipe or terminal.
+    /// As far as its name says, it is a file, and no pipe or terminal.
     pub(super) fn waits_for_none(&self) -> bool {
         match self {
             Self::Recorded(_) => true,
@@ -106,6 +106,11 @@ impl Slot {
 }
 
 pub(super) type Descriptors = Rc<RefCell<HashMap<i32, Slot>>>;
+
+/// A descriptor whose calls wait for no other process.
+pub(super) fn is_file(thread: i32, fd: i32) -> bool {
+    fs::metadata(format!("/proc/{thread}/fd/{fd}")).is_ok_and(|found| found.is_file() || found.is_dir())
+}
 
 /// What a descriptor is of that was not seen when it was made.
 pub(super) struct Found {

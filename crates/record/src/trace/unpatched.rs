@@ -18,9 +18,8 @@ pub(super) enum Happened {
     Ended { result: i64 },
 }
 
-pub(super) fn made_at() -> u64 {
-    0
-}
+pub(super) const CODE: u64 = 0;
+pub(super) const CODE_BYTES: u32 = 1;
 
 pub(super) fn way(_: u64) -> u8 {
     0
