@@ -615,6 +615,34 @@ os.stat("f")
     assert!(longest > child / 10.0, "{longest} s for {child} s: {calls}");
 }
 
+/// Code of a file that is mapped shared is the file's.
+#[test]
+fn no_file_is_changed_by_what_is_patched() {
+    if !tool("python3") || !cfg!(target_arch = "x86_64") {
+        return eprintln!("skipped: python3 is not installed, or this is no x86-64");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, mmap
+# eax = 4 (stat); syscall; cmp rax, -4095; ret
+code = bytes.fromhex("b804000000" "0f05" "483d01f0ffff" "c3")
+with open("code", "w+b") as file:
+    file.write(code.ljust(4096, b"\x90"))
+    file.flush()
+    for flags in [mmap.MAP_SHARED, mmap.MAP_PRIVATE]:
+        area = mmap.mmap(file.fileno(), 4096, flags, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+        call = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(area)))
+        buffer = ctypes.create_string_buffer(256)
+        for _ in range(200): assert call(b"f", ctypes.addressof(buffer)) == 0
+    assert open("code", "rb").read(len(code)) == code
+    assert area[:len(code)] != code, "the private one was not patched, so this says nothing"
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    assert_eq!(calls.lines().filter(|line| line.contains(" stat ") && line.contains("\"f\"")).count(), 400);
+}
+
 /// Whatever other processes do meanwhile.
 #[test]
 fn a_wait_that_times_out_is_a_sleep() {

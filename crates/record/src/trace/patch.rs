@@ -32,10 +32,10 @@ const CELL: u64 = 64;
 const MOST_CELLS: u64 = 0x2000 / CELL;
 /// The program's own: the address of its slot.
 const OWN: u64 = CODE + 0x3000;
+/// A slot without room, for memory that has none of its own.
+const NO_ROOM: u64 = OWN + 64;
 const SHARED: u64 = 0x7010_0000;
-/// The first has no room: for memory that has none of its own.
 const SLOTS: usize = 64;
-const FIRST_SLOT: usize = 1;
 const SLOT: usize = ENTRIES + ROOM * ENTRY;
 const ENTRIES: usize = 0x1000;
 const ENTRY: usize = 256;
@@ -478,7 +478,7 @@ impl Patches {
     /// Has a process record calls itself. Its only thread has stopped at the end of a call.
     pub(super) fn enter(&mut self, thread: pid_t, known: impl Iterator<Item = i32>) -> bool {
         let Some(shared) = Self::mapped(thread) else { return false };
-        self.processes.insert(thread, Process::new(Rc::new(shared), FIRST_SLOT));
+        self.processes.insert(thread, Process::new(Rc::new(shared), 0));
         known.for_each(|fd| self.know(thread, fd, true));
         true
     }
@@ -506,24 +506,30 @@ impl Patches {
                 got == Some(address as i64)
             });
         calls.make(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
+        if rustix::process::geteuid().is_root() {
+            // A child may give up its rights, and then must not see what others do.
+            let advice = [SHARED, length as u64, libc::MADV_DONTFORK as u64, 0, 0, 0];
+            calls.make(libc::SYS_madvise, advice).filter(|got| *got == 0)?;
+        }
         let file = file.filter(|_| are_mapped)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a mapping where nothing is.
         let memory =
             unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, &file, 0).ok()? };
-        let shared = Shared { memory: memory.cast(), free: RefCell::new((FIRST_SLOT..SLOTS).rev().collect()) };
+        let shared = Shared { memory: memory.cast(), free: RefCell::new((0..SLOTS).rev().collect()) };
         let slot = shared.slot()?;
         let mut table = vec![0; NUMBERS];
         CALLS.iter().for_each(|(number, way)| table[*number as usize] = *way);
         assert!(code().len() <= CODE_BYTES as usize, "the table is behind it");
         ptrace::write(thread, CODE, code())?;
         ptrace::write(thread, TABLE, &table)?;
-        Self::give(thread, slot)?;
+        Self::give(thread, Some(slot))?;
         Some(shared)
     }
 
-    fn give(thread: pid_t, slot: usize) -> Option<()> {
-        ptrace::write(thread, OWN, &(SHARED + (slot * SLOT) as u64).to_ne_bytes())
+    fn give(thread: pid_t, slot: Option<usize>) -> Option<()> {
+        let place = slot.map_or(NO_ROOM, |slot| SHARED + (slot * SLOT) as u64);
+        ptrace::write(thread, OWN, &place.to_ne_bytes())
     }
 
     /// A new process has its parent's memory, and does not run before that is changed: it gets a slot of its own, or one without room.
@@ -533,13 +539,13 @@ impl Patches {
             // Of a thread, or of one whose parent was killed meanwhile.
             let mut bytes = vec![0; code().len()];
             if ptrace::read(child, CODE, &mut bytes) == bytes.len() && bytes == code() {
-                Self::give(child, 0);
+                Self::give(child, None);
             }
             return;
         };
         let (shared, from, looked, cells) = (of.shared.clone(), of.slot, of.looked.clone(), of.cells);
-        let slot = shared.slot();
-        if Self::give(child, slot.unwrap_or(0)).is_none() {
+        let slot = if rustix::process::geteuid().is_root() { None } else { shared.slot() };
+        if Self::give(child, slot).is_none() {
             return parent.into_iter().for_each(|parent| self.enable(parent, false));
         }
         let Some(slot) = slot else { return };
@@ -561,7 +567,7 @@ impl Patches {
     pub(super) fn part(&mut self, thread: pid_t) {
         self.enable(thread, false);
         if let Some(process) = self.processes.get_mut(&thread) {
-            process.is_apart = Self::give(thread, 0).is_some();
+            process.is_apart = Self::give(thread, None).is_some();
         }
     }
 
@@ -666,6 +672,9 @@ impl Patches {
             if ptrace::read(thread, low, &mut code) < code.len() {
                 return;
             }
+        }
+        if !ptrace::is_private(thread, behind - 2) {
+            return;
         }
         let offset = (behind - low) as usize;
         debug_assert_eq!(code.len() as u64, high - low);

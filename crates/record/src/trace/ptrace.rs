@@ -414,6 +414,21 @@ unsafe fn bind(program: &[sock_filter]) -> bool {
     }
 }
 
+/// Whether what is written to a place of a program's memory is written to nothing else: to no file, and to no other program's memory.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn is_private(thread: pid_t, address: u64) -> bool {
+    use std::io::BufRead;
+    let Ok(maps) = std::fs::File::open(format!("/proc/{thread}/maps")) else { return false };
+    let of = |line: &str| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).ok());
+        (from?..to?).contains(&address).then(|| rest.as_bytes().get(3) == Some(&b'p'))
+    };
+    let mut lines = std::io::BufReader::new(maps).lines().map_while(Result::ok);
+    lines.find_map(|line| of(&line)).unwrap_or(false)
+}
+
 /// A text file below /proc, which may be gone.
 pub(super) fn proc_text(path: &str) -> Option<String> {
     let mut text = String::new();
