@@ -141,15 +141,20 @@ fn call_logs(plan: &Plan) -> Result<HashMap<usize, Arc<IologWriter>>, Failure> {
     Ok(logs)
 }
 
-/// Where a log would write, if that is outside of the working directory and not a file that its job names, as it has to be for a load.
+/// Where a log would write, if that is outside of the working directory, also through links, and not a file that its job names, as it has to be for a load.
 fn written_elsewhere<'l>(log: &'l Iolog, job: &Job) -> Option<&'l str> {
-    let here = std::env::current_dir().unwrap_or_default();
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let is_below = |name: &str| {
         let path = Path::new(name);
-        path.strip_prefix(&here)
-            .unwrap_or(path)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        let leads_there = match path.canonicalize() {
+            Ok(real) => real.starts_with(&here),
+            Err(_) if path.is_symlink() => false,
+            Err(_) => {
+                fstone_files::directory_of(path).canonicalize().is_ok_and(|directory| directory.starts_with(&here))
+            }
+        };
+        let mut parts = path.strip_prefix(&here).unwrap_or(path).components();
+        leads_there && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
     let mut names = log.written_names().filter(|_| job.redirect.is_none());
     names.find(|name| !is_below(name) && !job.filenames.iter().any(|named| named == name))

@@ -605,7 +605,9 @@ fn a_log_is_written_as_fio_does_it() {
         let (status, out, told) = ran(&again);
         assert_eq!(status, 0, "{options}: {told}");
         let replayed: Value = serde_json::from_str(&out).expect("JSON");
-        assert_eq!(counts(&replayed), counts(&fio(&again)), "{options}");
+        // Only fstone's JSON has fdatasyncs.
+        let compared = if options.contains("fdatasync") { 4 } else { 5 };
+        assert_eq!(counts(&replayed)[0][..compared], counts(&fio(&again))[0][..compared], "{options}");
         // Of fdatasyncs and the fsync at the end a load's JSON has none.
         assert_eq!(counts(&replayed)[0][..4], counts(&results)[0][..4], "{options}");
         let (status, _, told) = ran(&words("ours.log", options));

@@ -37,8 +37,12 @@ fn prepare(place: &Path) {
 
 /// Records a program below the directory that it works in; returns what was said.
 fn record(bench: &Bench, place: &Path, recording: &str, words: &[&str]) -> String {
+    record_with(bench, place, recording, &["--"], words)
+}
+
+fn record_with(bench: &Bench, place: &Path, recording: &str, options: &[&str], words: &[&str]) -> String {
     let file = bench.path(recording).display().to_string();
-    let mut command = bench.command(&[&["record", "-o", &file, "--"][..], words].concat());
+    let mut command = bench.command(&[&["record", "-o", &file], options, words].concat());
     let output = command.current_dir(place).output().expect("it starts");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{words:?}: {told}");
@@ -442,7 +446,7 @@ assert forked(lambda: look("late", 300)) == 0
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let count = |what: &str| calls.lines().filter(|line| line.contains(what)).count();
     let named = |name: &str| count(&format!(" \"{name}\""));
@@ -601,7 +605,7 @@ os.stat("f")
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     assert_eq!(
         calls.lines().filter(|line| line.contains("setxattr") && line.contains("user.b")).count(),
@@ -638,7 +642,7 @@ with open("code", "w+b") as file:
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     assert_eq!(calls.lines().filter(|line| line.contains(" stat ") && line.contains("\"f\"")).count(), 400);
 }

@@ -1030,8 +1030,14 @@ mod tests {
             // Of threads and calls that are none.
             call(writer, Kind::Wakeup, "", "", |call| (call.took_ns, call.result) = (1, 7));
             call(writer, Kind::Wakeup, "", "", |call| (call.result, call.length) = (2, 9));
+            // Ended by the program's end.
+            call(writer, Kind::Wakeup, "", "", |call| {
+                (call.thread, call.took_ns, call.flags) = (2, 70_000_000_000, crate::call::TIMED_OUT);
+            });
+            call(writer, Kind::Exit, "", "", |call| call.thread = 2);
         });
         let program = program.expect("small");
+        assert_eq!(program.expected_ns, 103_000_001);
         let begins: Vec<u64> = program.lanes[0].actions.iter().map(|action| action.begin_ns).collect();
         assert_eq!(begins[3..], [100_000_000, 103_000_000, 103_000_001, 103_000_001]);
         let place = tempfile::tempdir().expect("a temporary directory");

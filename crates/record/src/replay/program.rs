@@ -78,6 +78,15 @@ pub(super) struct Lane {
 }
 
 impl Lane {
+    /// From a sleep on all was over by then, or when the sleep began.
+    fn end_by(&mut self, sleep: Option<&u32>, end_ns: u64) {
+        let Some(first) = sleep.map(|sleep| *sleep as usize) else { return };
+        let end_ns = end_ns.max(self.actions[first].begin_ns);
+        for (action, [at_ns, _]) in self.actions[first..].iter_mut().zip(&mut self.ends_ns[first..]) {
+            (action.begin_ns, *at_ns) = (action.begin_ns.min(end_ns), (*at_ns).min(end_ns));
+        }
+    }
+
     pub(super) fn waits_of(&self, index: usize) -> &[Mark] {
         let end = self.actions.get(index + 1).map_or(self.waits.len(), |next| next.waits as usize);
         &self.waits[self.actions[index].waits as usize..end]
@@ -262,6 +271,8 @@ impl<'a> Compiler<'a> {
 
     fn finished(mut self) -> Program {
         self.program.texts = self.names.text;
+        let ends = self.program.lanes.iter().flat_map(|lane| lane.ends_ns.iter().map(|[end_ns, _]| *end_ns));
+        self.program.expected_ns = ends.max().unwrap_or(0);
         self.program.lanes.iter_mut().for_each(|lane| (lane.ends_ns, lane.known) = Default::default());
         self.program.recorded = self.counts.iter().map(|(kind, counts)| (*kind, counts.histogram())).collect();
         self.program
@@ -390,6 +401,7 @@ impl<'a> Compiler<'a> {
             }
             Kind::Exit => {
                 self.ended.insert(call.thread, mark);
+                self.ends_early(call.thread, lane);
                 Ok(())
             }
             Kind::Wait => {
@@ -425,6 +437,17 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
+    /// A thread has ended. What it waited for after its last call, unless it is the first, was the program's end.
+    fn ends_early(&mut self, thread: u32, lane: u32) {
+        let Some(state) = self.threads.get_mut(&thread).filter(|_| thread != 1) else { return };
+        let own = &mut self.program.lanes[lane as usize];
+        let last = own.actions.iter().rposition(|action| !action.kind.is_of_threads());
+        let after = |sleep: &&u32| last.is_none_or(|last| **sleep as usize > last);
+        let timed: Vec<u32> = state.timed.iter().filter(after).copied().collect();
+        timed.iter().for_each(|sleep| own.actions[*sleep as usize].length = 0);
+        own.end_by(timed.first(), 0);
+    }
+
     /// A wait that timed out, or one for another thread: that one's coming would have ended those before it, too.
     fn wakeup(&mut self, call: &Call, action: &mut Action, mark: Mark) {
         let awaited = self.awaited(call);
@@ -435,11 +458,12 @@ impl<'a> Compiler<'a> {
             thread.slept_ns = thread.slept_ns.saturating_add(call.took_ns);
         } else if let Some(awaited) = awaited.filter(|awaited| awaited.lane != mark.lane) {
             let slept_ns = std::mem::take(&mut thread.slept_ns);
+            let timed = std::mem::take(&mut thread.timed);
+            let [came_ns, _] = self.program.lanes[awaited.lane as usize].ends_ns[awaited.count as usize - 1];
             let own = &mut self.program.lanes[mark.lane as usize];
-            own.ends_of_sleeps.extend(thread.timed.drain(..).map(|sleep| (sleep, awaited)));
-            if let Some([end_ns, _]) = own.ends_ns.last_mut() {
-                *end_ns = end_ns.saturating_sub(slept_ns);
-            }
+            let before_ns = own.ends_ns.last().map_or(0, |[end_ns, _]| end_ns.saturating_sub(slept_ns));
+            own.end_by(timed.first(), before_ns.max(came_ns));
+            own.ends_of_sleeps.extend(timed.into_iter().map(|sleep| (sleep, awaited)));
             self.waits.push(awaited);
         } else if call.result > 0 {
             action.think_ns = action.think_ns.saturating_add(call.took_ns);
@@ -475,7 +499,6 @@ impl<'a> Compiler<'a> {
         action.begin_ns = begin_ns;
         let took_ns = if action.kind.is_of_threads() && action.bits & TIMED == 0 { 0 } else { took_ns };
         let end_ns = begin_ns.saturating_add(took_ns);
-        self.program.expected_ns = self.program.expected_ns.max(end_ns);
         self.program.lanes[lane as usize].ends_ns.push([end_ns, seen_ns]);
         for index in 0..self.waits.len() {
             let wait = self.waits[index];

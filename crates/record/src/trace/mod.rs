@@ -114,6 +114,8 @@ pub struct Wanted<'a> {
     pub hash_names: bool,
     /// Measure how well what is written compresses.
     pub data_entropy: bool,
+    /// Jumps in the program's code, so that it records most calls itself.
+    pub patch: bool,
     /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL. Of a process that ran before it ends the
     /// recording only.
     pub cancel: &'a AtomicBool,
@@ -134,7 +136,8 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let roots = real_roots(wanted.under)?;
     let filter = filter::program();
     // Early, because its clock is compared with the kernel's from here on.
-    let patches = if wanted.process.is_some() || wanted.data_entropy { None } else { Patches::new() };
+    let is_possible = wanted.patch && wanted.process.is_none() && !wanted.data_entropy;
+    let patches = if is_possible { Patches::new() } else { None };
     let bare_ns = bare();
     // What a stop costs depends on whether it wakes another processor.
     let apart = calibrated(&filter, bare_ns, Processors::as_they_are())?;
@@ -1230,8 +1233,9 @@ impl Tracer {
                     if path.starts_with(&file.path) && self.roots.below(&path).is_some() {
                         return (Some(Named { base: file.number, name: name.to_vec() }), path);
                     }
-                    // It may have another name by now.
-                    tables::look(thread, directory).map_or_else(|| file.path.clone(), |found| found.path)
+                    // It may have another name by now; of a call that is over the descriptor may be another file's.
+                    let found = if self.pointed.is_none() { tables::look(thread, directory) } else { None };
+                    found.map_or_else(|| file.path.clone(), |found| found.path)
                 }
                 Some(Slot::Elsewhere(Some(path))) => path.to_vec(),
                 _ => return (None, name.to_vec()),
@@ -1627,6 +1631,7 @@ mod tests {
             under: &[place.path().to_owned()],
             hash_names: false,
             data_entropy: false,
+            patch: true,
             cancel: &AtomicBool::new(false),
         };
         std::env::set_current_dir(place.path()).expect("it was just made");

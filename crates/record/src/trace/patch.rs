@@ -403,12 +403,14 @@ struct Process {
     is_enabled: bool,
     /// Its memory no longer has its slot.
     is_apart: bool,
+    /// Another one writes to its slot.
+    is_spoilt: bool,
 }
 
 impl Process {
     fn new(shared: Rc<Shared>, slot: usize) -> Self {
         let (looked, said) = (HashSet::new(), vec![0; ROOM]);
-        Self { shared, slot, first: 0, said, looked, cells: 0, is_enabled: true, is_apart: false }
+        Self { shared, slot, first: 0, said, looked, cells: 0, is_enabled: true, is_apart: false, is_spoilt: false }
     }
 }
 
@@ -477,6 +479,10 @@ impl Patches {
 
     /// Has a process record calls itself. Its only thread has stopped at the end of a call.
     pub(super) fn enter(&mut self, thread: pid_t, known: impl Iterator<Item = i32>) -> bool {
+        // The calls that map would be made under its own filters.
+        if ptrace::filters(thread) != ptrace::filters(std::process::id() as pid_t).map(|own| own + 1) {
+            return false;
+        }
         let Some(shared) = Self::mapped(thread) else { return false };
         self.processes.insert(thread, Process::new(Rc::new(shared), 0));
         known.for_each(|fd| self.know(thread, fd, true));
@@ -546,7 +552,8 @@ impl Patches {
         let (shared, from, looked, cells) = (of.shared.clone(), of.slot, of.looked.clone(), of.cells);
         let slot = if rustix::process::geteuid().is_root() { None } else { shared.slot() };
         if Self::give(child, slot).is_none() {
-            return parent.into_iter().for_each(|parent| self.enable(parent, false));
+            // It writes to its parent's slot: that keeps no calls any more, and is given to no other.
+            return parent.into_iter().for_each(|parent| self.spoil(parent));
         }
         let Some(slot) = slot else { return };
         for at in (KNOWN..KNOWN + DESCRIPTORS as usize).step_by(8) {
@@ -557,10 +564,17 @@ impl Patches {
 
     /// Whether calls are kept, which is not while others have its memory or its descriptors.
     pub(super) fn enable(&mut self, thread: pid_t, enabled: bool) {
-        let Some(process) = self.processes.get_mut(&thread) else { return };
+        let Some(process) = self.processes.get_mut(&thread).filter(|process| !process.is_spoilt) else { return };
         process.is_enabled = enabled;
         let (slot, most) = (process.slot, if enabled { process.first + MOST } else { 0 });
         process.shared.word(slot, LIMIT).store(most, Ordering::Relaxed);
+    }
+
+    fn spoil(&mut self, thread: pid_t) {
+        self.enable(thread, false);
+        if let Some(process) = self.processes.get_mut(&thread) {
+            process.is_spoilt = true;
+        }
     }
 
     /// It has several threads, and keeps none of its calls any more.
@@ -574,6 +588,7 @@ impl Patches {
     /// The process has ended, or has another program.
     pub(super) fn leave(&mut self, thread: pid_t) {
         if let Some(process) = self.processes.remove(&thread)
+            && !process.is_spoilt
             && (process.is_enabled || process.is_apart)
         {
             // The slot is free only if no other process can still write to it.

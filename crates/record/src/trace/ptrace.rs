@@ -147,8 +147,20 @@ pub(super) fn go_to(thread: pid_t, address: u64) {
 pub(super) struct Injected {
     thread: pid_t,
     registers: libc::user_regs_struct,
-    /// Signals that came meanwhile.
-    held: Vec<i32>,
+    /// The signals that it blocks. All are blocked meanwhile, so that none is lost.
+    mask: u64,
+}
+
+// Of <linux/ptrace.h>.
+#[cfg(target_arch = "x86_64")]
+const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+#[cfg(target_arch = "x86_64")]
+const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+
+#[cfg(target_arch = "x86_64")]
+fn signal_mask(of: libc::c_uint, thread: pid_t, mask: &mut u64) -> Option<()> {
+    request(of, thread, size_of::<u64>(), std::ptr::from_mut(mask) as usize).ok()?;
+    Some(())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -159,7 +171,14 @@ impl Injected {
         let registers = registers(thread)?;
         let mut before = [0; 2];
         let is_call = read(thread, registers.rip.wrapping_sub(2), &mut before) == 2 && before == [0x0f, 0x05];
-        (registers.cs == CODE_64_BITS && is_call).then_some(Self { thread, registers, held: Vec::new() })
+        let mut mask = 0;
+        signal_mask(PTRACE_GETSIGMASK, thread, &mut mask)?;
+        if registers.cs != CODE_64_BITS || !is_call {
+            return None;
+        }
+        let injected = Self { thread, registers, mask };
+        signal_mask(PTRACE_SETSIGMASK, thread, &mut u64::MAX.clone())?;
+        Some(injected)
     }
 
     /// So many bytes of the stack that the thread does not use.
@@ -197,10 +216,6 @@ impl Injected {
             if let Some((result, _)) = result(self.thread) {
                 return Some(result);
             }
-            let signal = libc::WSTOPSIG(status);
-            if status >> 16 == 0 && signal != libc::SIGTRAP | 0x80 {
-                self.held.push(signal);
-            }
         }
     }
 }
@@ -209,10 +224,7 @@ impl Injected {
 impl Drop for Injected {
     fn drop(&mut self) {
         set_registers(self.thread, &self.registers);
-        for signal in &self.held {
-            // SAFETY: a plain call, for a process of one thread.
-            unsafe { libc::syscall(libc::SYS_tgkill, self.thread, self.thread, *signal) };
-        }
+        signal_mask(PTRACE_SETSIGMASK, self.thread, &mut self.mask);
     }
 }
 
@@ -427,6 +439,13 @@ pub(super) fn is_private(thread: pid_t, address: u64) -> bool {
     };
     let mut lines = std::io::BufReader::new(maps).lines().map_while(Result::ok);
     lines.find_map(|line| of(&line)).unwrap_or(false)
+}
+
+/// How many filters of seccomp(2) a process has.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn filters(process: pid_t) -> Option<u32> {
+    let status = proc_text(&format!("/proc/{process}/status"))?;
+    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }
 
 /// A text file below /proc, which may be gone.
