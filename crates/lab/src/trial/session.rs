@@ -135,13 +135,14 @@ impl Session {
                 session.place = place;
             }
             Ground::Directory { parent, name } => {
+                let path = session.make_tree(&parent, &name)?;
+                opened.tree = session.tree.map(|id| (path, id));
+                // Not before: two looks for one name in what does not answer wait for each other, and nothing can end that.
                 let aged = parent.join(AGED_BENEATH);
                 if aged.exists() {
                     let words = "the filesystem was aged before, and its free space may be used since";
                     session.warn(format!("age: {}: {words}", aged.display()));
                 }
-                let path = session.make_tree(&parent, &name)?;
-                opened.tree = session.tree.map(|id| (path, id));
             }
         }
         Ok((session, opened))
