@@ -18,16 +18,21 @@ use fstone_lab::{
     agent::GuestOptions,
     inventory::{self, InventoryContext},
     machine::Machine,
-    place::{presence::Presence, work_directory::WorkDirectory},
+    place::{AGED_BENEATH, presence::Presence, work_directory::WorkDirectory},
     run::{
         carry_out::{LabError, LabOptions, RunEnd, carry_out_schedule},
         schedule::Schedule,
     },
 };
-use fstone_model::{Dataset, Inventory, Plan, Step, Trial, study::StepAction, text};
+use fstone_model::{
+    Dataset, Inventory, Plan, Step, Trial,
+    study::{DeviceSpec, StepAction},
+    text,
+};
 use fstone_store::Store;
 use std::{
-    path::PathBuf,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -224,11 +229,22 @@ impl Work<'_> {
         match end {
             RunEnd::Completed => {}
             RunEnd::Cancelled => {
-                let undone = if carried.all_undone { "everything was undone, " } else { "" };
+                let aged = dataset.run.plan.cells.iter().filter_map(|cell| match &cell.device {
+                    DeviceSpec::Directory { path: Some(path) } => Some(Path::new(path).join(AGED_BENEATH)),
+                    _ => None,
+                });
+                let aged: BTreeSet<_> = aged.filter(|path| path.exists()).collect();
+                let undone = if carried.all_undone && aged.is_empty() { "everything was undone, " } else { "" };
                 terminal::tell(&format!(
                     "Interrupted: {undone}run {id} keeps its finished trials ({}); `--resume` continues it.",
                     dataset.trials.len()
                 ));
+                for path in aged {
+                    let path = path.display();
+                    terminal::tell(&format!(
+                        "{path} stays, and ageing goes on there; `fstone age rm {path}` removes it."
+                    ));
+                }
                 return done(Exit::Interrupted);
             }
             RunEnd::FailedAlike(reason) => {

@@ -9,4 +9,4 @@ pub mod undo;
 pub mod work_directory;
 
 /// What ageing fills beneath a directory that a study names, and leaves to later runs.
-pub(crate) const AGED_BENEATH: &str = "fstone-aged";
+pub const AGED_BENEATH: &str = "fstone-aged";

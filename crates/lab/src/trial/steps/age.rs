@@ -35,6 +35,11 @@ pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
     let facts = fs::symlink_metadata(path)?;
     // A link is no directory, and another user's journal is none.
     let _held = Journal::hold(path).map_err(io::Error::other)?;
+    // Before the journal, without which a removal that was interrupted could not be made again.
+    let files = path.join(AGED_DIRECTORY);
+    if let Ok(facts) = fs::symlink_metadata(&files) {
+        remove_tree(&files, FileIdentity::of(&facts))?;
+    }
     remove_tree(path, FileIdentity::of(&facts))
 }
 
