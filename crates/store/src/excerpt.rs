@@ -21,7 +21,7 @@ use std::{num::NonZero, thread};
 
 /// Postcard does not name fields: an excerpt means what the types below meant when it was written. It begins with this number, which must be
 /// raised when one of them changes, so that earlier excerpts are not misread. A test pins the bytes.
-const LAYOUT: u8 = 6;
+const LAYOUT: u8 = 7;
 
 /// Decoding fewer trials than this takes less time than starting a thread for them.
 const TRIALS_PER_THREAD: usize = 32;
@@ -248,6 +248,6 @@ mod tests {
     #[test]
     fn the_layout_has_a_number_of_its_own() {
         let digest: String = Sha256::digest(encode(&trial())).iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((LAYOUT, digest.as_str()), (6, "b0384d56a04b09a33981a53b5d2e3359de0abb3662ff2582c1a22f98982464f8"));
+        assert_eq!((LAYOUT, digest.as_str()), (7, "6b95f3ebd995aa0faffc5d1eeca35f753f87a3eeed2f178f445a02a4d13cdec9"));
     }
 }

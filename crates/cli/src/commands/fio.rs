@@ -150,7 +150,8 @@ fn written_elsewhere<'l>(log: &'l Iolog, job: &Job) -> Option<&'l str> {
             Ok(real) => real.starts_with(&here),
             Err(_) if path.is_symlink() => false,
             Err(_) => {
-                fstone_files::directory_of(path).canonicalize().is_ok_and(|directory| directory.starts_with(&here))
+                // What is in no directory cannot be made.
+                fstone_files::directory_of(path).canonicalize().map_or(true, |above| above.starts_with(&here))
             }
         };
         let mut parts = path.strip_prefix(&here).unwrap_or(path).components();
