@@ -25,7 +25,7 @@ use fstone_lab::{
     },
 };
 use fstone_model::{
-    Dataset, Inventory, Plan, Step, Trial,
+    Cell, Dataset, Inventory, Plan, Step, Trial,
     study::{DeviceSpec, StepAction},
     text,
 };
@@ -229,7 +229,8 @@ impl Work<'_> {
         match end {
             RunEnd::Completed => {}
             RunEnd::Cancelled => {
-                let aged = dataset.run.plan.cells.iter().filter_map(|cell| match &cell.device {
+                let ages = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
+                let aged = dataset.run.plan.cells.iter().filter(ages).filter_map(|cell| match &cell.device {
                     DeviceSpec::Directory { path: Some(path) } => Some(Path::new(path).join(AGED_BENEATH)),
                     _ => None,
                 });

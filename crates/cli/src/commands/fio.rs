@@ -141,7 +141,8 @@ fn call_logs(plan: &Plan) -> Result<HashMap<usize, Arc<IologWriter>>, Failure> {
     Ok(logs)
 }
 
-/// Where a log would write, if that is outside of the working directory, also through links, and not a file that its job names, as it has to be for a load.
+/// Where a log would write, if that is outside of the working directory, also through links, and not a file that its job names, as it has to
+/// be for a load.
 fn written_elsewhere<'l>(log: &'l Iolog, job: &Job) -> Option<&'l str> {
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let is_below = |name: &str| {

@@ -1,4 +1,4 @@
-//! An engine whose calls on open files are taken down by a [`CallLog`] before they are made.
+//! An engine whose calls on open files are noted in a [`CallLog`] before they are made, and opens once they have succeeded.
 
 use super::{CallLog, Completion, Direction, Fd, Io, Part, Result, Space};
 use rustix::fd::BorrowedFd;

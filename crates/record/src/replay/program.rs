@@ -67,7 +67,7 @@ pub(super) struct Target {
 pub(super) struct Lane {
     pub(super) actions: Vec<Action>,
     pub(super) waits: Vec<Mark>,
-    /// What ends the sleeps that would have ended sooner had it come sooner.
+    /// For waits that timed out: what would have woken them, so that the replay can end them early.
     pub(super) ends_of_sleeps: HashMap<u32, Mark>,
     /// The threads of the recording that it is, and where each begins.
     pub(super) threads: Vec<(usize, u32)>,

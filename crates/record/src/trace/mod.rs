@@ -2,6 +2,7 @@
 
 mod decode;
 mod filter;
+mod kept;
 #[cfg(target_arch = "x86_64")]
 mod patch;
 #[cfg(not(target_arch = "x86_64"))]
@@ -18,8 +19,9 @@ use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, 
 use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
+use kept::{Event, Happened, Pointed};
 use libc::pid_t;
-use patch::{Event, Happened, Patches, Pointed};
+use patch::Patches;
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
@@ -842,8 +844,7 @@ impl Tracer {
         }
         let Some(patches) = &mut self.patches else { return };
         let descriptors = descriptors.borrow();
-        let is_known = |fd: i32, slot: &Slot| slot.waits_for_none() && tables::is_file(thread, fd);
-        let known = || descriptors.iter().filter(|(fd, slot)| is_known(**fd, slot)).map(|(fd, _)| *fd);
+        let known = || descriptors.iter().filter(|(fd, slot)| slot.waits_for_none(thread, **fd)).map(|(fd, _)| *fd);
         if has || patches.enter(thread, known()) {
             patches.patch(thread, behind);
         }
@@ -885,7 +886,7 @@ impl Tracer {
     fn know(&self, thread: pid_t, fd: i32, slot: Option<&Slot>) {
         // Later ones of a call that is over are known to the program.
         if let (Some(patches), None) = (&self.patches, &self.pointed) {
-            patches.know(thread, fd, slot.is_some_and(|slot| slot.waits_for_none() && tables::is_file(thread, fd)));
+            patches.know(thread, fd, || slot.is_some_and(|slot| slot.waits_for_none(thread, fd)));
         }
     }
 

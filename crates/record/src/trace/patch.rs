@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "machine code, and memory that another process writes to")]
 
 use super::decode::FICLONE;
+use super::kept::{Event, Happened, Pointed};
 use super::ptrace;
 use crate::call::ACL_BYTES;
 use libc::{c_long, c_void, pid_t};
@@ -374,23 +375,6 @@ fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Addresses, and what is there.
-pub(super) type Pointed = Vec<(u64, Vec<u8>)>;
-
-/// The beginning or the end of a call.
-pub(super) struct Event {
-    pub(super) ns: u64,
-    pub(super) thread: pid_t,
-    /// The number of its entry.
-    pub(super) entry: u64,
-    pub(super) what: Happened,
-}
-
-pub(super) enum Happened {
-    Began { number: u64, arguments: [u64; 6], pointed: Pointed },
-    Ended { result: i64 },
-}
-
 struct Process {
     shared: Rc<Shared>,
     slot: usize,
@@ -485,7 +469,7 @@ impl Patches {
         }
         let Some(shared) = Self::mapped(thread) else { return false };
         self.processes.insert(thread, Process::new(Rc::new(shared), 0));
-        known.for_each(|fd| self.know(thread, fd, true));
+        known.for_each(|fd| self.know(thread, fd, || true));
         true
     }
 
@@ -596,9 +580,9 @@ impl Patches {
         }
     }
 
-    pub(super) fn know(&self, thread: pid_t, fd: i32, known: bool) {
+    pub(super) fn know(&self, thread: pid_t, fd: i32, known: impl FnOnce() -> bool) {
         if let Some(process) = self.processes.get(&thread).filter(|_| (0..DESCRIPTORS).contains(&fd)) {
-            process.shared.byte(process.slot, KNOWN + fd as usize).store(known.into(), Ordering::Relaxed);
+            process.shared.byte(process.slot, KNOWN + fd as usize).store(known().into(), Ordering::Relaxed);
         }
     }
 

@@ -177,7 +177,8 @@ impl Injected {
             return None;
         }
         let injected = Self { thread, registers, mask };
-        signal_mask(PTRACE_SETSIGMASK, thread, &mut u64::MAX.clone())?;
+        let mut all = u64::MAX;
+        signal_mask(PTRACE_SETSIGMASK, thread, &mut all)?;
         Some(injected)
     }
 

@@ -93,24 +93,21 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// As far as its name says, it is a file, and no pipe or terminal.
-    pub(super) fn waits_for_none(&self) -> bool {
-        match self {
+    /// It is a file, and no pipe or terminal: calls about it wait for no other process.
+    pub(super) fn waits_for_none(&self, thread: i32, fd: i32) -> bool {
+        let may_be_file = match self {
             Self::Recorded(_) => true,
             Self::Elsewhere(Some(path)) => {
                 path.starts_with(b"/dev/shm/") || !path.starts_with(b"/dev/") && !path.starts_with(b"/proc/")
             }
             Self::Elsewhere(None) => false,
-        }
+        };
+        let is_file = |found: fs::Metadata| found.is_file() || found.is_dir();
+        may_be_file && fs::metadata(format!("/proc/{thread}/fd/{fd}")).is_ok_and(is_file)
     }
 }
 
 pub(super) type Descriptors = Rc<RefCell<HashMap<i32, Slot>>>;
-
-/// A descriptor whose calls wait for no other process.
-pub(super) fn is_file(thread: i32, fd: i32) -> bool {
-    fs::metadata(format!("/proc/{thread}/fd/{fd}")).is_ok_and(|found| found.is_file() || found.is_dir())
-}
 
 /// What a descriptor is of that was not seen when it was made.
 pub(super) struct Found {

@@ -1,22 +1,7 @@
 //! What `patch.rs` is on other architectures: nothing.
 
+use super::kept::Event;
 use libc::pid_t;
-
-pub(super) type Pointed = Vec<(u64, Vec<u8>)>;
-
-pub(super) struct Event {
-    pub(super) ns: u64,
-    pub(super) thread: pid_t,
-    pub(super) entry: u64,
-    pub(super) what: Happened,
-}
-
-pub(super) enum Happened {
-    #[expect(dead_code, reason = "never made here")]
-    Began { number: u64, arguments: [u64; 6], pointed: Pointed },
-    #[expect(dead_code, reason = "never made here")]
-    Ended { result: i64 },
-}
 
 pub(super) const CODE: u64 = 0;
 pub(super) const CODE_BYTES: u32 = 1;
@@ -60,7 +45,7 @@ impl Patches {
         match *self {}
     }
 
-    pub(super) fn know(&self, _: pid_t, _: i32, _: bool) {
+    pub(super) fn know(&self, _: pid_t, _: i32, _: impl FnOnce() -> bool) {
         match *self {}
     }
 
