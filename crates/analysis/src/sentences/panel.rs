@@ -174,7 +174,13 @@ impl Teller<'_> {
             let verb = if same.len() == 1 { "is" } else { "are" };
             format!("{} {verb} {word} ({})", self.names(&same), scale.with_unit(self.mean(row)))
         };
-        let ends = format!("{} and {}", told(best, self.best_word()), told(worst, self.worst_word()));
+        let share = (self.mean(best) - self.mean(worst)).abs() / self.mean(best).abs().min(self.mean(worst).abs());
+        let apart = match 100.0 * share {
+            percent if percent < 0.01 => ", less than 0.01 % apart".to_owned(),
+            percent if percent < 1.0 => format!(", {} % apart", grouped(percent, 2)),
+            _ => String::new(),
+        };
+        let ends = format!("{} and {}{apart}", told(best, self.best_word()), told(worst, self.worst_word()));
         let rest = match panel.comparison.power_note() {
             Some(_) if !self.is_one_seed(rows) && panel.lacks_guests() => UNPROVEN.to_owned(),
             Some(note) if !self.is_one_seed(rows) => {

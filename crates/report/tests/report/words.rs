@@ -132,6 +132,16 @@ fn three_trials_tell_what_is_large_beside_the_scatter_and_no_more() {
 }
 
 #[test]
+fn figures_of_one_seed_that_hardly_differ_say_so() {
+    for (factor, apart) in [(1.00001, "less than 0.01 % apart"), (1.0050, "0.50 % apart")] {
+        let told = answer(&in_virtual_time(pair(factor, 0.0, 1, RATE), "2 us"));
+        assert!(told.contains(apart), "{told}");
+    }
+    let told = answer(&in_virtual_time(pair(3.0, 0.0, 1, RATE), "2 us"));
+    assert!(!told.contains("apart,"), "{told}");
+}
+
+#[test]
 fn single_trials_claim_nothing() {
     let single = pair(3.0, 0.0, 1, RATE);
     let told = answer(&single);
