@@ -1024,7 +1024,7 @@ for name in os.listdir(".."):
 #[test]
 fn what_crosses_the_border_of_the_recorded_directories_is_replayed() {
     const PROGRAM: &str = r#"
-import os
+import ctypes, os, socket
 os.rename("other/file", "app/came")
 os.rename("other/tree", "app/tree")
 assert len(open("app/tree/deep/f").read()) == 700
@@ -1033,6 +1033,24 @@ os.rename("app/full", "other/full")
 open("app/old", "x").write("new")
 os.mkdir("app/full")
 os.rename("other/gone", "app/old")
+for name in "one", "two": os.link("other/linked", "app/" + name)
+assert len(open("app/two").read()) == 3000
+os.unlink("app/two")
+passing, passed = socket.socketpair()
+socket.send_fds(passing, [b"x"], [os.open("other/passed", os.O_RDONLY), os.open("app/inside", os.O_RDWR)])
+_, [passed, inside], _, _ = socket.recv_fds(passed, 1, 2)
+unnamed = os.open("other", os.O_TMPFILE | os.O_RDWR)
+os.write(unnamed, b"x" * 800)
+libc = ctypes.CDLL(None)
+for fd, name in (passed, b"app/passed"), (unnamed, b"app/unnamed"):
+    assert libc.linkat(-100, b"/proc/self/fd/%d" % fd, -100, name, 0x400) == 0
+    assert len(open(name).read()) > 500
+assert len(os.read(inside, 5000)) == 4000 and os.write(inside, b"x" * 100) == 100
+for name in "swapped", "back": assert libc.renameat2(-100, b"other/exchanged", -100, b"app/exchanged", 2) == 0
+assert libc.renameat2(-100, b"app/exchanged", -100, b"other/exchanged", 2) == 0
+assert len(open("app/exchanged").read()) == 6000
+assert os.copy_file_range(passed, os.open("app/copied", os.O_CREAT | os.O_WRONLY), 900) == 900
+assert len(open("app/copied").read()) == 900
 if os.geteuid() == 0 and os.fork() == 0:
     os.chroot("app"); os.chdir("/tree")
     os.write(os.open("/../made", os.O_CREAT | os.O_WRONLY), b"x" * 30)
@@ -1042,12 +1060,14 @@ if os.geteuid() == 0 and os.fork() == 0:
     let bench = Bench::new();
     let place = bench.path("place");
     // A replay that was kept has such a name.
-    const TAKEN: &str = "app/.fstone-elsewhere/0";
+    const TAKEN: &str = ".fstone-elsewhere/0";
     for directory in ["app/full", "other/tree/deep", "app/.fstone-elsewhere"] {
         fs::create_dir_all(place.join(directory)).expect("writable");
     }
-    let others = [("other/file", 5000), ("other/tree/deep/f", 700)];
-    for (name, bytes) in [("app/old", 9000), ("app/full/f", 10), (TAKEN, 33)].into_iter().chain(others) {
+    let others = [("file", 5000), ("tree/deep/f", 700), ("linked", 3000), ("passed", 2000), ("exchanged", 6000)];
+    let others = others.map(|(name, bytes)| (format!("other/{name}"), bytes));
+    let own = [("old", 9000), ("full/f", 10), (TAKEN, 33), ("inside", 4000), ("exchanged", 50)];
+    for (name, bytes) in own.map(|(name, bytes)| (format!("app/{name}"), bytes)).into_iter().chain(others) {
         fs::write(place.join(name), vec![b'x'; bytes]).expect("writable");
     }
     let file = bench.path("x.rec").display().to_string();
@@ -1059,7 +1079,8 @@ if os.geteuid() == 0 and os.fork() == 0:
     assert!(report.contains("differences    0 calls"), "{report}");
     let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
     let made = if is_root() { &["made"][..] } else { &[] };
-    for name in [&["came", "tree/deep/f", "old", ".fstone-elsewhere/0"][..], made].concat() {
+    let came = &["came", "tree/deep/f", "one", "passed", "unnamed", "copied", "exchanged", "inside"][..];
+    for name in [came, &["old", TAKEN], made].concat() {
         let [here, there] =
             [&place.join("app"), &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
         assert_eq!(here, there, "{name}");

@@ -1486,22 +1486,46 @@ impl Tracer {
         (100 * left).checked_div(got).map_or(0, |percent| percent.clamp(1, 100) as u16)
     }
 
-    /// What was renamed into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
+    /// What was renamed or linked into the recorded directories was elsewhere in the tree before, and what was renamed out of them goes there.
     fn moves_across(&mut self, pending: &mut Pending) {
-        let (Some(writer), true) = (self.writer.as_mut(), pending.at.is_some() != pending.to.is_some()) else { return };
+        let came = pending.at.is_none() || pending.call.flags & libc::RENAME_EXCHANGE != 0;
+        let path = came.then(|| Path::new(std::ffi::OsStr::from_bytes(&pending.path)).to_owned());
+        let Some(name) = self.elsewhere(path) else { return };
+        let missing = if pending.at.is_none() { &mut pending.at } else { &mut pending.to };
+        *missing = Some(Named { base: 0, name });
+        pending.outside = None;
+    }
+
+    /// A name in the directory of the top for what is elsewhere, with what is there now.
+    fn elsewhere(&mut self, path: Option<PathBuf>) -> Option<Vec<u8>> {
+        let writer = self.writer.as_mut()?;
         let name = format!("{}/{}", self.elsewhere, self.moved).into_bytes();
         let mut add = |entry| writer.entry(hashed_entry(entry, self.secret.as_ref()));
         let top = Entry { path: self.elsewhere.clone().into_bytes(), mode: 0o700, node: Node::Directory };
         let mut added = if self.moved == 0 { add(top) } else { Ok(()) };
-        if pending.at.is_none() && added.is_ok() {
-            let path = Path::new(std::ffi::OsStr::from_bytes(&pending.path)).to_owned();
+        if let (Some(path), Ok(())) = (path, &added) {
             added = tree::walk_one(path, name.clone(), (0, 0), &mut HashMap::new(), &mut add);
         }
-        let missing = if pending.at.is_none() { &mut pending.at } else { &mut pending.to };
-        *missing = Some(Named { base: 0, name });
-        pending.outside = None;
         self.moved += 1;
         self.lost_if(added);
+        Some(name)
+    }
+
+    /// A recorded file has blocks of one elsewhere now, which is opened for this call.
+    fn clones_from_elsewhere(&mut self, thread: pid_t, call: &Call, fd: i32) {
+        let Ok(facts) = std::fs::metadata(format!("/proc/{thread}/fd/{fd}")) else { return };
+        let Some(name) = self.elsewhere(None) else { return };
+        let node = Node::File { size_bytes: facts.len(), stored_bytes: facts.len() };
+        let entry = Entry { path: name.clone(), mode: (facts.mode() & 0o7777) as u16, node };
+        let added =
+            self.writer.as_mut().map_or(Ok(()), |writer| writer.entry(hashed_entry(entry, self.secret.as_ref())));
+        self.lost_if(added);
+        self.last_file += 1;
+        let around = Call { thread: call.thread, begin_ns: call.begin_ns, ..Call::default() };
+        let opened = Call { kind: Kind::Open, other: self.last_file, flags: INHERITED, ..around };
+        self.write_named(opened, Some(&Named { base: 0, name }), None, None);
+        self.write(Call { file: self.last_file, ..*call });
+        self.write(Call { kind: Kind::Close, file: self.last_file, flags: IMPLICIT, ..around });
     }
 
     /// A call has returned.
@@ -1590,10 +1614,17 @@ impl Tracer {
             let is_in = |known: &Option<Vec<u8>>| known.as_ref().is_some_and(|known| known.starts_with(&pending.path));
             self.find_directories(|_, state| is_any || state.directories.iter().any(is_in));
         }
-        if call.kind == Kind::Rename && result == 0 && call.flags & libc::RENAME_EXCHANGE == 0 {
+        let [is_from, is_to] = [pending.at.is_some() || call.file != 0, pending.to.is_some()];
+        if result == 0
+            && (call.kind == Kind::Rename && is_from != is_to || call.kind == Kind::Link && !is_from && is_to)
+        {
             self.moves_across(&mut pending);
         }
         let state = self.threads.get_mut(&thread).expect("it was there above");
+        if call.kind == Kind::Reflink && result == 0 && call.file == 0 && call.other != 0 {
+            call.think_ns = std::mem::take(&mut state.think_ns);
+            return self.clones_from_elsewhere(thread, &call, asked.fd.unwrap_or(-1));
+        }
         if let Some(name) = &pending.outside {
             state.think_ns += took_ns;
             if call.kind == Kind::Open && result >= 0 {
