@@ -45,6 +45,8 @@ pub(super) enum What {
     Sleep,
     /// A wait with a time limit, which is a sleep if it returns this.
     Limited(i64),
+    /// A sleep or a wait that a signal has interrupted goes on.
+    Again,
 }
 
 impl Default for What {
@@ -134,7 +136,13 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => limited(0),
         libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => limited(0),
-        libc::SYS_rt_sigtimedwait => limited(-libc::EAGAIN),
+        libc::SYS_rt_sigtimedwait | libc::SYS_semtimedop => limited(-libc::EAGAIN),
+        libc::SYS_io_getevents => limited(0),
+        libc::SYS_mq_timedsend | libc::SYS_mq_timedreceive => {
+            let (mode, flags) = (libc::CLOCK_REALTIME as u32, libc::TIMER_ABSTIME as u32);
+            Asked { mode, flags, pointer: a[4], ..limited(-libc::ETIMEDOUT) }
+        }
+        libc::SYS_restart_syscall => Asked { what: What::Again, ..Asked::default() },
         libc::SYS_futex => {
             let is_until = a[1] as i32 & FUTEX_COMMAND == libc::FUTEX_WAIT_BITSET;
             let is_wall = a[1] as i32 & libc::FUTEX_CLOCK_REALTIME != 0;

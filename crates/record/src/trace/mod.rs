@@ -53,7 +53,9 @@ const MOST_NAME: usize = 4096;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
 /// What a call returns inside the kernel that will be made again.
-const AGAIN: std::ops::RangeInclusive<i64> = -516..=-512;
+const AGAIN: std::ops::RangeInclusive<i64> = RESTARTED..=-512;
+/// The same, of a wait that goes on for what is left of its time: by restart_syscall(2).
+const RESTARTED: i64 = -516;
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
 /// A stop takes the tracer a tenth of this to answer, unless it waits for a processor.
@@ -361,6 +363,8 @@ struct Thread {
     calls: u32,
     /// How the call that it is in can be recorded without a stop.
     way: u8,
+    /// A sleep or a wait that a signal has interrupted.
+    interrupted: Option<Asked>,
     /// Its working directory and its root, if they are known.
     directories: [Option<Vec<u8>>; 2],
     /// It recorded calls itself since it last stopped: its account is of those too.
@@ -411,9 +415,15 @@ impl Pending {
 
     /// Of a thread that has stopped.
     fn sleeps(&self, thread: pid_t) -> bool {
+        let result = || ptrace::result(thread).map(|(result, _)| result);
         match self.asked.what {
             What::Sleep => true,
-            What::Limited(over) => ptrace::result(thread).is_some_and(|(result, _)| result == over),
+            // A signal has not ended the wait.
+            What::Limited(over) => result().is_some_and(|result| result == over || AGAIN.contains(&result)),
+            // A socket whose limit of time is over (SO_RCVTIMEO).
+            What::Call(kind) if self.outside.is_some() && (kind.reads() || kind.writes()) => {
+                result() == Some(-i64::from(libc::EAGAIN))
+            }
             _ => false,
         }
     }
@@ -650,6 +660,16 @@ impl Tracer {
         self.usage[1] += usage;
         self.accounted_ns = now;
         usage.delayed_ns
+    }
+
+    /// A call is about a thread's processors: until its end they are all that it has without a tracer.
+    fn asks(&mut self, thread: pid_t) -> bool {
+        let changes = self.processors.shared || !self.asking.is_empty();
+        if changes {
+            self.asking.insert(thread);
+            self.share(false);
+        }
+        changes
     }
 
     fn share(&mut self, shared: bool) {
@@ -944,6 +964,7 @@ impl Tracer {
             is_alone,
             calls: 0,
             way: 0,
+            interrupted: None,
             directories,
             kept: false,
             account,
@@ -1287,14 +1308,18 @@ impl Tracer {
         if let Some(number) = called.map(|called| called.number).filter(|number| filter::PROCESSORS.contains(number)) {
             if number != filter::PROCESSORS[0] {
                 self.processors.leave(self.threads.keys().chain(&self.early).copied());
-            } else if self.processors.shared || !self.asking.is_empty() {
-                self.asking.insert(thread);
-                self.share(false);
+            } else if self.asks(thread) {
                 return self.resume(thread, Resume::ToCallsEnd, 0);
             }
             return self.go_on(thread, 0);
         }
-        let asked = called.and_then(|called| decode(called.number, called.arguments));
+        let mut asked = called.and_then(|called| decode(called.number, called.arguments));
+        if asked.is_some_and(|asked| asked.what == What::Again) {
+            asked = state.interrupted.take();
+            if asked.is_none() {
+                return self.go_on(thread, 0);
+            }
+        }
         let Some(asked) = asked else {
             if let Some(writer) = self.writer.as_mut() {
                 writer.outside(0, Some(b"a call of another architecture"));
@@ -1302,6 +1327,12 @@ impl Tracer {
             return self.go_on(thread, 0);
         };
         let pending = self.pending(thread, number, asked, now);
+        let is_own_status = |path: &Vec<u8>| path.starts_with(b"/proc/") && path.ends_with(b"/status");
+        if pending.call.kind.reads()
+            && pending.outside.as_ref().is_some_and(|path| path.as_ref().is_some_and(is_own_status))
+        {
+            self.asks(thread);
+        }
         let shared = (libc::CLONE_VM | libc::CLONE_FILES) as u32;
         if let (Kind::Spawn, Some(patches)) = (pending.call.kind, &mut self.patches)
             && pending.call.flags & shared != 0
@@ -1569,6 +1600,10 @@ impl Tracer {
                 }
                 return;
             }
+            What::Sleep | What::Limited(_) | What::Again if result == RESTARTED => {
+                state.interrupted = Some(asked);
+                return state.think_ns += took_ns;
+            }
             What::Sleep => return state.think_ns += took_ns.max(if result == 0 { pending.call.took_ns } else { 0 }),
             What::Limited(over) if result == over => {
                 let (thread, think_ns) = (state.number, std::mem::take(&mut state.think_ns));
@@ -1578,7 +1613,7 @@ impl Tracer {
                 let kind = Kind::Wakeup;
                 return self.write(Call { kind, thread, begin_ns, think_ns, took_ns, flags, ..Call::default() });
             }
-            What::Limited(_) => return state.think_ns += took_ns,
+            What::Limited(_) | What::Again => return state.think_ns += took_ns,
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
