@@ -8,11 +8,11 @@ use crate::{
     table::{ColumnView, Row},
     text,
 };
-use fstone_model::{Dataset, Trial, study::DeviceSpec, units::format_duration};
+use fstone_model::{Dataset, StepResult, Trial, study::DeviceSpec, units::format_duration};
 use fstone_stats::compare::PowerNote;
 use std::{collections::HashMap, time::Duration};
 
-/// Why trials did not complete, in the words of the program or kernel that refused. One per distinct reason.
+/// Why trials did not complete, in the words of the program or kernel that refused, or have doubtful figures. One per distinct reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footnote {
     /// Its number, from 1.
@@ -196,7 +196,11 @@ pub(super) fn footnotes(rows: &mut [Row<'_>], last: &[usize]) -> Vec<Footnote> {
 }
 
 fn reason(trial: &Trial) -> Option<(&'static str, String, String, Option<String>)> {
-    let reason = trial.outcome.reason()?;
+    let Some(reason) = trial.outcome.reason() else {
+        let doubt = |step: &StepResult| Some((text::line(&step.step), step.load.as_ref()?.doubt()?));
+        let (step, words) = trial.steps.iter().find_map(doubt)?;
+        return Some(("doubtful", step, words, None));
+    };
     let cure = reason.cure.as_deref().map(text::line);
     Some((trial.outcome.word(), text::line(&reason.step), text::block(&reason.words), cure))
 }

@@ -10,7 +10,7 @@ use fstone_model::{
     Plan,
     workload::{Replay, ReplayPace},
 };
-use fstone_record::{ReadError, Reader};
+use fstone_record::{EMPTY, ReadError, Reader};
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -134,7 +134,12 @@ fn recording(path: &Path) -> Option<Result<String, String>> {
                 .map(|group| group.kind.name().into())
                 .collect(),
             pace: ReplayPace::default(),
+            speed: Replay::as_recorded(),
+            cold: false,
         };
+        if replay.kinds.is_empty() {
+            return Err(EMPTY.to_owned());
+        }
         serde_json::to_string(&replay).map_err(|error| error.to_string())
     };
     Some(describe(&mut reader))

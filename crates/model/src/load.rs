@@ -69,8 +69,26 @@ pub struct ReplayReport {
     pub recorded_ns: u64,
     /// Calls whose result was another one than the recorded.
     pub differences: u64,
+    /// Those of them that no lack of a feature in one of the filesystems explains.
+    #[serde(default)]
+    pub unexplained: u64,
     /// At the clock's pace, calls that came too late by more than a millisecond.
     pub late: u64,
+}
+
+impl ReplayReport {
+    /// If more than this share of the calls differ, its figures are doubtful.
+    pub const DOUBTFUL: f64 = 0.01;
+    /// If more than this share differ, it was another load than the recorded one, and has no figures.
+    pub const FAILED: f64 = 0.1;
+
+    /// That too many calls differ, in words.
+    pub fn differing(unexplained: u64, calls: u64, share: f64) -> Option<String> {
+        let found = unexplained as f64 / calls.max(1) as f64;
+        let words =
+            || format!("{unexplained} of {calls} calls ({:.1} %) returned something else than recorded", found * 100.0);
+        (found > share).then(words)
+    }
 }
 
 /// One thread, to show how evenly the work was spread.
@@ -372,6 +390,12 @@ impl LoadReport {
         self.ranks = None;
         self.own_series.clear();
         self.calls.retain(CallReport::makes_durable);
+    }
+
+    /// Why its figures are doubtful.
+    pub fn doubt(&self) -> Option<String> {
+        let unexplained = self.replay.as_ref()?.unexplained;
+        ReplayReport::differing(unexplained, self.invocations(), ReplayReport::DOUBTFUL)
     }
 
     pub fn invocations(&self) -> u64 {

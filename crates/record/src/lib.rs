@@ -29,7 +29,7 @@ pub use import::{Import, ImportError, Imported, import};
 pub use iolog::{Iolog, IologError, IologFault, IologReport, IologSettings, IologWriter, Transfers};
 pub use likeness::{Likeness, likeness};
 pub use replay::{
-    CompileError, Difference, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,
+    CompileError, Difference, EMPTY, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,
 };
 pub use summary::{Group, Summary, Touched, summarize};
 pub use trace::{RecordError, Recorded, Wanted, record};

@@ -162,7 +162,7 @@ pub struct TrialFigure<'a> {
 #[derive(Debug, Serialize)]
 pub struct FootnotePart<'a> {
     pub number: usize,
-    /// "refused", "failed", …
+    /// "refused", "failed", …; "doubtful" of trials that completed.
     pub outcome: &'a str,
     pub step: &'a str,
     /// The kernel's or tool's own words.

@@ -34,8 +34,9 @@ pub use markdown::markdown;
 pub use options::Options;
 pub use profile::{profile, profile_calls, profile_difference, profile_folded};
 pub use ranks::{ranks_all_well, ranks_csv, ranks_summary};
-pub use sheet::{Grid, Sheet};
+pub use sheet::{Grid, Sheet, fact};
 pub use svg::svg_files;
 pub use terminal::{TerminalOptions, terminal};
+pub use text::wrap;
 
 use fstone_analysis::{self as analysis, Analysis, number, when};

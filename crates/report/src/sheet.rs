@@ -1,6 +1,7 @@
 //! Facts and tables about one file, as text and as a page.
 
 use crate::html::css;
+use crate::text::wrap;
 use askama::Template;
 use std::fmt::Write as _;
 
@@ -21,6 +22,14 @@ pub struct Grid {
     pub more: Option<String>,
 }
 
+/// A fact about a file or a run on lines of their own.
+pub fn fact(key: &str, value: &str, columns: usize) -> String {
+    const INDENT: usize = 17;
+    let lines = wrap(value, columns - INDENT);
+    let lead = |number: usize| if number == 0 { key } else { "" };
+    lines.iter().enumerate().map(|(number, line)| format!("  {:<14} {line}\n", lead(number))).collect()
+}
+
 impl Grid {
     fn is_number(&self, column: &usize) -> bool {
         self.columns[*column].1 >= 0
@@ -36,11 +45,8 @@ impl Sheet {
         self.render().expect("writing to a string does not fail")
     }
 
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (key, value) in &self.facts {
-            let _ = writeln!(text, "  {key:<14} {value}");
-        }
+    pub fn text(&self, columns: usize) -> String {
+        let mut text: String = self.facts.iter().map(|(key, value)| fact(key, value, columns)).collect();
         for grid in &self.grids {
             text.push('\n');
             let heads = grid.columns.iter().map(|(head, _)| (*head).to_owned()).collect();

@@ -1,8 +1,9 @@
 //! Fits text into a width. `fstone_analysis::text` makes it harmless.
 
 pub(crate) use fstone_analysis::text::{block, capitalised, counted, joined, line, listing, shorten, title, width};
+
 /// Lines of at most `limit` columns, broken at spaces, else after a comma or the like, else anywhere. Never empty.
-pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
+pub fn wrap(text: &str, limit: usize) -> Vec<String> {
     wrap_by(text, &|part| width(part) <= limit.max(1))
 }
 

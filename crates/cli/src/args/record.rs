@@ -1,6 +1,7 @@
 //! Arguments of `fstone record` and `fstone replay`.
 
 use clap::{Args, Subcommand, ValueEnum, builder::PathBufValueParser};
+use fstone_model::workload::Replay;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -83,9 +84,9 @@ pub(crate) struct ReplayArguments {
     /// When a thread makes its next call
     #[arg(long, value_name = "PACE", default_value = "think")]
     pub(crate) pace: PaceWord,
-    /// Think, or let the clock run, so many times as fast
-    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_speed)]
-    pub(crate) speed: f64,
+    /// Think, or let the clock run, so many times as fast. Default: 1
+    #[arg(long, value_name = "N", value_parser = parse_speed)]
+    pub(crate) speed: Option<f64>,
     /// Drop the tree's files from the page cache before the first call; as root, all of the machine's caches
     #[arg(long)]
     pub(crate) cold: bool,
@@ -110,6 +111,6 @@ pub(crate) enum PaceWord {
 fn parse_speed(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
-        .filter(|speed| (0.001..=1000.0).contains(speed))
+        .filter(|speed| Replay::SPEEDS.contains(speed))
         .ok_or_else(|| "a number from 0.001 to 1000".to_owned())
 }

@@ -14,7 +14,7 @@ use fstone_formats::{
     native,
 };
 use fstone_model::{text, units::format_bytes};
-use fstone_record::{Likeness, Reader};
+use fstone_record::{EMPTY, Likeness, Reader};
 use std::{fmt::Write as _, fs::File, io::BufReader, path::Path};
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
@@ -41,6 +41,9 @@ fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult
     let failed = || format!("cannot read {}", path.display());
     let Likeness { workload, calls, covered, left_out } =
         fstone_record::likeness(reader, &name).with_context(failed).or_exit(Exit::LabFailed)?;
+    if calls == 0 {
+        return Err(Failure::new(Exit::BadInput, format!("cannot convert {}: {EMPTY}", path.display())));
+    }
     let share = 100.0 * covered as f64 / calls.max(1) as f64;
     let mut text = format!(
         "# Resembles {name}: {share:.0} % of its {calls} calls are part of these operations. Their order, and which file each is about, are not\n\

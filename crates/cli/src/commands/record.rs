@@ -14,7 +14,7 @@ use fstone_record::{
     Call, Ending, Group, IMPLICIT, INHERITED, Import, ImportError, Kind, ReadError, Reader, RecordError, Start,
     Summary, Touched, Wanted,
 };
-use fstone_report::{Grid, Sheet};
+use fstone_report::{Grid, Sheet, wrap};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
@@ -84,11 +84,11 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     if recorded.meanwhile > 0 {
         let _ = writeln!(
             text,
-            "recording was at work for {:.0} % of the time; {:.0} % of the stops came while it was at work for another thread: the times \
-             before them are uncertain by {} on average",
-            share(recorded.busy_ns, recorded.elapsed_ns),
+            "the times before {:.0} % of the stops are uncertain by {} on average: they came while recording, which was at work for {:.0} % \
+             of the time, was so for another thread",
             share(recorded.meanwhile, recorded.stops),
             duration(recorded.uncertain_ns),
+            share(recorded.busy_ns, recorded.elapsed_ns),
         );
     }
     if recorded.unaccounted > 0 {
@@ -99,16 +99,34 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
             recorded.unaccounted
         );
     }
+    if recorded.calls == 0 {
+        let _ = writeln!(
+            text,
+            "warning: the recording is empty: no call was about a file below {}; name the directory of the program's files with --under",
+            listed(under)
+        );
+    }
     if recorded.status != 0 {
         let _ = writeln!(text, "the program {}", ended(recorded.status));
     }
-    terminal::tell(&text);
+    tell(&text);
     match recorded.status & 0x7f {
         0 if recorded.status == 0 => Ok(Exit::Success),
         // The program's, as a shell has it, and not one of fstone's own.
         0 => Ok(exit::of_program((recorded.status >> 8) as u8)),
         signal => Ok(exit::of_program(128 + signal as u8)),
     }
+}
+
+fn listed(under: &[PathBuf]) -> String {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
+    under.iter().map(absolute).collect::<Vec<_>>().join(" or ")
+}
+
+/// Each line as a paragraph.
+fn tell(text: &str) {
+    let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, terminal::width())).collect();
+    terminal::tell(&lines.join("\n"));
 }
 
 /// A new file for a recording.
@@ -158,7 +176,10 @@ fn imported(log: &Path, output: Option<&Path>, under: &[PathBuf], lenient: bool)
     for unknown in &imported.unknown {
         let _ = writeln!(text, "not known: {unknown}");
     }
-    terminal::tell(&text);
+    if imported.calls == 0 {
+        let _ = writeln!(text, "warning: the recording is empty; name the directory of the log's files with --under");
+    }
+    tell(&text);
     Ok(Exit::Success)
 }
 
@@ -186,7 +207,7 @@ fn show(path: &Path, html: bool) -> CommandResult {
     let summary = fstone_record::summarize(&mut reader).with_context(failed).or_exit(Exit::LabFailed)?;
     let mut sheet = Sheet::new(text::line(&path.file_name().unwrap_or_default().to_string_lossy()));
     shown(&mut sheet, &reader.start, &summary);
-    terminal::print(&if html { sheet.html() } else { sheet.text() });
+    terminal::print(&if html { sheet.html() } else { sheet.text(terminal::width()) });
     Ok(Exit::Success)
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_files::OwnDirectory;
-use fstone_model::{Histogram, units::format_bytes, when::duration};
+use fstone_model::{Histogram, load::ReplayReport, units::format_bytes, when::duration, workload::Replay};
 use fstone_record::{CompileError, Pace, Program, ReplayError, Report, Settings};
 use std::fmt::Write;
 
@@ -18,6 +18,14 @@ const PREFIX: &str = "fstone-replay-";
 const KEPT_PREFIX: &str = "fstone-kept-";
 
 pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult {
+    let pace = match (arguments.pace, arguments.speed) {
+        (PaceWord::Think, speed) => Pace::Think(speed.unwrap_or(1.0)),
+        (PaceWord::Clock, speed) => Pace::Clock(speed.unwrap_or(1.0)),
+        (PaceWord::Full, None) => Pace::Full,
+        (PaceWord::Full, Some(_)) => {
+            return Err(Failure::new(Exit::BadInput, Replay::NO_WAITS));
+        }
+    };
     let cancel = cancel_on_signals()?;
     let mut reader = open(&arguments.file)?;
     let failed = || format!("cannot replay {}", arguments.file.display());
@@ -32,11 +40,6 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
     OwnDirectory::remove_left(above, PREFIX);
     let made = || format!("cannot make a directory in {}", above.display());
     let place = OwnDirectory::make(above, PREFIX).with_context(made).or_exit(Exit::LabFailed)?;
-    let pace = match arguments.pace {
-        PaceWord::Think => Pace::Think(arguments.speed),
-        PaceWord::Full => Pace::Full,
-        PaceWord::Clock => Pace::Clock(arguments.speed),
-    };
     let settings = Settings { pace, cold: arguments.cold, cancel: &cancel, witness: None, watch: &|_| {} };
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
@@ -50,12 +53,15 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         };
         Failure { exit, error: anyhow::Error::new(error).context("failed to replay the recording") }
     })?;
+    let failed = ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::FAILED);
     if arguments.json {
-        terminal::print_document(
-            &(serde_json::to_string_pretty(&figures_of(&report)).or_exit(Exit::LabFailed)? + "\n"),
-        );
+        let mut figures = figures_of(&report);
+        if failed.is_some() {
+            figures.as_object_mut().into_iter().for_each(|all| all.retain(|key, _| OF_FAILED.contains(&key.as_str())));
+        }
+        terminal::print_document(&(serde_json::to_string_pretty(&figures).or_exit(Exit::LabFailed)? + "\n"));
     } else {
-        terminal::print(&shown(&report));
+        terminal::print(&shown(&report, failed.is_some()));
     }
     if arguments.keep {
         let made = place.path().to_owned();
@@ -63,14 +69,51 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         let kept = place.keep_as(KEPT_PREFIX).with_context(failed).or_exit(Exit::LabFailed)?;
         terminal::tell(&format!("the files are in {}\n", kept.display()));
     }
-    Ok(Exit::Success)
+    match failed {
+        Some(words) => {
+            Err(Failure::new(Exit::NothingCompleted, format!("{words}, so it is another load: it has no times")))
+        }
+        None => Ok(Exit::Success),
+    }
 }
 
-fn shown(report: &Report) -> String {
+/// What is printed of a replay that differs too much to be one.
+const OF_FAILED: [&str; 4] = ["calls", "differences", "unexplained", "left_out"];
+
+/// Without times if it `failed`.
+fn shown(report: &Report, failed: bool) -> String {
     let mut text = String::new();
-    let mut line = |key: &str, value: String| {
-        let _ = writeln!(text, "  {key:<14} {value}");
-    };
+    if !failed {
+        times(report, &mut text);
+    }
+    let mut line = |key: &str, value: String| fact(&mut text, key, &value);
+    for (why, count) in &report.left_out {
+        line("left out", format!("{count} calls {why}"));
+    }
+    line("differences", format!("{} calls returned something else than recorded", report.differences));
+    if report.unexplained < report.differences {
+        let lacking = report.differences - report.unexplained;
+        line("", format!("{lacking} of them because one of the filesystems lacks what they ask for"));
+    }
+    for one in &report.first {
+        line("", one.to_string());
+    }
+    if failed {
+        return text;
+    }
+    if let Some(words) = ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::DOUBTFUL) {
+        line("doubtful", format!("its times, because {words}"));
+    }
+    table(report, &mut text);
+    text
+}
+
+fn fact(text: &mut String, key: &str, value: &str) {
+    let _ = write!(text, "{}", fstone_report::fact(key, value, terminal::width()));
+}
+
+fn times(report: &Report, text: &mut String) {
+    let mut line = |key: &str, value: String| fact(text, key, &value);
     let ratio = report.elapsed_ns as f64 / report.expected_ns.max(1) as f64;
     line("time", format!("{}, {ratio:.2} × that of the application", duration(report.elapsed_ns)));
     let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(duration);
@@ -94,32 +137,24 @@ fn shown(report: &Report) -> String {
         let took = duration(report.extra_ns);
         line("extra", format!("{} calls more, to stay in the directory: {took}, taken out of latencies", report.extra));
     }
-    for (why, count) in &report.left_out {
-        line("left out", format!("{count} calls {why}"));
-    }
-    line("differences", format!("{} calls returned something else than recorded", report.differences));
-    for one in &report.first {
-        line("", one.to_string());
-    }
-    let head = ["p50", "p99", "sum", "p50", "p99", "sum"];
-    let _ = write!(text, "\n  {:<16} {:>9} {:>7} {:>10} ", "", "", "", "");
-    let _ = writeln!(text, "{:^29} {:^29}", "here", "recorded");
-    let _ = write!(text, "  {:<16} {:>9} {:>7} {:>10}", "call", "calls", "failed", "bytes");
-    for word in head {
-        let _ = write!(text, " {word:>9}");
+}
+
+fn table(report: &Report, text: &mut String) {
+    let _ = write!(text, "\n{:40}{:^24}{:>13}\n", "", "here", "recorded");
+    let _ = write!(text, "  {:<15}{:>7}{:>7}{:>9}", "call", "calls", "failed", "bytes");
+    for word in ["p50", "p99", "sum", "p50", "sum"] {
+        let _ = write!(text, " {word:>7}");
     }
     text.push('\n');
     for (kind, one) in &report.kinds {
         let bytes = if one.bytes > 0 { format_bytes(one.bytes) } else { String::new() };
-        let _ = write!(text, "  {:<16} {:>9} {:>7} {bytes:>10}", kind.name(), one.calls, one.failed);
-        for histogram in [&one.latency, &one.recorded] {
-            for figure in figures(histogram) {
-                let _ = write!(text, " {figure:>9}");
-            }
+        let _ = write!(text, "  {:<15}{:>7}{:>7}{bytes:>9}", kind.name(), one.calls, one.failed);
+        let ([p50, p99, sum], [recorded, _, recorded_sum]) = (figures(&one.latency), figures(&one.recorded));
+        for figure in [p50, p99, sum, recorded, recorded_sum] {
+            let _ = write!(text, " {figure:>7}");
         }
         text.push('\n');
     }
-    text
 }
 
 fn figures_of(report: &Report) -> serde_json::Value {
@@ -141,6 +176,8 @@ fn figures_of(report: &Report) -> serde_json::Value {
         "threads": report.threads, "in_calls_seconds": seconds(report.calls_ns),
         "think_seconds": seconds(report.think_ns), "waited_seconds": seconds(report.waited_ns),
         "cut": report.is_cut, "late": report.late, "extra_seconds": seconds(report.extra_ns), "extra_calls": report.extra, "differences": report.differences,
+        "unexplained": report.unexplained,
+        "doubtful": ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::DOUBTFUL),
         "left_out": report.left_out, "kinds": kinds.collect::<serde_json::Map<_, _>>(),
     })
 }

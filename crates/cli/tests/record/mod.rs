@@ -254,6 +254,11 @@ fn what_a_recording_cannot_be_made_of_is_said() {
         (&["record", "show", "none.rec"], 2, "cannot use none.rec"),
         (&["replay", "none.rec", "--directory", "."], 2, "cannot use none.rec"),
         (&["replay", "x", "--directory", ".", "--speed", "0"], 2, "a number from 0.001 to 1000"),
+        (
+            &["replay", "x", "--directory", ".", "--speed", "2", "--pace", "full"],
+            2,
+            "no waits that a speed could change",
+        ),
     ] {
         let (exit, _, told) = bench.run(words);
         assert!(exit == status && told.contains(said), "{words:?}: {exit}: {told}");
@@ -647,26 +652,39 @@ with open("code", "w+b") as file:
     assert_eq!(calls.lines().filter(|line| line.contains(" stat ") && line.contains("\"f\"")).count(), 400);
 }
 
-/// Whatever other processes do meanwhile.
+/// Whatever other processes do meanwhile, and although signals interrupt it that are ignored.
 #[test]
 fn a_wait_that_times_out_is_a_sleep() {
     if !tool("python3") {
         return eprintln!("skipped: python3 is not installed");
     }
     const PROGRAM: &str = r#"
-import os, select, signal, threading
+import os, select, signal, socket, struct, threading, time
 child = os.fork()
 while child == 0: os.stat(".")
+other = os.fork()
+while other == 0:
+    time.sleep(0.07)
+    os.kill(os.getppid(), signal.SIGWINCH)
+ours, _theirs = socket.socketpair()
+ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 200_000))
+def receive():
+    try: os.read(ours.fileno(), 1)
+    except BlockingIOError: pass
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-for wait in [
+def all_of(*waits):
+    for wait in waits:
+        wait()
+        os.stat("f")
+all_of(
     lambda: select.poll().poll(200),
     lambda: select.select([], [], [], 0.2),
-    lambda: select.epoll().poll(0.2),
-    lambda: signal.sigtimedwait([signal.SIGUSR1], 0.2),
     lambda: threading.Event().wait(0.2),
-]:
-    wait()
-    os.stat("f")
+    lambda: time.sleep(0.2),
+)
+os.kill(other, 9)
+# These end with a signal.
+all_of(lambda: select.epoll().poll(0.2), lambda: signal.sigtimedwait([signal.SIGUSR1], 0.2), receive)
 os.kill(child, 9)
 "#;
     let bench = Bench::new();
@@ -674,7 +692,7 @@ os.kill(child, 9)
     let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let waits = times(&calls, "1", "stat");
-    let waits = &waits[waits.len() - 5..];
+    let waits = &waits[waits.len() - 7..];
     assert!(waits.iter().all(|[_, think]| (0.19..0.4).contains(think)), "{waits:?}: {told}");
 }
 
@@ -788,21 +806,37 @@ fn a_program_has_the_processors_that_it_asks_for_and_all_of_them_when_it_needs_t
     // Two that compute, until their processors are seen to be enough.
     let script = format!(
         "nproc > asked; for try in $(seq 20); do nproc & nproc & nproc & nproc & wait; done > at_once
-        sleep 0.5 & {list} > waits; wait
+        sleep 1 & {list} > read; echo $! > pid; wait
         while :; do :; done & one=$!
         while :; do :; done & two=$!
         for try in $(seq 250); do {list} > both; [ \"$(cat both)\" = \"$1\" ] && break; sleep 0.02; done
         kill $one $two
         taskset -c 0 {list} > chosen"
     );
+    // It asks nobody, so that it does not change what it sees.
+    let look = std::thread::spawn({
+        let pid = place.join("pid");
+        move || {
+            let read = || fs::read_to_string(&pid).ok().filter(|pid| pid.ends_with('\n'));
+            wait_until("it sleeps", || read().is_some());
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let status = fs::read_to_string(format!("/proc/{}/status", read().expect("just seen").trim_end()));
+            status
+                .expect("it sleeps")
+                .lines()
+                .find_map(|line| Some(line.strip_prefix("Cpus_allowed_list:")?.trim().to_owned()))
+        }
+    });
     record(&bench, &place, "app.rec", &["sh", "-c", &script, "sh", all.trim_end()]);
+    let waits = look.join().expect("it looked").expect("a list");
     let text = |name: &str| fs::read_to_string(place.join(name)).expect("the program wrote it");
     let number = |name: &str| text(name).trim_start_matches(|letter: char| !letter.is_ascii_digit()).to_owned();
     assert_eq!(text("asked"), own("nproc", &[]));
     assert_eq!(text("at_once"), own("nproc", &[]).repeat(80), "several that ask at the same time");
     assert_eq!(text("both"), all);
     assert_eq!(number("chosen"), "0\n");
-    assert!(number("waits").trim_end().parse::<usize>().is_ok(), "the one that sleeps needs none: {}", text("waits"));
+    assert_eq!(text("read"), all);
+    assert!(waits.parse::<usize>().is_ok(), "the one that sleeps needs none: {waits}");
 }
 
 /// It stands still while its tree is read, and goes on when the recording ends.
@@ -950,12 +984,124 @@ fn a_study_compares_filesystems_by_a_recording() {
     }
 }
 
+/// The program makes files by a name that is not recorded, so that the replay lacks them.
+const UNSEEN: &str = r#"
+import os, sys
+os.symlink("app", "alias")
+for number in range(int(sys.argv[1])):
+    open(f"alias/{number}", "w").close()
+    os.stat(f"app/{number}")
+for _ in range(200): os.stat("app")
+"#;
+
+fn record_unseen(bench: &Bench, unseen: &str) -> String {
+    let place = bench.path(&format!("place{unseen}"));
+    fs::create_dir_all(place.join("app")).expect("writable");
+    let file = format!("{unseen}.rec");
+    record_with(bench, &place, &file, &["--under", "app", "--"], &["python3", "-c", UNSEEN, unseen]);
+    file
+}
+
+#[test]
+fn a_replay_with_many_differences_is_marked_and_one_with_more_has_no_times() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    let bench = Bench::new();
+    fs::create_dir(bench.path("target")).expect("writable");
+    for (unseen, status, is_marked) in [("1", 0, false), ("10", 0, true), ("40", 4, false)] {
+        let file = record_unseen(&bench, unseen);
+        let words = ["replay", &file, "--directory", "target", "--pace", "full"];
+        let (exit, report, told) = bench.run(&words);
+        assert_eq!(exit, status, "{report}{told}");
+        let marked = report.contains("  doubtful       its times, because 10 of 210 calls (4.8 %)");
+        assert_eq!((marked, report.contains("  time ")), (is_marked, status == 0), "{report}");
+        assert!(report.contains("stat 0: No such file or directory"), "{report}");
+        let (_, json, _) = bench.run(&[&words[..], &["--json"]].concat());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        assert_eq!((json["seconds"].is_null(), json["doubtful"].is_string()), (status != 0, is_marked), "{json}");
+        assert_eq!(json["differences"].to_string(), unseen);
+        if status != 0 {
+            assert!(told.contains("40 of 240 calls (16.7 %) returned something else"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_row_of_a_study_is_marked_or_fails_if_its_replay_differs_much() {
+    if !is_root() || !tool("python3") {
+        return eprintln!("skipped: making filesystems needs root, and the program python3");
+    }
+    let bench = Bench::new();
+    let mut tables = Vec::new();
+    for unseen in ["10", "40"] {
+        let file = record_unseen(&bench, unseen);
+        let study = format!(
+            "title = \"x\"\nrepeats = 2\ndevice = {{ loop = {{ size = \"64 MiB\" }} }}\nfactor.filesystem.ext4 = {{ type = \"ext4\" }}\n\
+             [[step]]\nname = \"app\"\nload = {{ replay = \"{file}\", speed = 2, cold = true }}\nshow = [\"execution time\"]\n"
+        );
+        bench.write("study.toml", &study);
+        let dry = bench.succeed(&["run", "./study.toml", "--dry-run"]);
+        assert!(dry.contains(&format!("/{unseen}.rec, with cold caches")), "{dry}");
+        bench.run(&["run", "./study.toml"]);
+        let formats = ["terminal", "markdown", "html"].map(|format| bench.succeed(&["report", "--format", format]));
+        tables.push((formats, bench.json()));
+    }
+    let [(marked, json), (failed, failed_json)] = tables.try_into().expect("two");
+    let flat = |table: &String| table.split_whitespace().collect::<Vec<_>>().join(" ");
+    for table in marked.iter().map(flat) {
+        assert!(table.contains("doubtful at app") && table.contains("10 of 210 calls (4.8 %) returned"), "{table}");
+    }
+    let note = &json["footnotes"][0];
+    assert!(note["outcome"] == "doubtful" && json["rows"][0]["footnotes"][0] == 1, "{json:#}");
+    for table in failed.iter().map(flat) {
+        assert!(table.contains("40 of 240 calls (16.7 %) returned something else"), "{table}");
+    }
+    assert!(failed_json["footnotes"][0]["outcome"] == "failed", "{failed_json:#}");
+}
+
+#[test]
+fn a_recording_of_nothing_says_so_and_is_refused() {
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    fs::create_dir(place.join("other")).expect("writable");
+    let file = bench.path("empty.rec").display().to_string();
+    let mut command = bench.command(&["record", "-o", &file, "--under", "other", "--", "sh", "-c", "cat f; exit 7"]);
+    let output = command.current_dir(&place).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(7), "{told}");
+    let below = format!("no call was about a file below {}", place.join("other").display());
+    assert!(told.contains("warning: the recording is empty") && told.contains(&below), "{told}");
+    assert!(told.contains("with --under"), "{told}");
+    for words in [&["replay", "empty.rec", "--directory", "."][..], &["convert", "empty.rec"]] {
+        let (exit, _, told) = bench.run(words);
+        assert!(exit == 2 && told.contains("it has no calls: make it with --under"), "{told}");
+    }
+}
+
+/// None is wider than a terminal, but for words that are.
+#[test]
+fn lines_fit_into_a_terminal() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    prepare(&place);
+    let told =
+        record(&bench, &place, "a.rec", &["sh", "-c", "cp -r tree copy; cat copy/*/*; rm -r copy; stat none; exit 0"]);
+    fs::create_dir(bench.path("target")).expect("writable");
+    let replayed = bench.succeed(&["replay", "a.rec", "--directory", "target"]);
+    for text in [told, replayed, bench.succeed(&["record", "show", "a.rec"])] {
+        let is_wide = |line: &&str| line.chars().count() > 80;
+        assert_eq!(text.lines().find(is_wide), None, "{text}");
+    }
+}
+
 #[test]
 fn a_study_says_what_it_cannot_do_with_a_recording() {
     let bench = Bench::new();
     let place = bench.path("place");
     prepare(&place);
     record(&bench, &place, "a.rec", &["cat", "tree/needles"]);
+    record_with(&bench, &place, "empty.rec", &["--under", "tree", "--"], &["true"]);
     bench.write("text.rec", "no recording");
     let study = "title = \"x\"\ndevice = { loop = { size = \"64 MiB\" } }\nfactor.filesystem.ext4 = { type = \"ext4\" }\n[[step]]\n";
     for (step, said) in [
@@ -963,6 +1109,10 @@ fn a_study_says_what_it_cannot_do_with_a_recording() {
         ("load = { replay = \"none.rec\" }", "cannot be read"),
         ("load = { replay = \"a.rec\", pace = \"slow\" }", "slow"),
         ("load = { sysbench = \"--file-test-mode=rndrw run\", pace = \"full\" }", "only a replay has a pace"),
+        ("load = { sysbench = \"--file-test-mode=rndrw run\", cold = true }", "only a replay has a pace"),
+        ("load = { replay = \"a.rec\", speed = 0.0001 }", "expected 0.001 to 1000"),
+        ("load = { replay = \"a.rec\", pace = \"full\", speed = 2 }", "no waits that a speed could change"),
+        ("load = { replay = \"empty.rec\" }", "it has no calls"),
         ("load = { replay = \"a.rec\", ranks = 2 }", "replays a recording"),
         (
             "load = { replay = \"a.rec\" }\nshow = [\"fsync latency p99\", \"mkdir latency p99\"]",

@@ -10,7 +10,7 @@ use crate::{
 };
 use fstone_model::{
     Workload,
-    workload::{Amount, Fileset, Launch, Replay, SizeDistribution},
+    workload::{Amount, Fileset, Launch, Replay, ReplayPace, SizeDistribution},
 };
 use std::{
     collections::HashMap,
@@ -162,7 +162,7 @@ pub(super) struct Number {
 pub(super) fn load(surface: &LoadSurface, files: &mut Files<'_>, report: &mut Report) -> Option<Load> {
     let own = surface.numbers.0.iter().map(|(target, field)| (target.clone(), field.value, field.span)).collect();
     let Base { workload: base, keeps_total } = base(surface, files, report)?;
-    let base = launched(surface, paced(surface, base, report), report);
+    let base = launched(surface, replayed(surface, base, report), report);
     let total_bytes = match base.filesets.as_slice() {
         [Fileset { amount: Amount::Files(files), size: SizeDistribution::Fixed(bytes), .. }] if keeps_total => {
             Some(files * bytes)
@@ -193,15 +193,34 @@ pub(super) fn place_of_launch(surface: &LoadSurface) -> Option<Span> {
     surface.launch.as_ref().map(|launch| launch.span).or_else(|| ranks().map(|(_, field)| field.span))
 }
 
-fn paced(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {
-    let Some(field) = &surface.pace else { return base };
+/// What only a recording is given.
+fn replayed(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {
+    let LoadSurface { pace, speed, cold, .. } = surface;
+    let keys = [
+        pace.as_ref().map(|field| field.key),
+        speed.as_ref().map(|field| field.key),
+        cold.as_ref().map(|field| field.key),
+    ];
+    let Some(first) = keys.into_iter().flatten().next() else { return base };
     let Some(replay) = base.replay.clone() else {
-        report.push(
-            Diagnostic::error(field.key, "only a replay has a pace of this kind").label("the load is no recording"),
-        );
+        let words = "only a replay has a pace of this kind, a speed or cold caches";
+        report.push(Diagnostic::error(first, words).label("the load is no recording"));
         return base;
     };
-    Arc::new(Workload { replay: Some(Replay { pace: field.value.0, ..replay }), ..Workload::clone(&base) })
+    let replay = Replay {
+        pace: pace.as_ref().map_or(replay.pace, |field| field.value.0),
+        speed: speed.as_ref().map_or(replay.speed, |field| field.value.0),
+        cold: cold.as_ref().map_or(replay.cold, |field| field.value.0),
+        ..replay
+    };
+    if let Some(field) = speed {
+        if !Replay::SPEEDS.contains(&replay.speed) {
+            report.push(Diagnostic::error(field.span, "this number is out of range").label("expected 0.001 to 1000"));
+        } else if replay.pace == ReplayPace::Full {
+            report.push(Diagnostic::error(field.key, Replay::NO_WAITS));
+        }
+    }
+    Arc::new(Workload { replay: Some(replay), ..Workload::clone(&base) })
 }
 
 fn launched(surface: &LoadSurface, base: Arc<Workload>, report: &mut Report) -> Arc<Workload> {

@@ -426,6 +426,8 @@ table! {
 
 const LAUNCH: &str = "launch";
 const PACE: &str = "pace";
+const SPEED: &str = "speed";
+const COLD: &str = "cold";
 
 impl Word for ReplayPace {
     const WORDS: &'static [(&'static str, Self)] =
@@ -439,6 +441,8 @@ pub(crate) struct LoadSurface {
     pub(crate) load: Option<LoadField>,
     pub(crate) launch: Option<Field<Words>>,
     pub(crate) pace: Option<Field<Listed<ReplayPace>>>,
+    pub(crate) speed: Option<Field<Real>>,
+    pub(crate) cold: Option<Field<Flag>>,
     pub(crate) numbers: Numbers,
 }
 
@@ -476,7 +480,19 @@ impl Keys for LoadSurface {
             required: false,
             schema: Listed::<ReplayPace>::schema,
         };
-        loads::ALL.iter().map(key).chain([launch, pace]).chain(Numbers::keys()).collect()
+        let speed = Key {
+            name: SPEED,
+            doc: "A replay's threads think, or its clock runs, so many times as fast: 0.001 to 1000. 1 unless given.",
+            required: false,
+            schema: Real::schema,
+        };
+        let cold = Key {
+            name: COLD,
+            doc: "Whether caches are dropped between the making of a replay's files and its first call. False unless given.",
+            required: false,
+            schema: Flag::schema,
+        };
+        loads::ALL.iter().map(key).chain([launch, pace, speed, cold]).chain(Numbers::keys()).collect()
     }
 
     fn takes(value: &Node<'_>) -> bool {
@@ -501,6 +517,8 @@ impl Decode for LoadSurface {
             load: loads.into_iter().next(),
             launch: field(table, LAUNCH, report),
             pace: field(table, PACE, report),
+            speed: field(table, SPEED, report),
+            cold: field(table, COLD, report),
             numbers: Numbers::decode(table, &Self::one_of(), report),
         })
     }

@@ -52,6 +52,8 @@ pub trait Loader: Send + Sync {
 
 /// A replay whose threads wait for more than this part of their time is not as parallel as the application was.
 const MUCH: u64 = 10;
+/// Of the calls that differ, those that are named where it fails because of them.
+const TOLD: usize = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineLoader {
@@ -144,10 +146,11 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
     };
     let settings = Settings {
         pace: match replay.pace {
-            ReplayPace::Think => Pace::Think(1.0),
+            ReplayPace::Think => Pace::Think(replay.speed),
             ReplayPace::Full => Pace::Full,
-            ReplayPace::Clock => Pace::Clock(1.0),
+            ReplayPace::Clock => Pace::Clock(replay.speed),
         },
+        // The step drops them.
         cold: false,
         cancel: request.stop,
         witness: request.witness,
@@ -160,7 +163,13 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
     match fstone_record::replay(&program, root.as_fd(), &settings) {
-        Ok(report) => Ok(report_of_replay(request, &report)),
+        Ok(report) => match ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::FAILED) {
+            Some(words) => {
+                let first: Vec<String> = report.first.iter().take(TOLD).map(ToString::to_string).collect();
+                Err(failed(&format!("{words}, so it is another load; the first: {}", first.join("; "))))
+            }
+            None => Ok(report_of_replay(request, &report)),
+        },
         Err(ReplayError::Interrupted(report)) => {
             Err(LoadFailure::Interrupted(report.map(|report| Box::new(report_of_replay(request, &report)))))
         }
@@ -216,6 +225,7 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
             waited_ns: report.waited_ns,
             recorded_ns: report.expected_ns,
             differences: report.differences,
+            unexplained: report.unexplained,
             late: report.late,
         })),
         ..LoadReport::default()

@@ -75,7 +75,7 @@ pub struct Workload {
 }
 
 /// A recording of an application's calls, which `fstone record` made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
     /// An absolute path on the host.
@@ -87,6 +87,22 @@ pub struct Replay {
     pub kinds: Vec<String>,
     #[serde(default)]
     pub pace: ReplayPace,
+    /// How many times as fast threads think, or the clock runs.
+    #[serde(default = "Replay::as_recorded")]
+    pub speed: f64,
+    /// Caches are dropped when the tree has been made.
+    #[serde(default)]
+    pub cold: bool,
+}
+
+impl Replay {
+    pub const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
+    /// Why a speed is wrong at the pace that has no waits.
+    pub const NO_WAITS: &str = "at full pace there are no waits that a speed could change";
+
+    pub const fn as_recorded() -> f64 {
+        1.0
+    }
 }
 
 /// When a thread makes its next call.

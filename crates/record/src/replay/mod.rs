@@ -5,7 +5,7 @@ mod names;
 mod program;
 mod witnessed;
 
-pub use program::{CompileError, OUTSIDE, Program};
+pub use program::{CompileError, EMPTY, OUTSIDE, Program};
 
 use crate::call::{Kind, Node};
 use crate::latencies::Latencies;
@@ -141,6 +141,8 @@ pub struct Report {
     /// With the clock's pace: calls that came later than recorded, by more than a millisecond.
     pub late: u64,
     pub differences: u64,
+    /// Those of them that no lack of a feature in one of the filesystems explains.
+    pub unexplained: u64,
     pub first: Vec<Difference>,
     pub left_out: BTreeMap<&'static str, u64>,
     /// Calls that the replay made and the application did not, to stay beneath its directory, and how long they took.
@@ -429,6 +431,7 @@ struct Done {
     late: u64,
     extra: u64,
     extra_ns: u64,
+    unexplained: u64,
     first: Vec<(Instant, Difference)>,
 }
 
@@ -443,6 +446,7 @@ impl Run<'_> {
             late: 0,
             extra: 0,
             extra_ns: 0,
+            unexplained: 0,
             first: Vec::new(),
         };
         // Taken by calls that the application did not make, and not yet out of the time that the thread thinks.
@@ -589,6 +593,18 @@ fn differs(action: &Action, got: i64) -> bool {
     (recorded < 0 || got < 0 || moves) && recorded != got
 }
 
+/// Whether the recorded filesystem lacks what a call asks for, or this one does.
+fn lacks_feature(action: &Action, result: i64) -> bool {
+    let is_direct = action.flags & libc::O_DIRECT as u32 != 0;
+    match (-result as i32, action.kind) {
+        (libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOTTY, _) => true,
+        (libc::EINVAL, Kind::Open | Kind::SetFlags) => is_direct,
+        (libc::EINVAL, Kind::Fallocate) | (libc::ENXIO, Kind::Seek) => true,
+        (libc::EINVAL | libc::EXDEV, kind) => kind.is_copy() || kind == Kind::Reflink,
+        _ => false,
+    }
+}
+
 impl Done {
     fn count(&mut self, action: &Action, got: i64, took_ns: u64) {
         let tally = &mut self.kinds[action.kind as usize];
@@ -604,6 +620,8 @@ impl Done {
     #[cold]
     fn differs(&mut self, program: &Program, lane: usize, index: usize, action: &Action, got: i64) {
         self.kinds[action.kind as usize].different += 1;
+        let is_explained = [i64::from(action.result), got].iter().any(|result| lacks_feature(action, *result));
+        self.unexplained += u64::from(!is_explained);
         if self.first.len() < SHOWN {
             let Target { path, name, .. } = program.targets[action.at as usize];
             let name = if action.at == 0 {
@@ -626,6 +644,7 @@ impl Done {
         report.late += self.late;
         report.extra += self.extra;
         report.extra_ns += self.extra_ns;
+        report.unexplained += self.unexplained;
         for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
             let calls = tally.latencies.count;
             if calls == 0 {
@@ -660,7 +679,7 @@ mod tests {
     }
 
     fn compiled_of(bytes: &[u8]) -> Result<Program, CompileError> {
-        Program::compile(&mut Reader::new(bytes).expect("sound"), &AtomicBool::new(false))
+        Program::compile_within(&mut Reader::new(bytes).expect("sound"), &AtomicBool::new(false), u64::MAX)
     }
 
     fn replayed_before(witness: Option<&Witness>, make: impl FnOnce(&mut Recording)) -> (tempfile::TempDir, Report) {

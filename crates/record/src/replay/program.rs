@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why most calls are left out: [`Report::left_out`](super::Report::left_out).
 pub const OUTSIDE: &str = "about files outside of the recorded directories";
+/// Why a recording is of no use.
+pub const EMPTY: &str = "it has no calls: make it with --under and the directory of the program's files";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
 /// Memory is asked for after so many calls, and so many bytes of names.
@@ -132,6 +134,8 @@ pub enum CompileError {
         mib = .most_bytes >> 20
     )]
     Memory { calls: u64, most_bytes: u64 },
+    #[error("{EMPTY}")]
+    Empty,
     #[error("it is a damaged or hand-made recording: no {call} of a program is as call {number} of it", call = .kind.name())]
     Damaged { kind: Kind, number: u64 },
 }
@@ -190,9 +194,10 @@ impl Program {
     /// Reads a recording to its end. Takes no more than half of the memory that is available.
     ///
     /// # Errors
-    /// If it cannot be read, or is larger than what can be replayed.
+    /// If it cannot be read, has nothing to replay, or is larger than what can be replayed.
     pub fn compile<R: Read>(reader: &mut Reader<R>, cancel: &AtomicBool) -> Result<Self, CompileError> {
-        Self::compile_within(reader, cancel, available_bytes() / 2)
+        let program = Self::compile_within(reader, cancel, available_bytes() / 2)?;
+        if program.calls == 0 { Err(CompileError::Empty) } else { Ok(program) }
     }
 
     pub(super) fn compile_within<R: Read>(

@@ -450,7 +450,15 @@ fn load() -> workload::Workload {
         final_sync: FinalSync::None,
         callout: Some(text()),
         launch: Some(Launch { command: vec![text(), text()], ranks: 2 }),
-        replay: Some(Replay { file: text(), digest: 1, calls: 1, kinds: vec![text()], pace: ReplayPace::Think }),
+        replay: Some(Replay {
+            file: text(),
+            digest: 1,
+            calls: 1,
+            kinds: vec![text()],
+            pace: ReplayPace::Think,
+            speed: 1.0,
+            cold: false,
+        }),
         series_interval: Duration::from_secs(1),
     }
 }

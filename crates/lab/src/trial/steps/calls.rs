@@ -94,7 +94,9 @@ impl Call<'_> {
     fn typed(&self) -> String {
         match self {
             Self::Load(Workload { name, replay: Some(replay), .. }) => {
-                format!("replay {name}: {} calls of {}", replay.calls, typed(std::slice::from_ref(&replay.file)))
+                let cold = if replay.cold { ", with cold caches" } else { "" };
+                let file = typed(std::slice::from_ref(&replay.file));
+                format!("replay {name}: {} calls of {file}{cold}", replay.calls)
             }
             Self::Load(workload) => {
                 let time = workload.time_limit().map(|time| format!(", {}", format_duration(time))).unwrap_or_default();

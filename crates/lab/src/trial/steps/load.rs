@@ -40,6 +40,7 @@ impl Session {
             }
             return self.ranked_load(step, workload, launch, progress, report);
         }
+        let cold = cold || workload.replay.as_ref().is_some_and(|replay| replay.cold);
         let directory = self.place.clone();
         let machine = self.machine.clone();
         let device = self.device.as_ref().map(|device| device.path().to_owned());
