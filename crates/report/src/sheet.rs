@@ -1,7 +1,7 @@
 //! Facts and tables about one file, as text and as a page.
 
 use crate::html::css;
-use crate::text::wrap;
+use crate::text::{width, wrap};
 use askama::Template;
 use std::fmt::Write as _;
 
@@ -25,7 +25,9 @@ pub struct Grid {
 /// A fact about a file or a run on lines of their own.
 pub fn fact(key: &str, value: &str, columns: usize) -> String {
     const INDENT: usize = 17;
-    let lines = wrap(value, columns - INDENT);
+    // Wrapping joins words by single spaces.
+    let fits = width(value) <= columns - INDENT;
+    let lines = if fits { vec![value.to_owned()] } else { wrap(value, columns - INDENT) };
     let lead = |number: usize| if number == 0 { key } else { "" };
     lines.iter().enumerate().map(|(number, line)| format!("  {:<14} {line}\n", lead(number))).collect()
 }
@@ -63,5 +65,16 @@ impl Sheet {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fact;
+
+    #[test]
+    fn a_fact_that_fits_is_printed_as_it_is() {
+        assert_eq!(fact("over time", "│█  ▁   █│", 40), "  over time      │█  ▁   █│\n");
+        assert_eq!(fact("a", "one two  three four", 30), "  a              one two three\n                 four\n");
     }
 }
