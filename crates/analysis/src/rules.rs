@@ -453,7 +453,8 @@ fn measurement(analysis: &Analysis<'_>) -> Finding {
     let loads = analysis.rows.iter().flat_map(|row| &row.trials).flat_map(|trial| &trial.steps);
     let without = loads.filter_map(|step| step.load.as_deref()).filter(|load| load.clock.source.is_empty()).count();
     if without > 0 {
-        problems.push(format!("{} do not say which clock they used", counted(without, "load")));
+        let verb = if without == 1 { "does" } else { "do" };
+        problems.push(format!("{} {verb} not say which clock was used", counted(without, "load")));
     }
     let all = analysis.completed();
     if 2 * analysis.disturbed > all {

@@ -4,7 +4,7 @@ use crate::{events::LoadProgress, meters::Readings};
 use fstone_files::open_new_directory;
 use fstone_model::{
     LoadReport, Workload,
-    load::{ErrorReport, OperationReport, ReplayReport},
+    load::{ClockReport, ErrorReport, OperationReport, ReplayReport},
     load_metric,
     metric::{Figure, catalog},
     outcome::CORRUPTION,
@@ -12,7 +12,7 @@ use fstone_model::{
     workload::{Replay, ReplayPace},
 };
 use fstone_record::{CompileError, Moment, Pace, Program, Reader, ReplayError, Settings};
-use std::{io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool};
+use std::{io::ErrorKind, os::fd::AsFd, path::Path, sync::atomic::AtomicBool, time::Instant};
 
 pub struct LoadRequest<'a> {
     pub workload: &'a Workload,
@@ -219,6 +219,7 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         process_system_ns,
         threads: report.threads as u32,
         operations: report.kinds.iter().map(operation).collect(),
+        clock: clock(),
         warnings,
         replay: Some(Box::new(ReplayReport {
             think_ns: report.think_ns,
@@ -229,6 +230,23 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
             late: report.late,
         })),
         ..LoadReport::default()
+    }
+}
+
+/// That of replays.
+fn clock() -> ClockReport {
+    const READINGS: u32 = 1000;
+    let began = Instant::now();
+    let mut last = began;
+    let step = |_| {
+        let now = Instant::now();
+        now - std::mem::replace(&mut last, now)
+    };
+    let resolution = (0..READINGS).map(step).filter(|step| !step.is_zero()).min().unwrap_or_default();
+    ClockReport {
+        source: "clock_gettime".into(),
+        cost_ns: began.elapsed().as_nanos() as f64 / f64::from(READINGS),
+        resolution_ns: resolution.as_nanos() as f64,
     }
 }
 

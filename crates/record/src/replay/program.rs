@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Why most calls are left out: [`Report::left_out`](super::Report::left_out).
 pub const OUTSIDE: &str = "about files outside of the recorded directories";
 /// Why a recording is of no use.
-pub const EMPTY: &str = "it has no calls: make it with --under and the directory of the program's files";
+pub const EMPTY: &str = "it has no calls to replay: make it with --under and the directory of the program's files";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
 /// Memory is asked for after so many calls, and so many bytes of names.
