@@ -39,8 +39,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, OpenFile, Root, Slot};
 
-/// Calls of the process that shows what recording costs.
-const CALIBRATION: u32 = 1000;
+/// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and medians of more differ as much from run to run.
+const CALIBRATION: u32 = 100;
+/// Calls that show what one takes without that.
+const BARE_CALLS: u32 = 1000;
 /// So many calls of a program stop before it records more of them itself: to have it do so takes as long as a dozen stops.
 const FIRST_CALLS: u32 = 32;
 /// What is left of a thread's activity at each decision: half after 14 of them.
@@ -270,8 +272,8 @@ fn real_roots(under: &[PathBuf]) -> Result<Vec<Root>, RecordError> {
 /// What a call takes without a tracer.
 fn bare() -> u64 {
     // As robust as what it is taken from: on a busy machine the mean of all can be many times what a call takes.
-    const PART: u32 = CALIBRATION / 100;
-    let mut parts: Vec<u64> = (0..CALIBRATION / PART)
+    const PART: u32 = BARE_CALLS / 100;
+    let mut parts: Vec<u64> = (0..BARE_CALLS / PART)
         .map(|_| {
             let began = Instant::now();
             ptrace::idle(PART);
