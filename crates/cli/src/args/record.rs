@@ -26,10 +26,6 @@ pub(crate) struct RecordArguments {
     /// Measure how well the data that is written compresses, so that a replay writes such data
     #[arg(long)]
     pub(crate) data_entropy: bool,
-    /// Change the program's code in memory so that it records most of its calls itself: many times cheaper, but not for every program (see
-    /// the page's limits)
-    #[arg(long, conflicts_with_all = ["data_entropy", "pid"])]
-    pub(crate) patch: bool,
     /// Record a process that runs, with all its threads and what they start, until it ends or you press Ctrl-C; it then goes on. Default
     /// of --under: its working directory
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..), conflicts_with = "command")]

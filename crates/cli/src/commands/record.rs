@@ -51,7 +51,6 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         under,
         hash_names: arguments.hash_names,
         data_entropy: arguments.data_entropy,
-        patch: arguments.patch,
         cancel: &cancel,
     };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {

@@ -371,8 +371,7 @@ fn times(calls: &str, thread: &str, kind: &str) -> Vec<[f64; 2]> {
     of_kind
 }
 
-/// Most of these calls do not stop the program, which records them itself, until it has a second thread. Some of their names cannot be
-/// read, or are too long for that.
+/// Most of these calls do not stop the program, which records them itself. Some of their names cannot be read, or are too long for that.
 #[test]
 fn calls_are_recorded_whatever_else_happens_to_the_program() {
     if !tool("python3") {
@@ -451,7 +450,7 @@ assert forked(lambda: look("late", 300)) == 0
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     let count = |what: &str| calls.lines().filter(|line| line.contains(what)).count();
     let named = |name: &str| count(&format!(" \"{name}\""));
@@ -584,7 +583,6 @@ for sleeper in sleepers: os.kill(sleeper, 9)
     panic!("{tried:#?}");
 }
 
-/// By then the program records its calls itself.
 #[test]
 fn names_beside_their_values_and_waits_for_fifos_are_recorded() {
     if !tool("python3") {
@@ -610,7 +608,7 @@ os.stat("f")
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
     let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
     assert_eq!(
         calls.lines().filter(|line| line.contains("setxattr") && line.contains("user.b")).count(),
@@ -624,32 +622,147 @@ os.stat("f")
     assert!(longest > child / 10.0, "{longest} s for {child} s: {calls}");
 }
 
-/// Code of a file that is mapped shared is the file's.
+/// A program that has a filter of its own, one that makes calls without libc, one that closes all descriptors, and environments: all is as
+/// without fstone, and all calls are there.
 #[test]
-fn no_file_is_changed_by_what_is_patched() {
-    if !tool("python3") || !cfg!(target_arch = "x86_64") {
-        return eprintln!("skipped: python3 is not installed, or this is no x86-64");
+fn what_the_library_cannot_record_stops_and_no_program_sees_it() {
+    if !tool("python3") || !tool("cc") {
+        return eprintln!("skipped: python3 or a C compiler is not installed");
     }
+    const OWN_LIBRARY: &str = "int chmod(const char *name, unsigned mode) { return 77; }";
     const PROGRAM: &str = r#"
-import ctypes, mmap
-# eax = 4 (stat); syscall; cmp rax, -4095; ret
-code = bytes.fromhex("b804000000" "0f05" "483d01f0ffff" "c3")
-with open("code", "w+b") as file:
-    file.write(code.ljust(4096, b"\x90"))
-    file.flush()
-    for flags in [mmap.MAP_SHARED, mmap.MAP_PRIVATE]:
-        area = mmap.mmap(file.fileno(), 4096, flags, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        call = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(area)))
-        buffer = ctypes.create_string_buffer(256)
-        for _ in range(200): assert call(b"f", ctypes.addressof(buffer)) == 0
-    assert open("code", "rb").read(len(code)) == code
-    assert area[:len(code)] != code, "the private one was not patched, so this says nothing"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static void look(const char *name, int times) { while (times--) access(name, F_OK); }
+static void *looks(void *name) { look(name, 500); return 0; }
+static void *waits(void *pipe) { char byte; for (;;) if (read(*(int *)pipe, &byte, 1) != 1) abort(); }
+static void *works(void *name) { for (;;) close(open(name, O_RDONLY)); }
+static int vforked(void *name) { look(name, 50); _exit(0); }
+static char stack[65536];
+int main(int count, char **words) {
+    if (count > 1) { look("executed", 500); close(open("f", O_RDONLY)); return 0; }
+    struct stat facts;
+    for (int i = 0; i < 500; i++) syscall(SYS_faccessat, AT_FDCWD, "raw", F_OK);
+    look("plain", 500);
+    if (access((char *)1, F_OK) != -1 || errno != EFAULT || access((char *)-1, F_OK) != -1 || errno != EFAULT) return 1;
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, looks, "thread");
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    if (vfork() == 0) vforked("vforked");
+    wait(0);
+    waitpid(clone(vforked, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, "cloned"), 0, 0);
+    look("after", 500);
+    if (fork() == 0) {
+        look("child", 500);
+        for (int fd = 0; fd < 1024; fd++) close(fd);
+        int file = open("f", O_RDWR);
+        char byte;
+        if (file != 0 || pread(file, &byte, 1, 0) != 1 || byte != 'x') _exit(1);
+        for (int i = 0; i < 300; i++) if (pwrite(file, "x", 1, 0) != 1) _exit(1);
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        // Whatever libc does not do itself ends it.
+        struct sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_lseek, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = { 5, filter };
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) _exit(2);
+        look("filtered", 500);
+        if (fork() == 0) { look("filtered", 500); close(open("f", O_RDONLY)); _exit(0); }
+        int status;
+        wait(&status);
+        if (status) _exit(3);
+        execl(words[0], words[0], "filtered", (char *)0);
+    }
+    int status;
+    wait(&status);
+    if (status) return 3;
+    for (char **one = environ; *one; one++) puts(*one);
+    printf("chmod %d\n", chmod("f", 0644));
+    printf("page %lu secure %lu\n", getauxval(AT_PAGESZ), getauxval(AT_SECURE));
+    unsigned long *vector = (unsigned long *)environ;
+    while (*vector++);
+    while (vector[0] && vector[0] != AT_PAGESZ) vector += 2;
+    printf("page %lu\n", vector[1]);
+    fflush(stdout);
+    char *none[] = { "ONLY=this", 0 };
+    if (fork() == 0) { char *list[] = { "env", 0 }; execve("/usr/bin/env", list, none); }
+    wait(0);
+    // In a call that waits, and among calls that do not.
+    int pipes[2];
+    pipe(pipes);
+    pthread_create(&threads[0], 0, waits, &pipes[0]);
+    pthread_create(&threads[1], 0, works, "f");
+    usleep(10000);
+    for (int i = 0; i < 2; i++) { pthread_cancel(threads[i]); pthread_join(threads[i], 0); }
+    return stat("f", &facts) || !S_ISREG(facts.st_mode);
+}
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
-    record_with(&bench, &place, "a.rec", &["--patch", "--"], &["python3", "-c", PROGRAM]);
-    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
-    assert_eq!(calls.lines().filter(|line| line.contains(" stat ") && line.contains("\"f\"")).count(), 400);
+    let built = bench.path("built");
+    fs::create_dir(&built).expect("writable");
+    for (name, text, options) in [("program", PROGRAM, &["-pthread", "-w"][..]), ("own.so", OWN_LIBRARY, &["-shared"])]
+    {
+        let source = built.join(name).with_extension("c");
+        fs::write(&source, text).expect("writable");
+        let made = Command::new("cc").args(options).arg("-o").arg(built.join(name)).arg(source).status();
+        assert!(made.expect("cc is installed").success());
+    }
+    let (program, own) = (built.join("program"), built.join("own.so"));
+    // Its run-time wants to be the first library.
+    let sanitized = built.join("sanitized").display().to_string();
+    fs::write(built.join("sanitized.c"), "int main() { return 0; }").expect("writable");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-fsanitize=address", "-o", &sanitized]).arg(built.join("sanitized.c"));
+    if compiler.output().is_ok_and(|made| made.status.success()) {
+        record(&bench, &place, "sanitized.rec", &["env", "ASAN_OPTIONS=detect_leaks=0", &sanitized]);
+    }
+    for preloaded in [None, Some(&own)] {
+        let run = |words: &[&std::ffi::OsStr]| {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).current_dir(&place).env_clear().env("PATH", "/usr/bin:/bin");
+            preloaded.into_iter().for_each(|own| _ = command.env("LD_PRELOAD", own));
+            let output = command.output().expect("it can be started");
+            let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+            assert!(output.status.success(), "{:?}: {out}{errors}", output.status);
+            out
+        };
+        let alone = run(&[program.as_os_str()]);
+        let _ = fs::remove_file(bench.path("a.rec"));
+        let recording = bench.path("a.rec");
+        let words = ["record".as_ref(), "-o".as_ref(), recording.as_os_str(), "--".as_ref(), program.as_os_str()];
+        let recorded = run(&[&[std::ffi::OsStr::new(env!("CARGO_BIN_EXE_fstone"))], &words[..]].concat());
+        assert_eq!(alone, recorded);
+        let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+        let named = |name: &str| {
+            calls.lines().filter(|line| line.contains(" access ") && line.contains(&format!(" \"{name}\""))).count()
+        };
+        let counts =
+            ["raw", "plain", "thread", "vforked", "cloned", "after", "child", "filtered", "executed"].map(named);
+        assert_eq!(counts, [500, 500, 2000, 50, 50, 500, 500, 1000, 500], "{calls}");
+        assert_eq!(calls.lines().filter(|line| line.contains(" pwrite ")).count(), 300);
+    }
 }
 
 /// Whatever other processes do meanwhile, and although signals interrupt it that are ignored.

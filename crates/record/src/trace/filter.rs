@@ -1,7 +1,7 @@
 //! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
 
 use super::decode::{ARCHITECTURE, FICLONE, FICLONERANGE, FUTEX_COMMAND, decode};
-use super::patch;
+use super::preload::{STUB, STUB_BYTES};
 use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 /// No architecture has larger numbers of calls yet.
@@ -39,6 +39,12 @@ pub(super) const DIRECTORIES: [u64; 6] = [
     libc::SYS_unshare as u64,
     libc::SYS_setns as u64,
 ];
+
+/// They may make calls of the library end the program.
+pub(super) const SANDBOXES: [u64; 2] = [libc::SYS_seccomp as u64, libc::SYS_prctl as u64];
+
+/// After them a process records no calls itself.
+pub(super) const ENDINGS: [u64; 3] = [SANDBOXES[0], SANDBOXES[1], libc::SYS_unshare as u64];
 
 /// Of fcntl(2).
 const COMMANDS: [i32; 7] = [
@@ -88,15 +94,12 @@ pub(super) fn program() -> Vec<sock_filter> {
     let argument = |index: u32| load(16 + 8 * index);
     let mut program = vec![load(4), step(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE), STOP, load(0)];
     let limited = |index| vec![argument(index), is(0, 1), ALLOW, STOP];
-    let others = [&PROCESSORS[..], &DIRECTORIES].concat();
+    let others = [&PROCESSORS[..], &DIRECTORIES, &SANDBOXES].concat();
     for number in (0..NUMBERS).filter(|number| others.contains(number) || decode(*number, [0; 6]).is_some()) {
-        let mut all = Vec::new();
-        if patch::way(number) != 0 {
-            // Those that the program records itself, by where they are made.
-            let [low, high] = [patch::CODE as u32, (patch::CODE >> 32) as u32];
-            let page = step(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(patch::CODE_BYTES - 1));
-            all.extend([load(8), page, is(low, 3), load(12), is(high, 1), ALLOW]);
-        }
+        // Not those that the program records itself, by where they are made.
+        let [low, high] = [STUB as u32, (STUB >> 32) as u32];
+        let page = step(BPF_ALU | BPF_AND | BPF_K, 0, 0, !(STUB_BYTES as u32 - 1));
+        let mut all = vec![load(8), page, is(low, 3), load(12), is(high, 1), ALLOW];
         let steps = match number as std::os::raw::c_long {
             libc::SYS_futex => {
                 let mut steps = vec![argument(1), step(BPF_ALU | BPF_AND | BPF_K, 0, 0, FUTEX_COMMAND as u32)];
@@ -118,6 +121,10 @@ pub(super) fn program() -> Vec<sock_filter> {
             libc::SYS_mmap => {
                 let anonymous = step(BPF_JMP | BPF_JSET | BPF_K, 0, 1, libc::MAP_ANONYMOUS as u32);
                 vec![argument(3), anonymous, ALLOW, STOP]
+            }
+            libc::SYS_prctl => {
+                let [filter, clock] = [libc::PR_SET_SECCOMP, libc::PR_SET_TSC].map(|option| option as u32);
+                vec![argument(0), is(filter, 1), STOP, is(clock, 1), STOP, ALLOW]
             }
             libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, is(FICLONERANGE, 1), STOP, ALLOW],
             _ => limit(number).map_or_else(|| vec![STOP], limited),

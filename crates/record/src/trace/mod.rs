@@ -2,12 +2,7 @@
 
 mod decode;
 mod filter;
-mod kept;
-#[cfg(target_arch = "x86_64")]
-mod patch;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "unpatched.rs"]
-mod patch;
+mod preload;
 mod processors;
 mod ptrace;
 mod tables;
@@ -19,9 +14,8 @@ use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, 
 use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
-use kept::{Event, Happened, Pointed};
 use libc::pid_t;
-use patch::Patches;
+use preload::{Event, Happened, Pointed, Preload};
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
@@ -43,8 +37,6 @@ use tables::{Descriptors, OpenFile, Root, Slot};
 const CALIBRATION: u32 = 100;
 /// Calls that show what one takes without that.
 const BARE_CALLS: u32 = 1000;
-/// So many calls of a program stop before it records more of them itself: to have it do so takes as long as a dozen stops.
-const FIRST_CALLS: u32 = 32;
 /// What is left of a thread's activity at each decision: half after 14 of them.
 const FADING: f64 = 0.95;
 /// A thread that is active for so much of the most active one's time counts whole: threads that take turns are waited for one after another.
@@ -120,8 +112,6 @@ pub struct Wanted<'a> {
     pub hash_names: bool,
     /// Measure how well what is written compresses.
     pub data_entropy: bool,
-    /// Jumps in the program's code, so that it records most calls itself.
-    pub patch: bool,
     /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL. Of a process that ran before it ends the
     /// recording only.
     pub cancel: &'a AtomicBool,
@@ -141,9 +131,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .map_err(|_| RecordError::Word)?;
     let roots = real_roots(wanted.under)?;
     let filter = filter::program();
-    // Early, because its clock is compared with the kernel's from here on.
-    let is_possible = wanted.patch && wanted.process.is_none() && !wanted.data_entropy;
-    let patches = if is_possible { Patches::new() } else { None };
+    let preload = if wanted.process.is_none() && !wanted.data_entropy { Preload::new() } else { None };
     let bare_ns = bare();
     // What a stop costs depends on whether it wakes another processor.
     let apart = calibrated(&filter, bare_ns, Processors::as_they_are())?;
@@ -185,7 +173,9 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         secret,
         Some(writer),
     );
-    (tracer.measures_data, tracer.patches) = (wanted.data_entropy, patches);
+    tracer.measures_data = wanted.data_entropy;
+    tracer.library = preload.as_ref().map(|preload| preload.name().into_bytes());
+    tracer.preload = preload;
     let is_free = |name: &String| !paths.iter().any(|path| path.join(name).symlink_metadata().is_ok());
     let numbered = (1u32..).map(|number| format!("{ELSEWHERE}-{number}"));
     tracer.elsewhere = [ELSEWHERE.to_owned()].into_iter().chain(numbered).find(is_free).unwrap_or_default();
@@ -361,10 +351,6 @@ struct Thread {
     pending: Option<Pending>,
     /// No other has its memory or its descriptors.
     is_alone: bool,
-    /// Calls that stopped since it has its program.
-    calls: u32,
-    /// How the call that it is in can be recorded without a stop.
-    way: u8,
     /// A sleep or a wait that a signal has interrupted.
     interrupted: Option<Asked>,
     /// Its working directory and its root, if they are known.
@@ -417,7 +403,7 @@ impl Pending {
 
     /// Of a thread that has stopped.
     fn sleeps(&self, thread: pid_t) -> bool {
-        let result = || ptrace::result(thread).map(|(result, _)| result);
+        let result = || ptrace::result(thread);
         match self.asked.what {
             What::Sleep => true,
             // A signal has not ended the wait.
@@ -472,7 +458,9 @@ struct Tracer {
     moved: u32,
     elsewhere: String,
     measures_data: bool,
-    patches: Option<Patches>,
+    preload: Option<Preload>,
+    /// Its name, which is none of the program's.
+    library: Option<Vec<u8>>,
     /// Calls that a program has recorded the beginning of.
     kept: HashMap<(pid_t, u64), Pending>,
     /// What is known of a thread's memory as it was at a call that is over.
@@ -530,7 +518,8 @@ impl Tracer {
             moved: 0,
             elsewhere: String::new(),
             measures_data: false,
-            patches: None,
+            preload: None,
+            library: None,
             kept: HashMap::new(),
             pointed: None,
             began: false,
@@ -790,16 +779,16 @@ impl Tracer {
 
     /// Records what programs have kept: of one thread all, of others what was until some time.
     fn catch_up(&mut self, of: Option<pid_t>, until_ns: u64) {
-        let Some(mut patches) = self.patches.take_if(|patches| patches.are_used()) else { return };
-        let events = patches.events(of, until_ns, || self.now());
-        self.patches = Some(patches);
+        let Some(mut preload) = self.preload.take_if(|preload| preload.are_used()) else { return };
+        let events = preload.events(of, until_ns, || self.now());
+        self.preload = Some(preload);
         let spent_ns = self.spent(&events);
-        for (Event { ns, thread, entry, what }, spent_ns) in events.into_iter().zip(spent_ns) {
+        for (Event { ns, cost_ns, thread, entry, what }, spent_ns) in events.into_iter().zip(spent_ns) {
             let Some(state) = self.threads.get_mut(&thread) else { continue };
             let ns = if state.resumed_ns == u64::MAX { ns } else { ns.max(state.resumed_ns) };
-            (state.resumed_ns, state.kept) = (ns, true);
+            (state.resumed_ns, state.kept) = (ns + cost_ns[1], true);
             *state.active_ns.get_or_insert(0.0) += spent_ns as f64;
-            self.sums.add(state.weight, 0, spent_ns);
+            self.sums.add(state.weight, cost_ns.iter().sum(), spent_ns);
             let ran_ns = spent_ns + std::mem::take(&mut state.ran_ns);
             let of = state.number;
             match what {
@@ -827,11 +816,11 @@ impl Tracer {
     fn spent(&mut self, events: &[Event]) -> Vec<u64> {
         let mut longest: HashMap<pid_t, (u64, usize)> = HashMap::new();
         let mut all = vec![0; events.len()];
-        for (index, Event { ns, thread, .. }) in events.iter().enumerate() {
+        for (index, Event { ns, cost_ns, thread, .. }) in events.iter().enumerate() {
             let Some(state) = self.threads.get(thread) else { continue };
             let (before_ns, most) = longest.entry(*thread).or_insert((state.resumed_ns, index));
-            all[index] = ns.saturating_sub(*before_ns);
-            *before_ns = (*before_ns).max(*ns);
+            all[index] = ns.saturating_sub(*before_ns + cost_ns[0]);
+            *before_ns = (*before_ns).max(*ns + cost_ns[1]);
             if all[index] > all[*most] {
                 *most = index;
             }
@@ -850,25 +839,15 @@ impl Tracer {
         all
     }
 
-    /// A call has ended with a stop: a program that makes many of them records the next ones itself.
-    fn shorten(&mut self, thread: pid_t, behind: u64) {
-        let Some(state) = self.threads.get_mut(&thread).filter(|state| state.is_alone && state.way != 0) else {
-            return;
-        };
-        state.calls = state.calls.saturating_add(1);
-        let (calls, descriptors) = (state.calls, state.descriptors.clone());
-        let Some(has) = self.patches.as_ref().map(|patches| patches.has(thread)) else { return };
-        if !has && calls != FIRST_CALLS {
-            return;
-        }
-        if !has {
-            ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
-        }
-        let Some(patches) = &mut self.patches else { return };
-        let descriptors = descriptors.borrow();
-        let known = || descriptors.iter().filter(|(fd, slot)| slot.waits_for_none(thread, **fd)).map(|(fd, _)| *fd);
-        if has || patches.enter(thread, known()) {
-            patches.patch(thread, behind);
+    /// A program has the library: it records calls itself from now on.
+    fn welcome(&mut self, thread: pid_t, fd: u64) {
+        ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
+        let Some(state) = self.threads.get(&thread) else { return };
+        let Some(preload) = self.preload.as_mut().filter(|_| state.is_alone) else { return };
+        if preload.welcome(thread, fd) {
+            for (fd, slot) in state.descriptors.borrow().iter() {
+                preload.know(thread, *fd, || slot.waits_for_none(thread, *fd));
+            }
         }
     }
 
@@ -898,7 +877,7 @@ impl Tracer {
             .collect();
         for thread in all {
             self.threads.get_mut(&thread).into_iter().for_each(|state| state.directories = [None, None]);
-            if self.patches.as_ref().is_some_and(|patches| patches.has(thread)) {
+            if self.preload.as_ref().is_some_and(|preload| preload.has(thread)) {
                 ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
             }
         }
@@ -907,8 +886,8 @@ impl Tracer {
     /// A descriptor is of something else now, or of nothing.
     fn know(&self, thread: pid_t, fd: i32, slot: Option<&Slot>) {
         // Later ones of a call that is over are known to the program.
-        if let (Some(patches), None) = (&self.patches, &self.pointed) {
-            patches.know(thread, fd, || slot.is_some_and(|slot| slot.waits_for_none(thread, fd)));
+        if let (Some(preload), None) = (&self.preload, &self.pointed) {
+            preload.know(thread, fd, || slot.is_some_and(|slot| slot.waits_for_none(thread, fd)));
         }
     }
 
@@ -935,16 +914,11 @@ impl Tracer {
         self.written.resize(number as usize + 1, 0);
         let shares = |flag: i32| flags & flag as u32 != 0;
         let is_alone = !shares(libc::CLONE_VM | libc::CLONE_FILES);
-        if let (Some(patches), true) = (&mut self.patches, is_alone && self.began) {
-            patches.fork(parent, thread);
+        if let (Some(preload), Some(parent)) = (&mut self.preload, parent) {
+            preload.spawned(parent, thread, flags);
         }
-        if let Some((of, state)) = parent.and_then(|of| Some((of, self.threads.get_mut(&of)?)))
-            && !is_alone
-            && !shares(libc::CLONE_VFORK)
-            && std::mem::take(&mut state.is_alone)
-            && let Some(patches) = &mut self.patches
-        {
-            patches.part(of);
+        if let Some(state) = parent.and_then(|of| self.threads.get_mut(&of)) {
+            state.is_alone &= is_alone || shares(libc::CLONE_VFORK);
         }
         let is_alone = is_alone && parent.is_some();
         let parent = parent.and_then(|parent| self.threads.get(&parent));
@@ -964,8 +938,6 @@ impl Tracer {
             descriptors,
             pending: None,
             is_alone,
-            calls: 0,
-            way: 0,
             interrupted: None,
             directories,
             kept: false,
@@ -991,6 +963,9 @@ impl Tracer {
     fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
         let now = self.now();
         if let Some(state) = self.threads.get_mut(&thread) {
+            if let (u64::MAX, Some(preload)) = (state.resumed_ns, &mut self.preload) {
+                preload.runs(thread);
+            }
             let stopped_ns = state.stopped_ns.take().map_or(0, |stopped_ns| now.saturating_sub(stopped_ns));
             self.sums.add(state.weight, stopped_ns, 0);
             self.sums.worked_ns = now.saturating_sub(self.idle_ns);
@@ -1043,19 +1018,13 @@ impl Tracer {
                     // Threads may have them together.
                     self.find_directories(|other, state| other == thread || !state.is_alone);
                 }
-                if let Some((result, behind)) = ptrace::result(thread) {
+                if let Some(result) = ptrace::result(thread) {
                     self.returned(thread, now, result);
-                    if !AGAIN.contains(&result) {
-                        self.shorten(thread, behind);
-                    }
                 }
                 self.go_on(thread, 0);
             }
             // A signal is delivered.
-            0 => {
-                let is_own = self.patches.as_mut().is_some_and(|patches| patches.interrupted(thread, signal));
-                self.go_on(thread, if is_own { 0 } else { signal });
-            }
+            0 => self.go_on(thread, signal),
             _ => self.go_on(thread, 0),
         }
     }
@@ -1115,9 +1084,12 @@ impl Tracer {
             self.numbers.insert(thread, state.number);
             self.threads.insert(thread, state);
         }
-        self.has_no_patches(thread);
+        self.keeps_none(thread);
+        if let Some(preload) = &mut self.preload {
+            preload.insert(thread);
+        }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        (state.pending, state.is_alone, state.calls) = (None, true, 0);
+        (state.pending, state.is_alone) = (None, true);
         state.think_ns += std::mem::take(&mut state.ran_ns);
         if Rc::strong_count(&state.descriptors) > 1 {
             let own = state.descriptors.borrow().clone();
@@ -1132,16 +1104,16 @@ impl Tracer {
         }
     }
 
-    fn has_no_patches(&mut self, thread: pid_t) {
-        if let Some(patches) = self.patches.as_mut().filter(|patches| patches.has(thread)) {
-            patches.leave(thread);
+    fn keeps_none(&mut self, thread: pid_t) {
+        if let Some(preload) = self.preload.as_mut().filter(|preload| preload.has(thread)) {
+            preload.leave(thread);
             self.kept.retain(|(of, _), _| *of != thread);
         }
     }
 
     fn ended(&mut self, thread: pid_t, now: u64) {
         self.early.remove(&thread);
-        self.has_no_patches(thread);
+        self.keeps_none(thread);
         let Some(state) = self.threads.get_mut(&thread) else { return };
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let (number, descriptors) = (state.number, state.descriptors.clone());
@@ -1303,7 +1275,20 @@ impl Tracer {
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
         let called = called.filter(|called| !called.foreign);
-        state.way = called.map_or(0, |called| patch::way(called.number));
+        if let Some(Called { arguments: [preload::HELLO, fd, ..], .. }) =
+            called.filter(|called| called.number == libc::SYS_close_range as u64)
+        {
+            self.welcome(thread, fd);
+            return self.go_on(thread, 0);
+        }
+        if let (Some(preload), true) =
+            (&self.preload, called.is_some_and(|called| filter::ENDINGS.contains(&called.number)))
+        {
+            preload.off(thread);
+        }
+        if called.is_some_and(|called| filter::SANDBOXES.contains(&called.number)) {
+            return self.go_on(thread, 0);
+        }
         if called.is_some_and(|called| filter::DIRECTORIES.contains(&called.number)) {
             return self.resume(thread, Resume::ToCallsEnd, 0);
         }
@@ -1335,11 +1320,10 @@ impl Tracer {
         {
             self.asks(thread);
         }
-        let shared = (libc::CLONE_VM | libc::CLONE_FILES) as u32;
-        if let (Kind::Spawn, Some(patches)) = (pending.call.kind, &mut self.patches)
-            && pending.call.flags & shared != 0
+        if let (Kind::Spawn, Some(preload)) = (pending.call.kind, &mut self.preload)
+            && pending.call.flags & (libc::CLONE_VM | libc::CLONE_THREAD) as u32 == libc::CLONE_VM as u32
         {
-            patches.enable(thread, false);
+            preload.pause(thread, true);
         }
         if let Some(state) = self.threads.get_mut(&thread) {
             // Calls that do not return to the tracer's knowledge are none; all others end in a stop.
@@ -1566,9 +1550,8 @@ impl Tracer {
         let Some(state) = self.threads.get_mut(&thread) else { return };
         let Some(pending) = state.pending.take() else { return };
         let took_ns = std::mem::take(&mut state.ran_ns);
-        let is_again_alone = state.is_alone && pending.call.kind == Kind::Spawn;
-        if let Some(patches) = self.patches.as_mut().filter(|_| is_again_alone) {
-            patches.enable(thread, true);
+        if let (Kind::Spawn, Some(preload)) = (pending.call.kind, &mut self.preload) {
+            preload.pause(thread, false);
         }
         self.finished(thread, pending, result, took_ns, now);
     }
@@ -1670,6 +1653,7 @@ impl Tracer {
             }
             let moves = call.kind.reads() || call.kind.writes();
             // Pipes and sockets have no name, and are no files.
+            let name = name.as_ref().filter(|name| Some(*name) != self.library.as_ref());
             if let (Some(writer), Some(name)) = (self.writer.as_mut(), name) {
                 writer.outside(if moves { result.max(0) as u64 } else { 0 }, Some(&hashed(name, self.secret.as_ref())));
             }
@@ -1700,14 +1684,13 @@ mod tests {
             under: &[place.path().to_owned()],
             hash_names: false,
             data_entropy: false,
-            patch: true,
             cancel: &AtomicBool::new(false),
         };
         std::env::set_current_dir(place.path()).expect("it was just made");
         let file = File::options().read(true).write(true).create_new(true).open(place.path().join("a.rec"));
         let recorded = record(&wanted, file.expect("writable")).expect("it can be recorded");
         assert!(recorded.calls >= 2000 && recorded.status == 0, "{} calls", recorded.calls);
-        if Patches::new().is_some() {
+        if Preload::new().is_some() {
             assert!(recorded.stops < 800, "{} stops", recorded.stops);
         }
     }

@@ -99,24 +99,17 @@ pub(super) fn attach(process: pid_t) -> io::Result<Vec<pid_t>> {
     }
 }
 
-/// What the call that a thread was in has returned, a negative errno if it failed, and where it goes on.
-pub(super) fn result(thread: pid_t) -> Option<(i64, u64)> {
+/// What the call that a thread was in has returned, a negative errno if it failed.
+pub(super) fn result(thread: pid_t) -> Option<i64> {
     let info = info(thread)?;
     let is_after = info.op == libc::PTRACE_SYSCALL_INFO_EXIT;
     // SAFETY: as above.
     let exit = unsafe { info.u.exit };
-    is_after.then_some((exit.sval, info.instruction_pointer))
-}
-
-/// Where a thread that has stopped goes on.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn place(thread: pid_t) -> Option<u64> {
-    info(thread).map(|info| info.instruction_pointer)
+    is_after.then_some(exit.sval)
 }
 
 /// Writes to a program's memory, whatever the program may do with it.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
+fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
     let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{thread}/mem")).ok()?;
     std::os::unix::fs::FileExt::write_all_at(&memory, bytes, address).ok()
 }
@@ -134,99 +127,122 @@ fn set_registers(thread: pid_t, registers: &libc::user_regs_struct) -> Option<()
     request(libc::PTRACE_SETREGS, thread, 0, ptr::from_ref(registers) as usize).ok().map(drop)
 }
 
-/// Has a thread that has stopped go on elsewhere.
+/// What tells a thread of a process from the others, while it has stopped.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn go_to(thread: pid_t, address: u64) {
-    if let Some(registers) = registers(thread) {
-        set_registers(thread, &libc::user_regs_struct { rip: address, ..registers });
-    }
+pub(super) fn thread_pointer(thread: pid_t) -> Option<u64> {
+    registers(thread).map(|registers| registers.fs_base)
 }
 
-/// Calls that a thread makes which has stopped at the end of one. It has its registers again when this is dropped.
-#[cfg(target_arch = "x86_64")]
-pub(super) struct Injected {
-    thread: pid_t,
-    registers: libc::user_regs_struct,
-    /// The signals that it blocks. All are blocked meanwhile, so that none is lost.
-    mask: u64,
-}
+/// Where a program has a variable that it did not have: its place in the list, and its text.
+pub(super) type Variable = (u64, u64);
 
-// Of <linux/ptrace.h>.
+/// Adds a variable to the environment of a program that has not run yet, behind a value that it has and a colon. `None` if the program
+/// loads no libraries, or none that are named there, or one that must be the first, or is none of this architecture.
+///
+/// What begins at the stack pointer moves down: the arguments, the environment and the auxiliary vector, with two more entries for the
+/// new variable, and its text where the vector ended.
 #[cfg(target_arch = "x86_64")]
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-#[cfg(target_arch = "x86_64")]
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
-
-#[cfg(target_arch = "x86_64")]
-fn signal_mask(of: libc::c_uint, thread: pid_t, mask: &mut u64) -> Option<()> {
-    request(of, thread, size_of::<u64>(), std::ptr::from_mut(mask) as usize).ok()?;
-    Some(())
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Injected {
-    /// `None` if it does not run 64-bit code, or made its call in another way.
-    pub(super) fn new(thread: pid_t) -> Option<Self> {
-        const CODE_64_BITS: u64 = 0x33;
-        let registers = registers(thread)?;
-        let mut before = [0; 2];
-        let is_call = read(thread, registers.rip.wrapping_sub(2), &mut before) == 2 && before == [0x0f, 0x05];
-        let mut mask = 0;
-        signal_mask(PTRACE_GETSIGMASK, thread, &mut mask)?;
-        if registers.cs != CODE_64_BITS || !is_call {
-            return None;
+pub(super) fn add_variable(thread: pid_t, name: &str, value: &str) -> Option<Variable> {
+    const CODE_64_BITS: u64 = 0x33;
+    const MOST_BYTES: usize = 1 << 20;
+    const AT_PHDR: u64 = 3;
+    const AT_PHNUM: u64 = 5;
+    const AT_BASE: u64 = 7;
+    const AT_SECURE: u64 = 23;
+    let registers = registers(thread).filter(|registers| registers.cs == CODE_64_BITS)?;
+    let mut bytes = vec![0; 1 << 12];
+    let (words, end_of_environment, end) = loop {
+        let got = read(thread, registers.rsp, &mut bytes);
+        let words: Vec<u64> =
+            bytes[..got].chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("8 bytes"))).collect();
+        let ends = || {
+            let first = usize::try_from(*words.first()?).ok()?.checked_add(2)?;
+            let last = first + words.get(first..)?.iter().position(|word| *word == 0)?;
+            let pairs = words[last + 1..].chunks_exact(2).position(|pair| pair[0] == 0)?;
+            Some((last, last + 1 + 2 * (pairs + 1)))
+        };
+        match ends() {
+            Some((last, end)) => break (words, last, end),
+            None if bytes.len() < MOST_BYTES => bytes.resize(2 * bytes.len(), 0),
+            None => return None,
         }
-        let injected = Self { thread, registers, mask };
-        let mut all = u64::MAX;
-        signal_mask(PTRACE_SETSIGMASK, thread, &mut all)?;
-        Some(injected)
+    };
+    let vector = words[end_of_environment + 1..end].chunks_exact(2);
+    let has = |key: u64| vector.clone().any(|pair| pair[0] == key && pair[1] != 0);
+    let value_of = |key: u64| vector.clone().find_map(|pair| (pair[0] == key).then_some(pair[1]));
+    // The run-time of gcc's address sanitizer ends programs in which another library is before it.
+    if !has(AT_BASE) || has(AT_SECURE) || needs_library(thread, value_of(AT_PHDR)?, value_of(AT_PHNUM)?, b"libasan.so")?
+    {
+        return None;
     }
-
-    /// So many bytes of the stack that the thread does not use.
-    pub(super) fn below_stack(&self, length: u64) -> u64 {
-        (self.registers.rsp - 256 - length) & !15
-    }
-
-    /// What the call has returned; `None` if the thread has ended.
-    pub(super) fn make(&mut self, call: c_long, arguments: [u64; 6]) -> Option<i64> {
-        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
-        let rip = self.registers.rip - 2;
-        let (rax, orig_rax) = (call as u64, u64::MAX);
-        set_registers(
-            self.thread,
-            &libc::user_regs_struct { rip, rax, orig_rax, rdi, rsi, rdx, r10, r8, r9, ..self.registers },
-        )?;
-        loop {
-            resume(self.thread, Resume::ToCallsEnd, 0);
-            let mut status = 0;
-            // SAFETY: plain calls; what the kernel writes to is there. Only a stop is taken: that the thread has ended the next wait is to find.
-            let stopped = unsafe {
-                let mut info: libc::siginfo_t = std::mem::zeroed();
-                let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL;
-                while libc::waitid(libc::P_PID, self.thread as u32, &raw mut info, options) != 0 {
-                    if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                        return None;
-                    }
-                }
-                matches!(info.si_code, libc::CLD_TRAPPED | libc::CLD_STOPPED)
-                    && libc::waitpid(self.thread, &raw mut status, libc::__WALL) == self.thread
-            };
-            if !stopped {
-                return None;
-            }
-            if let Some((result, _)) = result(self.thread) {
-                return Some(result);
-            }
+    let environment = &words[words[0] as usize + 2..end_of_environment];
+    let name = format!("{name}=");
+    let theirs = match (environment.first(), environment.last()) {
+        // The kernel has put them one after the other.
+        (Some(first), Some(last)) => {
+            let mut strings = vec![0; usize::try_from(last.checked_sub(*first)?).ok()?.min(MOST_BYTES) + 4096];
+            let got = read(thread, *first, &mut strings);
+            strings.truncate(got);
+            strings.split(|byte| *byte == 0).find_map(|one| one.strip_prefix(name.as_bytes()).map(<[u8]>::to_vec))
         }
+        _ => None,
+    };
+    let before = theirs.map(|theirs| [&theirs, &b":"[..]].concat()).unwrap_or_default();
+    let mut text = [name.as_bytes(), &before, value.as_bytes()].concat();
+    text.resize(text.len() / 16 * 16 + 16, 0);
+    let rsp = registers.rsp - 16 - text.len() as u64;
+    let at = rsp + 8 * (end as u64 + 2);
+    let [before, behind] = [&words[..end_of_environment], &words[end_of_environment..end]];
+    let mut moved: Vec<u8> = [before, &[at, at], behind].concat().into_iter().flat_map(u64::to_ne_bytes).collect();
+    moved.extend(text);
+    write(thread, rsp, &moved)?;
+    set_registers(thread, &libc::user_regs_struct { rsp, ..registers })?;
+    Some((rsp + 8 * end_of_environment as u64, at))
+}
+
+/// Whether a program is linked with a library whose name begins so.
+#[cfg(target_arch = "x86_64")]
+fn needs_library(thread: pid_t, headers: u64, count: u64, name: &[u8]) -> Option<bool> {
+    const MOST_BYTES: u64 = 1 << 16;
+    const DT_NEEDED: u64 = 1;
+    const DT_STRTAB: u64 = 5;
+    let words = |at: u64, bytes: u64| {
+        let mut there = vec![0; bytes.min(MOST_BYTES) as usize];
+        let got = read(thread, at, &mut there);
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("8 bytes"));
+        there[..got].chunks_exact(8).map(word).collect::<Vec<_>>()
+    };
+    // Type and flags, offset, address; and the size in memory as the sixth.
+    let table = words(headers, 56 * count);
+    let of = |kind: u32| table.chunks_exact(7).find(|one| one[0] as u32 == kind);
+    let moved_by = of(libc::PT_PHDR).map_or(0, |own| headers.wrapping_sub(own[2]));
+    let dynamic = of(libc::PT_DYNAMIC)?;
+    let entries = words(moved_by.wrapping_add(dynamic[2]), dynamic[5]);
+    let values = |key: u64| entries.chunks_exact(2).filter(move |pair| pair[0] == key).map(|pair| pair[1]);
+    let names = moved_by.wrapping_add(values(DT_STRTAB).next()?);
+    let mut there = vec![0; name.len()];
+    let is_it = |offset: u64| read(thread, names.wrapping_add(offset), &mut there) == name.len() && there == name;
+    Some(values(DT_NEEDED).any(is_it))
+}
+
+/// Takes it away: what it had in the list becomes an entry of the auxiliary vector that says nothing.
+pub(super) fn remove_variable(thread: pid_t, (place, text): Variable) {
+    const AT_IGNORE: u64 = 1;
+    let bytes = |words: [u64; 3]| words.map(u64::to_ne_bytes).concat();
+    let mut there = [0; 24];
+    if read(thread, place, &mut there) == there.len() && there[..] == bytes([text, text, 0]) {
+        write(thread, place, &bytes([0, AT_IGNORE, 0]));
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-impl Drop for Injected {
-    fn drop(&mut self) {
-        set_registers(self.thread, &self.registers);
-        signal_mask(PTRACE_SETSIGMASK, self.thread, &mut self.mask);
-    }
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn thread_pointer(_: pid_t) -> Option<u64> {
+    None
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn add_variable(_: pid_t, _: &str, _: &str) -> Option<Variable> {
+    None
 }
 
 fn info(thread: pid_t) -> Option<libc::ptrace_syscall_info> {
@@ -425,28 +441,6 @@ unsafe fn bind(program: &[sock_filter]) -> bool {
         // Without the capability for it, a filter is only for programs that gain no rights by exec.
         set() || (libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && set())
     }
-}
-
-/// Whether what is written to a place of a program's memory is written to nothing else: to no file, and to no other program's memory.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn is_private(thread: pid_t, address: u64) -> bool {
-    use std::io::BufRead;
-    let Ok(maps) = std::fs::File::open(format!("/proc/{thread}/maps")) else { return false };
-    let of = |line: &str| {
-        let (range, rest) = line.split_once(' ')?;
-        let (from, to) = range.split_once('-')?;
-        let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).ok());
-        (from?..to?).contains(&address).then(|| rest.as_bytes().get(3) == Some(&b'p'))
-    };
-    let mut lines = std::io::BufReader::new(maps).lines().map_while(Result::ok);
-    lines.find_map(|line| of(&line)).unwrap_or(false)
-}
-
-/// How many filters of seccomp(2) a process has.
-#[cfg(target_arch = "x86_64")]
-pub(super) fn filters(process: pid_t) -> Option<u32> {
-    let status = proc_text(&format!("/proc/{process}/status"))?;
-    status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?.trim().parse().ok()
 }
 
 /// A text file below /proc, which may be gone.

@@ -1,0 +1,435 @@
+//! Functions of libc, preloaded into a program that is recorded: they make calls about files without a stop, and keep them in memory that
+//! the recorder reads. What they cannot keep, libc does, and the recorder stops at it.
+//!
+//! A call is made by the one instruction that the recorder's filter lets through. A process has the memory that it got itself: after a
+//! fork its page [`Own`] is empty. Nothing here waits, allocates, or needs more of libc than it may lack.
+#![no_std]
+
+mod shared;
+
+use core::arch::asm;
+use core::mem::transmute;
+use core::ptr::{null_mut, with_exposed_provenance as pointer};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*, compiler_fence};
+use shared::*;
+
+type Six = [u64; 6];
+
+// What else is done for a call, beside what `shared` says: its first argument is a descriptor, or may be the working directory; the third is a
+// second descriptor; it opens or closes one.
+const FD: u64 = 16;
+const HERE: u64 = 32;
+const OTHER: u64 = 64;
+const OPENS: u64 = 128;
+const CLOSES: u64 = 256;
+const AT: u64 = FD | HERE | NAME[1];
+
+/// Private, and zeroes in a child that a fork made.
+#[repr(C)]
+struct Own {
+    shared: AtomicPtr<Shared>,
+    process: AtomicU64,
+    /// Calls since the fork. Most children soon start a program.
+    calls: AtomicU64,
+    gives_up: AtomicU64,
+}
+
+static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
+/// Of what is in /dev.
+const NEVER_WAIT: [&[u8]; 3] = [b"/dev/shm/", b"/dev/null\0", b"/dev/urandom\0"];
+const CALLS_OF_CHILD: u64 = 16;
+
+const AT_FDCWD: u64 = -100i64 as u64;
+const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
+const O_CREAT: u64 = 0o100;
+const O_TMPFILE: u64 = 0o20_000_000;
+const O_PATH: u64 = 0o10_000_000;
+const F_SETLK: u64 = 6;
+const SYS_CLOSE: u64 = 3;
+const SYS_MMAP: u64 = 9;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+core::arch::global_asm!(".weak dlsym", ".weak clock_gettime", ".weak __errno_location");
+
+unsafe extern "C" {
+    fn dlsym(of: *const u8, name: *const u8) -> usize;
+    fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+    fn __errno_location() -> *mut i32;
+}
+
+/// Whether the program has a function that it may lack.
+fn has(function: *const ()) -> bool {
+    !core::hint::black_box(function).is_null()
+}
+
+/// A call that stops, if it is one that the recorder stops at.
+unsafe fn system_call(number: u64, [a, b, c, d, e, f]: Six) -> i64 {
+    let result;
+    // SAFETY: the program's own arguments.
+    unsafe {
+        asm!("syscall", inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+/// One that does not, if `STUB` is there.
+unsafe fn unstopped(number: u64, [a, b, c, d, e, f]: Six) -> i64 {
+    let result;
+    // SAFETY: as above; what is called uses no more of the stack than its return address.
+    unsafe {
+        asm!("call {stub}", stub = in(reg) STUB, inlateout("rax") number => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+            in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _);
+    }
+    result
+}
+
+fn now() -> u64 {
+    let mut time = [0; 2];
+    // SAFETY: it is there, or nothing is kept.
+    unsafe { clock_gettime(1, &raw mut time) };
+    time[0] as u64 * 1_000_000_000 + time[1] as u64
+}
+
+fn thread_pointer() -> u64 {
+    let value;
+    // SAFETY: of every thread that uses libc.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) value, options(nostack, readonly, preserves_flags)) };
+    value
+}
+
+fn own() -> Option<&'static Own> {
+    // SAFETY: null, or mapped for as long as the program has this library.
+    unsafe { OWN.load(Acquire).as_ref() }
+}
+
+/// Before the program's first instruction.
+unsafe extern "C" fn begin() {
+    // SAFETY: plain calls with valid arguments; the addresses are not in use.
+    unsafe {
+        if !has(clock_gettime as *const ()) || !has(__errno_location as *const ()) || !has(dlsym as *const ()) {
+            return;
+        }
+        resolve();
+        let (private, fixed) = (0x22, 0x10_0000);
+        let at = system_call(SYS_MMAP, [0, 4096, 3, private, u64::MAX, 0]);
+        let stub = system_call(SYS_MMAP, [STUB, STUB_BYTES, 3, private | fixed, u64::MAX, 0]);
+        let wiped_at_fork = 18;
+        if at < 0 || stub != STUB as i64 || system_call(28, [at as u64, 4096, wiped_at_fork, 0, 0, 0]) != 0 {
+            return;
+        }
+        // syscall; ret
+        (STUB as *mut [u8; 3]).write([0x0f, 0x05, 0xc3]);
+        if system_call(10, [STUB, STUB_BYTES, 5, 0, 0, 0]) == 0 {
+            OWN.store(at as *mut Own, Release);
+            set_up(&*(at as *const Own));
+        }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: unsafe extern "C" fn() = begin;
+
+/// Gets memory that is shared with the recorder. A process that cannot have it does without.
+unsafe fn set_up(own: &Own) {
+    if own.gives_up.swap(1, AcqRel) != 0 {
+        return;
+    }
+    // SAFETY: plain calls; what they write to is there.
+    unsafe {
+        let length = size_of::<Shared>() as u64;
+        // Beyond RLIMIT_FSIZE a file that grows ends the program.
+        let mut limit = [0u64; 2];
+        if system_call(302, [0, 1, 0, &raw mut limit as u64, 0, 0]) != 0 || limit[0] < length {
+            return;
+        }
+        let closed_by_exec = 1;
+        let fd = system_call(319, [c"fstone".as_ptr() as u64, closed_by_exec, 0, 0, 0, 0]);
+        if fd < 0 {
+            return;
+        }
+        let fd = fd as u64;
+        let mut at = -1;
+        if unstopped(77, [fd, length, 0, 0, 0, 0]) == 0 {
+            at = unstopped(SYS_MMAP, [0, length, 3, 1, fd, 0]);
+        }
+        if at > 0 {
+            let not_in_child = 10;
+            system_call(28, [at as u64, length, not_in_child, 0, 0, 0]);
+            system_call(436, [HELLO, fd, 0, 0, 0, 0]);
+            if (*(at as *const Shared)).accepted.load(Acquire) != 0 {
+                own.process.store(system_call(39, [0; 6]) as u64, Relaxed);
+                own.shared.store(at as *mut Shared, Release);
+            }
+        }
+        unstopped(SYS_CLOSE, [fd, 0, 0, 0, 0, 0]);
+    }
+}
+
+fn ring(shared: &Shared) -> Option<&Ring> {
+    let key = thread_pointer();
+    let found = shared.keys.iter().position(|other| matches!(other.load(Acquire), other if other == key || other == 0))?;
+    (shared.keys[found].load(Relaxed) == key).then(|| &shared.rings[shared.of_keys[found].load(Relaxed) as usize % RINGS])
+}
+
+fn is_known(shared: &Shared, fd: u64) -> bool {
+    shared.known.get(fd as u32 as usize).is_some_and(|known| known.load(Acquire) != 0)
+}
+
+/// Copies what the program has at an address, as far as it is there.
+unsafe fn copy(process: u64, from: u64, to: *mut u8, most: usize) -> usize {
+    let in_page = most.min(4096 - (from as usize & 4095));
+    let local = [to as usize, most];
+    let remote = [[from as usize, in_page], [(from as usize).wrapping_add(in_page), most - in_page]];
+    // SAFETY: the kernel checks the addresses.
+    let got = unsafe { system_call(310, [process, &raw const local as u64, 1, &raw const remote as u64, 2, 0]) };
+    got.max(0) as usize
+}
+
+/// Names behind each other. `None` if they are not all there, or of something that may wait: a descriptor, a terminal.
+unsafe fn copy_names(own: &Own, entry: &Entry, way: u64, arguments: &Six) -> Option<()> {
+    let (process, to) = (own.process.load(Relaxed), entry.names.as_ptr() as *mut u8);
+    let mut used = 0;
+    for (bit, &from) in NAME.iter().zip(arguments) {
+        if way & bit == 0 || from == 0 {
+            continue;
+        }
+        // SAFETY: in the entry, which is this thread's.
+        let got = unsafe { core::slice::from_raw_parts(to.add(used), copy(process, from, to.add(used), NAMES - used)) };
+        let length = got.iter().position(|byte| *byte == 0)?;
+        let never_waits = |name: &&[u8]| got.starts_with(name);
+        if got.starts_with(b"/proc") || got.starts_with(b"/dev") && !NEVER_WAIT.iter().any(never_waits) {
+            return None;
+        }
+        used += length + 1;
+    }
+    if way & POINTS != 0 {
+        let most = if way & NAME[1] != 0 { VALUE } else { LOCK } as usize;
+        if way & NAME[1] != 0 && arguments[3] != VALUE {
+            return Some(());
+        }
+        // SAFETY: as above.
+        if NAMES - used < most || unsafe { copy(process, arguments[2], to.add(used), most) } != most {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Makes a call without a stop, if it can.
+unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
+    let own = own()?;
+    // SAFETY: mapped as long as it is here.
+    let Some(shared) = (unsafe { own.shared.load(Acquire).as_ref() }) else {
+        if own.calls.fetch_add(1, Relaxed) == CALLS_OF_CHILD {
+            // SAFETY: after its beginning.
+            unsafe { set_up(own) };
+        }
+        return None;
+    };
+    let is_there = way & FD == 0 || is_known(shared, arguments[0]) || way & HERE != 0 && arguments[0] as i32 == AT_FDCWD as i32;
+    if !is_there || way & OTHER != 0 && !is_known(shared, arguments[2]) {
+        return None;
+    }
+    let ring = ring(shared)?;
+    if ring.busy.load(Relaxed) != 0 {
+        return None;
+    }
+    ring.busy.store(1, Relaxed);
+    compiler_fence(SeqCst);
+    let entered_ns = now();
+    let taken = ring.taken.load(Relaxed);
+    let entry = &ring.entries[taken as usize % ROOM];
+    // SAFETY: this thread's own, and the program's arguments.
+    if taken >= ring.limit.load(Acquire) || unsafe { copy_names(own, entry, way, &arguments) }.is_none() {
+        ring.busy.store(0, Relaxed);
+        return None;
+    }
+    if way & CLOSES != 0 {
+        shared.known[arguments[0] as u32 as usize].store(0, Relaxed);
+    }
+    entry.number.store(number, Relaxed);
+    entry.way.store(way, Relaxed);
+    entry.arguments.iter().zip(arguments).for_each(|(to, from)| to.store(from, Relaxed));
+    entry.times_ns[0].store(entered_ns, Relaxed);
+    entry.times_ns[1].store(now(), Relaxed);
+    entry.state.store(BEGUN, Release);
+    ring.taken.store(taken + 1, Release);
+    // SAFETY: the program's own call.
+    let result = unsafe { unstopped(number, arguments) };
+    entry.result.store(result as u64, Relaxed);
+    let end_ns = now();
+    entry.times_ns[2].store(end_ns, Relaxed);
+    let mut left_ns = end_ns;
+    let mut is_file = false;
+    if way & OPENS != 0 && result >= 0 {
+        // What has no position is no file, and to read it may be to wait; what is only a path is not read.
+        let seek_here = 1;
+        // SAFETY: a plain call.
+        is_file = arguments[2] & O_PATH != 0 || unsafe { unstopped(8, [result as u64, 0, seek_here, 0, 0, 0]) } >= 0;
+        left_ns = now();
+    }
+    entry.times_ns[3].store(left_ns, Relaxed);
+    entry.state.store(ENDED, Release);
+    if let Some(known) = shared.known.get(result as usize).filter(|_| is_file) {
+        known.store(1, Release);
+    }
+    compiler_fence(SeqCst);
+    ring.busy.store(0, Relaxed);
+    Some(result)
+}
+
+/// As libc's functions return it.
+unsafe fn returned(result: i64) -> i64 {
+    if (-4095..0).contains(&result) {
+        // SAFETY: libc's own, valid for the calling thread.
+        unsafe { *__errno_location() = -result as i32 };
+        return -1;
+    }
+    result
+}
+
+unsafe fn of_libc(real: &AtomicUsize, [a, b, c, d, e, f]: Six) -> i64 {
+    let real = real.load(Relaxed);
+    if real == 0 {
+        // SAFETY: libc's own.
+        return unsafe { returned(-38) };
+    }
+    // SAFETY: the function of this name, with the program's arguments; those that it does not have are ignored.
+    unsafe { transmute::<usize, extern "C" fn(u64, u64, u64, u64, u64, u64) -> i64>(real)(a, b, c, d, e, f) }
+}
+
+/// Each function of libc: its arguments, and the call that it makes, if it is to be kept.
+macro_rules! functions {
+    ($($($name:ident)+ ($($argument:ident),*) $(if $condition:expr)? => $way:expr, $number:literal $values:tt;)+) => {
+        #[allow(non_upper_case_globals)]
+        mod real { $($(pub static $name: super::AtomicUsize = super::AtomicUsize::new(0);)+)+ }
+
+        unsafe fn resolve() {
+            // SAFETY: names that end with a zero; the next library's function of that name.
+            unsafe {
+                let next = pointer(usize::MAX);
+                $($(real::$name.store(dlsym(next, concat!(stringify!($name), "\0").as_ptr()), Relaxed);)+)+
+            }
+        }
+
+        $(functions!(@each [$($name)+] ($($argument),*) [$($condition)?] $way, $number $values);)+
+    };
+    (@each [$($name:ident)+] $arguments:tt $condition:tt $way:expr, $number:literal $values:tt) => {
+        $(functions!(@one $name $arguments $condition $way, $number $values);)+
+    };
+    (@one $name:ident ($($argument:ident),*) [$($condition:expr)?] $way:expr, $number:literal [$($value:expr),*]) => {
+        /// # Safety
+        /// As in libc.
+        #[unsafe(no_mangle)]
+        #[allow(unused_variables)]
+        pub unsafe extern "C" fn $name(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> i64 {
+            let all: Six = [a, b, c, d, e, f];
+            let [$($argument,)* ..] = all;
+            let mut arguments: Six = [0; 6];
+            arguments.iter_mut().zip([$($value),*]).for_each(|(to, from)| *to = from);
+            // SAFETY: the program's own call.
+            unsafe {
+                $(if !($condition) { return of_libc(&real::$name, all) })?
+                match kept($number, $way, arguments) {
+                    // posix_fadvise returns its error.
+                    Some(result) if $number == 221 => -result,
+                    Some(result) => returned(result),
+                    None => of_libc(&real::$name, all),
+                }
+            }
+        }
+    };
+}
+
+fn creates(flags: u64) -> bool {
+    flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE
+}
+
+fn mode(flags: u64, mode: u64) -> u64 {
+    if creates(flags) { mode } else { 0 }
+}
+
+functions! {
+    read(fd, to, length) => FD, 0 [fd, to, length];
+    __read_chk(fd, to, length, room) if length <= room => FD, 0 [fd, to, length];
+    write(fd, from, length) => FD, 1 [fd, from, length];
+    pread pread64(fd, to, length, offset) => FD, 17 [fd, to, length, offset];
+    __pread_chk __pread64_chk(fd, to, length, offset, room) if length <= room => FD, 17 [fd, to, length, offset];
+    pwrite pwrite64(fd, from, length, offset) => FD, 18 [fd, from, length, offset];
+    open open64(name, flags, given) => AT | OPENS, 257 [AT_FDCWD, name, flags, mode(flags, given)];
+    __open_2 __open64_2(name, flags) if !creates(flags) => AT | OPENS, 257 [AT_FDCWD, name, flags];
+    openat openat64(directory, name, flags, given) => AT | OPENS, 257 [directory, name, flags, mode(flags, given)];
+    __openat_2 __openat64_2(directory, name, flags) if !creates(flags) => AT | OPENS, 257 [directory, name, flags];
+    creat creat64(name, given) => AT | OPENS, 257 [AT_FDCWD, name, 0o1101, given];
+    close(fd) => FD | CLOSES, 3 [fd];
+    lseek lseek64(fd, offset, whence) => FD, 8 [fd, offset, whence];
+    fsync(fd) => FD, 74 [fd];
+    fdatasync(fd) => FD, 75 [fd];
+    truncate truncate64(name, length) => NAME[0], 76 [name, length];
+    ftruncate ftruncate64(fd, length) => FD, 77 [fd, length];
+    fallocate fallocate64(fd, how, offset, length) => FD, 285 [fd, how, offset, length];
+    posix_fadvise posix_fadvise64(fd, offset, length, advice) => FD, 221 [fd, offset, length, advice];
+    fcntl fcntl64(fd, command, lock) if command as u32 as u64 == F_SETLK => FD | POINTS, 72 [fd, command, lock];
+    copy_file_range(from, at, to, to_at, length, flags) if at == 0 && to_at == 0 => FD | OTHER, 326 [from, 0, to, 0, length, flags];
+    stat stat64(name, to) => AT, 262 [AT_FDCWD, name, to, 0];
+    lstat lstat64(name, to) => AT, 262 [AT_FDCWD, name, to, AT_SYMLINK_NOFOLLOW];
+    fstat fstat64(fd, to) => FD, 5 [fd, to];
+    fstatat fstatat64(directory, name, to, flags) => AT, 262 [directory, name, to, flags];
+    __xstat __xstat64(version, name, to) if version as u32 == 1 => AT, 262 [AT_FDCWD, name, to, 0];
+    __lxstat __lxstat64(version, name, to) if version as u32 == 1 => AT, 262 [AT_FDCWD, name, to, AT_SYMLINK_NOFOLLOW];
+    __fxstat __fxstat64(version, fd, to) if version as u32 == 1 => FD, 5 [fd, to];
+    __fxstatat __fxstatat64(version, directory, name, to, flags) if version as u32 == 1 => AT, 262 [directory, name, to, flags];
+    statx(directory, name, flags, mask, to) => AT, 332 [directory, name, flags, mask, to];
+    statfs statfs64(name, to) => NAME[0], 137 [name, to];
+    fstatfs fstatfs64(fd, to) => FD, 138 [fd, to];
+    access(name, rights) => NAME[0], 21 [name, rights];
+    faccessat(directory, name, rights, flags) if flags as u32 == 0 => AT, 269 [directory, name, rights];
+    mkdir(name, given) => NAME[0], 83 [name, given];
+    mkdirat(directory, name, given) => AT, 258 [directory, name, given];
+    rmdir(name) => NAME[0], 84 [name];
+    unlink(name) => NAME[0], 87 [name];
+    unlinkat(directory, name, flags) => AT, 263 [directory, name, flags];
+    symlink(target, name) => NAME[0] | NAME[1], 88 [target, name];
+    readlink(name, to, length) => NAME[0], 89 [name, to, length];
+    __readlink_chk(name, to, length, room) if length <= room => NAME[0], 89 [name, to, length];
+    readlinkat(directory, name, to, length) => AT, 267 [directory, name, to, length];
+    chmod(name, given) => NAME[0], 90 [name, given];
+    fchmod(fd, given) => FD, 91 [fd, given];
+    fchmodat(directory, name, given, flags) if flags as u32 == 0 => AT, 268 [directory, name, given];
+    chown(name, user, group) => NAME[0], 92 [name, user, group];
+    fchown(fd, user, group) => FD, 93 [fd, user, group];
+    lchown(name, user, group) => NAME[0], 94 [name, user, group];
+    fchownat(directory, name, user, group, flags) => AT, 260 [directory, name, user, group, flags];
+    utimensat(directory, name, times, flags) if name != 0 => AT, 280 [directory, name, times, flags];
+    futimens(fd, times) if (fd as i32) >= 0 => AT, 280 [fd, 0, times, 0];
+    getdents64(fd, to, length) => FD, 217 [fd, to, length];
+    fgetxattr(fd, name, to, length) => FD | NAME[1], 193 [fd, name, to, length];
+    fsetxattr(fd, name, value, length, flags) => FD | NAME[1] | POINTS, 190 [fd, name, value, length, flags];
+    flistxattr(fd, to, length) => FD, 196 [fd, to, length];
+    getxattr(file, name, to, length) => NAME[0] | NAME[1], 191 [file, name, to, length];
+    lgetxattr(file, name, to, length) => NAME[0] | NAME[1], 192 [file, name, to, length];
+    listxattr(file, to, length) => NAME[0], 194 [file, to, length];
+    llistxattr(file, to, length) => NAME[0], 195 [file, to, length];
+}
+
+/// # Safety
+/// As in libc.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_cancel(thread: u64) -> i32 {
+    // From now on all calls are libc's, which a thread may be cancelled in.
+    if let Some(own) = own() {
+        own.gives_up.store(1, Relaxed);
+        own.shared.store(null_mut(), Release);
+    }
+    // SAFETY: the next library's function of this name.
+    unsafe {
+        let real = dlsym(pointer(usize::MAX), c"pthread_cancel".as_ptr().cast());
+        transmute::<usize, extern "C" fn(u64) -> i32>(real)(thread)
+    }
+}
