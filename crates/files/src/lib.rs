@@ -17,7 +17,7 @@ mod trust;
 
 pub use directories::create_directories;
 pub use owner::Owner;
-pub use path::{descriptor, directory_of, resolve};
+pub use path::{descriptor, destination, directory_of, resolve};
 pub use regular::{create_file, make_private, open_anew, open_or_create, regular, regular_or_new};
 pub use temporary::{Temporary, nameless, nameless_where_possible, unguessable};
 pub use text::{TEXT_BYTES, read_text, read_text_within, regular_below};

@@ -31,6 +31,14 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     found.map(|_| there).ok_or_else(|| Errno::NOENT.into())
 }
 
+/// The same, if nothing is there yet, too: where it would be made.
+///
+/// # Errors
+/// As [`resolve`], and if there is no directory for it.
+pub fn destination(path: &Path) -> io::Result<PathBuf> {
+    Ok(walk(path)?.0)
+}
+
 /// The number under which this process has a path's file open, if the path leads to one of these (`/dev/stderr`, `/dev/fd/3`).
 pub fn descriptor(path: &Path) -> io::Result<Option<RawFd>> {
     let Ok(own) = std::fs::canonicalize("/proc/self/fd") else { return Ok(None) };

@@ -219,15 +219,15 @@ impl Iolog {
         self.written.contains(&true)
     }
 
-    /// The files that it writes.
-    pub fn written_names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().zip(&self.written).filter_map(|(name, written)| written.then_some(name.as_str()))
+    /// The files that it opens, and whether it writes them; `redirect` is one in place of all that it names.
+    pub fn files<'l>(&'l self, redirect: Option<&'l str>) -> impl Iterator<Item = (&'l str, bool)> {
+        let own = self.names.iter().map(String::as_str).zip(self.written.iter().copied());
+        redirect.map(|name| (name, self.writes())).into_iter().chain(own.filter(move |_| redirect.is_none()))
     }
 
     /// A device that it would open, where there is none: the open would make a file in its place.
     pub fn missing_device(&self, redirect: Option<&str>) -> Option<PathBuf> {
-        let names = redirect.map_or_else(|| self.names.iter().map(String::as_str).collect(), |name| vec![name]);
-        names.into_iter().find_map(missing_device)
+        self.files(redirect).find_map(|(name, _)| missing_device(name))
     }
 
     /// Carries the log out, in this thread.
@@ -371,6 +371,10 @@ impl Written {
         let at_us = self.began.get_or_insert_with(Instant::now).elapsed().as_micros();
         let out = &mut self.file;
         if !self.names.contains(name) {
+            if name.contains(char::is_whitespace) {
+                let words = format!("the file {name:?} has a blank in its name, and no program reads such a log");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+            }
             writeln!(out, "{at_us} {name} add")?;
             if call != "open" {
                 writeln!(out, "{at_us} {name} open")?;

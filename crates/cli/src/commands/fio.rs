@@ -16,7 +16,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Ownership};
-use fstone_files::{Owner, open_anew, read_text};
+use fstone_files::{Temporary, destination, directory_of, read_text, regular};
 use fstone_formats::{
     Source,
     fio::{self, Asked, CommandLine, Hint, Job, Options, OutputFormat, Placement, Plan, When},
@@ -31,7 +31,7 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{Seek as _, SeekFrom},
-    os::unix::fs::FileTypeExt as _,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
     path::{Component, Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, atomic::Ordering},
     thread,
@@ -86,14 +86,15 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let device = device(&plan, &line)?;
     let begun = Instant::now();
     let seed = line.seed.or(plan.seed());
+    let taken = taken(&plan, &line)?;
     let call_logs = call_logs(&plan)?;
     let live = || {
-        let of_parts = plan.parts.iter().filter_map(|part| Some((part, call_logs.get(&part.job)?)));
+        let of_parts = plan.parts.iter().filter_map(|part| Some((part, &call_logs.get(&part.job)?.lines)));
         let of_groups = of_parts.flat_map(|(part, log)| part.groups().map(|group| (group.clone(), log.clone() as _)));
         LiveLoad::new(true).with_logs(of_groups.collect())
     };
     let ended = match &device {
-        _ if plan.has_iologs() => carry_out(&plan, line.read_only)?,
+        _ if plan.has_iologs() => carry_out(&plan, line.read_only, &taken)?,
         Some(device) => load::run_shown(&device.workload, &device.directory, seed, &live(), Ownership::Device)?,
         // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
         None => load::run_shown(&plan.workload, Path::new("."), seed, &live(), Ownership::ByName)?,
@@ -113,30 +114,105 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             }
         }
     }
-    for (job, log) in &call_logs {
-        let name = plan.jobs[*job].call_log.as_deref().unwrap_or_default();
-        log.finish().with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
-    }
-    for log in fio::logs(&plan, report) {
-        documents::write(Path::new(&log.file), &log.text)?;
-    }
+    // All others, too, if one cannot be written.
+    let own = call_logs.into_values().map(CallsOfJob::publish);
+    let over_time = fio::logs(&plan, report).into_iter().map(|log| documents::write(Path::new(&log.file), &log.text));
+    let written: Vec<Result<(), Failure>> = own.chain(over_time).collect();
     ended.tell_errors();
+    written.into_iter().collect::<Result<(), Failure>>()?;
     Ok(ended.exit(Exit::InterruptedAsFio))
 }
 
+/// A file that is there, whatever it is called, or where one would be made.
+#[derive(PartialEq, Eq, Hash)]
+enum Spot {
+    File(u64, u64),
+    Missing(PathBuf),
+}
+
+impl Spot {
+    /// `None` of what is no regular file.
+    fn of(path: impl AsRef<Path>) -> Option<Self> {
+        let path = path.as_ref();
+        match std::fs::metadata(path) {
+            Ok(found) => found.is_file().then(|| Self::File(found.dev(), found.ino())),
+            Err(_) => Some(Self::Missing(destination(path).unwrap_or_else(|_| path.to_owned()))),
+        }
+    }
+}
+
+const READ: &str = "a file that this command reads";
+const USED: &str = "a file of its jobs";
+const WRITTEN: &str = "another of its outputs";
+
+/// All files that the command reads or writes, but those of logs that are carried out. Refuses an output in the place of one of them.
+fn taken(plan: &Plan, line: &CommandLine) -> Result<HashMap<Spot, &'static str>, Failure> {
+    let read = line.files.iter().chain(plan.jobs.iter().flat_map(|job| &job.iologs));
+    let mut taken: HashMap<Spot, &str> = read.filter_map(|name| Some((Spot::of(name)?, READ))).collect();
+    let logs = fio::logs(plan, &LoadReport::default());
+    let outputs: Vec<&String> = (line.output.file.iter())
+        .chain(plan.jobs.iter().filter_map(|job| job.call_log.as_ref()))
+        .chain(logs.iter().map(|log| &log.file))
+        .collect();
+    if outputs.is_empty() {
+        return Ok(taken);
+    }
+    let (exact, numbered): (Vec<_>, Vec<_>) = plan.workload.filesets.iter().partition(|fileset| fileset.naming.exact);
+    let files = exact.into_iter().map(|of| Path::new(&of.directory).join(&of.naming.file_prefix));
+    taken.extend(files.filter_map(|file| Some((Spot::of(file)?, USED))));
+    for output in outputs {
+        let Some(spot) = Spot::of(output) else { continue };
+        let real = destination(Path::new(output)).unwrap_or_default();
+        let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_numbered = numbered.iter().any(|of| {
+            let number = name.strip_prefix(&of.naming.file_prefix).and_then(|rest| rest.parse::<u64>().ok());
+            let directory = Path::new(".").join(&of.directory);
+            number.is_some() && directory.canonicalize().is_ok_and(|directory| directory == directory_of(&real))
+        });
+        if let Some(what) = taken.insert(spot, WRITTEN).or(is_numbered.then_some(USED)) {
+            let why = format!("{output} would overwrite {what}; give it another name");
+            return Err(Failure::new(Exit::BadInput, why));
+        }
+    }
+    Ok(taken)
+}
+
+/// What a job does, written to a file that gets its name when the load has ended.
+struct CallsOfJob {
+    name: String,
+    to: PathBuf,
+    file: Temporary,
+    lines: Arc<IologWriter>,
+}
+
+impl CallsOfJob {
+    fn publish(self) -> Result<(), Failure> {
+        let Self { name, to, file, lines } = self;
+        let published = lines.finish().and_then(|()| match std::fs::metadata(&to) {
+            Ok(there) if there.len() == 0 => file.resemble(&to).and_then(|_| file.replace(&to)),
+            _ => file.publish(&to),
+        });
+        published.with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)
+    }
+}
+
 /// Logs that jobs write, by job. A file in which there is something is not overwritten.
-fn call_logs(plan: &Plan) -> Result<HashMap<usize, Arc<IologWriter>>, Failure> {
+fn call_logs(plan: &Plan) -> Result<HashMap<usize, CallsOfJob>, Failure> {
     let mut logs = HashMap::new();
     for (job, name) in plan.jobs.iter().enumerate().filter_map(|(job, of)| Some((job, of.call_log.as_deref()?))) {
         let path = Path::new(name);
         paths::require_directory_of(path, " for the log")?;
-        if std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+        if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() > 0) {
             let why = format!("{name} is there already, and no program reads a log behind another; remove it first");
             return Err(Failure::new(Exit::BadInput, why));
         }
-        let log = open_anew(path, Owner::caller()).and_then(IologWriter::new);
-        let log = log.with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?;
-        logs.insert(job, Arc::new(log));
+        let made = regular(path).and_then(|_| {
+            let to = destination(path)?;
+            let file = Temporary::beside(&to)?;
+            let lines = Arc::new(IologWriter::new(file.file().try_clone()?)?);
+            Ok(CallsOfJob { name: name.to_owned(), to, file, lines })
+        });
+        logs.insert(job, made.with_context(|| format!("cannot write {name}")).or_exit(Exit::LabFailed)?);
     }
     Ok(logs)
 }
@@ -158,12 +234,12 @@ fn written_elsewhere<'l>(log: &'l Iolog, job: &Job) -> Option<&'l str> {
         let mut parts = path.strip_prefix(&here).unwrap_or(path).components();
         leads_there && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
-    let mut names = log.written_names().filter(|_| job.redirect.is_none());
-    names.find(|name| !is_below(name) && !job.filenames.iter().any(|named| named == name))
+    let mut written = log.files(None).filter(|(_, written)| *written && job.redirect.is_none()).map(|(name, _)| name);
+    written.find(|name| !is_below(name) && !job.filenames.iter().any(|named| named == name))
 }
 
 /// Has a thread of each clone carry out its log; they begin together.
-fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
+fn carry_out(plan: &Plan, read_only: bool, taken: &HashMap<Spot, &str>) -> Result<EndedLoad, Failure> {
     let cancel = cancel_on_signals()?;
     let mut all = Vec::new();
     for part in &plan.parts {
@@ -178,6 +254,13 @@ fn carry_out(plan: &Plan, read_only: bool) -> Result<EndedLoad, Failure> {
         if let Some(device) = log.missing_device(job.redirect.as_deref()) {
             let why = format!("{}: there is no such device", device.display());
             return Err(Failure::new(Exit::CannotHere, why));
+        }
+        for (file, written) in log.files(job.redirect.as_deref()) {
+            let what = Spot::of(file).and_then(|spot| taken.get(&spot)).filter(|what| written || **what != READ);
+            if let Some(what) = what {
+                let why = format!("{name} of {} uses {file}, which is {what}", job.name);
+                return Err(Failure::new(Exit::BadInput, why));
+            }
         }
         if let Some(file) = written_elsewhere(&log, job) {
             let why = format!("{name} of {} writes {file}, which is elsewhere; name it with filename={file}", job.name);

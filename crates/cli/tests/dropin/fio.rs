@@ -619,6 +619,72 @@ fn a_log_is_written_as_fio_does_it() {
 }
 
 #[test]
+fn no_output_is_written_in_the_place_of_another_file() {
+    let bench = Bench::new();
+    let text = |name: &str| fs::read_to_string(bench.path(name)).unwrap_or_default();
+    bench.write("f", &"x".repeat(8192));
+    bench.write("job.fio", "[a]\nrw=read\nfilename=f\nsize=4k\n");
+    bench.write("b.log", "fio version 2 iolog\nb.log write 0 4096\n");
+    fs::hard_link(bench.path("f"), bench.path("same")).expect("linked");
+    fs::create_dir(bench.path("d")).expect("made");
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, bench.path(name)).expect("linked");
+    link("x.log", "link");
+    link(".", "here");
+    let a = "--name=a --rw=write --size=8k";
+    let read = "--name=a --rw=read --size=4k --filename=f";
+    for (line, why) in [
+        (
+            format!("{a} --write_iolog=x.log --name=b --rw=write --size=8k --write_iolog=./x.log"),
+            "another of its outputs",
+        ),
+        (format!("{a} --write_iolog=x.log --name=b --rw=write --size=8k --write_iolog=link"), "another of its outputs"),
+        (format!("{a} --write_iolog=x.log --output=here/x.log"), "another of its outputs"),
+        (format!("{a} --write_bw_log=x --output=x_bw.1.log"), "another of its outputs"),
+        (
+            format!(
+                "{a} --per_job_logs=0 --write_bw_log=x --name=b --rw=write --size=8k --per_job_logs=0 --write_bw_log=here/x"
+            ),
+            "another of",
+        ),
+        (format!("{a} --write_iolog=a.0.0"), "a file of its jobs"),
+        (format!("{a} --nrfiles=2 --write_iolog=here/a.0.1"), "a file of its jobs"),
+        (format!("{a} --directory=d --output=d/a.0.0"), "a file of its jobs"),
+        (format!("{read} --output=f"), "a file of its jobs"),
+        (format!("{read} --output=same"), "a file of its jobs"),
+        ("job.fio --output=here/job.fio".to_owned(), "a file that this command reads"),
+        ("--name=a --read_iolog=b.log --output=b.log".to_owned(), "a file that this command reads"),
+        ("--name=a --read_iolog=b.log".to_owned(), "a file that this command reads"),
+        ("--name=a --read_iolog=b.log --replay_redirect=out --output=out".to_owned(), "another of its outputs"),
+        (format!("{a} --directory=d --filename=x:y~z --write_iolog=x.log"), "names files with blanks"),
+    ] {
+        let words: Vec<String> = format!("fio {line}").split(' ').map(|word| word.replace('~', " ")).collect();
+        let (status, _, told) = bench.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(status == 2 && told.contains(why), "{line}: {status} {told}");
+        assert!(!["x.log", "a.0.0", "d/a.0.0", "out"].iter().any(|name| bench.path(name).exists()), "{line}");
+    }
+    assert_eq!((text("f"), text("job.fio").len()), ("x".repeat(8192), 31));
+    assert!(text("b.log").starts_with("fio version 2"));
+}
+
+/// A start that fails leaves nothing that stops the next one, and a log that could not be written does not cost the others.
+#[test]
+fn a_log_has_its_name_when_the_load_has_ended() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("d")).expect("made");
+    let words = |file: &str| format!("fio --name=a --rw=write --size=8k --filename={file} --write_iolog=x.log");
+    let run = |line: &str| bench.run(&line.split(' ').collect::<Vec<_>>());
+    assert!(run(&words("d")).0 != 0 && !bench.path("x.log").exists());
+    bench.write("x.log", "");
+    std::os::unix::fs::symlink("x.log", bench.path("link")).expect("linked");
+    assert_eq!(run(&words("f").replace("x.log", "link")).0, 0);
+    let log = fs::read_to_string(bench.path("x.log")).expect("written");
+    assert!(bench.path("link").is_symlink() && log.ends_with("f write 4096 4096\n") || log.contains(" close"), "{log}");
+    let left = fs::read_dir(bench.path("")).expect("readable").count();
+    assert_eq!(run(&words("f")).0, 2, "it is there");
+    assert_eq!(fs::read_dir(bench.path("")).expect("readable").count(), left);
+}
+
+#[test]
 fn a_log_makes_no_file_where_nothing_may_be_written() {
     let bench = Bench::new();
     bench.write("a.log", "fio version 2 iolog\nf open\nf read 0 4096\n");

@@ -49,6 +49,8 @@ pub(super) fn check_written(jobs: &[Job], placement: Placement, findings: &mut F
         } else if job.clones > 1 || shared {
             let cure = "give each job a log of its own, and each clone a section; fio 3.33 mixes their lines, and reads no such log";
             ("one log for the calls of several jobs or clones", cure)
+        } else if names_of(job).iter().any(|name| name.contains(char::is_whitespace)) {
+            ("a log that names files with blanks", "no program reads such a log; give the files names without blanks")
         } else if job.engine == Engine::Null || job.engine.of_files() {
             ("a log of calls of an engine that moves no data", "leave write_iolog out, or use psync")
         } else {
@@ -56,6 +58,12 @@ pub(super) fn check_written(jobs: &[Job], placement: Placement, findings: &mut F
         };
         error(job, findings, what.to_owned(), cure);
     }
+}
+
+/// What can be a part of the names in its log.
+fn names_of(job: &Job) -> Vec<String> {
+    let own = if job.filenames.is_empty() { vec![job.file_name(0, 0)] } else { job.filenames.clone() };
+    own.into_iter().chain([job.directory(0).to_owned()]).collect()
 }
 
 pub(super) fn jobs<'s>(
