@@ -99,6 +99,18 @@ fn make(directory: &Path, mdtest: &Mdtest) -> Result<bool, Failure> {
     Ok(made)
 }
 
+/// Refuses a file of `-x` that has anything but such a number in it, and would be replaced.
+fn check_status_file(mdtest: &Mdtest) -> Result<(), Failure> {
+    let Some(path) = mdtest.status_file.as_deref().filter(|_| mdtest.phases.create) else { return Ok(()) };
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let is_status = |text: String| text.split_whitespace().all(|word| word.parse::<u64>().is_ok());
+    if found.is_file() && !read_text(Path::new(path)).is_ok_and(is_status) {
+        let why = format!("{path} is there already, and no file of -x; name another, or remove it");
+        return Err(Failure::new(Exit::BadInput, why));
+    }
+    Ok(())
+}
+
 fn place(directory: &Path, command_line: String) -> Result<Place, Failure> {
     let path = directory.canonicalize().with_context(|| format!("cannot find {}", directory.display()));
     let path = path.or_exit(Exit::BadInput)?;
@@ -214,6 +226,7 @@ impl MdtestCommand {
 impl ranks::RankCommand for MdtestCommand {
     fn prepare(&self) -> Result<(), Failure> {
         let directory = directory_of(&self.mdtest);
+        check_status_file(&self.mdtest)?;
         self.made.store(make(directory, &self.mdtest)?, Ordering::Relaxed);
         let place = place(directory, self.command_line.clone()).inspect_err(|_| self.remove_if_made())?;
         let _ = self.place.set(place);
