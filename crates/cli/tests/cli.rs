@@ -411,7 +411,8 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
     assert!(code == 8 && out.contains("The requirement was to find a difference of 5 %"), "{code} {out}");
     let junit = undecided(&["compare", "1", "2", "--format", "junit"]);
     assert!(junit.starts_with("<?xml") && junit.contains("<error type=\"power\""), "{junit}");
-    assert!(bench.succeed(&["compare", "--save-baseline", "main", "1"]).contains("baseline main"));
+    assert!(bench.succeed(&["compare", "--save-baseline", "main", "2"]).contains("baseline main: "));
+    assert!(bench.succeed(&["compare", "--save-baseline", "main", "1"]).contains("baseline main in place of run 2: "));
     let json = undecided(&["compare", "--baseline", "main", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!((json["baseline"]["name"].as_str(), json["other"]["id"].as_u64()), (Some("main (run 1)"), Some(2)));

@@ -153,11 +153,13 @@ fn save(context: &Context, arguments: &CompareArguments, name: &str) -> CommandR
         return Err(Failure::new(Exit::BadInput, words));
     }
     let mut store = context.open_store()?;
+    let before = store.baseline(name).or_exit(Exit::LabFailed)?.filter(|before| *before != run);
     match store.save_baseline(name, run, now_unix_ns()) {
         Err(error @ RecordError::BaselineName { .. }) => Err(error).or_exit(Exit::BadInput)?,
         other => other.or_exit(Exit::LabFailed)?,
     }
-    terminal::print(&format!("Run {run} is now the baseline {name}: `fstone compare --baseline {name}`.\n"));
+    let replaced = before.map_or_else(String::new, |before| format!(" in place of run {before}"));
+    terminal::print(&format!("Run {run} is now the baseline {name}{replaced}: `fstone compare --baseline {name}`.\n"));
     Ok(Exit::Success)
 }
 
