@@ -108,6 +108,54 @@ fn a_stonewall_wears_out_in_a_tree() {
 }
 
 #[test]
+fn a_file_of_anything_but_a_status_is_not_replaced() {
+    let bench = Bench::new();
+    bench.write("mine", "a letter\n");
+    let words = |file: &'static str| ["mdtest", "-n", "5", "-F", "-C", "-x", file, "-d", "d"];
+    let (code, _, told) = bench.run(&words("mine"));
+    assert!(code == 2 && told.contains("mine is there already") && !bench.path("d").exists(), "{code}: {told}");
+    assert_eq!(fs::read_to_string(bench.path("mine")).expect("there"), "a letter\n");
+    bench.write("status", "7 7\n");
+    bench.succeed(&words("status"));
+    assert_eq!(fs::read_to_string(bench.path("status")).expect("written"), "5 5\n");
+}
+
+/// mdtest's own order, as strace shows it.
+#[test]
+fn items_of_a_tree_are_made_and_removed_depth_first() {
+    if !tool("strace") {
+        return eprintln!("skipped: needs strace");
+    }
+    let bench = Bench::new();
+    let order = |words: &str, call: &str| {
+        let line: Vec<&str> = ["mdtest"].into_iter().chain(words.split(' ')).collect();
+        let fstone = bench.command(&line);
+        let mut strace = Command::new("strace");
+        let calls = "trace=openat,newfstatat,unlinkat,mkdirat";
+        strace.args(["-f", "-qq", "-o", "calls", "-e", calls, "-e", "signal=none"]);
+        strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path(""));
+        assert!(strace.output().expect("strace starts").status.success(), "{words}");
+        let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+        let number = |line: &str| {
+            let line = line.split_once(' ')?.1.trim_start();
+            let name = line.strip_prefix(call)?.split_once(".mdtest.0.")?.1;
+            name.split('"').next()?.parse::<u64>().ok()
+        };
+        calls.lines().filter_map(number).collect::<Vec<_>>()
+    };
+    let depth_first = [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 10, 11, 12, 13];
+    for (kind, made, removed) in [("-F", "openat(", "unlinkat("), ("-D", "mkdirat(", "unlinkat(")] {
+        assert_eq!(order(&format!("-n 14 -z 2 -b 2 {kind} -C -d d"), made), depth_first, "{kind}");
+        assert_eq!(
+            order(&format!("-n 14 -z 2 -b 2 {kind} -T -d d"), "newfstatat("),
+            (0..14).collect::<Vec<_>>(),
+            "{kind}"
+        );
+        assert_eq!(order(&format!("-n 14 -z 2 -b 2 {kind} -r -d d"), removed), depth_first, "{kind}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_told_beside_the_json() {
     let bench = Bench::new();
     let (code, out, err) = bench.run(&["mdtest", "--json", "-n", "5", "-F", "-C", "-x", "no/such/place", "-d", "d"]);

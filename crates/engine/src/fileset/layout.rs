@@ -13,6 +13,8 @@ pub(crate) struct Layout {
     /// Directories that hold files.
     holders: u64,
     has_leaves: bool,
+    /// What the first file's name has: where directories above hold no files, it counts those that they would hold, as in mdtest.
+    first_number: u64,
 }
 
 impl Layout {
@@ -32,6 +34,12 @@ impl Layout {
             directories: spec.directories,
             holders,
             has_leaves: spec.leaf_directories > 0,
+            first_number: match spec.directories {
+                Directories::Filled { width, depth, each, leaves_only: true } => {
+                    Directories::of_tree(width, depth).1.saturating_mul(each).min(u64::MAX >> 1)
+                }
+                _ => 0,
+            },
         }
     }
 
@@ -60,6 +68,34 @@ impl Layout {
             return (u64::from(file) / each.max(1)).min(self.holders - 1);
         }
         ((u128::from(crate::random::scatter(u64::from(file))) * u128::from(self.holders)) >> 64) as u64
+    }
+
+    /// Which file, or leaf directory, is made or removed after so many others: in a filled tree one directory of the tree after the other, depth
+    /// first, as mdtest does it.
+    #[inline]
+    pub(crate) fn depth_first(&self, turn: u64) -> u64 {
+        if self.is_deep() { self.turn_in_tree(turn) } else { turn }
+    }
+
+    /// Whether that is not the order of their numbers.
+    pub(crate) const fn is_deep(&self) -> bool {
+        matches!(self.directories, Directories::Filled { width: 2.., depth: 2.., leaves_only: false, .. })
+    }
+
+    fn turn_in_tree(&self, turn: u64) -> u64 {
+        let Directories::Filled { width, mut depth, each, .. } = self.directories else { return turn };
+        let (mut left, mut directory) = (turn / each.max(1), 0);
+        if left >= self.holders {
+            return turn;
+        }
+        while left > 0 {
+            depth -= 1;
+            let of_child = Directories::of_tree(width, depth).0;
+            let child = (left - 1) / of_child;
+            directory = directory * u64::from(width) + 1 + child;
+            left = (left - 1) % of_child;
+        }
+        directory * each.max(1) + turn % each.max(1)
     }
 
     /// Appends the path of a directory that holds files, with a slash behind it; nothing for the fileset's own.
@@ -111,7 +147,7 @@ impl Layout {
     pub(crate) fn file(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
         path.clear();
         self.push_holder(path, self.holder_of(file));
-        path.name(&self.file_prefix, u64::from(file));
+        path.name(&self.file_prefix, self.first_number + u64::from(file));
         if renamed {
             path.text(b".r");
         }
@@ -125,7 +161,7 @@ impl Layout {
 
     /// What a symbolic link beside the file holds: its bare name.
     pub(crate) fn bare_name(&self, path: &mut PathBuffer, file: u32, renamed: bool) {
-        path.clear().name(&self.file_prefix, u64::from(file));
+        path.clear().name(&self.file_prefix, self.first_number + u64::from(file));
         if renamed {
             path.text(b".r");
         }
@@ -141,7 +177,7 @@ impl Layout {
         path.clear();
         self.push_holder(path, self.holder_of(leaf));
         match &self.leaf_prefix {
-            Some(prefix) => path.text(prefix).number(u64::from(leaf)),
+            Some(prefix) => path.text(prefix).number(self.first_number + u64::from(leaf)),
             None => path.text(&self.directory_prefix).number(self.top_directories() + u64::from(leaf)),
         };
         if renamed {
@@ -213,7 +249,8 @@ impl Layout {
             return matches!(rest, b"" | b".r").then_some(0);
         }
         let digits = rest.strip_suffix(b".r").unwrap_or(rest);
-        std::str::from_utf8(digits).ok().filter(|digits| is_number(digits.as_bytes(), false))?.parse().ok()
+        let digits = std::str::from_utf8(digits).ok().filter(|digits| is_number(digits.as_bytes(), false))?;
+        u32::try_from(digits.parse::<u64>().ok()?.checked_sub(self.first_number)?).ok()
     }
 }
 
@@ -287,7 +324,7 @@ mod tests {
         spec.naming.leaf_prefix = Some("d.".into());
         spec.leaf_directories = 14;
         for (leaves_only, first, last) in
-            [(false, "t.0/file0", "t.0/t.2/t.6/file13"), (true, "t.0/t.1/t.3/file0", "t.0/t.2/t.6/file13")]
+            [(false, "t.0/file0", "t.0/t.2/t.6/file13"), (true, "t.0/t.1/t.3/file6", "t.0/t.2/t.6/file19")]
         {
             spec.directories = Directories::Filled { width: 2, depth: 2, each: 2, leaves_only };
             let layout = Layout::new(&spec);
@@ -300,9 +337,14 @@ mod tests {
                 let place = all.iter().position(|known| known == directory).expect("one of them");
                 assert_eq!(place, if leaves_only { (3 + file as usize / 2).min(6) } else { file as usize / 2 });
             }
+            let turns: Vec<u64> = (0..15).map(|turn| layout.depth_first(turn)).collect();
+            let depth_first = [0, 1, 2, 3, 6, 7, 8, 9, 4, 5, 10, 11, 12, 13, 14];
+            assert_eq!(turns, if leaves_only { (0..15).collect::<Vec<_>>() } else { depth_first.into() });
             let mut leaf = PathBuffer::default();
             layout.leaf(&mut leaf, 3, true);
-            assert!(leaf.shown().ends_with("/d.3.r"), "{}", leaf.shown());
+            let (name, number) = if leaves_only { ("/d.9.r", b"file9") } else { ("/d.3.r", b"file3") };
+            assert!(leaf.shown().ends_with(name), "{}", leaf.shown());
+            assert_eq!((layout.number_of(number), layout.number_of(b"file1")), (Some(3), (!leaves_only).then_some(1)));
             for name in ["t.0", "d.3", "d.3.r"] {
                 assert!(layout.is_ours(name.as_bytes(), true), "{name}");
             }

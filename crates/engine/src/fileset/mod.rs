@@ -25,7 +25,7 @@ pub(crate) use path::PathBuffer;
 pub(crate) use size::Sizes;
 pub(crate) use table::{Draw, FileTable, Hold};
 
-use fstone_model::workload::Fileset;
+use fstone_model::workload::{Existing, Fileset};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, OFlags};
 use std::sync::Mutex;
@@ -84,15 +84,20 @@ impl Files {
     pub(crate) fn new(spec: &Fileset, sizes: Sizes, names: u64) -> Self {
         let layout = Layout::new(spec);
         let first_made = layout.top_directories();
+        let (table, leaves) = (FileTable::new(names), FileTable::new(spec.leaf_directories));
+        // Others are looked at, or made before the load, in the order of their numbers.
+        if layout.is_deep() && (spec.preallocated == 0.0 || spec.existing == Existing::Assume) {
+            [&table, &leaves].into_iter().for_each(|table| table.arrange(|turn| layout.depth_first(turn)));
+        }
         Self {
             spec: spec.clone(),
             sizes,
-            table: FileTable::new(names),
+            table,
             directory: None,
             metadata: None,
             device: None,
             made_directories: Mutex::new(Numbered { next: first_made, existing: Vec::new() }),
-            leaves: FileTable::new(spec.leaf_directories),
+            leaves,
             metadata_directories: Mutex::default(),
             links: AtomicU64::new(0),
             next_file: AtomicU64::new(0),

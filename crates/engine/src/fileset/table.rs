@@ -78,6 +78,11 @@ impl FileTable {
         }
     }
 
+    /// Has names given out in this order, a permutation of them, of which none is in use.
+    pub(crate) fn arrange(&self, order: impl Fn(u64) -> u64) {
+        (0..self.names()).for_each(|place| self.put(place, order(place) as u32));
+    }
+
     pub(crate) fn set_alone(&self, alone: bool) {
         self.alone.store(alone, Ordering::Relaxed);
     }

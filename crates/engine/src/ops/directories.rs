@@ -6,7 +6,7 @@ use crate::io::Io;
 use crate::measure::Call;
 use crate::pattern::permute;
 use crate::worker::{Attempt, Incomplete, Worker};
-use fstone_model::workload::FileChoice;
+use fstone_model::workload::{FileChoice, Operation};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -54,7 +54,7 @@ pub(super) fn rmdir<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<
 }
 
 fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
-    let from = files.next_leaf_name.fetch_add(1, Ordering::Relaxed);
+    let from = files.layout.depth_first(files.next_leaf_name.fetch_add(1, Ordering::Relaxed));
     let Some((leaf, passed)) = files.leaves.begin_create_from(from) else { return Err(Incomplete::Exhausted) };
     files.next_leaf_name.fetch_add(passed, Ordering::Relaxed);
     files.layout.leaf(&mut worker.path, leaf, false);
@@ -68,10 +68,12 @@ fn make_leaf<E: Io>(worker: &mut Worker<'_, E>, files: &Files) -> Attempt<()> {
 
 /// The next that is there, held alone: the next in a random order, where the action says so.
 fn take_leaf<E: Io>(worker: &Worker<'_, E>, files: &Files, index: usize) -> Attempt<u32> {
+    let removes = matches!(worker.group.actions[index].operation, Operation::Rmdir);
     let turn = files.next_leaf.fetch_add(1, Ordering::Relaxed);
     let live = files.leaves.live().max(1);
     let from = match worker.group.actions[index].choice {
         FileChoice::Shuffled => permute(turn % live, live, worker.load.shuffle_seed()),
+        _ if removes => files.layout.depth_first(turn % files.leaves.names()),
         _ => turn,
     };
     let Some((leaf, passed)) = files.leaves.take_from(from, Hold::Alone) else {

@@ -9,7 +9,7 @@ use crate::io::Io;
 use crate::measure::Call;
 use crate::pattern::{distribution_of, permute, positions};
 use crate::plan::{Guide, PlannedAction, cursor_of, is_read_back};
-use fstone_model::workload::{FileChoice, Pattern, Transfer};
+use fstone_model::workload::{FileChoice, Operation, Pattern, Transfer};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
@@ -187,8 +187,11 @@ impl<E: Io> Worker<'_, E> {
             if self.group.until_walked && round > 0 && !self.walks_further(action, fileset, round, roster.get(0)) {
                 return Err(Incomplete::Exhausted);
             }
-            let file = roster.get(match action.choice {
-                FileChoice::Shuffled => permute(place, roster.len(), self.load.shuffle_seed()),
+            let file = roster.get(match (action.choice, &action.operation) {
+                (FileChoice::Shuffled, _) => permute(place, roster.len(), self.load.shuffle_seed()),
+                (_, Operation::Unlink) if roster.len() == self.files(fileset).table.names() => {
+                    self.files(fileset).layout.depth_first(place)
+                }
                 _ => place,
             });
             match self.take(fileset, file, hold, Some(round)) {

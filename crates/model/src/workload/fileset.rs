@@ -112,13 +112,15 @@ pub enum Directories {
     Tree { width: u32, depth: u32 },
     /// A tree whose directories are filled one after the other (mdtest): one directory at the top, `depth` levels below it, each directory
     /// with `width` subdirectories. They are numbered level by level, and called by these numbers; the first has the files (and leaf
-    /// directories) 0 to `each` - 1, the next `each` are in the second, and so on. The last directory has what is left.
+    /// directories) 0 to `each` - 1, the next `each` are in the second, and so on. The last directory has what is left. Files are made and removed
+    /// depth first, and used in the order of their numbers.
     Filled {
         width: u32,
         /// Levels below the directory at the top.
         depth: u32,
         /// Files of each directory.
         each: u64,
+        /// Files and leaf directories are then numbered as if the directories above had theirs.
         leaves_only: bool,
     },
 }
