@@ -379,7 +379,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             }
         },
     );
-    let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen)];
+    let open = prop_oneof![Just(OpenPolicy::PerOperation), Just(OpenPolicy::KeepOpen), Just(OpenPolicy::KeepShared)];
     let io = (option::of(engine()), option::of(any::<bool>()), option::of(open_sync()), option::of(1u32..)).prop_map(
         |(engine, direct, sync, queue_depth)| IoOverrides {
             engine,

@@ -183,3 +183,24 @@ fn interrupted_work_is_kept() {
     assert!(serde_json::from_slice::<serde_json::Value>(&out).is_ok(), "{}", String::from_utf8_lossy(&out));
     assert!(!bench.path("large.0.0").exists());
 }
+
+/// As sysbench's own, which share what the kernel reads ahead of a file.
+#[test]
+fn threads_of_sysbench_share_descriptors() {
+    if !tool("strace") {
+        return eprintln!("skipped: needs strace");
+    }
+    let bench = Bench::new();
+    let words = ["sysbench", "fileio", "--file-num=2", "--file-total-size=1M", "--file-test-mode=rndrd", "--threads=3"];
+    bench.succeed(&[&words[..], &["prepare"]].concat());
+    let fstone = bench.command(&[&words[..], &["--events=50", "--time=0", "run"]].concat());
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "calls", "-e", "trace=openat,pread64"]).arg(fstone.get_program());
+    assert!(
+        strace.args(fstone.get_args()).current_dir(bench.path("")).output().expect("strace starts").status.success()
+    );
+    let calls = fs::read_to_string(bench.path("calls")).expect("recorded");
+    let opened: Vec<&str> =
+        calls.lines().filter(|line| line.contains("test_file.") && !line.contains("O_NONBLOCK")).collect();
+    assert_eq!(opened.len(), 2, "{calls}");
+}

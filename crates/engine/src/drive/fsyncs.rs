@@ -7,7 +7,6 @@ use crate::measure::Call;
 use crate::ops::Flight;
 use crate::plan::PeriodicFsyncs;
 use crate::worker::{Fault, Incomplete, Picked, Worker};
-use fstone_model::workload::OpenPolicy;
 use rustix::fs::OFlags;
 use std::sync::atomic::Ordering;
 
@@ -204,7 +203,7 @@ impl<E: Io> Worker<'_, E> {
         let fileset = picked.fileset;
         // One that is closed already is opened for it alone.
         let own = self.group.spec.tour_open.is_none() || self.own.get(fileset, picked.file).is_some();
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen && own;
+        let keep = self.group.spec.open.keeps() && own;
         let policy = self.group.spec.fsync;
         let call = match data {
             true if policy.range_flags != 0 => Call::SyncFileRange,

@@ -11,7 +11,7 @@ use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadCheckpoint, 
 use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
 use fstone_model::ranks::Wall;
-use fstone_model::workload::{CpuPolicy, IoEngineKind, OpenPolicy, Operation, ThreadGroup};
+use fstone_model::workload::{CpuPolicy, IoEngineKind, Operation, ThreadGroup};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -309,7 +309,7 @@ pub(super) fn ready<'a, E: Io>(
         // Sleeping a few microseconds too long is all that comes of a refusal.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(TIMER_SLACK_NS));
     }
-    let stays = group.spec.open == OpenPolicy::KeepOpen && group.spec.tour_open.is_none();
+    let stays = group.spec.open.keeps() && group.spec.tour_open.is_none();
     if stays && (matches!(load.kept, Kept::Own) || thread == 0) {
         open_all(&mut worker)?;
     }

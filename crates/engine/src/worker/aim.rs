@@ -14,7 +14,7 @@ use crate::io::Fd;
 use crate::measure::Done;
 use crate::pattern::{block_bytes, distribution_of, positions, random_blocks};
 use crate::plan::{GroupPlan, PlannedAction};
-use fstone_model::workload::{Distribution, FileChoice, OpenPolicy, Pattern, Region};
+use fstone_model::workload::{Distribution, FileChoice, Pattern, Region};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Aim<'a> {
@@ -51,7 +51,7 @@ impl<'a> Aim<'a> {
             && distribution_of(transfer) == Some(Distribution::Uniform)
             && random_blocks(transfer, size) == 1
             && !load.phase.contended[fileset]
-            && group.spec.open == OpenPolicy::KeepOpen
+            && group.spec.open.keeps()
             // What direct I/O cannot carry whole needs more care.
             && (!group.io.direct || (block_bytes(transfer, size) | align_bytes).is_multiple_of(512));
         fits.then(|| Self {

@@ -1,7 +1,7 @@
 //! Who owns the descriptor of a file that stays open.
 //!
 //! A file has one owner: every thread for itself where files are few and none comes or goes, so that no counter is shared
-//! (see [`super::OwnTable`]); else the phase, for all its groups. A number that was closed comes back for another file, so
+//! (see [`super::OwnTable`]), unless its group shares them; else the phase, for all its groups. A number that was closed comes back for another file, so
 //! a kept descriptor carries a generation: what a thread remembers of the number (a mapping, a registration with a ring)
 //! holds for that generation only.
 
@@ -27,7 +27,7 @@ pub(crate) enum Kept {
 impl Kept {
     /// Decides it, raising the process's limit of open files as far as it goes.
     pub(crate) fn plan(groups: &[GroupPlan], files: &[Files], real: bool) -> Result<Self, LoadError> {
-        let keeping = || groups.iter().filter(|group| group.spec.open == OpenPolicy::KeepOpen);
+        let keeping = || groups.iter().filter(|group| group.spec.open.keeps());
         let files_of = |group: &GroupPlan| {
             let all = group.filesets.iter().map(|index| files[*index].table.names()).sum::<u64>();
             all.min(group.spec.tour_open.unwrap_or(u64::MAX))
@@ -49,12 +49,13 @@ impl Kept {
         let limit = raise_descriptor_limit();
         let actions = || groups.iter().flat_map(|group| &group.actions);
         let changing = actions().any(|action| action.operation.nature().changes_names());
-        if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing {
+        let is_shared = keeping().any(|group| group.spec.open == OpenPolicy::KeepShared && group.spec.threads > 1);
+        if own <= OWN_DESCRIPTORS && own + OTHER_DESCRIPTORS <= limit && !changing && !is_shared {
             return Ok(Self::Own);
         }
         if let Some(group) = groups.iter().find(|group| group.spec.tour_open.is_some()) {
             let what = format!(
-                "has a tour that closes files in group {:?}, beside groups that make or remove files or keep more than {OWN_DESCRIPTORS} open",
+                "has a tour that closes files in group {:?}, beside groups that make or remove files, share descriptors or keep more than {OWN_DESCRIPTORS} open",
                 group.spec.name
             );
             return Err(LoadError::Unsupported { what });

@@ -6,7 +6,7 @@ use super::picked::Picked;
 use super::thread::Worker;
 use crate::io::{Fd, Io};
 use crate::measure::Call;
-use fstone_model::workload::{self, OpenPolicy, Region};
+use fstone_model::workload::{self, Region};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{Advice, OFlags};
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl<E: Io> Worker<'_, E> {
         if self.load.measured {
             self.files(picked.fileset).table.touch(picked.file);
         }
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen;
+        let keep = self.group.spec.open.keeps();
         match if keep { self.kept(&picked) } else { self.open(&picked, flags) } {
             Ok(fd) => Ok((picked, fd)),
             Err(incomplete) => {
@@ -62,7 +62,7 @@ impl<E: Io> Worker<'_, E> {
 
     #[inline(always)]
     pub(crate) fn close_chosen<T>(&mut self, index: usize, picked: &Picked, fd: Fd, attempt: Attempt<T>) -> Attempt<T> {
-        let keep = self.group.spec.open == OpenPolicy::KeepOpen || self.group.actions[index].handle.is_some();
+        let keep = self.group.spec.open.keeps() || self.group.actions[index].handle.is_some();
         let attempt = if keep { attempt } else { self.close_after(fd, attempt) };
         self.release(picked);
         attempt

@@ -7,8 +7,16 @@ use serde::{Deserialize, Serialize};
 pub enum OpenPolicy {
     /// Open and close within every operation (FFSB).
     PerOperation,
-    /// All files of the fileset are opened once, before the phase (sysbench, fio).
+    /// Each thread opens all files of the fileset, before the phase (fio).
     KeepOpen,
+    /// All files of the fileset are opened once, before the phase, for all threads of the group (sysbench).
+    KeepShared,
+}
+
+impl OpenPolicy {
+    pub const fn keeps(self) -> bool {
+        matches!(self, Self::KeepOpen | Self::KeepShared)
+    }
 }
 
 /// Fsyncs that belong to a group rather than to an operation.

@@ -27,7 +27,7 @@ impl Workload {
             _ if !group.actions.all().iter().any(|action| action.operation.is_one_transfer()) => {
                 Some("none of its operations is a single read or write of a block")
             }
-            OpenPolicy::KeepOpen => None,
+            OpenPolicy::KeepOpen | OpenPolicy::KeepShared => None,
         }
     }
 

@@ -186,7 +186,7 @@ table! {
         "program" => program: Vec<At<StepSurface>>;
         /// How its data is read and written, if that differs from the `io` at the top; the same keys.
         "io" => io: IoSurface;
-        /// Whether files are opened for every operation ("per-operation", the default) or stay open ("keep-open").
+        /// Whether files are opened for every operation ("per-operation", the default) or stay open: one descriptor for each thread ("keep-open") or for all threads ("keep-shared").
         "open" => open: Listed<OpenPolicy>;
         /// Whether a file's clean pages are dropped from the page cache when it is opened. False unless given.
         "invalidate" => invalidate: Flag;
@@ -420,7 +420,7 @@ words! {
     Sharing { "private" => Private, "names" => Names, "shared" => Shared, "regions" => Regions }
     Arrivals { "even" => Even, "poisson" => Poisson }
     CpuPolicy { "shared" => Shared, "split" => Split }
-    OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen }
+    OpenPolicy { "per-operation" => PerOperation, "keep-open" => KeepOpen, "keep-shared" => KeepShared }
     OpenSync { "none" => None, "sync" => Sync, "dsync" => Dsync }
     IoEngineKind { "psync" => Psync, "io-uring" => IoUring, "libaio" => Libaio, "mmap" => Mmap, "falloc" => Falloc, "splice" => Splice, "null" => Null }
     FileChoice {

@@ -89,7 +89,7 @@ impl Fileio {
             None => (None, true),
         };
         let group = ThreadGroup {
-            open: OpenPolicy::KeepOpen,
+            open: OpenPolicy::KeepShared,
             rate_per_second: self.rate_per_second.map(|rate| rate as f64),
             // sysbench submits each request by itself.
             batches: Batches { submit: matches!(self.io, IoMode::Async).then_some(1), ..Batches::default() },
