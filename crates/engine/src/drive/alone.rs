@@ -28,6 +28,7 @@ impl<E: Io> Worker<'_, E> {
         let mut thinks = Pauses::of(&self.group.spec, &clock, now);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
         let passes = !READS && self.group.spec.invalidate_every.is_some();
+        let mut pass_is_over = false;
         let pauses = !READS
             && (!self.group.spec.think_time.is_zero()
                 || passes
@@ -87,6 +88,14 @@ impl<E: Io> Worker<'_, E> {
                 Next::End => break,
             };
             claimed = false;
+            if pass_is_over {
+                pass_is_over = false;
+                self.drop_kept();
+                now = clock.now();
+                if !paced {
+                    begun = now;
+                }
+            }
             // The first call of an operation counts from the operation's start, and the operation's end is that of its
             // last call: where nothing was waited for, no more readings of the clock than calls.
             let (attempt, end) = if READS {
@@ -136,9 +145,7 @@ impl<E: Io> Worker<'_, E> {
             if pauses {
                 let wrote = (self.done.written_bytes > 0).then(|| (end, clock.between(begun, end)));
                 self.fsync_after(wrote);
-                if passes && self.pass_is_over(self.done.read_bytes + self.done.written_bytes) {
-                    self.drop_kept();
-                }
+                pass_is_over |= passes && self.pass_is_over(self.done.read_bytes + self.done.written_bytes);
                 now = clock.now();
                 if thinks.are_due(performed, now) {
                     now = self.rest(&mut thinks, performed, now, deadline);

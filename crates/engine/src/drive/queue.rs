@@ -137,7 +137,7 @@ impl<E: Io> Worker<'_, E> {
             }
             going = going && now < deadline && !self.told_to_stop();
             self.begin_fsyncs(&mut queue);
-            while going && alone.is_none() && !queue.free.is_empty() && !queue.drop_cache {
+            while going && alone.is_none() && !queue.free.is_empty() {
                 if pauses.are_due(performed, now) {
                     break;
                 }
@@ -160,6 +160,11 @@ impl<E: Io> Worker<'_, E> {
                             break;
                         }
                     }
+                }
+                if queue.drop_cache {
+                    // Before the first of the next pass, and not behind the last.
+                    claimed = true;
+                    break;
                 }
                 let index = match self.next(&mut choice) {
                     Next::Action(index) | Next::Rested(index) => index,
@@ -222,9 +227,12 @@ impl<E: Io> Worker<'_, E> {
             if let Some(index) = missed.take() {
                 self.miss(index, performed, &mut patience, &mut choice);
             }
-            if queue.drop_cache && queue.flying() == 0 && queue.fsyncs.is_empty() {
+            if queue.drop_cache && claimed && queue.flying() == 0 && queue.fsyncs.is_empty() {
                 self.drop_kept();
                 queue.drop_cache = false;
+                if !paced {
+                    begun = clock.now();
+                }
             }
             match alone.take_if(|_| queue.flying() == 0) {
                 Some(Alone::Action(index, intended, write)) => {

@@ -3,25 +3,43 @@
 use super::{
     actions::tour,
     files::Place,
-    job::{Amount, Blocks, Job, Offsets, Trims},
+    job::{Amount, Blocks, Engine, Job, Offsets, Trims},
 };
 use fstone_model::workload::Stop;
 
-/// Bytes of a pass, where a job goes over its files more than once. In fio each loop opens files anew, and so does a job that has met all
-/// blocks before it ends: one that ends by time, or moves more than its files hold. Without a map it never knows that it has.
+/// Bytes of a pass, where a job goes over its files more than once. fio opens a file anew when all its blocks were met. Without a map it never knows
+/// that they were; with a queue it is enough to have moved as much as the files hold.
 pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
+    let counts_bytes = matches!(job.engine, Engine::Libaio | Engine::IoUring);
     if let Some(gaps) = Gaps::of(job, place) {
         // One that ends by time counts what each of its positions moves, of reads and of writes.
         let blocks = if job.time_based { gaps.blocks_of_a_pass } else { gaps.blocks_in_all_directions(job) };
         let again = job.time_based || gaps.passes(job, bytes_of_a_loop(job, place)) > 1;
-        return blocks.filter(|_| again).map(|blocks| blocks.saturating_mul(gaps.block));
+        if !counts_bytes || blocks.is_some() {
+            return blocks.filter(|_| again).map(|blocks| blocks.saturating_mul(gaps.block));
+        }
     }
-    let whole = place.bytes();
-    let bytes = bytes_of_a_loop(job, place);
-    if job.time_based || (bytes > whole && has_map(job)) {
-        return Some(whole).filter(|_| has_map(job));
+    let again = |pass: u64| (job.time_based || bytes_in_all(job, place) > pass).then_some(pass);
+    if counts_bytes {
+        return again(place.bytes());
     }
-    (job.loops > 1).then_some(bytes)
+    if !has_map(job) {
+        return None;
+    }
+    let weights = job.read_and_write_weights().map(u128::from);
+    let all = weights[0] + weights[1];
+    // Of random blocks only those count that were drawn by themselves. A mix in order ends with the first of its positions, but one that ends by
+    // time, which counts both.
+    let counted = if job.direction.random {
+        let drawn = weights[0] * u128::from(job.random_percent[0]) + weights[1] * u128::from(job.random_percent[1]);
+        drawn / u128::from(job.direction.burst)
+    } else if job.time_based {
+        all * 100
+    } else {
+        weights[0].max(weights[1]) * 100
+    };
+    let pass = (u128::from(place.bytes()) * all * 100).checked_div(counted)?;
+    again(u64::try_from(pass).unwrap_or(u64::MAX))
 }
 
 /// A job that leaves gaps between its blocks, which have one size. It wraps around at its file's end and goes on as long as it has something
@@ -106,7 +124,7 @@ fn ends_with_files(job: &Job, place: &Place) -> bool {
 fn bytes_of_a_loop(job: &Job, place: &Place) -> u64 {
     // Of a job that may never come to the end of its file, without a map or with gaps or two positions, the part of a block there counts, too.
     let one_order = !job.direction.random || [[100; 2], [0; 2]].contains(&job.random_percent);
-    let one_way = job.direction.gap == 0 && one_order && !two_positions(job);
+    let one_way = job.direction.gap == 0 && job.direction.burst == 1 && one_order && !two_positions(job);
     let in_blocks = has_map(job) && one_way;
     let whole = if in_blocks { place.bytes() } else { bytes_of_file(place).saturating_mul(place.files) };
     let most = if ends_with_files(job, place) { u64::MAX } else { whole };
@@ -137,7 +155,11 @@ fn goes_around(job: &Job, place: &Place) -> bool {
 /// the fsync that is due.
 pub(super) fn ends_for_want_of_a_block(job: &Job, place: &Place) -> bool {
     let once = job.loops == 1 && job.io_size.is_none() && job.number_ios.is_none() && !job.time_based;
-    once && has_map(job) && job.direction.gap == 0 && !two_positions(job) && bytes_of_file(place) > place.length
+    let is_left = match Gaps::of(job, place) {
+        Some(gaps) => gaps.blocks_of_a_pass.is_some(),
+        None => bytes_of_file(place) > place.length,
+    };
+    once && has_map(job) && !two_positions(job) && is_left
 }
 
 fn two_positions(job: &Job) -> bool {

@@ -271,7 +271,7 @@ impl<'l> Filesets<'l> {
         let wanted = Made {
             level,
             // A mapping writes only where there is something.
-            fill: data && (job.direction.reads || job.overwrite || job.pre_read || job.engine == Engine::Mmap),
+            fill: data && (job.direction.reads || job.overwrite || job.engine == Engine::Mmap),
             allocate: data && job.allocate && !job.fills,
             grows: data && (job.grows || job.fills),
             when_opened: data && job.create_on_open,

@@ -358,13 +358,31 @@ fn each_pass_begins_cold() {
     let all = Some(1 << 20);
     assert_eq!(passes("rw=read"), None);
     assert_eq!(passes("rw=read\nloops=3"), all);
-    assert_eq!(passes("rw=read\nloops=3\nio_size=256k"), Some(256 << 10));
+    // Not each loop, but when all blocks were met.
+    assert_eq!(passes("rw=read\nloops=3\nio_size=256k"), None);
+    assert_eq!(passes("rw=read\nloops=5\nio_size=256k"), all);
+    assert_eq!(passes("rw=rw\nloops=3"), Some(2 << 20));
+    assert_eq!(passes("rw=rw\ntime_based\nruntime=3"), all);
+    assert_eq!(passes("rw=rw\nrwmixread=80\nloops=3"), Some((1 << 20) * 10 / 8));
+    for (random, pass) in [("50", Some(2 << 20)), ("25", Some(4 << 20)), ("0", None)] {
+        assert_eq!(passes(&format!("rw=randread\nloops=8\npercentage_random={random}")), pass, "{random}");
+    }
+    assert_eq!(passes("nrfiles=1\nrw=randread:4\nloops=8"), Some(4 << 20));
+    for queued in [
+        "rw=randread\nnorandommap\nloops=3",
+        "rw=rw\nloops=3",
+        "nrfiles=1\nrw=read:4k\nloops=3",
+        "rw=read\nloops=5\nio_size=256k",
+    ] {
+        assert_eq!(passes(&format!("{queued}\nioengine=libaio")), all, "{queued}");
+    }
+    assert_eq!(passes("nrfiles=1\nrw=read:8k\nloops=3\nioengine=libaio"), Some(86 * 4096));
+    assert_eq!(passes("rw=randread\nloops=3\nrandom_distribution=zipf:1.1"), None);
     assert_eq!(passes("rw=randrw\ntime_based\nruntime=3"), all);
     assert_eq!(passes("rw=randread\ntime_based\nruntime=3\nramp_time=1"), all);
     // Without a map of its blocks it never knows that it has met all.
     assert_eq!(passes("rw=randread\ntime_based\nruntime=3\nnorandommap"), None);
-    assert_eq!(passes("rw=randread\nloops=3\nnorandommap"), all);
-    // One that moves more than its files hold meets all blocks several times, in each loop.
+    assert_eq!(passes("rw=randread\nloops=3\nnorandommap"), None);
     assert_eq!(passes("rw=read\nio_size=8m"), all);
     assert_eq!(passes("rw=read\nio_size=8m\nloops=3"), all);
     assert_eq!(passes("rw=randread\nio_size=8m"), all);
@@ -621,7 +639,7 @@ fn values_that_people_write_are_read() {
         ("rw=rw", 4),
         ("rw=randrw", 3),
         ("rw=read", 3),
-        ("rw=randread:4", 3),
+        ("rw=randread:4", 4),
         ("rw=randread\npercentage_random=0", 3),
         ("rw=randread\nba=8k", 4),
         ("rw=randrw\nnorandommap", 4),

@@ -104,7 +104,7 @@ pub(super) fn workload(
         for (index, clone, place) in clones.iter().filter(|(index, ..)| levels[*index] == number) {
             making.clone_of(*index, *clone, place, &mut level, findings);
         }
-        if !level.groups.is_empty() {
+        if !level.groups.is_empty() || !level.first_read.is_empty() {
             let at_level = jobs.iter().zip(&levels).filter(|(_, at)| **at == number).map(|(job, _)| job);
             making.level(level, &at_level.collect::<Vec<_>>(), findings);
         }
@@ -169,12 +169,19 @@ impl<'p> Phases<'p> {
         let job = &self.jobs[index];
         let name = unique(&mut self.names, &group_name(job, clone));
         let mut part = Part { job: index, clone, group: name.clone(), again: Vec::new(), verify: Vec::new() };
+        let (count, once) = apart(job, place);
+        let group = group(&once, clone, place, name.clone(), self.io, self.filesets);
+        if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
+            let name = unique(&mut self.names, &format!("{name} pre-read"));
+            let mut reader = reader(job, place, name, &group, self.filesets);
+            let cached = IoSettings { sync: settings(job).sync, ..IoSettings::default() };
+            reader.io = overrides(cached, self.io);
+            level.first_read.push(reader);
+        }
         if job.create_only {
             self.parts.push(part);
             return;
         }
-        let (count, once) = apart(job, place);
-        let group = group(&once, clone, place, name.clone(), self.io, self.filesets);
         check_parts(job, &group, findings);
         if reads_back(job) {
             let name = unique(&mut self.names, &format!("{name} verify"));
@@ -183,13 +190,6 @@ impl<'p> Phases<'p> {
         }
         if count > 1 {
             level.loops.push(Loops { count, part: self.parts.len(), job: index, place, group: group.clone() });
-        }
-        if job.pre_read && !job.engine.of_files() && job.engine != Engine::Null {
-            let name = unique(&mut self.names, &format!("{name} pre-read"));
-            let mut reader = reader(job, place, name, &group, self.filesets);
-            let cached = IoSettings { sync: settings(job).sync, ..IoSettings::default() };
-            reader.io = overrides(cached, self.io);
-            level.first_read.push(reader);
         }
         level.ramp = level.ramp.max(job.ramp);
         level.groups.push(group);
@@ -206,6 +206,9 @@ impl<'p> Phases<'p> {
         let name = if self.all.is_empty() { "run".to_owned() } else { format!("run {}", number + 1) };
         if !first_read.is_empty() {
             self.all.push(Phase::unmeasured(format!("{name} pre-read"), first_read, Stop::default()));
+        }
+        if groups.is_empty() {
+            return;
         }
         let first = self.all.len();
         self.ahead(&name, &mut groups, ramp, searching);

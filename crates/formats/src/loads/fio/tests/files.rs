@@ -62,7 +62,7 @@ fn files_are_made_as_the_first_jobs_want_them() {
         ("rw=write\nfallocate=none", nothing),
         ("rw=write\nfallocate=posix", blocks),
         ("rw=randwrite\noverwrite=1", data),
-        ("rw=randwrite\npre_read=1", data),
+        ("rw=randwrite\npre_read=1", blocks),
         ("rw=randwrite\nioengine=mmap", data),
         ("rw=write\n[b]\nstonewall\nsize=1m\nfilename=f\nrw=read", blocks),
         ("rw=write\n[b]\nsize=1m\nfilename=f\nrw=read", data),
