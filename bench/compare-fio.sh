@@ -2,7 +2,7 @@
 # Compares `fstone fio` with the real fio: what job files with a fixed amount of work do, counted. Prints Markdown.
 #
 #   bench/compare-fio.sh [counts|hot|witness|readers|speed|paced]...  (default: counts hot witness)
-#   bench/compare-fio.sh probe N
+#   bench/compare-fio.sh probe N|JOB
 #
 # counts        reads, writes, bytes, fsyncs and files of some 100 job files, from both tools' JSON and the directories
 #               they leave. A mix's reads and writes are drawn: their sum is compared
@@ -13,7 +13,7 @@
 # speed         operations per second of the same job in both, in turns: cached reads with psync and io_uring, O_DIRECT with libaio on ext4 on a
 #               loop device (as root), and the null engine, where what is left is the tools' own cost
 # paced         mean latencies of the same job at a rate in both, in turns: in fio from when a request is submitted, in fstone from when it was due
-# probe         N random jobs in both (SEED), as root: what differs is shortened
+# probe         N random jobs in both (SEED), as root: what differs is shortened; or one such job again: "rw=read size=64k"
 # witness       reads, writes and fsyncs of ten of them as strace sees them, beside what fstone's JSON says
 #
 # FSTONE        the binary (default: target/release/fstone)
