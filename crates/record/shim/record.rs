@@ -44,6 +44,7 @@ const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const O_CREAT: u64 = 0o100;
 const O_TMPFILE: u64 = 0o20_000_000;
 const O_PATH: u64 = 0o10_000_000;
+const FICLONE: u64 = 0x4004_9409;
 const F_SETLK: u64 = 6;
 const SYS_CLOSE: u64 = 3;
 const SYS_MMAP: u64 = 9;
@@ -375,6 +376,7 @@ functions! {
     ftruncate ftruncate64(fd, length) => FD, 77 [fd, length];
     fallocate fallocate64(fd, how, offset, length) => FD, 285 [fd, how, offset, length];
     posix_fadvise posix_fadvise64(fd, offset, length, advice) => FD, 221 [fd, offset, length, advice];
+    ioctl(fd, request, other) if request as u32 as u64 == FICLONE => FD | OTHER, 16 [fd, request, other];
     fcntl fcntl64(fd, command, lock) if command as u32 as u64 == F_SETLK => FD | POINTS, 72 [fd, command, lock];
     copy_file_range(from, at, to, to_at, length, flags) if at == 0 && to_at == 0 => FD | OTHER, 326 [from, 0, to, 0, length, flags];
     stat stat64(name, to) => AT, 262 [AT_FDCWD, name, to, 0];

@@ -1530,7 +1530,14 @@ impl Tracer {
 
     /// A recorded file has blocks of one elsewhere now, which is opened for this call.
     fn clones_from_elsewhere(&mut self, thread: pid_t, call: &Call, fd: i32) {
-        let Ok(facts) = std::fs::metadata(format!("/proc/{thread}/fd/{fd}")) else { return };
+        let file = match self.slot(thread, fd, call.begin_ns) {
+            // Of a call that is over the descriptor may be another file's.
+            Some(Slot::Elsewhere(Some(path))) if self.pointed.is_some() => {
+                PathBuf::from(std::ffi::OsStr::from_bytes(&path))
+            }
+            _ => PathBuf::from(format!("/proc/{thread}/fd/{fd}")),
+        };
+        let Ok(facts) = std::fs::metadata(file) else { return };
         let Some(name) = self.elsewhere(None) else { return };
         let node = Node::File { size_bytes: facts.len(), stored_bytes: facts.len() };
         let entry = Entry { path: name.clone(), mode: (facts.mode() & 0o7777) as u16, node };
