@@ -175,9 +175,6 @@ fn imported(log: &Path, output: Option<&Path>, under: &[PathBuf], lenient: bool)
     for unknown in &imported.unknown {
         let _ = writeln!(text, "not known: {unknown}");
     }
-    if imported.calls == 0 {
-        let _ = writeln!(text, "warning: the recording is empty; name the directory of the log's files with --under");
-    }
     tell(&text);
     Ok(Exit::Success)
 }
