@@ -11,10 +11,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::ffi::{CStr, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -58,11 +59,12 @@ impl FileIdentity {
 /// that was made, whatever is renamed, linked or mounted meanwhile.
 ///
 /// # Errors
-/// EXDEV where something is mounted in it; what is left then stays.
+/// Where something is mounted on it, or in it; what is left then stays.
 pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let parent = openat(CWD, directory_of(path), OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let found = File::from(openat(&parent, name, DIRECTORY | OFlags::PATH, Mode::empty())?);
+    let name_in_parent = CString::new(name.as_bytes())?;
+    let found = File::from(open_on_mount(parent.as_fd(), &name_in_parent, DIRECTORY | OFlags::PATH).map_err(refused)?);
     if !identity.is(&found.metadata()?) {
         return Err(taken());
     }
@@ -70,6 +72,20 @@ pub fn remove_tree(path: &Path, identity: FileIdentity) -> io::Result<()> {
     empty(top.as_fd(), top.as_fd(), 0)?;
     drop(top);
     remove_emptied(parent.as_fd(), name, identity)
+}
+
+/// Removes a tree in a directory that is held open, in the same way. A missing one counts as removed.
+///
+/// # Errors
+/// As [`remove_tree`].
+pub fn remove_tree_in(directory: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let name = CString::new(name)?;
+    let below = match open_below(directory, &name) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        below => below?,
+    };
+    empty(below.as_fd(), below.as_fd(), 0)?;
+    Ok(unlinkat(directory, &name, AtFlags::REMOVEDIR)?)
 }
 
 /// Removes a directory that is empty by now. The kernel has no call to remove what is open, so it is compared once more.
@@ -260,26 +276,31 @@ fn readable(found: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     }
 }
 
-fn open_below(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+/// Opens what is in a directory by its name there: no link, and nothing that is mounted.
+fn open_on_mount(directory: BorrowedFd<'_>, name: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
-    let open = |how| match openat2(directory, name, how, Mode::empty(), resolve) {
+    match openat2(directory, name, how, Mode::empty(), resolve) {
         // Before Linux 5.6, or refused by a container's filter.
         Err(Errno::NOSYS | Errno::PERM) => open_on_same_mount(directory, name, how),
         opened => opened,
-    };
-    let opened = match open(DIRECTORY) {
-        Err(Errno::ACCESS) => open(DIRECTORY | OFlags::PATH).and_then(|found| readable(found.as_fd())),
-        opened => opened,
-    };
-    opened.map_err(|errno| match errno {
-        Errno::XDEV => mounted(),
-        Errno::NOTDIR => Errno::PERM.into(),
-        errno => errno.into(),
-    })
+    }
 }
 
-fn mounted() -> io::Error {
-    io::Error::other("something is mounted in it")
+fn open_below(directory: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
+    let opened = match open_on_mount(directory, name, DIRECTORY) {
+        Err(Errno::ACCESS) => {
+            open_on_mount(directory, name, DIRECTORY | OFlags::PATH).and_then(|found| readable(found.as_fd()))
+        }
+        opened => opened,
+    };
+    opened.map_err(|errno| if errno == Errno::NOTDIR { Errno::PERM.into() } else { refused(errno) })
+}
+
+fn refused(errno: Errno) -> io::Error {
+    match errno {
+        Errno::XDEV => io::Error::other("something is mounted in it"),
+        errno => errno.into(),
+    }
 }
 
 /// What is deeper is moved to the top first: each directory on the way costs a descriptor and room on the stack.
@@ -391,9 +412,14 @@ mod tests {
         let refused = remove_tree(&tree, id(&tree)).map_err(|error| error.to_string());
         let above = File::open(tree.join("a")).expect("there");
         let without_openat2 = open_on_same_mount(above.as_fd(), c"mounted", DIRECTORY).map(drop);
+        let top = tree.join("a/mounted");
+        let on_top = remove_tree(&top, id(&other)).map_err(|error| error.to_string());
+        let in_held = remove_tree_in(above.as_fd(), "mounted").map_err(|error| error.to_string());
         let precious = other.join("precious").exists();
         assert!(Command::new("umount").arg(tree.join("a/mounted")).status().expect("umount starts").success());
-        assert_eq!(refused, Err("something is mounted in it".to_owned()));
+        for refused in [refused, on_top, in_held] {
+            assert_eq!(refused, Err("something is mounted in it".to_owned()));
+        }
         assert_eq!(without_openat2, Err(Errno::XDEV));
         open_on_same_mount(above.as_fd(), c"mounted", DIRECTORY).expect("nothing is mounted there now");
         assert!(precious);

@@ -3,8 +3,10 @@
 //! What ageing does follows from its seed and from what it finds when it looks at the filesystem. So the journal has each look, in a line
 //! of its own, and how many operations are done. Who is killed between an operation and its count makes that operation once more. After
 //! a power failure, operations that were counted may be undone: the count says for which boot it holds, or that all of it is durable.
+//!
+//! The directory is opened once, and everything is done relative to that descriptor: whatever takes its name later is left alone.
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, StatxAttributes, StatxFlags, flock, openat, statx};
 use rustix::io::Errno;
 use std::{
     collections::VecDeque,
@@ -12,20 +14,46 @@ use std::{
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::Path,
+    str::FromStr,
 };
 
 const JOURNAL: &str = "journal";
-const MAGIC: &str = "fstone age journal 1\n";
+const MAGIC: &str = "fstone age journal 2\n";
+/// The same of all builds.
+const OF_ANY_BUILD: &str = "fstone age journal ";
 const COUNT_DIGITS: usize = 20;
 const BOOT_LENGTH: usize = 36;
 /// In place of a boot.
 const DURABLE: &str = "durable";
 const LONGEST: u64 = 64 << 20;
 
-/// What a look found, or how ageing ended.
-type Numbers = [f64; 4];
+/// What is found before the first operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Beginning {
+    pub(super) total_bytes: f64,
+    pub(super) used_bytes: f64,
+    pub(super) block_bytes: u64,
+    pub(super) unix_seconds: i64,
+}
 
-/// Keeps other processes from a directory of ageing, also while it is removed.
+/// What is found between two operations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Look {
+    pub(super) total_bytes: f64,
+    pub(super) used_bytes: f64,
+    /// What of it is kept for files that grow.
+    pub(super) growth_bytes: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lived {
+    pub operations: u64,
+    pub written_bytes: u64,
+    /// What was to be written.
+    pub planned_bytes: f64,
+}
+
+/// Keeps other processes from a directory of ageing, while it is aged, measured on or removed.
 #[derive(Debug)]
 pub struct Held {
     /// The lock of a journal ends when that is removed, and others could make another before the directory is gone.
@@ -39,22 +67,27 @@ pub struct Journal {
     held: Held,
     length: u64,
     boot: String,
-    looks: VecDeque<Numbers>,
+    begun: Option<Beginning>,
+    looks: VecDeque<Look>,
     done: u64,
-    ended: Option<Numbers>,
+    ended: Option<Lived>,
 }
 
 /// Why a directory is not aged, said after its path and a colon.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("another process ages it")]
+    #[error("another process ages it, measures on it or removes it")]
     Busy,
     #[error("it is no directory of fstone's ageing")]
     Foreign,
+    #[error("something is mounted on it")]
+    Mounted,
     #[error("it was aged otherwise")]
     Other,
+    #[error("another build of fstone began to age it, and only that can go on")]
+    Build,
     /// Some of what is counted may not be there. Nobody else finds that out, or begins anew, until this is dropped.
-    #[error("the machine went down while it was aged, or another build of fstone began it")]
+    #[error("the machine went down while it was aged")]
     Lost { held: Held },
     #[error("{cause}")]
     System { cause: io::Error },
@@ -73,25 +106,29 @@ impl From<Errno> for JournalError {
 }
 
 impl Journal {
-    /// Opens the journal of a directory that belongs to this user alone, and makes one if the directory is empty. `key` says in a line
-    /// what the state depends on, `build` which program can go on; `boot` is this boot's number.
+    /// Opens the journal in an opened directory that belongs to this user alone, and makes one if the directory is empty; `path` is where
+    /// the directory was opened. `key` says in a line what the state depends on, `build` which program can go on; `boot` is this boot's
+    /// number.
     ///
     /// # Errors
     /// [`JournalError`]; then nothing in the directory may be relied on.
-    pub fn open(directory: &Path, key: &str, build: &str, boot: &str) -> Result<Self, JournalError> {
-        let above = locked_directory(directory)?;
-        let is_new = fs::read_dir(directory)?.all(|entry| entry.is_ok_and(|entry| entry.file_name() == JOURNAL));
-        let (held, text) = locked(above, if is_new { OFlags::CREATE } else { OFlags::empty() })?;
-        let boot = format!("{boot:BOOT_LENGTH$.BOOT_LENGTH$}");
-        let mut journal = Self { held, length: 0, boot, looks: VecDeque::new(), done: 0, ended: None };
-        if is_new && text.is_empty() {
-            let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{key}\n{build}\n", 0, journal.boot);
-            journal.held.journal.write_all_at(head.as_bytes(), 0)?;
-            journal.length = head.len() as u64;
-            journal.held.journal.sync_all()?;
-            journal.held.directory.sync_all()?;
-            return Ok(journal);
+    pub fn open(directory: File, path: &Path, key: &str, build: &str, boot: &str) -> Result<Self, JournalError> {
+        if directory.metadata()?.mode() & 0o077 != 0 {
+            return Err(JournalError::Foreign);
         }
+        lock_directory(&directory, path)?;
+        let is_new = Dir::read_from(&directory)?.all(|entry| {
+            let is_usual = |name: &[u8]| matches!(name, b"." | b"..") || name == JOURNAL.as_bytes();
+            entry.is_ok_and(|entry| is_usual(entry.file_name().to_bytes()))
+        });
+        let (held, text) = locked(directory, if is_new { OFlags::CREATE } else { OFlags::empty() })?;
+        if is_new && text.is_empty() {
+            return Ok(Self::begin(held, key, build, boot)?);
+        }
+        if text.starts_with(OF_ANY_BUILD) && !text.starts_with(MAGIC) {
+            return Err(JournalError::Build);
+        }
+        let mut journal = Self::empty(held, boot);
         // A last line that is not whole was about to be written.
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
         journal.length = whole.len() as u64;
@@ -103,30 +140,73 @@ impl Journal {
         }
         let is_of_this_build = lines.next() == Some(build);
         for line in lines {
-            let (word, numbers) = line.split_once(' ').ok_or(JournalError::Foreign)?;
-            let numbers: Option<Vec<f64>> = numbers.split(' ').map(|number| number.parse().ok()).collect();
-            let numbers = numbers.and_then(|all| Numbers::try_from(all).ok()).ok_or(JournalError::Foreign)?;
-            match word {
-                "look" => journal.looks.push_back(numbers),
-                "end" => journal.ended = Some(numbers),
-                _ => return Err(JournalError::Foreign),
+            journal.take(line).ok_or(JournalError::Foreign)?;
+        }
+        if journal.ended.is_some() {
+            return Ok(journal);
+        }
+        match (is_of_this_build, count.1.trim() == DURABLE || count.1 == journal.boot) {
+            (false, _) => Err(JournalError::Build),
+            (true, false) => Err(JournalError::Lost { held: journal.held }),
+            (true, true) => Ok(journal),
+        }
+    }
+
+    /// Begins in a held directory in which nothing but a journal is left.
+    ///
+    /// # Errors
+    /// Those of writing it.
+    pub fn begin(held: Held, key: &str, build: &str, boot: &str) -> io::Result<Self> {
+        let mut journal = Self::empty(held, boot);
+        let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{key}\n{build}\n", 0, journal.boot);
+        journal.held.journal.set_len(0)?;
+        journal.held.journal.write_all_at(head.as_bytes(), 0)?;
+        journal.length = head.len() as u64;
+        journal.held.journal.sync_all()?;
+        journal.held.directory.sync_all()?;
+        Ok(journal)
+    }
+
+    fn empty(held: Held, boot: &str) -> Self {
+        let boot = format!("{boot:BOOT_LENGTH$.BOOT_LENGTH$}");
+        Self { held, length: 0, boot, begun: None, looks: VecDeque::new(), done: 0, ended: None }
+    }
+
+    fn take(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split(' ');
+        match words.next()? {
+            "begin" => {
+                let [total_bytes, used_bytes] = [number(&mut words)?, number(&mut words)?];
+                let (block_bytes, unix_seconds) = (number(&mut words)?, number(&mut words)?);
+                self.begun = Some(Beginning { total_bytes, used_bytes, block_bytes, unix_seconds });
             }
+            "look" => {
+                let [total_bytes, used_bytes, growth_bytes] =
+                    [number(&mut words)?, number(&mut words)?, number(&mut words)?];
+                self.looks.push_back(Look { total_bytes, used_bytes, growth_bytes });
+            }
+            "end" => {
+                let [operations, written_bytes] = [number(&mut words)?, number(&mut words)?];
+                self.ended = Some(Lived { operations, written_bytes, planned_bytes: number(&mut words)? });
+            }
+            _ => return None,
         }
-        let is_reliable = is_of_this_build && (count.1.trim() == DURABLE || count.1 == journal.boot);
-        if journal.ended.is_some() || is_reliable {
-            Ok(journal)
-        } else {
-            Err(JournalError::Lost { held: journal.held })
-        }
+        words.next().is_none().then_some(())
     }
 
     /// Keeps others from a directory that was aged.
     ///
     /// # Errors
     /// [`JournalError::Busy`], and what is no such directory.
-    pub fn hold(directory: &Path) -> Result<Held, JournalError> {
-        let (held, text) = locked(locked_directory(directory)?, OFlags::empty())?;
-        if text.starts_with(MAGIC) { Ok(held) } else { Err(JournalError::Foreign) }
+    pub fn hold(path: &Path) -> Result<Held, JournalError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(JournalError::Foreign),
+            opened => File::from(opened?),
+        };
+        lock_directory(&directory, path)?;
+        let (held, text) = locked(directory, OFlags::empty())?;
+        if text.starts_with(OF_ANY_BUILD) { Ok(held) } else { Err(JournalError::Foreign) }
     }
 
     /// How many operations are done, when it was opened.
@@ -135,26 +215,37 @@ impl Journal {
     }
 
     /// How it ended, if it did.
-    pub const fn ended(&self) -> Option<Numbers> {
+    pub const fn ended(&self) -> Option<Lived> {
         self.ended
     }
 
-    pub(super) fn look<E>(
-        &mut self,
-        look: impl FnOnce() -> Result<Numbers, E>,
-    ) -> Result<Result<Numbers, E>, io::Error> {
-        if let Some(earlier) = self.looks.pop_front() {
-            return Ok(Ok(earlier));
-        }
-        let found = look();
-        if let Ok(found) = &found {
-            self.add("look", *found)?;
-        }
-        Ok(found)
+    pub const fn held(&self) -> &Held {
+        &self.held
     }
 
-    fn add(&mut self, word: &str, [a, b, c, d]: Numbers) -> io::Result<()> {
-        let line = format!("{word} {a} {b} {c} {d}\n");
+    pub fn into_held(self) -> Held {
+        self.held
+    }
+
+    /// What was found before, if this is done once more.
+    pub(super) const fn begun(&self) -> Option<Beginning> {
+        self.begun
+    }
+
+    pub(super) fn next_look(&mut self) -> Option<Look> {
+        self.looks.pop_front()
+    }
+
+    pub(super) fn add_beginning(&mut self, found: Beginning) -> io::Result<()> {
+        let Beginning { total_bytes, used_bytes, block_bytes, unix_seconds } = found;
+        self.add(&format!("begin {total_bytes} {used_bytes} {block_bytes} {unix_seconds}\n"))
+    }
+
+    pub(super) fn add_look(&mut self, Look { total_bytes, used_bytes, growth_bytes }: Look) -> io::Result<()> {
+        self.add(&format!("look {total_bytes} {used_bytes} {growth_bytes}\n"))
+    }
+
+    fn add(&mut self, line: &str) -> io::Result<()> {
         self.held.journal.write_all_at(line.as_bytes(), self.length)?;
         self.length += line.len() as u64;
         Ok(())
@@ -180,22 +271,49 @@ impl Journal {
         self.held.journal.sync_all()
     }
 
-    pub(super) fn end(&mut self, how: Numbers) -> io::Result<()> {
-        self.add("end", how)?;
+    pub(super) fn end(&mut self, lived: Lived) -> io::Result<()> {
+        let Lived { operations, written_bytes, planned_bytes } = lived;
+        self.add(&format!("end {operations} {written_bytes} {planned_bytes}\n"))?;
         self.held.journal.sync_all()
     }
 }
 
-fn locked_directory(path: &Path) -> Result<File, JournalError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if flock(&directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+impl Held {
+    pub const fn directory(&self) -> &File {
+        &self.directory
+    }
+
+    /// Whether a path leads to it.
+    pub fn is_at(&self, path: &Path) -> bool {
+        is_at(&self.directory, path)
+    }
+}
+
+fn number<T: FromStr>(words: &mut std::str::Split<'_, char>) -> Option<T> {
+    words.next()?.parse().ok()
+}
+
+fn is_at(directory: &File, path: &Path) -> bool {
+    let named = fs::symlink_metadata(path);
+    directory.metadata().is_ok_and(|held| named.is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())))
+}
+
+/// Locks a directory of this user's on which nothing is mounted.
+fn lock_directory(directory: &File, path: &Path) -> Result<(), JournalError> {
+    if directory.metadata()?.uid() != rustix::process::geteuid().as_raw() {
+        return Err(JournalError::Foreign);
+    }
+    // Before Linux 5.8 the kernel does not say.
+    let is_mount = statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
+        .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+    if is_mount {
+        return Err(JournalError::Mounted);
+    }
+    if flock(directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         return Err(JournalError::Busy);
     }
     // Who had it locked before may have removed it.
-    let locked = directory.metadata()?;
-    let is_there = fs::symlink_metadata(path).is_ok_and(|now| (now.dev(), now.ino()) == (locked.dev(), locked.ino()));
-    if is_there { Ok(directory) } else { Err(JournalError::Busy) }
+    if is_at(directory, path) { Ok(()) } else { Err(JournalError::Busy) }
 }
 
 /// A directory with its journal, both locked, and what is in the journal.
@@ -206,7 +324,8 @@ fn locked(directory: File, how: OFlags) -> Result<(Held, String), JournalError> 
         opened => File::from(opened?),
     };
     let facts = journal.metadata()?;
-    if !facts.is_file() || facts.uid() != rustix::process::geteuid().as_raw() || facts.len() > LONGEST {
+    let is_own = facts.is_file() && facts.nlink() == 1 && facts.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || facts.len() > LONGEST {
         return Err(JournalError::Foreign);
     }
     flock(&journal, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy)?;
@@ -219,18 +338,31 @@ fn locked(directory: File, how: OFlags) -> Result<(Held, String), JournalError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn open(path: &Path, key: &str, build: &str, boot: &str) -> Result<Journal, JournalError> {
+        Journal::open(File::open(path).expect("it is there"), path, key, build, boot)
+    }
 
     #[test]
     fn a_journal_is_taken_up_by_the_same_ageing_alone_and_not_after_a_power_failure() {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let path = place.path();
-        let open = |key, boot| Journal::open(path, key, "build", boot);
-        let look = |journal: &mut Journal, found: f64| {
-            journal.look(|| Ok::<_, ()>([found, 0.1 + 0.2, 1e300, 0.0])).expect("written").expect("found")[0]
+        assert!(matches!(open(path, "key", "build", "boot 1"), Err(JournalError::Foreign)), "others may enter it");
+        rustix::fs::chmod(path, Mode::RWXU).expect("ours");
+        let open = |key, boot| open(path, key, "build", boot);
+        let found = |total_bytes| Look { total_bytes, used_bytes: 0.1 + 0.2, growth_bytes: 1e300 };
+        let look = |journal: &mut Journal, now: f64| {
+            journal.next_look().unwrap_or_else(|| {
+                journal.add_look(found(now)).expect("written");
+                found(now)
+            })
         };
+        let begun = Beginning { total_bytes: 0.1 + 0.2, used_bytes: 3.0, block_bytes: 4096, unix_seconds: -1 };
         let mut journal = open("key", "boot 1").expect("it is empty");
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Busy)));
-        assert_eq!((look(&mut journal, 1.0), look(&mut journal, 2.0)), (1.0, 2.0));
+        journal.add_beginning(begun).expect("written");
+        assert_eq!([1.0, 2.0].map(|now| look(&mut journal, now)), [1.0, 2.0].map(found));
         journal.count(7).expect("written");
         drop(journal);
         fs::create_dir(path.join("files")).expect("made");
@@ -238,6 +370,7 @@ mod tests {
         let file = File::options().write(true).open(path.join(JOURNAL)).expect("there");
         file.write_all_at(b"look 3 ", file.metadata().expect("there").len()).expect("written");
         assert!(matches!(open("another", "boot 1"), Err(JournalError::Other)));
+        assert!(matches!(super::tests::open(path, "key", "another", "boot 2"), Err(JournalError::Build)));
         let lost = open("key", "boot 2");
         assert!(matches!(lost, Err(JournalError::Lost { .. })));
         assert!(matches!(Journal::hold(path), Err(JournalError::Busy)), "until it is removed");
@@ -245,19 +378,23 @@ mod tests {
         assert!(matches!(open("key", "boot 2"), Err(JournalError::Busy)), "its journal is removed first");
         fs::rename(path.join("gone"), path.join(JOURNAL)).expect("renamed");
         drop(lost);
-        assert!(matches!(Journal::open(path, "key", "another", "boot 1"), Err(JournalError::Lost { .. })));
         let mut journal = open("key", "boot 1").expect("it was killed");
-        assert_eq!((journal.done(), look(&mut journal, 9.0), look(&mut journal, 9.0)), (7, 1.0, 2.0), "as before");
-        assert_eq!(look(&mut journal, 3.0), 3.0, "a new one");
+        assert_eq!((journal.done(), journal.begun()), (7, Some(begun)));
+        assert_eq!([9.0; 2].map(|now| look(&mut journal, now)), [1.0, 2.0].map(found), "as before");
+        assert_eq!(look(&mut journal, 3.0), found(3.0), "a new one");
         journal.settle().expect("written");
         drop(journal);
         let mut journal = open("key", "boot 2").expect("all is durable");
-        assert_eq!([9.0; 3].map(|found| look(&mut journal, found)), [1.0, 2.0, 3.0]);
+        assert_eq!([9.0; 3].map(|now| look(&mut journal, now)), [1.0, 2.0, 3.0].map(found));
         journal.go_on().expect("written");
         drop(journal);
-        assert!(matches!(open("key", "boot 3"), Err(JournalError::Lost { .. })));
-        open("key", "boot 2").expect("it was killed").end([1.0, 2.0, 3.0, 0.0]).expect("written");
-        assert_eq!(open("key", "boot 3").expect("it ended").ended(), Some([1.0, 2.0, 3.0, 0.0]));
+        let Err(JournalError::Lost { held }) = open("key", "boot 3") else { panic!("it may be undone") };
+        let anew = Journal::begin(held, "key", "build", "boot 3").expect("written");
+        assert!((anew.done(), anew.begun()) == (0, None) && matches!(Journal::hold(path), Err(JournalError::Busy)));
+        drop(anew);
+        let lived = Lived { operations: 1, written_bytes: u64::MAX, planned_bytes: 0.1 + 0.2 };
+        open("key", "boot 3").expect("it was killed").end(lived).expect("written");
+        assert_eq!(super::tests::open(path, "key", "another", "boot 4").expect("it ended").ended(), Some(lived));
         let held = Journal::hold(path).expect("it ended");
         assert!(matches!(Journal::hold(path), Err(JournalError::Busy)));
         drop(held);
@@ -266,5 +403,23 @@ mod tests {
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Foreign)));
         fs::remove_file(path.join(JOURNAL)).expect("removed");
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Foreign)), "there is something else");
+    }
+
+    #[test]
+    fn a_link_another_name_and_what_others_may_enter_are_foreign() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let [path, link] = ["aged", "link"].map(|name| place.path().join(name));
+        rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
+        drop(open(&path, "key", "build", "boot").expect("it is empty"));
+        symlink(&path, &link).expect("linked");
+        assert!(matches!(Journal::hold(&link), Err(JournalError::Foreign)));
+        fs::hard_link(path.join(JOURNAL), place.path().join("other")).expect("linked");
+        assert!(matches!(Journal::hold(&path), Err(JournalError::Foreign)), "it would be written to");
+        fs::remove_file(place.path().join("other")).expect("removed");
+        rustix::fs::chmod(&path, Mode::from_raw_mode(0o755)).expect("ours");
+        assert!(matches!(open(&path, "key", "build", "boot"), Err(JournalError::Foreign)));
+        let held = Journal::hold(&path).expect("it can be removed");
+        fs::remove_file(&link).and_then(|()| fs::rename(&path, &link)).expect("renamed");
+        assert!(!held.is_at(&path) && held.is_at(&link));
     }
 }

@@ -7,19 +7,23 @@
 mod journal;
 mod plan;
 
-pub use journal::{Held, Journal, JournalError};
+pub use journal::{Held, Journal, JournalError, Lived};
 pub use plan::expected_files;
 
-use crate::data::{Depot, Destination};
+use crate::{
+    data::{Depot, Destination},
+    io::kernel::open_resolved,
+};
 use fstone_model::{
     age::{AGED_DIRECTORY, Age, TOLERANCE},
     workload::DataPattern,
 };
+use journal::{Beginning, Look};
 use plan::{Name, Op, PIECE, Planner};
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, StatVfs, Timespec, Timestamps, fstat, fstatvfs, ftruncate, futimens, mkdirat, openat,
-        renameat, statat, syncfs, unlinkat, utimensat,
+        AtFlags, Mode, OFlags, ResolveFlags, StatVfs, Timespec, Timestamps, fstat, fstatvfs, ftruncate, futimens,
+        mkdirat, renameat, statat, syncfs, unlinkat, utimensat,
     },
     io::Errno,
     time::{ClockId, clock_gettime},
@@ -28,8 +32,11 @@ use std::{
     collections::HashMap,
     fs::File,
     io::Error,
-    os::{fd::AsFd, unix::fs::FileExt},
-    path::Path,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::fs::FileExt,
+    },
+    rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -40,6 +47,10 @@ const LAST_LOOKS: usize = 8;
 /// The plan is corrected if the space in use differs from it by more than this share.
 const DEADBAND: f64 = TOLERANCE / 20.0;
 const PROGRESS: Duration = Duration::from_millis(500);
+/// How many directories are open at once.
+const MOST_OPEN: usize = 256;
+/// Nothing that is renamed, linked or mounted meanwhile leads elsewhere.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_XDEV).union(ResolveFlags::NO_SYMLINKS);
 
 #[derive(Debug, Clone, Copy)]
 pub struct AgeProgress {
@@ -48,14 +59,6 @@ pub struct AgeProgress {
     pub share: f64,
     pub operations: u64,
     pub written_bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct Lived {
-    pub operations: u64,
-    pub written_bytes: u64,
-    /// What was to be written.
-    pub planned_bytes: f64,
 }
 
 /// Why a filesystem was not aged; completes "failed to age it: …".
@@ -75,44 +78,43 @@ const fn of_journal(cause: Error) -> AgeError {
     AgeError::Journal { cause }
 }
 
-/// Ages the filesystem whose root is given; nothing else may write there meanwhile. With a journal, `root` is the journal's directory,
-/// others may use the filesystem, and what was done already is not done again.
+/// Ages the filesystem whose root is given, opened; nothing else may write there meanwhile. With a journal, `root` is the journal's
+/// directory, others may use the filesystem, and what was done already is not done again.
 ///
 /// # Errors
 /// [`AgeError`]; the filesystem must not be measured then.
 pub fn age(
     age: &Age,
-    root: &Path,
+    root: BorrowedFd<'_>,
     seed: u64,
     journal: Option<&mut Journal>,
     stop: &AtomicBool,
     progress: &dyn Fn(AgeProgress),
 ) -> Result<Lived, AgeError> {
-    if let Some([operations, written, planned_bytes, _]) = journal.as_ref().and_then(|journal| journal.ended()) {
-        return Ok(Lived { operations: operations as u64, written_bytes: written as u64, planned_bytes });
+    if let Some(lived) = journal.as_ref().and_then(|journal| journal.ended()) {
+        return Ok(lived);
     }
-    let directory = root.join(AGED_DIRECTORY);
     let failed =
         |call| move |cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
-    match rustix::fs::mkdir(&directory, Mode::from_raw_mode(0o755)) {
+    match mkdirat(root, AGED_DIRECTORY, Mode::from_raw_mode(0o755)) {
         Err(Errno::EXIST) if journal.is_some() => {}
         Err(Errno::ROFS) => return Err(AgeError::Impossible("it is read-only".to_owned())),
         made => made.map_err(failed("mkdir"))?,
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let base = File::from(rustix::fs::open(&directory, flags, Mode::empty()).map_err(failed("open"))?);
+    let base = open_resolved(root, AGED_DIRECTORY, flags, Mode::empty(), BENEATH).map_err(failed("open"))?;
+    let base = File::from(base);
     let done = journal.as_ref().map_or(0, |journal| journal.done());
     let mut ground = Ground { base: &base, journal };
-    let now = clock_gettime(ClockId::Realtime);
-    let begun = ground.look(|space| [space.total, space.used, space.block as f64, now.tv_sec as f64])?;
-    let (space, now) = (begun.space(), Timespec { tv_sec: begun.0[3] as i64, tv_nsec: 0 });
-    let live = age.utilization * space.total - space.used;
-    if live < space.block as f64 {
-        let words = format!("{:.0} of {:.0} bytes are in use already", space.used, space.total);
+    let Beginning { total_bytes, used_bytes, block_bytes, unix_seconds } = ground.begin()?;
+    let now = Timespec { tv_sec: unix_seconds, tv_nsec: 0 };
+    let live = age.utilization * total_bytes - used_bytes;
+    if live < block_bytes as f64 {
+        let words = format!("{used_bytes:.0} of {total_bytes:.0} bytes are in use already");
         return Err(AgeError::Impossible(words));
     }
     let mut planner =
-        Planner::new(age, (space.total as u64, live as u64), space.block, seed).map_err(AgeError::Impossible)?;
+        Planner::new(age, (total_bytes as u64, live as u64), block_bytes, seed).map_err(AgeError::Impossible)?;
     let (files, directories) = (planner.files(), planner.directories());
     let free =
         fstatvfs(&base).map(|stat| (stat.f_files > 0).then_some(stat.f_ffree as f64)).map_err(failed("statvfs"))?;
@@ -134,10 +136,10 @@ pub fn age(
     // for data if metadata have space of their own.
     let correct = |planner: &mut Planner, writer: &Writer<'_>, ground: &mut Ground<'_>| {
         let growing = planner.growing_bytes();
-        let found = ground.look(|now| [now.total, now.used, 0.0, writer.kept_for_growth(growing)])?;
-        let used = found.space().used - space.used - found.0[3];
+        let found = ground.look(|| writer.kept_for_growth(growing))?;
+        let used = found.used_bytes - used_bytes - found.growth_bytes;
         let present = planner.present_bytes() as f64;
-        let wanted = (age.utilization * found.space().total - space.used)
+        let wanted = (age.utilization * found.total_bytes - used_bytes)
             * if used > 0.0 && present > 0.0 { present / used } else { 1.0 };
         let is_off = (wanted / planner.live_bytes() - 1.0).abs() > DEADBAND;
         if is_off {
@@ -160,11 +162,12 @@ pub fn age(
             let times = Timestamps { last_access: now, last_modification: now };
             futimens(&base, &times).map_err(failed("utimens"))?;
             let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
+            let lived = Lived { operations, written_bytes, planned_bytes };
             if let Some(journal) = &mut ground.journal {
                 syncfs(&base).map_err(failed("syncfs"))?;
-                journal.end([operations as f64, written_bytes as f64, planned_bytes, 0.0]).map_err(of_journal)?;
+                journal.end(lived).map_err(of_journal)?;
             }
-            return Ok(Lived { operations, written_bytes, planned_bytes });
+            return Ok(lived);
         };
         if stop.load(Ordering::Acquire) {
             if let Some(journal) = ground.journal.filter(|_| operations >= done) {
@@ -210,51 +213,49 @@ struct Ground<'a> {
     journal: Option<&'a mut Journal>,
 }
 
-/// What was found, in the numbers of a journal: total, used, block, and one that only the look itself knows.
-struct Found([f64; 4]);
-
-impl Found {
-    const fn space(&self) -> Space {
-        let Self([total, used, block, _]) = *self;
-        Space { total, used, block: block as u64 }
-    }
-}
-
 impl Ground<'_> {
-    fn look(&mut self, numbers: impl FnOnce(&Space) -> [f64; 4]) -> Result<Found, AgeError> {
-        let failed = |call, cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
-        let look = || {
-            syncfs(self.base).map_err(|errno| failed("syncfs", errno))?;
-            let stat = fstatvfs(self.base).map_err(|errno| failed("statvfs", errno))?;
-            Ok(numbers(&Space::of(&stat)))
-        };
-        match &mut self.journal {
-            Some(journal) => journal.look(look).map_err(of_journal)?,
-            None => look(),
+    fn begin(&mut self) -> Result<Beginning, AgeError> {
+        if let Some(earlier) = self.journal.as_ref().and_then(|journal| journal.begun()) {
+            return Ok(earlier);
         }
-        .map(Found)
+        let stat = self.stat()?;
+        let (total_bytes, used_bytes) = total_and_used(&stat);
+        let unix_seconds = clock_gettime(ClockId::Realtime).tv_sec;
+        let begun = Beginning { total_bytes, used_bytes, block_bytes: stat.f_bsize.clamp(512, 64 << 10), unix_seconds };
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.add_beginning(begun)).map_err(of_journal)?;
+        Ok(begun)
+    }
+
+    fn look(&mut self, growth_bytes: impl FnOnce() -> f64) -> Result<Look, AgeError> {
+        if let Some(earlier) = self.journal.as_mut().and_then(|journal| journal.next_look()) {
+            return Ok(earlier);
+        }
+        let (total_bytes, used_bytes) = total_and_used(&self.stat()?);
+        let found = Look { total_bytes, used_bytes, growth_bytes: growth_bytes() };
+        self.journal.as_mut().map_or(Ok(()), |journal| journal.add_look(found)).map_err(of_journal)?;
+        Ok(found)
+    }
+
+    fn stat(&self) -> Result<StatVfs, AgeError> {
+        let failed =
+            |call| move |cause: Errno| AgeError::Call { call, path: AGED_DIRECTORY.to_owned(), cause: cause.into() };
+        syncfs(self.base).map_err(failed("syncfs"))?;
+        fstatvfs(self.base).map_err(failed("statvfs"))
     }
 }
 
 /// The space of a filesystem in bytes, as df(1) counts: without what is reserved for root.
-struct Space {
-    total: f64,
-    used: f64,
-    block: u64,
-}
-
-impl Space {
-    fn of(stat: &StatVfs) -> Self {
-        let unit = stat.f_frsize as f64;
-        let used = stat.f_blocks.saturating_sub(stat.f_bfree) as f64 * unit;
-        Self { total: used + stat.f_bavail as f64 * unit, used, block: stat.f_bsize.clamp(512, 64 << 10) }
-    }
+fn total_and_used(stat: &StatVfs) -> (f64, f64) {
+    let unit = stat.f_frsize as f64;
+    let used = stat.f_blocks.saturating_sub(stat.f_bfree) as f64 * unit;
+    (used + stat.f_bavail as f64 * unit, used)
 }
 
 struct Writer<'a> {
     base: &'a File,
     /// Of directories, by their numbers. All but the first, which is `base`, end with a slash.
     paths: Vec<String>,
+    opened: HashMap<u32, Rc<OwnedFd>>,
     /// By their numbers. A filesystem keeps room for a file that is opened again and again to grow, until long after.
     growing: HashMap<u32, File>,
     now: Timespec,
@@ -263,7 +264,7 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(base: &'a File, now: Timespec, source: crate::data::Source<'a>) -> Self {
-        Self { base, paths: vec![String::new()], growing: HashMap::new(), now, source }
+        Self { base, paths: vec![String::new()], opened: HashMap::new(), growing: HashMap::new(), now, source }
     }
 
     /// What files that grow take beyond the bytes they have. It is given back when they are complete, and can be a third of all (xfs).
@@ -275,13 +276,24 @@ impl<'a> Writer<'a> {
     /// Passes over what is done already.
     fn pass(&mut self, op: Op) {
         if let Op::Directory { parent, number } = op {
-            self.paths.push(self.directory(parent, number) + "/");
+            self.paths.push(format!("{}{}/", self.paths[parent as usize], directory(number)));
         }
     }
 
-    // No file has a name with an s: those are hexadecimal.
-    fn directory(&self, parent: u32, number: u32) -> String {
-        format!("{}sub{number:x}", self.paths[parent as usize])
+    /// Opens a directory. All calls are made in one, by a name without parts: nobody can exchange what is between.
+    fn at(&mut self, number: u32) -> Result<Rc<OwnedFd>, Errno> {
+        if let Some(opened) = self.opened.get(&number) {
+            return Ok(Rc::clone(opened));
+        }
+        let path = self.paths[number as usize].trim_end_matches('/');
+        let path = if path.is_empty() { "." } else { path };
+        let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = Rc::new(open_resolved(self.base.as_fd(), path, how, Mode::empty(), BENEATH)?);
+        if self.opened.len() >= MOST_OPEN {
+            self.opened.clear();
+        }
+        self.opened.insert(number, Rc::clone(&opened));
+        Ok(opened)
     }
 
     /// `may_be_done`: whether it was the next one when the process was killed.
@@ -306,79 +318,98 @@ impl<'a> Writer<'a> {
     }
 
     fn path(&self, name: Name) -> String {
-        format!("{}{:x}", self.paths[name.directory as usize], name.number)
+        format!("{}{}", self.paths[name.directory as usize], name.word())
     }
 
-    fn is_done(&self, op: Op) -> bool {
-        let is_there = |path: &str| statat(self.base, path, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    fn is_done(&mut self, op: Op) -> bool {
+        let mut is_there = |directory, word: &str| {
+            self.at(directory).is_ok_and(|at| statat(at, word, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+        };
         match op {
-            Op::Directory { parent, number } => is_there(&self.directory(parent, number)),
-            Op::Rename { from, to } => !is_there(&self.path(from)) && is_there(&self.path(to)),
-            Op::Remove { name } => !is_there(&self.path(name)),
+            Op::Directory { parent, number } => is_there(parent, &directory(number)),
+            Op::Rename { from, to } => !is_there(from.directory, &from.word()) && is_there(to.directory, &to.word()),
+            Op::Remove { name } => !is_there(name.directory, &name.word()),
             // Once more changes nothing.
             Op::Write { .. } | Op::Truncate { .. } | Op::Date { .. } | Op::Sync => false,
         }
     }
 
     fn attempt(&mut self, op: Op) -> Result<(), (&'static str, String, Error)> {
-        let open = |path: &str, flags: OFlags| {
-            let flags = flags | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            openat(self.base, path, flags, Mode::from_raw_mode(0o644)).map(File::from)
-        };
         let failed = |call, path: &str, cause: Errno| (call, path.to_owned(), cause.into());
         match op {
             Op::Directory { number, parent } => {
-                let path = self.directory(parent, number);
-                mkdirat(self.base, &path, Mode::from_raw_mode(0o755)).map_err(|errno| failed("mkdir", &path, errno))?;
-                self.paths.push(path + "/");
+                let made = self.at(parent).and_then(|at| mkdirat(at, directory(number), Mode::from_raw_mode(0o755)));
+                made.map_err(|errno| {
+                    failed("mkdir", &format!("{}{}", self.paths[parent as usize], directory(number)), errno)
+                })?;
+                self.pass(op);
             }
             Op::Write { name, offset, length, makes, ends } => {
-                let path = self.path(name);
                 // Without EXCL, because a write that found no space is tried again.
                 let flags = if makes { OFlags::CREATE } else { OFlags::empty() };
                 let file = match self.growing.remove(&name.number) {
                     Some(file) => file,
-                    None => open(&path, flags).map_err(|errno| failed("open", &path, errno))?,
+                    None => self.open(name, flags).map_err(|errno| failed("open", &self.path(name), errno))?,
                 };
                 if length > 0 {
                     let data = self.source.next(length as usize, Destination { file: 0, offset });
-                    file.write_all_at(data, offset).map_err(|error| ("write", path, error))?;
+                    file.write_all_at(data, offset).map_err(|error| ("write", self.path(name), error))?;
                 }
                 if !ends {
                     self.growing.insert(name.number, file);
                 }
             }
             Op::Truncate { name, length } => {
-                let path = self.path(name);
-                let file = open(&path, OFlags::empty()).map_err(|errno| failed("open", &path, errno))?;
-                ftruncate(&file, length).map_err(|errno| failed("truncate", &path, errno))?;
+                let opened = self.open(name, OFlags::empty());
+                let file = opened.map_err(|errno| failed("open", &self.path(name), errno))?;
+                ftruncate(&file, length).map_err(|errno| failed("truncate", &self.path(name), errno))?;
             }
             Op::Rename { from, to } => {
-                let (from, to) = (self.path(from), self.path(to));
-                renameat(self.base, &from, self.base, &to).map_err(|errno| failed("rename", &from, errno))?;
+                let [above, below] = [self.at(from.directory), self.at(to.directory)];
+                above
+                    .and_then(|above| renameat(above, from.word(), below?, to.word()))
+                    .map_err(|errno| failed("rename", &self.path(from), errno))?;
             }
             Op::Remove { name } => {
                 self.growing.remove(&name.number);
-                let path = self.path(name);
-                unlinkat(self.base, &path, AtFlags::empty()).map_err(|errno| failed("unlink", &path, errno))?;
+                self.at(name.directory)
+                    .and_then(|at| unlinkat(at, name.word(), AtFlags::empty()))
+                    .map_err(|errno| failed("unlink", &self.path(name), errno))?;
             }
             Op::Date { name, hours } => {
-                let path = self.path(name);
                 let then = Timespec { tv_sec: self.now.tv_sec - (hours * 3600.0) as i64, tv_nsec: 0 };
                 let then = Timestamps { last_access: then, last_modification: then };
-                utimensat(self.base, &path, &then, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_err(|errno| failed("utimens", &path, errno))?;
+                self.at(name.directory)
+                    .and_then(|at| utimensat(at, name.word(), &then, AtFlags::SYMLINK_NOFOLLOW))
+                    .map_err(|errno| failed("utimens", &self.path(name), errno))?;
             }
-            Op::Sync => syncfs(self.base.as_fd()).map_err(|errno| failed("syncfs", "", errno))?,
+            Op::Sync => syncfs(self.base).map_err(|errno| failed("syncfs", "", errno))?,
         }
         Ok(())
+    }
+
+    fn open(&mut self, name: Name, flags: OFlags) -> Result<File, Errno> {
+        let flags = flags | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let at = self.at(name.directory)?;
+        Ok(open_resolved(at.as_fd(), &*name.word(), flags, Mode::from_raw_mode(0o644), BENEATH)?.into())
+    }
+}
+
+// No file has a name with an s: those are hexadecimal.
+fn directory(number: u32) -> String {
+    format!("sub{number:x}")
+}
+
+impl Name {
+    fn word(self) -> String {
+        format!("{:x}", self.number)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::MetadataExt;
+    use std::{os::unix::fs::MetadataExt, path::Path};
 
     fn files(directory: &Path) -> Vec<(u64, i64)> {
         let mut found = Vec::new();
@@ -426,14 +457,17 @@ mod tests {
     #[test]
     fn an_ageing_that_was_killed_after_its_first_operation_goes_on() {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let open = || Journal::open(place.path(), "key", "build", "boot").expect("its own");
+        rustix::fs::chmod(place.path(), Mode::RWXU).expect("ours");
+        let directory = || File::open(place.path()).expect("it is there");
+        let open = || Journal::open(directory(), place.path(), "key", "build", "boot").expect("its own");
         // A small disk, so that little is planned.
-        let found = [(8u64 << 30) as f64, 0.0, 4096.0, 1e9];
-        open().look(|| Ok::<_, Error>(found)).expect("written").expect("found");
+        let total_bytes = (8u64 << 30) as f64;
+        let begun = Beginning { total_bytes, used_bytes: 0.0, block_bytes: 4096, unix_seconds: 1_000_000_000 };
+        open().add_beginning(begun).expect("written");
         let stop = AtomicBool::new(true);
         let run = || {
             let stops = |_: AgeProgress| stop.store(true, Ordering::Release);
-            age(&plan::tests::agrawal(), place.path(), 5, Some(&mut open()), &stop, &stops)
+            age(&plan::tests::agrawal(), directory().as_fd(), 5, Some(&mut open()), &stop, &stops)
         };
         assert!(matches!(run(), Err(AgeError::Interrupted)), "before its first operation");
         let first = place.path().join(AGED_DIRECTORY).join("sub1");

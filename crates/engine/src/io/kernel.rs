@@ -5,6 +5,7 @@
 use rustix::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir, ResolveFlags, Timespec, Timestamps, XattrFlags};
 use rustix::io::{self, Errno, retry_on_intr};
+use rustix::path::Arg;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,30 +57,34 @@ impl Fd {
 #[inline]
 pub(crate) fn open(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags) -> Result<Fd> {
     let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o644));
-    let fd = retry_on_intr(|| match open_without_links(directory, path, flags, mode) {
-        Some(opened) => opened,
-        None => fs::openat(directory, path, flags, mode),
-    })?;
+    // No part of the path may be a link then, not the last one alone: somebody may put one in place of a directory while the load runs.
+    // It costs nothing that could be measured.
+    let resolve = if flags.contains(OFlags::NOFOLLOW) { ResolveFlags::NO_SYMLINKS } else { ResolveFlags::empty() };
+    let fd = retry_on_intr(|| open_resolved(directory, path, flags, mode, resolve))?;
     Ok(Fd::open(fd.into_raw_fd()))
 }
 
-/// With `O_NOFOLLOW` no part of the path may be a link, not the last one alone: somebody may put one in place of a directory
-/// while the load runs. It costs nothing that could be measured. `None` where the kernel (before 5.6) or a container has no
-/// openat2, and where links are followed.
+/// As openat where the kernel (before 5.6) or a container has no openat2.
 #[inline]
-fn open_without_links(directory: BorrowedFd<'_>, path: &CStr, flags: OFlags, mode: Mode) -> Option<Result<OwnedFd>> {
-    if !flags.contains(OFlags::NOFOLLOW) || NO_OPENAT2.load(Ordering::Relaxed) {
-        return None;
+pub(crate) fn open_resolved(
+    directory: BorrowedFd<'_>,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    mode: Mode,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd> {
+    if resolve.is_empty() || NO_OPENAT2.load(Ordering::Relaxed) {
+        return fs::openat(directory, path, flags, mode);
     }
     // Unlike openat, it refuses a mode where nothing is made.
-    let mode = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
-    match fs::openat2(directory, path, flags, mode, ResolveFlags::NO_SYMLINKS) {
+    let of_new = if flags.contains(OFlags::CREATE) { mode } else { Mode::empty() };
+    match fs::openat2(directory, path, flags, of_new, resolve) {
         // A container's filter forbids what it does not know with EPERM, which also has other meanings: openat tells.
         Err(errno @ (Errno::NOSYS | Errno::PERM)) => {
             NO_OPENAT2.fetch_or(errno == Errno::NOSYS, Ordering::Relaxed);
-            None
+            fs::openat(directory, path, flags, mode)
         }
-        other => Some(other),
+        opened => opened,
     }
 }
 

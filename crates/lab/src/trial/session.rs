@@ -22,6 +22,7 @@ use crate::{
     },
     stop::StopReason,
 };
+use fstone_engine::age::{Held, Journal};
 use fstone_files::{FileIdentity, make_empty_directory, remove_tree};
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
 use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
@@ -68,6 +69,8 @@ pub(crate) struct Session {
     pub(super) services: Vec<Serving>,
     /// The services whose directories were filled.
     pub(super) made: Vec<String>,
+    /// The aged directory of the filesystem that is measured, so that it is not removed meanwhile.
+    pub(super) aged: Option<Held>,
     /// What runs beside the next step.
     pub(super) company: Arc<Mutex<Company>>,
 }
@@ -98,6 +101,7 @@ impl Session {
             own: None,
             services: Vec::new(),
             made: Vec::new(),
+            aged: None,
             company: Arc::default(),
         };
         let mut opened = Opened::default();
@@ -142,6 +146,7 @@ impl Session {
                 if aged.exists() {
                     let words = "the filesystem was aged before, and its free space may be used since";
                     session.warn(format!("age: {}: {words}", aged.display()));
+                    session.aged = Journal::hold(&aged).ok();
                 }
             }
         }

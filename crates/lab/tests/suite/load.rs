@@ -392,8 +392,22 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
     let interrupts = Interrupts(AtomicBool::new(false));
     let (end, trials) = run(6.0, 1, &interrupts, &interrupts.0);
     assert!(end == RunEnd::Cancelled && trials.is_empty(), "{end:?} {trials:#?}");
-    let (end, trials) = run(6.0, 2, &Silent, &AtomicBool::new(false));
+    struct Removes<'a>(&'a std::path::Path, std::sync::Mutex<Vec<String>>);
+    impl ProgressSink for Removes<'_> {
+        fn event(&self, event: &Event<'_>) {
+            if let Event::StepStarted { step, .. } = event
+                && *step != "age"
+            {
+                let removed = remove_aged_directory(self.0).map_err(|error| error.to_string());
+                self.1.lock().expect("sound").push(removed.err().unwrap_or_default());
+            }
+        }
+    }
+    let removes = Removes(&aged, std::sync::Mutex::default());
+    let (end, trials) = run(6.0, 2, &removes, &AtomicBool::new(false));
     assert_eq!(end, RunEnd::Completed);
+    let refused = "another process ages it, measures on it or removes it";
+    assert_eq!(*removes.1.lock().expect("sound"), [refused; 2]);
     for (trial, how) in trials.iter().zip(["it went on", "was aged before"]) {
         assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
         let said = trial.warnings.join("\n");

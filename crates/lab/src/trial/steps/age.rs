@@ -14,8 +14,8 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_engine::age::{AgeError, Journal, JournalError, Lived, age};
-use fstone_files::{FileIdentity, make_empty_directory, remove_own_tree, remove_tree};
+use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, age};
+use fstone_files::{FileIdentity, open_new_directory, remove_tree, remove_tree_in};
 use fstone_model::{
     Step,
     age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
@@ -24,46 +24,47 @@ use fstone_model::{
     result::CommandRecord,
     units::{format_bytes, nanoseconds},
 };
-use rustix::process::geteuid;
-use std::{fs, io, os::unix::fs::MetadataExt, path::Path, time::Instant};
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
+use std::{
+    fs::File,
+    io,
+    os::{fd::AsFd, unix::fs::MetadataExt},
+    path::Path,
+    time::Instant,
+};
 
 /// Removes what ageing left beneath a directory.
 ///
 /// # Errors
-/// If it is something else, another user's, or a process ages it; as [`remove_tree`].
+/// If it is something else, another user's, or a process ages it or measures on it; as [`remove_tree`].
 pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
-    let facts = fs::symlink_metadata(path)?;
-    // A link is no directory, and another user's journal is none.
-    let _held = Journal::hold(path).map_err(io::Error::other)?;
-    // Before the journal, without which a removal that was interrupted could not be made again.
-    let files = path.join(AGED_DIRECTORY);
-    if let Ok(facts) = fs::symlink_metadata(&files) {
-        remove_tree(&files, FileIdentity::of(&facts))?;
-    }
-    remove_tree(path, FileIdentity::of(&facts))
+    remove_held(path, &Journal::hold(path).map_err(io::Error::other)?)
 }
 
-/// The journal of a directory, and why what was there was removed, if it was.
-fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, Option<JournalError>), JournalError> {
-    let open = || {
-        match fs::symlink_metadata(place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(make_empty_directory(place)?),
-            Err(error) => return Err(error.into()),
-            // What is above it, only this user can change.
-            Ok(facts) if !facts.is_dir() || facts.uid() != geteuid().as_raw() || facts.mode() & 0o077 != 0 => {
-                return Err(JournalError::Foreign);
-            }
-            Ok(_) => {}
-        }
-        Journal::open(place, key, build, boot)
+fn remove_held(path: &Path, held: &Held) -> io::Result<()> {
+    // Before the journal, without which a removal that was interrupted could not be made again.
+    remove_tree_in(held.directory().as_fd(), AGED_DIRECTORY)?;
+    // By what is held: another directory may have taken its name.
+    remove_tree(path, FileIdentity::of(&held.directory().metadata()?))
+}
+
+/// The journal of a directory, and whether what was there was removed.
+fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, bool), JournalError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = match rustix::fs::open(place, flags, Mode::empty()) {
+        Err(Errno::NOENT) => open_new_directory(place)?,
+        Err(Errno::LOOP | Errno::NOTDIR | Errno::ACCESS) => return Err(JournalError::Foreign),
+        opened => File::from(opened?),
     };
-    match open() {
-        Err(lost @ JournalError::Lost { .. }) => {
-            // It holds the lock.
-            remove_own_tree(place)?;
-            Ok((open()?, Some(lost)))
+    match Journal::open(directory, place, key, build, boot) {
+        Err(JournalError::Lost { held }) => {
+            remove_tree_in(held.directory().as_fd(), AGED_DIRECTORY)?;
+            Ok((Journal::begin(held, key, build, boot)?, true))
         }
-        opened => Ok((opened?, None)),
+        opened => Ok((opened?, false)),
     }
 }
 
@@ -80,6 +81,7 @@ impl Session {
     ) -> Result<(), Halt> {
         let (mut argv, mut words) = (vec!["age".to_owned(), past.name().to_owned()], String::new());
         let started = Instant::now();
+        let mut journal = None;
         let wanted = match past {
             Past::Aged(wanted) => Some(wanted),
             Past::Image(_) => None,
@@ -88,11 +90,13 @@ impl Session {
             // The executor chose it.
             let seed = wanted.seed.unwrap_or_default();
             argv.push(format!("seed={seed}"));
-            let mut journal = if self.device.is_none() { Some(self.journal(step, wanted, seed, place)?) } else { None };
+            if self.device.is_none() {
+                journal = Some(self.journal(step, wanted, seed, place)?);
+            }
             let lived = self.live(step, wanted, seed, place, journal.as_mut(), progress, report);
-            if let (Err(Halt::Outcome(Outcome::Refused(_))), Some(_)) = (&lived, &journal) {
+            if let (Err(Halt::Outcome(Outcome::Refused(_))), Some(journal)) = (&lived, &journal) {
                 // Nothing was made, and what was found may have changed when it is tried again.
-                remove_own_tree(place).map_err(|error| failed(step, error.to_string()))?;
+                remove_held(place, journal.held()).map_err(|error| failed(step, error.to_string()))?;
             }
             let Lived { operations, written_bytes, planned_bytes } = lived?;
             let [written, planned] = [written_bytes, planned_bytes as u64].map(format_bytes);
@@ -116,6 +120,11 @@ impl Session {
             self.make_all(step, then, false, report)?;
         }
         let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
+        // Until the trial ends, others do not remove it.
+        self.aged = journal.map(Journal::into_held);
+        if self.aged.as_ref().is_some_and(|held| !held.is_at(place)) {
+            return Err(failed(step, format!("{}: another directory has taken its place", place.display())));
+        }
         report.figures.extend(state.figures);
         self.count(step, &counted, report)?;
         words.push_str(&state.words);
@@ -155,14 +164,17 @@ impl Session {
             serde_json::to_string(&Age { seed: Some(seed), ..wanted.clone() }).map_err(|error| failed(error.into()))?;
         let build = std::env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
         let remove = format!("fstone age rm {}", place.display());
-        let (journal, lost) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
+        // What was opened with the trial is opened once more.
+        self.aged = None;
+        let (journal, is_anew) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
             JournalError::System { cause } => failed(cause),
-            JournalError::Other | JournalError::Lost { .. } => refused(&error, remove.clone()),
+            JournalError::Other | JournalError::Build | JournalError::Lost { .. } => refused(&error, remove.clone()),
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
             JournalError::Foreign => refused(&error, "move it away".to_owned()),
+            JournalError::Mounted => refused(&error, format!("umount {}", place.display())),
         })?;
-        if let Some(lost) = lost {
-            self.warn(format!("{}: {lost}; it began anew", step.name));
+        if is_anew {
+            self.warn(format!("{}: the machine went down while it was aged; it began anew", step.name));
         }
         let there = place.display();
         if journal.ended().is_none() && journal.done() > 0 {
@@ -187,8 +199,13 @@ impl Session {
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<Lived, Halt> {
+        let root = match &journal {
+            Some(journal) => journal.held().directory().try_clone(),
+            None => File::open(place),
+        };
+        let root = root.map_err(|error| failed(step, format!("open {}: {error}", place.display())))?;
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
-        let ended = age(wanted, place, seed, journal, self.machine.stop.flag(), &|now| {
+        let ended = age(wanted, root.as_fd(), seed, journal, self.machine.stop.flag(), &|now| {
             progress(LoadProgress::of_ageing(now.elapsed, now.share, now.operations, now.written_bytes));
         });
         let readings = meters.end();
@@ -287,7 +304,143 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Barrier;
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use std::{
+        fs,
+        os::unix::fs::symlink,
+        process::Command,
+        sync::{
+            Barrier,
+            atomic::{AtomicBool, Ordering},
+        },
+    };
+
+    /// A directory that was aged in another boot than "boot 2".
+    fn aged(place: &Path) {
+        drop(taken_up(place, "key", "build", "boot 1").expect("nothing is there"));
+        fs::create_dir(place.join(AGED_DIRECTORY)).expect("made");
+        for number in 0..20 {
+            fs::write(place.join(AGED_DIRECTORY).join(number.to_string()), "").expect("written");
+        }
+    }
+
+    fn victim(place: &Path) {
+        fs::create_dir_all(place.join(AGED_DIRECTORY)).expect("made");
+        for name in ["precious", ".aged/precious"] {
+            fs::write(place.join(name), "data").expect("written");
+        }
+        rustix::fs::chmod(place, Mode::RWXU).expect("ours");
+    }
+
+    fn is_whole(victim: &Path) -> bool {
+        ["precious", ".aged/precious"].iter().all(|name| victim.join(name).exists())
+            && victim.read_dir().is_ok_and(|entries| entries.count() == 2)
+    }
+
+    #[test]
+    fn what_another_build_began_stays_until_it_is_removed() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let place = above.path().join("fstone-aged");
+        aged(&place);
+        for boot in ["boot 1", "boot 2"] {
+            assert!(matches!(taken_up(&place, "key", "another build", boot), Err(JournalError::Build)));
+        }
+        assert!(place.join(AGED_DIRECTORY).join("0").exists());
+        assert!(taken_up(&place, "key", "build", "boot 1").is_ok_and(|(_, is_anew)| !is_anew), "it goes on");
+        assert!(taken_up(&place, "key", "build", "boot 2").is_ok_and(|(_, is_anew)| is_anew));
+        assert!(!place.join(AGED_DIRECTORY).exists());
+    }
+
+    /// In a directory that others may write to, they can exchange names between any two calls.
+    #[test]
+    fn what_takes_the_name_of_an_aged_directory_is_left_alone() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let [place, other, mine] = ["fstone-aged", "other", "mine"].map(|name| above.path().join(name));
+        let mut removed = 0;
+        for round in 0..200 {
+            aged(&place);
+            victim(&other);
+            let (ends, handle) = (AtomicBool::new(false), File::open(&other).expect("there"));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    // Until one of them is removed.
+                    while renameat_with(CWD, &place, CWD, &other, RenameFlags::EXCHANGE).is_ok() {
+                        if ends.load(Ordering::Acquire) {
+                            break;
+                        }
+                    }
+                });
+                for _ in 0..20 {
+                    if round % 2 == 0 {
+                        removed += usize::from(remove_held_of(&place));
+                    } else {
+                        let _ = taken_up(&place, "key", "build", "boot 2");
+                    }
+                }
+                ends.store(true, Ordering::Release);
+            });
+            let inode = handle.metadata().expect("there").ino();
+            let is_victim = |path: &&&Path| fs::metadata(path).is_ok_and(|facts| facts.ino() == inode);
+            let victim = [&*place, &*other].iter().find(is_victim).copied();
+            assert!(victim.is_some_and(is_whole), "round {round}");
+            for path in [&place, &other] {
+                let _ = fs::remove_dir_all(path);
+            }
+        }
+        assert!(removed > 0, "nothing was held");
+        // A link, where there was a directory.
+        victim(&mine);
+        aged(&mine.join("aged"));
+        symlink(mine.join("aged"), &place).expect("linked");
+        assert!(remove_aged_directory(&place).is_err());
+        assert!(matches!(taken_up(&place, "key", "build", "boot 2"), Err(JournalError::Foreign)));
+        assert!(mine.join("aged/.aged/0").exists());
+    }
+
+    /// Whether it was held, and so emptied; its name may be another's by then.
+    fn remove_held_of(place: &Path) -> bool {
+        Journal::hold(place).map(|held| drop(remove_held(place, &held))).is_ok()
+    }
+
+    #[test]
+    fn what_is_mounted_on_an_aged_directory_or_in_it_is_left_alone() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: mounting needs root");
+            return;
+        }
+        struct Bound<'a>(&'a Path);
+        impl Drop for Bound<'_> {
+            fn drop(&mut self) {
+                assert!(Command::new("umount").arg(self.0).status().is_ok_and(|status| status.success()));
+            }
+        }
+        fn bind<'a>(what: &Path, place: &'a Path) -> Bound<'a> {
+            let status = Command::new("mount").arg("--bind").args([what, place]).status();
+            assert!(status.is_ok_and(|status| status.success()));
+            Bound(place)
+        }
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let [place, other, mine] = ["fstone-aged", "other", "mine"].map(|name| above.path().join(name));
+        let below = place.join(AGED_DIRECTORY).join("sub1");
+        aged(&place);
+        aged(&other);
+        victim(&mine);
+        {
+            let _bound = bind(&other, &place);
+            assert!(matches!(taken_up(&place, "key", "build", "boot 2"), Err(JournalError::Mounted)));
+            assert!(remove_aged_directory(&place).is_err());
+        }
+        assert!(other.join(".aged/0").exists(), "it is another's");
+        fs::create_dir(&below).expect("made");
+        {
+            let _bound = bind(&mine, &below);
+            assert!(remove_aged_directory(&place).is_err());
+            assert!(taken_up(&place, "key", "build", "boot 2").is_err());
+        }
+        assert!(is_whole(&mine) && place.join("journal").exists());
+        remove_aged_directory(&place).expect("nothing is mounted there now");
+        assert!(!place.exists());
+    }
 
     /// Of runs that find a lost state at once, at most one ages, and in the directory that the others find then.
     #[test]
@@ -296,10 +449,7 @@ mod tests {
         let place = above.path().join("fstone-aged");
         let mut began = 0;
         for _ in 0..100 {
-            drop(taken_up(&place, "key", "build", "boot 1").expect("nothing is there"));
-            for number in 0..20 {
-                fs::write(place.join(number.to_string()), "").expect("written");
-            }
+            aged(&place);
             let barrier = Barrier::new(3);
             let taken: Vec<_> = std::thread::scope(|scope| {
                 let run = || {
