@@ -1,7 +1,7 @@
 //! Which executor runs a study's trials, as far as the command line and this machine decide.
 
 use crate::{
-    args::{ExecutorChoice, NamedKernel, RunArguments},
+    args::{ExecutorChoice, Missing, NamedKernel, RunArguments},
     commands::Context,
     exit::Exit,
     paths,
@@ -274,6 +274,35 @@ pub(crate) const EXACT_SEED: u64 = 1;
 const PERTURBED: u32 = 2;
 const ENOUGH_SEEDS: u32 = 5;
 
+/// Refuses options that no trial would use.
+pub(crate) fn refuse_unused(arguments: &RunArguments, plan: &Plan) -> Result<(), Failure> {
+    let given = |options: &[(bool, &'static str)]| options.iter().find(|(is_given, _)| *is_given).map(|one| one.1);
+    let of_virtual_time = given(&[
+        (arguments.model.is_some(), "--model"),
+        (arguments.perturbed.is_some(), "--perturbed"),
+        (arguments.cpu.is_some(), "--cpu"),
+        (arguments.charge.is_some(), "--charge"),
+        (arguments.jobs.is_some(), "--jobs"),
+    ]);
+    let of_guests = given(&[
+        (arguments.guest_memory.is_some(), "--guest-memory"),
+        (arguments.guest_disk.is_some(), "--guest-disk"),
+    ]);
+    let words = match (of_virtual_time, of_guests) {
+        (Some(option), _) if plan.cells.iter().all(|cell| !cell.kernel.is_exact()) => {
+            format!("{option} is for trials in virtual time: add --exact, or --kernel exact:VERSION")
+        }
+        // What is missing runs in guests, too.
+        (_, Some(option))
+            if arguments.missing == Missing::Skip && plan.cells.iter().all(|cell| cell.kernel == KernelSpec::Host) =>
+        {
+            format!("{option} is for trials in guests: add --executor uml, or --kernel")
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::new(Exit::BadInput, words))
+}
+
 /// Settings of runs in virtual time: which model each cell's drive is, with its text among what is recorded, and
 /// the seed, unless the user or the study (which would not have the one that was drawn) says another.
 pub(crate) fn make_exact(
@@ -283,18 +312,13 @@ pub(crate) fn make_exact(
     drawn_seed: u64,
 ) -> Result<(), Failure> {
     let bad = |words: String| Failure::new(Exit::BadInput, words);
+    refuse_unused(arguments, plan)?;
     if !plan.cells.iter().any(|cell| cell.kernel.is_exact()) {
-        let modelled = plan.cells.iter().find_map(|cell| cell.device.model());
-        let option = arguments.model.as_ref().map(|_| "--model").or(arguments.perturbed.map(|_| "--perturbed"));
-        let option = option.or(arguments.cpu.as_ref().map(|_| "--cpu"));
-        return match (option, modelled) {
-            (Some(option), _) => {
-                Err(bad(format!("{option} is for trials in virtual time: add --exact, or --kernel exact:VERSION")))
-            }
-            (None, Some(name)) => {
+        return match plan.cells.iter().find_map(|cell| cell.device.model()) {
+            Some(name) => {
                 Err(bad(format!("the study's device is the model {name}, a drive in virtual time: add --exact")))
             }
-            (None, None) => Ok(()),
+            None => Ok(()),
         };
     }
     let usual = !plan.quick && plan.repeats.min < ENOUGH_SEEDS && plan.budget.is_none() && arguments.blocks.is_none();

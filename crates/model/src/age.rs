@@ -92,6 +92,17 @@ impl Past {
         }
     }
 
+    /// "agrawal, 80 % in use, 10 overwrites"
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Aged(Age { profile, utilization, overwrites, .. }) => {
+                let plural = if *overwrites == 1.0 { "" } else { "s" };
+                format!("{}, {} % in use, {overwrites} overwrite{plural}", profile.name, utilization * 100.0)
+            }
+            Self::Image(image) => format!("a copy of {}", image.file),
+        }
+    }
+
     pub const fn image(&self) -> Option<&OldImage> {
         match self {
             Self::Aged(_) => None,

@@ -1,12 +1,11 @@
 //! A plan under other kernels than it was written for.
 
+pub use crate::study::KERNEL_FACTOR;
 use crate::{
     Cell, Plan,
     study::{Factor, KernelSpec},
 };
 use std::str::FromStr;
-
-pub const KERNEL_FACTOR: &str = "kernel";
 
 impl FromStr for KernelSpec {
     type Err = String;

@@ -421,6 +421,12 @@ impl Plan {
         levels.any(|level| Some(level) != first)
     }
 
+    /// The past of all cells, if they have one.
+    pub fn past(&self) -> Option<&Past> {
+        let first = self.cells.first()?.past();
+        first.filter(|_| self.cells.iter().all(|cell| cell.past() == first))
+    }
+
     /// Every trial of a block: each cell once. The order within a block is the lab's schedule.
     pub fn block(&self, repetition: u32) -> impl Iterator<Item = TrialId> {
         self.cells.iter().map(move |cell| TrialId { cell: cell.index, repetition })
@@ -428,25 +434,24 @@ impl Plan {
 }
 
 impl Plan {
-    /// The same study on an existing filesystem, for users who cannot make one: the filesystem factor
-    /// is gone, cells that differed only in it are one, and steps that need a device of their own are left out.
+    /// The same study on an existing filesystem, for users who cannot make one: the factors filesystem and kernel
+    /// are gone, cells that differed only in them are one, and steps that need a device of their own are left out.
     /// `name` is what stands in place of the filesystem's.
     pub fn on_directory(&self, name: &str, path: Option<&str>) -> Self {
         let mut plan = self.clone();
-        let dropped = plan.factors.iter().position(|factor| factor.name == FILESYSTEM_FACTOR);
-        if let Some(position) = dropped {
-            plan.factors.remove(position);
-        }
+        let stays: Vec<bool> =
+            self.factors.iter().map(|factor| ![FILESYSTEM_FACTOR, KERNEL_FACTOR].contains(&&*factor.name)).collect();
+        let stays_at = |at: usize| stays.get(at).copied().unwrap_or(true);
+        plan.factors =
+            self.factors.iter().zip(0..).filter(|(_, at)| stays_at(*at)).map(|(one, _)| one.clone()).collect();
         let mut seen: Vec<Vec<u32>> = Vec::new();
         plan.cells = Vec::new();
         // Of rows that are one there, a fresh one stays.
-        let is_aged = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
-        let (aged, fresh): (Vec<&Cell>, Vec<&Cell>) = self.cells.iter().partition(is_aged);
+        let (aged, fresh): (Vec<&Cell>, Vec<&Cell>) = self.cells.iter().partition(|cell| cell.past().is_some());
         for cell in fresh.into_iter().chain(aged) {
             let mut cell = cell.clone();
-            if let Some(position) = dropped {
-                cell.levels.remove(position);
-            }
+            cell.levels =
+                cell.levels.into_iter().zip(0..).filter(|(_, at)| stays_at(*at)).map(|(level, _)| level).collect();
             if seen.contains(&cell.levels) {
                 continue;
             }
@@ -471,7 +476,18 @@ impl Plan {
     }
 }
 
+impl Cell {
+    /// What its filesystem went through before it is measured, unless it is fresh.
+    pub fn past(&self) -> Option<&Past> {
+        self.steps.iter().find_map(|step| match &step.action {
+            StepAction::Age(past) => Some(&**past),
+            _ => None,
+        })
+    }
+}
+
 pub const FILESYSTEM_FACTOR: &str = "filesystem";
+pub const KERNEL_FACTOR: &str = "kernel";
 
 impl StepAction {
     /// Whether it is a load that opens its files with O_DIRECT.

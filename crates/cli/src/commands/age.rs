@@ -17,7 +17,7 @@ use fstone_files::OwnDirectory;
 use fstone_lab::{
     fragmentation::{self, FREE, OTHER, QUARTERS, REGIONS_OF},
     stop::Stop,
-    trial::{KeptImage, TO_CLEAN, kept_images, old_image, remove_aged_directory, remove_image},
+    trial::{KeptImage, TO_CLEAN, aged_directories, kept_images, old_image, remove_aged_directory, remove_image},
 };
 use fstone_model::{
     age::{Age, Class, Depth, OldImage, Past, Profile},
@@ -28,7 +28,7 @@ use std::{
     fmt::Write as _,
     fs,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -39,7 +39,9 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
     let directory = paths::aged();
     let images = || kept_images(&directory);
     match action {
-        AgeAction::List => terminal::print(&listed(&images(), &directory)),
+        AgeAction::List => {
+            terminal::print(&(listed(&images(), &directory) + &in_place(&aged_directories(&directory))));
+        }
         AgeAction::Show { name, svg } => {
             let image = find(&images(), name)?;
             terminal::print(&if *svg { picture(&image) } else { shown(&image) });
@@ -101,6 +103,18 @@ fn listed(images: &[KeptImage], directory: &Path) -> String {
     text
 }
 
+/// What is listed behind the images; nothing where there is none.
+pub(super) fn in_place(directories: &[PathBuf]) -> String {
+    let mut text = String::new();
+    for directory in directories {
+        let _ = writeln!(text, "  {}", line(&directory.display().to_string()));
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("Aged in place; `fstone age rm DIRECTORY` removes one:\n{text}"),
+    }
+}
+
 /// "ext4 of 20 GiB, agrawal, 80 % in use, 10 overwrites, seed 7, 6.1.0-18-amd64"
 fn life(image: &KeptImage) -> String {
     let Some((life, ..)) = &image.past else {
@@ -112,17 +126,15 @@ fn life(image: &KeptImage) -> String {
         let _ = write!(options, " -o {}", life.filesystem.mount);
     }
     let options = if options.is_empty() { options } else { format!(" ({})", options.trim()) };
-    let past = match age {
-        Past::Aged(Age { utilization, overwrites, seed, .. }) => {
-            let seed = seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
-            format!("{}, {} % in use, {overwrites} overwrites{seed}", age.name(), utilization * 100.0)
-        }
-        Past::Image(image) => format!("a copy of {}", image.file),
+    let seed = match age {
+        Past::Aged(Age { seed: Some(seed), .. }) => format!(", seed {seed}"),
+        _ => String::new(),
     };
     line(&format!(
-        "{}{options} of {}, {past}, {}",
+        "{}{options} of {}, {}{seed}, {}",
         life.filesystem.kind,
         format_bytes(life.size_bytes),
+        age.describe(),
         life.kernel.split(' ').next().unwrap_or_default()
     ))
 }

@@ -25,7 +25,7 @@ use fstone_lab::{
     },
 };
 use fstone_model::{
-    Cell, Dataset, Inventory, Plan, Step, Trial,
+    Dataset, Inventory, Plan, Trial,
     study::{DeviceSpec, StepAction},
     text,
 };
@@ -53,8 +53,7 @@ pub(super) fn lab_options(
 ) -> Result<LabOptions, Failure> {
     refuse_ranks(plan)?;
     let options = laboratory(context, executors::guests(context, arguments, plan)?)?;
-    let is_age = |step: &Step| matches!(step.action, StepAction::Age(_));
-    let ages = plan.cells.iter().flat_map(|cell| &cell.steps).any(is_age);
+    let ages = plan.cells.iter().any(|cell| cell.past().is_some());
     if ages {
         let cache = paths::own_cache();
         paths::create_in_own_cache(&cache)
@@ -229,8 +228,8 @@ impl Work<'_> {
         match end {
             RunEnd::Completed => {}
             RunEnd::Cancelled => {
-                let ages = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
-                let aged = dataset.run.plan.cells.iter().filter(ages).filter_map(|cell| match &cell.device {
+                let aged = dataset.run.plan.cells.iter().filter(|cell| cell.past().is_some());
+                let aged = aged.filter_map(|cell| match &cell.device {
                     DeviceSpec::Directory { path: Some(path) } => Some(Path::new(path).join(AGED_BENEATH)),
                     _ => None,
                 });

@@ -12,7 +12,7 @@ use fstone_lab::{
     agent::{GuestOptions, kept, remove_kept},
     machine::Machine,
     place::undo::{clean as undo, is_named},
-    trial::kept_images,
+    trial::{aged_directories, kept_images},
 };
 use fstone_model::units::format_bytes;
 use fstone_sandbox::kernel::Store;
@@ -105,6 +105,8 @@ fn clean_kept(arguments: &CleanArguments) -> Exit {
 /// Aged filesystems, which can be made again in the time that it took.
 fn clean_aged(arguments: &CleanArguments) -> Exit {
     let images = kept_images(&paths::aged());
+    // Their making took longer, and they are beside files of the user's: each is removed by its name.
+    terminal::print(&age::in_place(&aged_directories(&paths::aged())));
     let Some(summary) = age::summary(&images) else { return Exit::Success };
     let cure = if arguments.kept { "" } else { "; `fstone age list` lists them, `fstone clean --kept` removes them" };
     terminal::print(&format!("Kept in {}: {summary}{cure}.\n", paths::aged().display()));

@@ -17,11 +17,7 @@ use crate::{
 };
 use fstone_analysis::text::counted;
 use fstone_lab::place::holder::this_process;
-use fstone_model::{
-    Cell,
-    study::{DeviceSpec, StepAction},
-    text,
-};
+use fstone_model::{study::DeviceSpec, text};
 
 pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -> CommandResult {
     let cancel = cancel_on_signals()?;
@@ -60,8 +56,7 @@ pub(super) fn resume(context: &Context, arguments: &RunArguments, study: &str) -
         last.id,
         counted(dataset.trials.len(), "trial")
     ));
-    let ages = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::Age(_)));
-    for cell in dataset.run.plan.cells.iter().filter(ages) {
+    for cell in dataset.run.plan.cells.iter().filter(|cell| cell.past().is_some()) {
         if let DeviceSpec::Block { path } = &cell.device {
             terminal::tell(&format!(
                 "Each trial on {} ages it from mkfs on, the interrupted one, too.",

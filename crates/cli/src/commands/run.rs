@@ -25,7 +25,7 @@ use fstone_lab::{
 use fstone_model::{
     Plan,
     dataset::Run,
-    study::{Cell, DeviceSpec, FILESYSTEM_FACTOR, KernelSpec},
+    study::{Cell, DeviceSpec, FILESYSTEM_FACTOR, FilesystemSpec, KernelSpec, StepAction},
     text,
     units::format_duration,
 };
@@ -279,6 +279,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
         _ => None,
     });
     if let Some(path) = directory {
+        refuse_in_directory(arguments, &plan)?;
         return on_directory(context, &plan, path.as_deref());
     }
     match executors::choose(context, arguments, &plan)? {
@@ -313,7 +314,87 @@ fn refuse_own_in_guests(plan: &Plan) -> Result<(), Failure> {
 fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Plan, Failure> {
     let directory = path.map_or_else(|| context.work_directory.clone(), PathBuf::from);
     let name = inventory::filesystem_of(&directory).unwrap_or_else(|| "a filesystem".into());
-    Ok(plan.on_directory(&format!("{name}, as it is"), path))
+    let left = left_out_in_directory(plan);
+    if !left.is_empty() {
+        terminal::tell(&format!(
+            "Left out, because {} is measured as it is: {}.",
+            directory.display(),
+            left.join(", ")
+        ));
+    }
+    let how = plan.past().map_or_else(|| "as it is".to_owned(), |past| format!("aged: {}", past.describe()));
+    Ok(plan.on_directory(&format!("{name}, {how}"), path))
+}
+
+const OWN_FILESYSTEM: &str = "or have filesystems made for the study: --device loop --device-size SIZE";
+
+/// What was asked for and a directory cannot have: it is on one filesystem, and the running kernel's.
+fn refuse_in_directory(arguments: &RunArguments, plan: &Plan) -> Result<(), Failure> {
+    let refused = |what: &str, why: &str, cure: &str| {
+        Err(Failure::new(Exit::BadInput, format!("{what}: {why}; {cure}, {OWN_FILESYSTEM}")))
+    };
+    let is_guest = |kernel: &NamedKernel| !matches!(kernel, NamedKernel::There(KernelSpec::Host));
+    let option = arguments.exact.then_some("--exact");
+    let option = option.or(arguments.kernel.iter().any(is_guest).then_some("--kernel"));
+    let is_guests = matches!(arguments.executor, ExecutorChoice::Uml | ExecutorChoice::Qemu);
+    if let Some(option) = option.or(is_guests.then_some("--executor")) {
+        return refused(option, "a directory is measured by the running kernel", &format!("leave {option} out"));
+    }
+    executors::refuse_unused(arguments, plan)?;
+    let rows = || plan.cells.iter();
+    let label = |cell: &Cell| text::line(&cell.label);
+    if let Some(cell) = rows().find(|cell| !matches!(cell.device, DeviceSpec::Directory { .. })) {
+        let why = format!("{} cannot be in one run with a directory", cell.device.describe());
+        return refused(&label(cell), &why, "take other rows with --only");
+    }
+    if let Some(cell) = rows().find(|cell| !cell.queue.is_empty()) {
+        return refused(
+            &label(cell),
+            "the queue of a directory's device is not fstone's to set",
+            "leave that factor out",
+        );
+    }
+    // With --device, a study for filesystems of its own is measured on one that is there.
+    if arguments.device.is_some() {
+        return Ok(());
+    }
+    if let Some(cell) = rows().find(|cell| cell.kernel != KernelSpec::Host) {
+        let why = format!("{} cannot be had in a directory", cell.kernel.written());
+        return refused(&label(cell), &why, "take other rows with --only");
+    }
+    if let Some(cell) = rows().find(|cell| cell.filesystem.name != plan.cells[0].filesystem.name) {
+        return refused(&label(cell), "a directory has one filesystem", "take one with --only filesystem=NAME");
+    }
+    if let Some(cell) = rows().find(|cell| is_made(&cell.filesystem)) {
+        let why = "fstone does not make or mount the filesystem of a directory";
+        return refused(&label(cell), why, "leave out `mkfs`, `mount` and `tree`");
+    }
+    Ok(())
+}
+
+fn is_made(spec: &FilesystemSpec) -> bool {
+    !spec.mkfs.is_empty() || !spec.mount.is_empty() || spec.tree.is_some()
+}
+
+/// What of a study for filesystems of its own is not done in a directory.
+fn left_out_in_directory(plan: &Plan) -> Vec<String> {
+    let (mut names, mut steps): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for cell in &plan.cells {
+        if !names.contains(&&*cell.filesystem.name) {
+            names.push(&cell.filesystem.name);
+        }
+        for step in cell.steps.iter().filter(|step| !step.action.works_in_a_directory()) {
+            let is_usual = matches!(step.action, StepAction::Mkfs | StepAction::Mount);
+            if !is_usual && !steps.contains(&&*step.name) {
+                steps.push(&step.name);
+            }
+        }
+    }
+    let of_filesystems = names.len() > 1 || plan.cells.iter().any(|cell| is_made(&cell.filesystem));
+    let filesystems = of_filesystems.then(|| format!("the factor filesystem ({})", names.join(", ")));
+    let is_other = plan.cells.iter().any(|cell| cell.kernel != KernelSpec::Host);
+    let kernels = is_other.then(|| "the factor kernel".to_owned());
+    filesystems.into_iter().chain(kernels).chain(steps.iter().map(|name| format!("the step {name}"))).collect()
 }
 
 pub(super) fn tries(plan: &Plan) -> String {

@@ -460,6 +460,15 @@ fn the_example_of_an_aged_filesystem_is_planned_as_it_says() {
     for words in ["2 cells, 3 trials each", "age it by profile agrawal: 10 overwrites, then 80 % in use"] {
         assert!(out.contains(words), "{words:?} in\n{out}{err}");
     }
+    let in_place = [
+        ("2 cells, 1 trial each", "tar xf /srv/tree.tar"),
+        (", aged: desktop, 80 % in use, 2 overwrites", "by /mnt/big/fstone-aged, which stays"),
+    ];
+    for (example, words) in examples(&page)[1..].iter().zip(in_place) {
+        bench.write("example.toml", example);
+        let (_, out, err) = bench.run(&["run", "./example.toml", "--dry-run"]);
+        assert!(out.contains(words.0) && out.contains(words.1), "{words:?} in\n{out}{err}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{
 use fstone_model::{
     Cell,
     age::{Age, Class, Depth, OldImage, Past, Profile},
-    study::{DeviceSpec, FilesystemSpec, StepAction},
+    study::{DeviceSpec, FilesystemSpec},
 };
 use std::sync::Arc;
 
@@ -75,14 +75,8 @@ pub(super) fn check_cells(cells: &[Cell], place: Span, report: &mut Report) {
     if report.has_errors() {
         return;
     }
-    let pasts = cells.iter().filter(|cell| matches!(cell.device, DeviceSpec::Directory { .. })).map(|cell| {
-        let past = cell.steps.iter().find_map(|step| match &step.action {
-            StepAction::Age(past) => Some(past),
-            _ => None,
-        });
-        (&cell.device, past)
-    });
-    let pasts: Vec<_> = pasts.collect();
+    let is_directory = |cell: &&Cell| matches!(cell.device, DeviceSpec::Directory { .. });
+    let pasts: Vec<_> = cells.iter().filter(is_directory).map(|cell| (&cell.device, cell.past())).collect();
     if pasts.iter().any(|(directory, past)| pasts.iter().any(|(other, its)| directory == other && past != its)) {
         let error = "rows in one directory cannot be of different ages: they share its filesystem";
         report.push(

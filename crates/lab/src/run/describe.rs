@@ -6,6 +6,7 @@ use crate::{
     run::schedule::block_order,
     trial::{
         beside::{has_other_users, open_place},
+        kept_past,
         preflight::obstacle_of_age,
         steps::{Scene, calls},
         who::{GUEST_DEVICE, GUEST_PLACE, Whom, left_out, parts},
@@ -237,17 +238,8 @@ fn ageing(plan: &Plan) -> Vec<String> {
     let mut known = Vec::new();
     let mut lines = Vec::new();
     for cell in &plan.cells {
-        let Some(Past::Aged(age)) = cell.steps.iter().find_map(|step| match &step.action {
-            StepAction::Age(past) => Some(&**past),
-            _ => None,
-        }) else {
-            continue;
-        };
-        let is_cut = cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
-        let once = match cell.device {
-            DeviceSpec::Loop { .. } => !is_cut && cell.filesystem.own.is_none() && cell.filesystem.tree.is_none(),
-            _ => matches!(cell.device, DeviceSpec::Directory { .. }),
-        };
+        let Some(Past::Aged(age)) = cell.past() else { continue };
+        let once = kept_past(cell).is_some() || matches!(cell.device, DeviceSpec::Directory { .. });
         let filesystem = FilesystemSpec { name: String::new(), ..cell.filesystem.clone() };
         let life = (filesystem, &cell.device, &cell.kernel, age);
         if once && known.contains(&life) {

@@ -35,7 +35,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File, Metadata},
     io,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::{FileExt, MetadataExt, symlink},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -50,6 +50,8 @@ pub const DIGEST: &str = "sha256sum";
 /// What the names of images end with, and their last bytes.
 const END: &str = "aged";
 const MAKING: &str = "making";
+/// What the names of links to directories that were aged in place end with.
+const PLACE: &str = "place";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
 /// How often is looked whether another run has made an image.
 const LOOK: Duration = Duration::from_millis(200);
@@ -126,20 +128,25 @@ pub(super) fn with_seed<'c>(job: &Job<'c>) -> Cow<'c, Cell> {
     cell
 }
 
+/// The past of a filesystem whose image is kept: it is aged, on an image, before all else.
+pub(crate) fn kept_past(cell: &Cell) -> Option<&Past> {
+    let [mkfs, mount, Step { action: StepAction::Age(past), .. }, ..] = &cell.steps[..] else { return None };
+    let is_usual = matches!((&mkfs.action, &mount.action), (StepAction::Mkfs, StepAction::Mount));
+    // A log of the disk begins with mkfs.
+    let is_logged = cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+    let is_plain = cell.filesystem.tree.is_none() && cell.filesystem.own.is_none();
+    let is_image = matches!(cell.device, DeviceSpec::Loop { .. });
+    (is_image && is_usual && !is_logged && is_plain).then_some(past)
+}
+
 impl<'a> Aged<'a> {
-    /// `None` unless the trial's filesystem is aged, on an image, before all else. Its history has a seed.
+    /// `None` unless its image is kept. Its history has a seed.
     pub(super) fn of(job: &Job<'_>, options: &'a LabOptions, machine: &Machine) -> Option<Self> {
         let directory = options.aged.as_deref()?;
         let cell = job.cell;
-        let [mkfs, mount, Step { action: StepAction::Age(age), .. }, ..] = &cell.steps[..] else { return None };
+        let age = kept_past(cell)?;
         let DeviceSpec::Loop { size_bytes, sector_bytes, model, .. } = &cell.device else { return None };
-        let is_usual = matches!((&mkfs.action, &mount.action), (StepAction::Mkfs, StepAction::Mount));
-        // A log of the disk begins with mkfs.
-        let is_logged = cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
         let spec = &cell.filesystem;
-        if !is_usual || is_logged || spec.tree.is_some() || spec.own.is_some() {
-            return None;
-        }
         let is_host = cell.kernel == KernelSpec::Host;
         let (kernel, made_by) = if is_host {
             let kernel = rustix::system::uname();
@@ -419,6 +426,31 @@ pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
     let mut images: Vec<KeptImage> = entries.filter_map(|entry| image(entry.path())).collect();
     images.sort_by(|one, other| (one.used, &one.path).cmp(&(other.used, &other.path)));
     images
+}
+
+/// Notes, where images are kept, that a directory was aged in place. Without the note it is only listed nowhere.
+pub(super) fn note_directory(directory: &Path, aged: &Path) {
+    let name = format!("{:016x}.{PLACE}", fnv1a(aged.as_os_str().as_encoded_bytes()));
+    let noted = create_directories(directory, None).and_then(|()| own_directory(directory));
+    let _ = noted.and_then(|directory| symlink(aged, directory.join(name)));
+}
+
+/// The directories that were aged in place and are still there. The notes of others go.
+pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
+    let Ok(directory) = own_directory(directory) else { return Vec::new() };
+    let mut aged: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let note = entry.path();
+        let is_note = note.extension().is_some_and(|end| end == PLACE);
+        let Some(place) = fs::read_link(&note).ok().filter(|_| is_note) else { continue };
+        match fs::symlink_metadata(&place) {
+            Ok(facts) if facts.is_dir() => aged.push(place),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(&note)),
+            _ => {}
+        }
+    }
+    aged.sort();
+    aged
 }
 
 /// Removes one that [`kept_images`] listed.

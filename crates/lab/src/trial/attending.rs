@@ -147,11 +147,7 @@ impl<'a> Attending<'a> {
 
 impl Attendant for Attending<'_> {
     fn written(&mut self, bytes: u64) {
-        let past = self.cell.steps.iter().find_map(|step| match &step.action {
-            StepAction::Age(past) => Some(past),
-            _ => None,
-        });
-        if let (Some(Past::Aged(age)), Some(size)) = (past.map(|past| &**past), self.cell.device.size_bytes()) {
+        if let (Some(Past::Aged(age)), Some(size)) = (self.cell.past(), self.cell.device.size_bytes()) {
             // What is written to the disk is nearly what is written to files.
             let share = bytes as f64 / (age.overwrites * size as f64);
             if share < 1.0 {

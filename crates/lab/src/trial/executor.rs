@@ -23,6 +23,7 @@ use crate::{
     filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
+        AGED_BENEATH,
         device::{Content, Provided, Wanted, provide, settle},
         holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
@@ -43,7 +44,7 @@ use fstone_model::{
 use std::{
     fs::File,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -181,12 +182,9 @@ impl AgentExecutor<'_> {
             making.record.effective.superblock = origin.superblock();
             making.record.warnings.extend(origin.warnings());
         }
-        let same = planned.steps.iter().find_map(|step| match &step.action {
-            StepAction::Age(past) => match &**past {
-                Past::Aged(age) => age.seed.map(|seed| format!("seed {seed}")),
-                Past::Image(image) => Some(image.name().to_owned()),
-            },
-            _ => None,
+        let same = planned.past().and_then(|past| match past {
+            Past::Aged(age) => age.seed.map(|seed| format!("seed {seed}")),
+            Past::Image(image) => Some(image.name().to_owned()),
         });
         let same = same.filter(|_| !matches!(planned.device, DeviceSpec::Directory { .. }));
         if let (Some(of), Role::Whole | Role::Copies(_)) = (same, &role) {
@@ -199,6 +197,11 @@ impl AgentExecutor<'_> {
         };
         let ended = making.end_agents(ended);
         let Making { mut record, mut provided, .. } = making;
+        if let (Some(images), DeviceSpec::Directory { path: Some(path) }) = (&self.options.aged, &planned.device)
+            && planned.past().is_some()
+        {
+            aged::note_directory(images, &Path::new(path).join(AGED_BENEATH));
+        }
         if let (Role::Copies(origin), Some(content)) = (&role, &content) {
             origin.complete(whole, content, &mut record.steps);
             if content.copied.get().is_some_and(|(by_reference, took)| !by_reference && took > LONG_COPY) {

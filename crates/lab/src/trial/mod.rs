@@ -36,7 +36,8 @@ mod warm;
 pub(crate) mod watch;
 pub(crate) mod who;
 
-pub use aged::{DIGEST, KeptImage, Life, TO_CLEAN, kept_images, old_image, remove_image};
+pub(crate) use aged::kept_past;
+pub use aged::{DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, kept_images, old_image, remove_image};
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
 pub use explorer::{Explorer, SequenceFound};
