@@ -284,6 +284,7 @@ EXPLAINED = {
         ("create_on_open makes empty files to read", lambda job: "create_on_open" in job and "read" in rw_of(job), original_fails(5, 61)),
         ("create_on_open makes no files with create_only", lambda job: {"create_on_open", "create_only"} <= job.keys() and "read" in rw_of(job), original_does_less),
         ("verify with gaps makes further passes", lambda job: "verify" in job and ":" in job["rw"] and not is_random(job), lambda found: [name for name, (there, here) in found.items() if name in ("device: reads", "device: sectors read") and there > here]),
+        ("verify in a mix takes good blocks for bad ones", lambda job: "verify" in job and len(rw_of(job)) > 1, original_fails(84)),
         ("create_on_open makes empty files to map", lambda job: "create_on_open" in job and job.get("ioengine") == "mmap", original_fails()),
         ("zipf and pareto choose the part of a block, and end", lambda job: job.get("random_distribution", "")[:4] in ("zipf", "pare") and is_random(job) and has_part(job), original_does_less),
         ("zipf and pareto put several ranks on one block", lambda job: job.get("random_distribution", "")[:4] in ("zipf", "pare") and is_random(job), lambda found: [name for name in original_does_less(found) if name.startswith("device")]),
