@@ -513,8 +513,8 @@ class Probe:
                 for what, (least, share) in (DIRECT if "direct" in job else WITH_CACHE).items():
                     # A mix draws what it reads and writes, and what it wrote is cached as long as it is not written back.
                     drawn = len(rw_of(job)) > 1 and "direct" not in job
-                    # What several passes write through the cache is written back once, or for each.
-                    drawn |= what == "sectors written" and "direct" not in job and bool(job.keys() & {"loops", "io_size"})
+                    # What several passes write through the cache is written back once, or for each, and what is removed perhaps not at all.
+                    drawn |= what == "sectors written" and "direct" not in job and bool(job.keys() & {"loops", "io_size", "unlink"})
                     if not drawn and not near(there[what], here[what], least, share):
                         found[f"device: {what}"] = (there[what], here[what])
             elif name == "calls" and self.tool in ("mdtest", "ior") and there and here:
