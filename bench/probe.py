@@ -302,6 +302,7 @@ EXPLAINED = {
         ("validation takes a merged read for one block", lambda job: {"validate", "file-merged-requests"} <= job.keys() and job["file-test-mode"] == "seqrd", original_fails()),
     ],
     "mdtest": [
+        ("direct I/O of a part of a sector fails", lambda job: "posix.odirect" in job and any(int(job.get(size, 0)) % 512 for size in "we"), original_fails()),
         ("files that are shorter than -e are no errors", lambda job: {"E", "e"} <= job.keys(), shorter_files),
         LOOKS_FOR_HOLES,
     ],
@@ -384,7 +385,8 @@ class Probe:
             if mixed:
                 # What is read back is what was written.
                 moved = [moved[0]] if "verify" in job and job.get("do_verify") != "0" else [tuple(map(sum, zip(*moved)))]
-            if not drawn and not (mixed and "," in job.get("bs", "")):
+            # What is read back counts towards an io_size.
+            if not drawn and not (mixed and ("," in job.get("bs", "") or {"verify", "io_size"} <= job.keys())):
                 found[f"moved by {number}"] = moved
             # fio's JSON leaves out fdatasyncs and the fsync at the end.
             if not mixed and not drawn and not any(name in job for name in ("fdatasync", "end_fsync", "fsync_on_close", "sync_file_range")):
