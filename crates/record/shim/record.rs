@@ -48,6 +48,11 @@ const FICLONE: u64 = 0x4004_9409;
 const F_SETLK: u64 = 6;
 const SYS_CLOSE: u64 = 3;
 const SYS_MMAP: u64 = 9;
+const SYS_IOCTL: u64 = 16;
+const SYS_FCNTL: u64 = 72;
+const SYS_FADVISE: u64 = 221;
+const SYS_COPY_FILE_RANGE: u64 = 326;
+const NOT_SUPPORTED: i64 = -95;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -288,18 +293,30 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
 /// As libc's functions return it.
 unsafe fn returned(result: i64) -> i64 {
     if (-4095..0).contains(&result) {
-        // SAFETY: libc's own, valid for the calling thread.
-        unsafe { *__errno_location() = -result as i32 };
+        if has(__errno_location as *const ()) {
+            // SAFETY: libc's own, valid for the calling thread.
+            unsafe { *__errno_location() = -result as i32 };
+        }
         return -1;
     }
     result
 }
 
-unsafe fn of_libc(real: &AtomicUsize, [a, b, c, d, e, f]: Six) -> i64 {
+/// libc's function, or where it cannot be found (a glibc before 2.34 without libdl) its call.
+unsafe fn of_libc(real: &AtomicUsize, number: u64, plain: Option<Six>, all: Six) -> i64 {
+    let [a, b, c, d, e, f] = all;
     let real = real.load(Relaxed);
     if real == 0 {
-        // SAFETY: libc's own.
-        return unsafe { returned(-38) };
+        // SAFETY: the program's own call.
+        let result = unsafe {
+            match (plain, number) {
+                (Some(arguments), _) => system_call(number, arguments),
+                (None, SYS_IOCTL | SYS_FCNTL | SYS_COPY_FILE_RANGE) => system_call(number, all),
+                _ => NOT_SUPPORTED,
+            }
+        };
+        // SAFETY: a thread of a program with libc.
+        return if number == SYS_FADVISE { -result } else { unsafe { returned(result) } };
     }
     // SAFETY: the function of this name, with the program's arguments; those that it does not have are ignored.
     unsafe { transmute::<usize, extern "C" fn(u64, u64, u64, u64, u64, u64) -> i64>(real)(a, b, c, d, e, f) }
@@ -336,12 +353,12 @@ macro_rules! functions {
             arguments.iter_mut().zip([$($value),*]).for_each(|(to, from)| *to = from);
             // SAFETY: the program's own call.
             unsafe {
-                $(if !($condition) { return of_libc(&real::$name, all) })?
+                $(if !($condition) { return of_libc(&real::$name, $number, None, all) })?
                 match kept($number, $way, arguments) {
                     // posix_fadvise returns its error.
-                    Some(result) if $number == 221 => -result,
+                    Some(result) if $number == SYS_FADVISE => -result,
                     Some(result) => returned(result),
-                    None => of_libc(&real::$name, all),
+                    None => of_libc(&real::$name, $number, Some(arguments), all),
                 }
             }
         }

@@ -765,6 +765,46 @@ int main(int count, char **words) {
     }
 }
 
+/// A glibc before 2.34 has no dlsym unless the program wants libdl; this program's libc never has.
+#[test]
+fn a_program_whose_libc_cannot_be_searched_makes_its_calls() {
+    if !tool("cc") {
+        return eprintln!("skipped: a C compiler is not installed");
+    }
+    const LIBC: &str = "long write(int a, const void *b, unsigned long c) { return -1; }
+int open(const char *a, int b, ...) { return -1; }
+int close(int a) { return -1; }
+int posix_fadvise(int a, long b, long c, int d) { return -1; }";
+    const PROGRAM: &str = r#"
+extern long write(int, const void *, unsigned long);
+extern int open(const char *, int, ...);
+extern int close(int);
+extern int posix_fadvise(int, long, long, int);
+__attribute__((force_align_arg_pointer)) void _start(void) {
+    int fd = open("made", 0101, 0644);
+    long status = fd < 0 || write(fd, "x", 1) != 1 || posix_fadvise(fd, 0, 0, 77) != 22 || close(fd) || open("none", 0) != -1;
+    __asm__ volatile("syscall" :: "a"(231L), "D"(status) : "memory");
+}
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let built = bench.path("built");
+    fs::create_dir(&built).expect("writable");
+    let bare = ["-nostdlib", "-fno-builtin", "-fno-stack-protector"];
+    let of_libc = ["-lbare", "-L.", "-Wl,-rpath,$ORIGIN"];
+    for (name, text, options) in [("libbare.so", LIBC, &["-shared", "-fPIC"][..]), ("program", PROGRAM, &of_libc)] {
+        let source = format!("{name}.c");
+        fs::write(built.join(&source), text).expect("writable");
+        let mut compiler = Command::new("cc");
+        compiler.current_dir(&built).args(bare).args(["-o", name, &source]).args(options);
+        assert!(compiler.status().expect("cc is installed").success());
+    }
+    record(&bench, &place, "a.rec", &[&built.join("program").display().to_string()]);
+    assert_eq!(fs::read(place.join("made")).expect("the program made it"), b"x");
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    assert_eq!(calls.lines().filter(|line| line.contains(" write ")).count(), 1, "{calls}");
+}
+
 /// Whatever other processes do meanwhile, and although signals interrupt it that are ignored.
 #[test]
 fn a_wait_that_times_out_is_a_sleep() {
