@@ -3,6 +3,7 @@
 include!("../sandbox/shim/build.rs");
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Or else what is left of the core library needs more than a program has.
-    build("record", &["-C", "lto=fat"])
+    // Or else what is left of the core library needs more than a program has. Its beginning comes before those of all other libraries, which
+    // may copy the environment, or make calls.
+    build("record", &["-C", "lto=fat", "-C", "link-arg=-Wl,-z,initfirst"])
 }

@@ -2,13 +2,14 @@
 //! the recorder reads. What they cannot keep, libc does, and the recorder stops at it.
 //!
 //! A call is made by the one instruction that the recorder's filter lets through. A process has the memory that it got itself: after a
-//! fork its page [`Own`] is empty. Nothing here waits, allocates, or needs more of libc than it may lack.
+//! fork its page [`Own`] is empty until the recorder invites it. Nothing here waits, allocates, or needs more of libc than it may lack.
 #![no_std]
 
 mod shared;
 
 use core::arch::asm;
 use core::mem::transmute;
+use core::ops::Range;
 use core::ptr::{null_mut, with_exposed_provenance as pointer};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::*, compiler_fence};
 use shared::*;
@@ -27,17 +28,18 @@ const AT: u64 = FD | HERE | NAME[1];
 /// Private, and zeroes in a child that a fork made.
 #[repr(C)]
 struct Own {
+    /// Whether it is to get memory: a child's filter may end it for that, and the recorder knows whether it has one.
+    invited: AtomicU64,
     shared: AtomicPtr<Shared>,
     process: AtomicU64,
-    /// Calls since the fork. Most children soon start a program.
-    calls: AtomicU64,
-    gives_up: AtomicU64,
 }
 
 static OWN: AtomicPtr<Own> = AtomicPtr::new(null_mut());
+static CLOCK: AtomicUsize = AtomicUsize::new(0);
+/// Beside a function's address: it is another library's, which wants to be asked.
+const OTHERS: usize = 1 << 63;
 /// Of what is in /dev.
 const NEVER_WAIT: [&[u8]; 3] = [b"/dev/shm/", b"/dev/null\0", b"/dev/urandom\0"];
-const CALLS_OF_CHILD: u64 = 16;
 
 const AT_FDCWD: u64 = -100i64 as u64;
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
@@ -52,6 +54,7 @@ const SYS_IOCTL: u64 = 16;
 const SYS_FCNTL: u64 = 72;
 const SYS_FADVISE: u64 = 221;
 const SYS_COPY_FILE_RANGE: u64 = 326;
+const SYS_CLOSE_RANGE: u64 = 436;
 const NOT_SUPPORTED: i64 = -95;
 
 #[panic_handler]
@@ -59,11 +62,10 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}
 }
 
-core::arch::global_asm!(".weak dlsym", ".weak clock_gettime", ".weak __errno_location");
+core::arch::global_asm!(".weak dlsym", ".weak __errno_location");
 
 unsafe extern "C" {
     fn dlsym(of: *const u8, name: *const u8) -> usize;
-    fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
     fn __errno_location() -> *mut i32;
 }
 
@@ -96,8 +98,8 @@ unsafe fn unstopped(number: u64, [a, b, c, d, e, f]: Six) -> i64 {
 
 fn now() -> u64 {
     let mut time = [0; 2];
-    // SAFETY: it is there, or nothing is kept.
-    unsafe { clock_gettime(1, &raw mut time) };
+    // SAFETY: libc's clock_gettime, or nothing is kept.
+    unsafe { transmute::<usize, extern "C" fn(i32, *mut [i64; 2]) -> i32>(CLOCK.load(Relaxed))(1, &raw mut time) };
     time[0] as u64 * 1_000_000_000 + time[1] as u64
 }
 
@@ -113,26 +115,76 @@ fn own() -> Option<&'static Own> {
     unsafe { OWN.load(Acquire).as_ref() }
 }
 
-/// Before the program's first instruction.
-unsafe extern "C" fn begin() {
+/// The next library's function of a name that ends with a zero.
+unsafe fn next(name: &[u8]) -> usize {
+    // SAFETY: it is there, as the callers know.
+    unsafe { dlsym(pointer(usize::MAX), name.as_ptr()) }
+}
+
+/// From where to where the library is that has a function.
+unsafe fn library_of(name: &[u8]) -> Range<usize> {
+    // SAFETY: what dladdr fills, and the headers of a file that is mapped.
+    unsafe {
+        let (dladdr, function) = (next(b"dladdr\0"), next(name));
+        let mut found = [0usize; 4];
+        if dladdr == 0
+            || function == 0
+            || transmute::<usize, extern "C" fn(usize, *mut [usize; 4]) -> i32>(dladdr)(function, &raw mut found) == 0
+        {
+            return 0..0;
+        }
+        let base = found[1];
+        let [offset, count] = [*pointer::<usize>(base + 32), *pointer::<u16>(base + 56) as usize];
+        let segments = core::slice::from_raw_parts(pointer::<[usize; 7]>(base + offset), count);
+        let loaded = segments.iter().filter(|segment| segment[0] as u32 == 1).map(|segment| segment[2] + segment[5]);
+        base..base + loaded.max().unwrap_or(0)
+    }
+}
+
+/// Finds libc's functions, and a page.
+unsafe fn prepared() -> Option<&'static Own> {
     // SAFETY: plain calls with valid arguments; the addresses are not in use.
     unsafe {
-        if !has(clock_gettime as *const ()) || !has(__errno_location as *const ()) || !has(dlsym as *const ()) {
-            return;
+        if !has(__errno_location as *const ()) || !has(dlsym as *const ()) {
+            return None;
         }
-        resolve();
+        // Two that no other library has; before glibc 2.34 threads had a library of their own.
+        let libc = [library_of(b"a64l\0"), library_of(b"pthread_setconcurrency\0")];
+        let find = |name: &[u8]| match next(name) {
+            0 => 0,
+            at if libc.iter().any(|library| library.contains(&at)) => at,
+            at => at | OTHERS,
+        };
+        resolve(find);
+        let clock = find(b"clock_gettime\0");
+        CLOCK.store(clock, Relaxed);
         let (private, fixed) = (0x22, 0x10_0000);
+        if clock == 0 || clock & OTHERS != 0 {
+            return None;
+        }
         let at = system_call(SYS_MMAP, [0, 4096, 3, private, u64::MAX, 0]);
         let stub = system_call(SYS_MMAP, [STUB, STUB_BYTES, 3, private | fixed, u64::MAX, 0]);
         let wiped_at_fork = 18;
         if at < 0 || stub != STUB as i64 || system_call(28, [at as u64, 4096, wiped_at_fork, 0, 0, 0]) != 0 {
-            return;
+            return None;
         }
         // syscall; ret
         (STUB as *mut [u8; 3]).write([0x0f, 0x05, 0xc3]);
-        if system_call(10, [STUB, STUB_BYTES, 5, 0, 0, 0]) == 0 {
-            OWN.store(at as *mut Own, Release);
-            set_up(&*(at as *const Own));
+        (system_call(10, [STUB, STUB_BYTES, 5, 0, 0, 0]) == 0).then(|| &*(at as *const Own))
+    }
+}
+
+/// Before the program's first instruction.
+unsafe extern "C" fn begin() {
+    // SAFETY: as above.
+    unsafe {
+        if let Some(own) = prepared() {
+            OWN.store(&raw const *own as *mut Own, Release);
+            own.invited.store(INVITED, Relaxed);
+            set_up(own);
+        } else {
+            // The recorder takes it out of the environment.
+            system_call(SYS_CLOSE_RANGE, [HELLO, u64::MAX, 0, 0, 0, 0]);
         }
     }
 }
@@ -143,37 +195,31 @@ static BEGIN: unsafe extern "C" fn() = begin;
 
 /// Gets memory that is shared with the recorder. A process that cannot have it does without.
 unsafe fn set_up(own: &Own) {
-    if own.gives_up.swap(1, AcqRel) != 0 {
+    if own.invited.compare_exchange(INVITED, OVER, AcqRel, Relaxed).is_err() {
         return;
     }
     // SAFETY: plain calls; what they write to is there.
     unsafe {
         let length = size_of::<Shared>() as u64;
+        let (mut fd, mut at) = (-1, -1);
         // Beyond RLIMIT_FSIZE a file that grows ends the program.
         let mut limit = [0u64; 2];
-        if system_call(302, [0, 1, 0, &raw mut limit as u64, 0, 0]) != 0 || limit[0] < length {
-            return;
+        if system_call(302, [0, 1, 0, &raw mut limit as u64, 0, 0]) == 0 && limit[0] >= length {
+            let closed_by_exec = 1;
+            fd = system_call(319, [c"fstone".as_ptr() as u64, closed_by_exec, 0, 0, 0, 0]);
         }
-        let closed_by_exec = 1;
-        let fd = system_call(319, [c"fstone".as_ptr() as u64, closed_by_exec, 0, 0, 0, 0]);
-        if fd < 0 {
-            return;
+        if fd >= 0 && unstopped(77, [fd as u64, length, 0, 0, 0, 0]) == 0 {
+            at = unstopped(SYS_MMAP, [0, length, 3, 1, fd as u64, 0]);
         }
-        let fd = fd as u64;
-        let mut at = -1;
-        if unstopped(77, [fd, length, 0, 0, 0, 0]) == 0 {
-            at = unstopped(SYS_MMAP, [0, length, 3, 1, fd, 0]);
+        let offered = if at > 0 { fd } else { -1 };
+        system_call(SYS_CLOSE_RANGE, [HELLO, offered as u64, &raw const *own as u64, 0, 0, 0]);
+        if at > 0 && (*(at as *const Shared)).accepted.load(Acquire) != 0 {
+            own.process.store(system_call(39, [0; 6]) as u64, Relaxed);
+            own.shared.store(at as *mut Shared, Release);
         }
-        if at > 0 {
-            let not_in_child = 10;
-            system_call(28, [at as u64, length, not_in_child, 0, 0, 0]);
-            system_call(436, [HELLO, fd, 0, 0, 0, 0]);
-            if (*(at as *const Shared)).accepted.load(Acquire) != 0 {
-                own.process.store(system_call(39, [0; 6]) as u64, Relaxed);
-                own.shared.store(at as *mut Shared, Release);
-            }
+        if fd >= 0 {
+            unstopped(SYS_CLOSE, [fd as u64, 0, 0, 0, 0, 0]);
         }
-        unstopped(SYS_CLOSE, [fd, 0, 0, 0, 0, 0]);
     }
 }
 
@@ -198,8 +244,8 @@ unsafe fn copy(process: u64, from: u64, to: *mut u8, most: usize) -> usize {
 }
 
 /// Names behind each other. `None` if they are not all there, or of something that may wait: a descriptor, a terminal.
-unsafe fn copy_names(own: &Own, entry: &Entry, way: u64, arguments: &Six) -> Option<()> {
-    let (process, to) = (own.process.load(Relaxed), entry.names.as_ptr() as *mut u8);
+unsafe fn copy_names(process: u64, entry: &Entry, way: u64, arguments: &Six) -> Option<()> {
+    let to = entry.names.as_ptr() as *mut u8;
     let mut used = 0;
     for (bit, &from) in NAME.iter().zip(arguments) {
         if way & bit == 0 || from == 0 {
@@ -232,13 +278,18 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
     let own = own()?;
     // SAFETY: mapped as long as it is here.
     let Some(shared) = (unsafe { own.shared.load(Acquire).as_ref() }) else {
-        if own.calls.fetch_add(1, Relaxed) == CALLS_OF_CHILD {
-            // SAFETY: after its beginning.
-            unsafe { set_up(own) };
-        }
+        // SAFETY: after its beginning.
+        unsafe { set_up(own) };
         return None;
     };
-    let is_there = way & FD == 0 || is_known(shared, arguments[0]) || way & HERE != 0 && arguments[0] as i32 == AT_FDCWD as i32;
+    // A signal's handler may fork here, and the child returns with memory that is its parent's.
+    let process = own.process.load(Relaxed);
+    let is_parents = || own.process.load(Relaxed) != process;
+    if process == 0 {
+        return None;
+    }
+    // To close what may wait is to wait for no other thread of the program.
+    let is_there = way & (FD | CLOSES) != FD || is_known(shared, arguments[0]) || way & HERE != 0 && arguments[0] as i32 == AT_FDCWD as i32;
     if !is_there || way & OTHER != 0 && !is_known(shared, arguments[2]) {
         return None;
     }
@@ -252,12 +303,16 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
     let taken = ring.taken.load(Relaxed);
     let entry = &ring.entries[taken as usize % ROOM];
     // SAFETY: this thread's own, and the program's arguments.
-    if taken >= ring.limit.load(Acquire) || unsafe { copy_names(own, entry, way, &arguments) }.is_none() {
+    let fits = taken < ring.limit.load(Acquire) && unsafe { copy_names(process, entry, way, &arguments) }.is_some();
+    if is_parents() {
+        return None;
+    }
+    if !fits {
         ring.busy.store(0, Relaxed);
         return None;
     }
-    if way & CLOSES != 0 {
-        shared.known[arguments[0] as u32 as usize].store(0, Relaxed);
+    if let Some(known) = shared.known.get(arguments[0] as u32 as usize).filter(|_| way & CLOSES != 0) {
+        known.store(0, Relaxed);
     }
     entry.number.store(number, Relaxed);
     entry.way.store(way, Relaxed);
@@ -268,6 +323,9 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
     ring.taken.store(taken + 1, Release);
     // SAFETY: the program's own call.
     let result = unsafe { unstopped(number, arguments) };
+    if is_parents() {
+        return Some(result);
+    }
     entry.result.store(result as u64, Relaxed);
     let end_ns = now();
     entry.times_ns[2].store(end_ns, Relaxed);
@@ -305,7 +363,7 @@ unsafe fn returned(result: i64) -> i64 {
 /// libc's function, or where it cannot be found (a glibc before 2.34 without libdl) its call.
 unsafe fn of_libc(real: &AtomicUsize, number: u64, plain: Option<Six>, all: Six) -> i64 {
     let [a, b, c, d, e, f] = all;
-    let real = real.load(Relaxed);
+    let real = real.load(Relaxed) & !OTHERS;
     if real == 0 {
         // SAFETY: the program's own call.
         let result = unsafe {
@@ -328,12 +386,8 @@ macro_rules! functions {
         #[allow(non_upper_case_globals)]
         mod real { $($(pub static $name: super::AtomicUsize = super::AtomicUsize::new(0);)+)+ }
 
-        unsafe fn resolve() {
-            // SAFETY: names that end with a zero; the next library's function of that name.
-            unsafe {
-                let next = pointer(usize::MAX);
-                $($(real::$name.store(dlsym(next, concat!(stringify!($name), "\0").as_ptr()), Relaxed);)+)+
-            }
+        fn resolve(find: impl Fn(&[u8]) -> usize) {
+            $($(real::$name.store(find(concat!(stringify!($name), "\0").as_bytes()), Relaxed);)+)+
         }
 
         $(functions!(@each [$($name)+] ($($argument),*) [$($condition)?] $way, $number $values);)+
@@ -353,7 +407,9 @@ macro_rules! functions {
             arguments.iter_mut().zip([$($value),*]).for_each(|(to, from)| *to = from);
             // SAFETY: the program's own call.
             unsafe {
-                $(if !($condition) { return of_libc(&real::$name, $number, None, all) })?
+                if real::$name.load(Relaxed) & OTHERS != 0 $(|| !($condition))? {
+                    return of_libc(&real::$name, $number, None, all);
+                }
                 match kept($number, $way, arguments) {
                     // posix_fadvise returns its error.
                     Some(result) if $number == SYS_FADVISE => -result,
@@ -443,12 +499,11 @@ functions! {
 pub unsafe extern "C" fn pthread_cancel(thread: u64) -> i32 {
     // From now on all calls are libc's, which a thread may be cancelled in.
     if let Some(own) = own() {
-        own.gives_up.store(1, Relaxed);
+        own.invited.store(OVER, Relaxed);
         own.shared.store(null_mut(), Release);
     }
     // SAFETY: the next library's function of this name.
     unsafe {
-        let real = dlsym(pointer(usize::MAX), c"pthread_cancel".as_ptr().cast());
-        transmute::<usize, extern "C" fn(u64) -> i32>(real)(thread)
+        transmute::<usize, extern "C" fn(u64) -> i32>(next(b"pthread_cancel\0"))(thread)
     }
 }

@@ -2,11 +2,15 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU64};
 
-/// Where the instruction is that makes calls without a stop: far from what kernels and allocators choose.
-pub const STUB: u64 = 0x6673_7400_0000;
+/// Where the instruction is that makes calls without a stop: below what kernels choose, where sanitizers allow programs to be.
+pub const STUB: u64 = 0x5546_7374_0000;
 pub const STUB_BYTES: u64 = 4096;
-/// `close_range(HELLO, descriptor, 0)`, which fails: the descriptor is of memory for a [`Shared`].
+/// `close_range(HELLO, descriptor, address)`, which fails: the descriptor is of memory for a [`Shared`], or -1; the address is of a word that
+/// is 0 in a child that a fork made.
 pub const HELLO: u64 = 0xfff1_5731;
+/// What that word says: the recorder wants the process to get such memory; that is over.
+pub const INVITED: u64 = 1;
+pub const OVER: u64 = 2;
 pub const RINGS: usize = 64;
 pub const ROOM: usize = 128;
 pub const DESCRIPTORS: usize = 1024;

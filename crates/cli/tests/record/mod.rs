@@ -765,6 +765,145 @@ int main(int count, char **words) {
     }
 }
 
+/// Children with filters or of a signal's handler, and programs whose own libraries have functions of libc: all do what they do alone.
+#[test]
+fn the_library_changes_nothing_that_a_program_does() {
+    if !tool("cc") {
+        return eprintln!("skipped: a C compiler is not installed");
+    }
+    const HEAD: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+extern char **environ;
+"#;
+    const OF_LIBRARIES: &str = r#"
+static int syncs;
+int syncs_made(void) { return syncs; }
+int fsync(int fd) { syncs++; return 0; }
+ssize_t pwrite(int fd, const void *from, size_t length, off_t at) {
+    ssize_t (*real)(int, const void *, size_t, off_t) = dlsym(RTLD_NEXT, "pwrite");
+    return real(fd, "X", 1, at);
+}
+__attribute__((constructor)) static void begin(void) { setenv("BEGAN", getenv("LD_PRELOAD") ? "preloaded" : "alone", 1); }
+"#;
+    const OF_CLOCKS: &str = r#"
+int clock_gettime(clockid_t clock, struct timespec *to) {
+    static long calls;
+    to->tv_sec = 1000 * ++calls;
+    return to->tv_nsec = 0;
+}
+"#;
+    const PROGRAM: &str = r#"
+static int file, forks;
+static volatile int is_child;
+static void forks_one(int signal) { if (!is_child && forks < 40) { forks++; is_child = fork() == 0; } }
+static void works(int times) { while (times--) if (pwrite(file, "x", 1, 0) != 1) _exit(1); }
+static int sandboxes_itself(void) {
+    // What the library needs, and this program does not, ends it.
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = { 6, filter };
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+static void waits(const char *what) {
+    int status, all = 0;
+    while (wait(&status) > 0) all |= status;
+    printf("%s %x\n", what, all);
+    fflush(stdout);
+}
+int main(int count, char **words) {
+    file = open("f", O_RDWR);
+    works(10);
+    printf("fsync %d\n", fsync(file));
+    for (char **one = environ; *one; one++) puts(*one);
+    fflush(stdout);
+    for (int before = 0; before < 40; before += 10) {
+        if (fork() == 0) { works(before); if (sandboxes_itself()) _exit(2); works(100); _exit(0); }
+        waits("sandboxed child");
+    }
+    if (fork() == 0) { works(100); if (fork() == 0) { works(100); _exit(0); } waits("grandchild"); _exit(0); }
+    waits("child");
+    struct sigaction action = { .sa_handler = forks_one, .sa_flags = SA_RESTART };
+    sigaction(SIGALRM, &action, 0);
+    struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+    setitimer(ITIMER_REAL, &often, 0);
+    static char many[65536];
+    while (forks < 40) { if (pwrite(file, many, sizeof many, 0) < 1) _exit(9); if (is_child) _exit(0); }
+    setitimer(ITIMER_REAL, &never, 0);
+    waits("children of a handler");
+    if (sandboxes_itself()) return 2;
+    if (fork() == 0) { works(100); _exit(0); }
+    waits("child of one in a sandbox");
+    char byte = 0;
+    pread(file, &byte, 1, 0);
+    printf("%c\n", byte);
+    return 0;
+}
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let built = bench.path("built");
+    fs::create_dir(&built).expect("writable");
+    let linked = ["-L.", "-Wl,--no-as-needed,-rpath,$ORIGIN"];
+    let library = ["-shared", "-fPIC"];
+    for (name, text, options, library) in [
+        ("libown.so", OF_LIBRARIES, library, None),
+        ("libclock.so", OF_CLOCKS, library, None),
+        ("plain", PROGRAM, linked, None),
+        ("own", PROGRAM, linked, Some("-lown")),
+        ("clock", PROGRAM, linked, Some("-lclock")),
+    ] {
+        let source = format!("{name}.c");
+        fs::write(built.join(&source), format!("{HEAD}{text}")).expect("writable");
+        let mut compiler = Command::new("cc");
+        compiler.current_dir(&built).args(["-w", "-o", name, &source]).args(options).args(library);
+        assert!(compiler.status().expect("cc is installed").success());
+    }
+    for (name, preloaded) in [("plain", None), ("own", None), ("clock", None), ("plain", Some("libclock.so"))] {
+        let run = |before: &[&str]| {
+            let mut command = Command::new("env");
+            command.args(["-i", "PATH=/usr/bin:/bin"]).args(before).arg("env").current_dir(&place);
+            preloaded.into_iter().for_each(|own| _ = command.arg(format!("LD_PRELOAD={}", built.join(own).display())));
+            let output = command.arg(built.join(name)).output().expect("it can be started");
+            let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+            assert!(output.status.success(), "{name} {preloaded:?} {:?}: {out}{errors}", output.status);
+            out
+        };
+        let alone = run(&[]);
+        let _ = fs::remove_file(bench.path("a.rec"));
+        let recording = bench.path("a.rec").display().to_string();
+        let began = std::time::Instant::now();
+        let recorded = run(&[env!("CARGO_BIN_EXE_fstone"), "record", "-o", &recording, "--"]);
+        let most_s = began.elapsed().as_secs_f64();
+        assert_eq!(alone, recorded, "{name} {preloaded:?}");
+        let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+        let syncs = usize::from(name != "own");
+        assert_eq!(calls.lines().filter(|line| line.contains(" fsync ")).count(), syncs, "{calls}");
+        // By whatever clock the program has.
+        let spent_s: f64 = times(&calls, "1", "pwrite").into_iter().flatten().sum();
+        assert!(spent_s > 0.0 && spent_s < most_s, "{name} {preloaded:?}: {spent_s} s of {most_s} s");
+    }
+}
+
 /// A glibc before 2.34 has no dlsym unless the program wants libdl; this program's libc never has.
 #[test]
 fn a_program_whose_libc_cannot_be_searched_makes_its_calls() {

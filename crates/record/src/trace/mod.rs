@@ -840,11 +840,11 @@ impl Tracer {
     }
 
     /// A program has the library: it records calls itself from now on.
-    fn welcome(&mut self, thread: pid_t, fd: u64) {
+    fn welcome(&mut self, thread: pid_t, fd: u64, word: u64) {
         ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
         let Some(state) = self.threads.get(&thread) else { return };
-        let Some(preload) = self.preload.as_mut().filter(|_| state.is_alone) else { return };
-        if preload.welcome(thread, fd) {
+        let Some(preload) = &mut self.preload else { return };
+        if preload.welcome(thread, fd, word, state.is_alone) {
             for (fd, slot) in state.descriptors.borrow().iter() {
                 preload.know(thread, *fd, || slot.waits_for_none(thread, *fd));
             }
@@ -1081,6 +1081,7 @@ impl Tracer {
             state.ran_ns += now.saturating_sub(state.resumed_ns);
             state.account = Account::of(thread);
             self.ended(thread, now);
+            self.keeps_none(former);
             self.numbers.insert(thread, state.number);
             self.threads.insert(thread, state);
         }
@@ -1105,7 +1106,7 @@ impl Tracer {
     }
 
     fn keeps_none(&mut self, thread: pid_t) {
-        if let Some(preload) = self.preload.as_mut().filter(|preload| preload.has(thread)) {
+        if let Some(preload) = &mut self.preload {
             preload.leave(thread);
             self.kept.retain(|(of, _), _| *of != thread);
         }
@@ -1275,10 +1276,10 @@ impl Tracer {
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
         let called = called.filter(|called| !called.foreign);
-        if let Some(Called { arguments: [preload::HELLO, fd, ..], .. }) =
+        if let Some(Called { arguments: [preload::HELLO, fd, word, ..], .. }) =
             called.filter(|called| called.number == libc::SYS_close_range as u64)
         {
-            self.welcome(thread, fd);
+            self.welcome(thread, fd, word);
             return self.go_on(thread, 0);
         }
         if let (Some(preload), true) =
@@ -1287,6 +1288,7 @@ impl Tracer {
             preload.off(thread);
         }
         if called.is_some_and(|called| filter::SANDBOXES.contains(&called.number)) {
+            self.preload.iter_mut().for_each(|preload| preload.forbid(thread));
             return self.go_on(thread, 0);
         }
         if called.is_some_and(|called| filter::DIRECTORIES.contains(&called.number)) {
@@ -1313,6 +1315,9 @@ impl Tracer {
             }
             return self.go_on(thread, 0);
         };
+        if let (Some(preload), true) = (&mut self.preload, state.is_alone) {
+            preload.invite(thread);
+        }
         let pending = self.pending(thread, number, asked, now);
         let is_own_status = |path: &Vec<u8>| path.starts_with(b"/proc/") && path.ends_with(b"/status");
         if pending.call.kind.reads()
@@ -1684,9 +1689,11 @@ mod tests {
     #[test]
     fn most_calls_of_a_program_do_not_stop_it() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let script = "i=0; while [ $i -lt 2000 ]; do [ -e x ]; i=$((i + 1)); done";
+        // Daemons close all descriptors that they may have; these are of nothing.
+        let closes = "unset LD_LIBRARY_PATH; if which perl; then perl -MPOSIX -e 'POSIX::close($_) for 100..3000'; fi";
+        let script = format!("i=0; while [ $i -lt 2000 ]; do [ -e x ]; i=$((i + 1)); done; {closes}");
         let wanted = Wanted {
-            command: &["sh", "-c", script].map(|word| word.as_bytes().to_vec()),
+            command: &["sh", "-c", &script].map(|word| word.as_bytes().to_vec()),
             process: None,
             under: &[place.path().to_owned()],
             hash_names: false,

@@ -15,7 +15,7 @@ use super::ptrace;
 use libc::{c_void, pid_t};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
-use shared::{BEGUN, ENDED, Entry, LOCK, NAME, POINTS, RINGS, ROOM, Ring, Shared, VALUE};
+use shared::{BEGUN, ENDED, Entry, INVITED, LOCK, NAME, OVER, POINTS, RINGS, ROOM, Ring, Shared, VALUE};
 pub(super) use shared::{HELLO, STUB, STUB_BYTES};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -27,6 +27,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Empty where it could not be compiled.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/record.so"));
+
+/// A program that may open fewer could not open the library.
+const LEAST_DESCRIPTORS: u64 = 8;
+/// A child that makes so many calls about files may record them itself from then on. Most start a program before.
+const CALLS_OF_CHILD: u32 = 16;
 
 /// Addresses, and what is there.
 pub(super) type Pointed = Vec<(u64, Vec<u8>)>;
@@ -120,6 +125,8 @@ pub(super) struct Preload {
     equal: Vec<String>,
     /// Where programs that were just started have it in their environment.
     places: HashMap<pid_t, ptrace::Variable>,
+    /// Where threads have the word that says whether their process is invited, and how many of their calls stopped.
+    words: HashMap<pid_t, (u64, u32)>,
     members: HashMap<pid_t, Member>,
 }
 
@@ -134,7 +141,7 @@ impl Preload {
         library.write_all(LIBRARY).ok()?;
         fcntl_add_seals(&library, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE).ok()?;
         let equal = Self::standing(std::process::id() as pid_t, 1)?;
-        Some(Self { library, equal, places: HashMap::new(), members: HashMap::new() })
+        Some(Self { library, equal, places: HashMap::new(), words: HashMap::new(), members: HashMap::new() })
     }
 
     /// The name of the library, for the programs.
@@ -158,6 +165,8 @@ impl Preload {
     pub(super) fn insert(&mut self, thread: pid_t) {
         self.leave(thread);
         if Self::standing(thread, 0).as_ref() == Some(&self.equal)
+            && ptrace::limit(thread, libc::RLIMIT_NOFILE) >= LEAST_DESCRIPTORS
+            && ptrace::limit(thread, libc::RLIMIT_FSIZE) >= size_of::<Shared>() as u64
             && let Some(place) = ptrace::add_variable(thread, "LD_PRELOAD", &self.name())
         {
             self.places.insert(thread, place);
@@ -165,18 +174,45 @@ impl Preload {
     }
 
     /// The library has been loaded, and has memory for what it keeps.
-    pub(super) fn welcome(&mut self, thread: pid_t, fd: u64) -> bool {
+    pub(super) fn welcome(&mut self, thread: pid_t, fd: u64, word: u64, is_alone: bool) -> bool {
         match self.places.remove(&thread) {
-            Some(place) => ptrace::remove_variable(thread, place),
+            Some(place) => {
+                ptrace::remove_variable(thread, place);
+                self.words.insert(thread, (word, 0));
+            }
             // A child may have filters that end it, and other rights than its parent.
             None if Self::standing(thread, 0).as_ref() != Some(&self.equal) => return false,
             None => {}
         }
-        let Some(memory) = Memory::of(thread, fd) else { return false };
+        let Some(memory) = Memory::of(thread, fd).filter(|_| is_alone) else { return false };
         memory.shared().accepted.store(1, Release);
         self.members.insert(thread, Member::new(Rc::new(memory)));
         self.runs(thread);
         true
+    }
+
+    /// A call about files has stopped, of a process that shares neither memory nor descriptors.
+    pub(super) fn invite(&mut self, thread: pid_t) {
+        let Some((word, calls)) = self.words.get_mut(&thread).filter(|_| !self.members.contains_key(&thread)) else {
+            return;
+        };
+        *calls += 1;
+        let mut there = [1; 8];
+        // Its filters may forbid the calls for it, and only one that has none but the tracer's is sure.
+        if *calls == CALLS_OF_CHILD
+            && ptrace::read(thread, *word, &mut there) == there.len()
+            && there == [0; 8]
+            && Self::standing(thread, 0).as_ref() == Some(&self.equal)
+        {
+            ptrace::write(thread, *word, &INVITED.to_ne_bytes());
+        }
+    }
+
+    /// The thread, and the children that it forks, may not be able to make the library's calls any more.
+    pub(super) fn forbid(&mut self, thread: pid_t) {
+        if let Some((word, _)) = self.words.remove(&thread) {
+            ptrace::write(thread, word, &OVER.to_ne_bytes());
+        }
     }
 
     pub(super) fn has(&self, thread: pid_t) -> bool {
@@ -189,6 +225,10 @@ impl Preload {
 
     /// A thread made another thread or a process.
     pub(super) fn spawned(&mut self, parent: pid_t, child: pid_t, flags: u32) {
+        match self.words.get(&parent).copied() {
+            Some((word, _)) => self.words.insert(child, (word, 0)),
+            None => self.words.remove(&child),
+        };
         let Some(of) = self.members.get(&parent) else { return };
         let has = |flags_of: i32| flags & flags_of as u32 == flags_of as u32;
         if has(libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_THREAD | libc::CLONE_SETTLS) {
@@ -236,6 +276,7 @@ impl Preload {
     /// The thread has ended, or its process has another program.
     pub(super) fn leave(&mut self, thread: pid_t) {
         self.places.remove(&thread);
+        self.words.remove(&thread);
         let Some(Member { memory, ring: Some(ring), .. }) = self.members.remove(&thread) else { return };
         let shared = memory.shared();
         for (key, of_key) in shared.keys.iter().zip(&shared.of_keys) {

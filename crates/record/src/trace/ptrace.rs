@@ -109,7 +109,7 @@ pub(super) fn result(thread: pid_t) -> Option<i64> {
 }
 
 /// Writes to a program's memory, whatever the program may do with it.
-fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
+pub(super) fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
     let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{thread}/mem")).ok()?;
     std::os::unix::fs::FileExt::write_all_at(&memory, bytes, address).ok()
 }
@@ -359,6 +359,14 @@ pub(super) fn clock(clock: libc::clockid_t) -> u64 {
     // SAFETY: the kernel writes to `time` alone.
     let got = unsafe { libc::clock_gettime(clock, &raw mut time) };
     if got == 0 { time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 } else { u64::MAX }
+}
+
+/// How much of something a process may have; nothing if that cannot be known.
+pub(super) fn limit(process: pid_t, of: libc::__rlimit_resource_t) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes to `limit` alone.
+    let got = unsafe { libc::prlimit(process, of, ptr::null(), &raw mut limit) };
+    if got == 0 { limit.rlim_cur } else { 0 }
 }
 
 /// Sends a signal to the process of a thread.
