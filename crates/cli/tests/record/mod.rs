@@ -1479,6 +1479,51 @@ for name in os.listdir(".."):
     }
 }
 
+/// A thread has descriptors of its own from some moment on, while others use theirs.
+#[test]
+fn calls_are_about_a_threads_own_descriptors() {
+    const PROGRAM: &str = r#"
+import ctypes, os, threading
+libc = ctypes.CDLL(None)
+def to(fd, bytes, times):
+    for _ in range(times): os.write(fd, b"x" * bytes)
+for unshare in (lambda: libc.unshare(0x400)), (lambda: libc.syscall(436, 1000, 2000, 2)):
+    apart, written = threading.Event(), threading.Event()
+    first = os.open("first", os.O_RDWR | os.O_CREAT)
+    def work():
+        assert unshare() == 0
+        os.close(first)
+        other = os.open("other", os.O_RDWR | os.O_CREAT)
+        assert first == other
+        apart.set()
+        written.wait()
+        to(other, 70, 5)
+    thread = threading.Thread(target=work)
+    thread.start()
+    apart.wait()
+    to(first, 900, 5)
+    written.set()
+    thread.join()
+    to(first, 900, 1)
+    os.close(first)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    record(&bench, &place, "x.rec", &["python3", "-c", PROGRAM]);
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full", "--keep"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
+    for name in ["first", "other"] {
+        let [here, there] = [&place, &kept].map(|top| fs::metadata(top.join(name)).expect("it is there").len());
+        assert_eq!(here, there, "{name}");
+    }
+}
+
 #[test]
 fn what_crosses_the_border_of_the_recorded_directories_is_replayed() {
     const PROGRAM: &str = r#"

@@ -41,6 +41,7 @@ pub(super) enum What {
     /// Changes the table of descriptors and is no call to a filesystem.
     Duplicate,
     CloseRange,
+    Unshare,
     /// Not recorded: a stop there tells its time from that of waiting for other threads. The clock is in `mode`.
     Sleep,
     /// A wait with a time limit, which is a sleep if it returns this.
@@ -129,6 +130,7 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             flags: a[2] as u32,
             ..on(K::Close, 0)
         },
+        libc::SYS_unshare => Asked { what: What::Unshare, flags: a[0] as u32, ..Asked::default() },
         libc::SYS_nanosleep => Asked { what: What::Sleep, ..Asked::default() },
         libc::SYS_clock_nanosleep => {
             Asked { what: What::Sleep, mode: a[0] as u32, flags: a[1] as u32, pointer: a[2], ..Asked::default() }

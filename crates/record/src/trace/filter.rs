@@ -31,20 +31,25 @@ pub(super) const PROCESSORS: [u64; 4] = [
 ];
 
 /// They change what names are relative to, or may.
-pub(super) const DIRECTORIES: [u64; 6] = [
+pub(super) const DIRECTORIES: [u64; 5] = [
     libc::SYS_chdir as u64,
     libc::SYS_fchdir as u64,
     libc::SYS_chroot as u64,
     libc::SYS_pivot_root as u64,
-    libc::SYS_unshare as u64,
     libc::SYS_setns as u64,
 ];
 
 /// They may make calls of the library end the program.
 pub(super) const SANDBOXES: [u64; 2] = [libc::SYS_seccomp as u64, libc::SYS_prctl as u64];
 
-/// After them a process records no calls itself.
-pub(super) const ENDINGS: [u64; 3] = [SANDBOXES[0], SANDBOXES[1], libc::SYS_unshare as u64];
+/// After these a process records no calls itself.
+pub(super) fn ends_keeping(number: u64, arguments: [u64; 6]) -> bool {
+    match number as std::os::raw::c_long {
+        libc::SYS_unshare => true,
+        libc::SYS_close_range => arguments[2] as u32 & libc::CLOSE_RANGE_UNSHARE != 0,
+        _ => SANDBOXES.contains(&number),
+    }
+}
 
 /// Of fcntl(2).
 const COMMANDS: [i32; 7] = [

@@ -374,6 +374,17 @@ struct Thread {
     think_ns: u64,
 }
 
+impl Thread {
+    /// From now on it shares its descriptors with no other.
+    fn own_descriptors(&mut self) -> Descriptors {
+        if Rc::strong_count(&self.descriptors) > 1 {
+            let own = self.descriptors.borrow().clone();
+            self.descriptors = Rc::new(RefCell::new(own));
+        }
+        self.descriptors.clone()
+    }
+}
+
 /// A stop of which the tracer knows, and which it has not answered.
 struct Noticed {
     stop: Stop,
@@ -1092,11 +1103,7 @@ impl Tracer {
         let Some(state) = self.threads.get_mut(&thread) else { return };
         (state.pending, state.is_alone) = (None, true);
         state.think_ns += std::mem::take(&mut state.ran_ns);
-        if Rc::strong_count(&state.descriptors) > 1 {
-            let own = state.descriptors.borrow().clone();
-            state.descriptors = Rc::new(RefCell::new(own));
-        }
-        let descriptors = state.descriptors.clone();
+        let descriptors = state.own_descriptors();
         if let Some(present) = tables::present(thread) {
             let gone: Vec<i32> = descriptors.borrow().keys().copied().filter(|fd| !present.contains(fd)).collect();
             for fd in gone {
@@ -1283,7 +1290,7 @@ impl Tracer {
             return self.go_on(thread, 0);
         }
         if let (Some(preload), true) =
-            (&self.preload, called.is_some_and(|called| filter::ENDINGS.contains(&called.number)))
+            (&self.preload, called.is_some_and(|called| filter::ends_keeping(called.number, called.arguments)))
         {
             preload.off(thread);
         }
@@ -1571,9 +1578,19 @@ impl Tracer {
     /// A call is over.
     fn finished(&mut self, thread: pid_t, mut pending: Pending, result: i64, took_ns: u64, now: u64) {
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        let descriptors = state.descriptors.clone();
         let asked = pending.asked;
+        let has_own = result == 0
+            && match asked.what {
+                What::Unshare => asked.flags & libc::CLONE_FILES as u32 != 0,
+                What::CloseRange => asked.flags & libc::CLOSE_RANGE_UNSHARE != 0,
+                _ => false,
+            };
+        let descriptors = if has_own { state.own_descriptors() } else { state.descriptors.clone() };
         match asked.what {
+            What::Unshare => {
+                state.think_ns += took_ns;
+                return self.find_directories(|other, state| other == thread || !state.is_alone);
+            }
             What::Duplicate => {
                 let fd = asked.fd.unwrap_or(-1);
                 state.think_ns += took_ns;
@@ -1589,7 +1606,7 @@ impl Tracer {
             What::CloseRange => {
                 state.think_ns += took_ns;
                 // CLOSE_RANGE_CLOEXEC closes nothing yet.
-                if result == 0 && asked.flags & 4 == 0 {
+                if result == 0 && asked.flags & libc::CLOSE_RANGE_CLOEXEC == 0 {
                     let range = asked.offset..=asked.length.min(i64::MAX as u64) as i64;
                     let gone: Vec<i32> =
                         descriptors.borrow().keys().copied().filter(|fd| range.contains(&i64::from(*fd))).collect();
