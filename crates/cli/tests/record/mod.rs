@@ -1525,6 +1525,22 @@ for unshare in (lambda: libc.unshare(0x400)), (lambda: libc.syscall(436, 1000, 2
 }
 
 #[test]
+fn what_the_caller_ignores_is_ignored_by_a_recorded_program() {
+    let bench = Bench::new();
+    let typed = bench.typed(&["record", "-o", "x.rec", "--", "grep", "SigIgn", "/proc/self/status"]).join(" ");
+    for ignored in ["", "trap '' PIPE; ", "trap '' INT QUIT; ", "trap '' HUP INT PIPE QUIT TERM; "] {
+        let said = |words: &str| {
+            let output = bench.shell(&format!("{ignored}{words}")).output().expect("it starts");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let alone = said("grep SigIgn /proc/self/status");
+        assert!(alone.starts_with("SigIgn:"), "{alone}");
+        assert_eq!(said(&typed), alone, "{ignored}");
+        fs::remove_file(bench.path("x.rec")).expect("it was made");
+    }
+}
+
+#[test]
 fn what_crosses_the_border_of_the_recorded_directories_is_replayed() {
     const PROGRAM: &str = r#"
 import ctypes, os, socket

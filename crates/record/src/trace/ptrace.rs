@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const OPTIONS: i32 = libc::PTRACE_O_TRACESECCOMP
     | libc::PTRACE_O_TRACEFORK
@@ -375,6 +376,25 @@ pub(super) fn send(thread: pid_t, signal: i32) {
     unsafe { libc::kill(thread, signal) };
 }
 
+/// The signals that the caller ignores, a bit for each. Rust's run-time ignores SIGPIPE before `main`, and this program handles others.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_SIGNALS: extern "C" fn() = {
+    extern "C" fn look() {
+        let is_ignored = |signal: &i32| {
+            // SAFETY: integers, of which zero is a value; the kernel writes to them alone.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(*signal, ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+            }
+        };
+        IGNORED.store((1..=64).filter(is_ignored).fold(0, |all, signal| all | 1 << (signal - 1)), Relaxed);
+    }
+    look
+};
+
 /// What a traced process is to do.
 pub(super) enum Task<'a> {
     Run(&'a [CString]),
@@ -416,7 +436,11 @@ pub(super) fn start(task: &Task<'_>, filter: &[sock_filter]) -> io::Result<pid_t
             match task {
                 Task::Idle(calls) => idle(*calls),
                 Task::Run(_) => {
+                    let ignored = IGNORED.load(Relaxed);
                     libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                    for signal in (1..=64).filter(|signal| ignored >> (signal - 1) & 1 == 1) {
+                        libc::signal(signal, libc::SIG_IGN);
+                    }
                     libc::execvp(words[0], words.as_ptr());
                     libc::_exit(127);
                 }
