@@ -1438,6 +1438,9 @@ fn a_study_says_what_it_cannot_do_with_a_recording() {
 fn calls_have_the_names_that_their_files_have_then() {
     const PROGRAM: &str = r#"
 import ctypes, fcntl, os
+os.mkdir("real"); os.symlink("real", "link"); os.mkdir("real/d"); os.chdir("real/d")
+os.rename("../../link/d", "../../link/e"); open("f", "w").write("x")
+os.chdir("../..")
 os.mkdir("a"); os.chdir("a"); os.rename("../a", "../b")
 open("f", "w").write("x" * 9000)
 libc = ctypes.CDLL(None)
@@ -1464,7 +1467,9 @@ for name in os.listdir(".."):
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let calls = bench.succeed(&["record", "show", "--calls", "place/python3.rec"]);
     let plain = calls.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in ["offset 5000 other offset 1048576 = 4000", "flags 0o2 = 100", "statfs \"b/f\"", "\"b/made\""] {
+    for said in
+        ["offset 5000 other offset 1048576 = 4000", "flags 0o2 = 100", "statfs \"b/f\"", "\"b/made\"", "\"real/e/f\""]
+    {
         assert!(plain.contains(said), "{said}: {calls}");
     }
     assert!(!calls.contains("python3.rec"), "{calls}");

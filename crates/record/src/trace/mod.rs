@@ -402,6 +402,8 @@ struct Pending {
     text: Option<Vec<u8>>,
     /// The absolute path of what is opened.
     path: Vec<u8>,
+    /// And of what something is renamed to.
+    new_path: Vec<u8>,
     /// Not about a file of the roots; the name is for a message.
     outside: Option<Option<Vec<u8>>>,
 }
@@ -1368,7 +1370,16 @@ impl Tracer {
             let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
             call.took_ns = until_ns.saturating_sub(stopped_ns);
         }
-        let mut pending = Pending { asked, call, at: None, to: None, text: None, path: Vec::new(), outside: None };
+        let mut pending = Pending {
+            asked,
+            call,
+            at: None,
+            to: None,
+            text: None,
+            path: Vec::new(),
+            new_path: Vec::new(),
+            outside: None,
+        };
         match kind {
             Kind::Open if asked.pointer != 0 => {
                 let how = [0, 8].map(|at| self.number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
@@ -1462,6 +1473,9 @@ impl Tracer {
                 pending.to = named;
             } else {
                 pending.at = named;
+            }
+            if second {
+                pending.new_path.clone_from(&path);
             }
             if !second || pending.at.is_none() {
                 pending.path = path;
@@ -1661,7 +1675,10 @@ impl Tracer {
         if call.kind == Kind::Rename && result == 0 {
             let is_any = pending.at.is_none() || call.flags & libc::RENAME_EXCHANGE != 0;
             let is_in = |known: &Option<Vec<u8>>| known.as_ref().is_some_and(|known| known.starts_with(&pending.path));
-            self.find_directories(|_, state| is_any || state.directories.iter().any(is_in));
+            // By another name of it, a link's: what is known is without links.
+            let renamed = std::fs::symlink_metadata(std::ffi::OsStr::from_bytes(&pending.new_path));
+            let is_directory = renamed.map_or(true, |found| found.is_dir());
+            self.find_directories(|_, state| is_any || is_directory || state.directories.iter().any(is_in));
         }
         let [is_from, is_to] = [pending.at.is_some() || call.file != 0, pending.to.is_some()];
         if result == 0
