@@ -414,6 +414,11 @@ impl Pending {
         self.outside.is_some() || self.call.kind.is_of_threads() || matches!(self.asked.what, What::Limited(_))
     }
 
+    /// Of a file elsewhere nothing is to be known of such a call's end: it waits for no other thread, and its result changes nothing.
+    fn ends_unseen(&self) -> bool {
+        matches!(self.asked.what, What::Call(_)) && matches!(self.call.kind, Kind::Close | Kind::Map | Kind::Fstat)
+    }
+
     /// Of a thread that has stopped.
     fn sleeps(&self, thread: pid_t) -> bool {
         let result = || ptrace::result(thread);
@@ -1106,7 +1111,9 @@ impl Tracer {
         (state.pending, state.is_alone) = (None, true);
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let descriptors = state.own_descriptors();
-        if let Some(present) = tables::present(thread) {
+        if !descriptors.borrow().is_empty()
+            && let Some(present) = tables::present(thread)
+        {
             let gone: Vec<i32> = descriptors.borrow().keys().copied().filter(|fd| !present.contains(fd)).collect();
             for fd in gone {
                 self.release(thread, &descriptors, fd, now);
@@ -1333,6 +1340,11 @@ impl Tracer {
             && pending.outside.as_ref().is_some_and(|path| path.as_ref().is_some_and(is_own_status))
         {
             self.asks(thread);
+        }
+        // Without another stop at its end, for half of what a new program does is to load its libraries.
+        if let Some(name) = pending.outside.as_ref().filter(|_| pending.ends_unseen()) {
+            self.outside(name.as_ref(), 0);
+            return self.go_on(thread, 0);
         }
         if let (Kind::Spawn, Some(preload)) = (pending.call.kind, &mut self.preload)
             && pending.call.flags & (libc::CLONE_VM | libc::CLONE_THREAD) as u32 == libc::CLONE_VM as u32
@@ -1589,6 +1601,15 @@ impl Tracer {
         self.finished(thread, pending, result, took_ns, now);
     }
 
+    /// Counts a call about a file elsewhere.
+    fn outside(&mut self, name: Option<&Vec<u8>>, bytes: u64) {
+        // Pipes and sockets have no name, and are no files.
+        let name = name.filter(|name| Some(*name) != self.library.as_ref());
+        if let (Some(writer), Some(name)) = (self.writer.as_mut(), name) {
+            writer.outside(bytes, Some(&hashed(name, self.secret.as_ref())));
+        }
+    }
+
     /// A call is over.
     fn finished(&mut self, thread: pid_t, mut pending: Pending, result: i64, took_ns: u64, now: u64) {
         let Some(state) = self.threads.get_mut(&thread) else { return };
@@ -1698,12 +1719,7 @@ impl Tracer {
                 self.keep(thread, &descriptors, result as i32, Slot::Elsewhere(path));
             }
             let moves = call.kind.reads() || call.kind.writes();
-            // Pipes and sockets have no name, and are no files.
-            let name = name.as_ref().filter(|name| Some(*name) != self.library.as_ref());
-            if let (Some(writer), Some(name)) = (self.writer.as_mut(), name) {
-                writer.outside(if moves { result.max(0) as u64 } else { 0 }, Some(&hashed(name, self.secret.as_ref())));
-            }
-            return;
+            return self.outside(name.as_ref(), if moves { result.max(0) as u64 } else { 0 });
         }
         call.think_ns = std::mem::take(&mut state.think_ns);
         if call.kind == Kind::Open && result >= 0 {

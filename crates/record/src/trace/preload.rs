@@ -248,8 +248,10 @@ impl Preload {
         let memory = member.memory.clone();
         let shared = memory.shared();
         shared.rings[ring].busy.store(0, Relaxed);
-        shared.rings[ring].taken.store(0, Relaxed);
-        shared.rings[ring].entries.iter().for_each(|entry| entry.state.store(0, Relaxed));
+        // There is no memory yet behind the entries of a ring that was not used.
+        if shared.rings[ring].taken.swap(0, Relaxed) != 0 {
+            shared.rings[ring].entries.iter().for_each(|entry| entry.state.store(0, Relaxed));
+        }
         member.set_limit();
         // The same key is of a thread that is about to end.
         let keys = shared.keys.iter().map(|key| key.load(Relaxed)).collect::<Vec<_>>();

@@ -477,7 +477,8 @@ unsafe fn bind(program: &[sock_filter]) -> bool {
 
 /// A text file below /proc, which may be gone.
 pub(super) fn proc_text(path: &str) -> Option<String> {
-    let mut text = String::new();
+    // As much as most of them have.
+    let mut text = String::with_capacity(4096);
     std::fs::File::open(path).ok()?.take(1 << 16).read_to_string(&mut text).ok()?;
     Some(text)
 }
