@@ -6,8 +6,8 @@ use crate::path::{DIRECTORY, directory_of};
 use crate::temporary;
 use crate::trust::{Trust, is_own};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat, openat2,
-    renameat, renameat_with, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat, openat2,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,52 @@ pub fn remove_tree_in(directory: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     };
     empty(below.as_fd(), below.as_fd(), 0)?;
     Ok(unlinkat(directory, &name, AtFlags::REMOVEDIR)?)
+}
+
+/// The first file or directory below one that is held open which is none of those that `is_made` accepts, by its path there and whether it
+/// is a directory. Links and special files are never accepted.
+///
+/// # Errors
+/// Where something is mounted in it; those of reading it.
+pub fn first_other(
+    directory: BorrowedFd<'_>,
+    is_made: &dyn Fn(&Path, bool) -> bool,
+) -> io::Result<Option<PathBuf>> {
+    other_below(directory, Path::new(""), 0, is_made)
+}
+
+fn other_below(
+    directory: BorrowedFd<'_>,
+    above: &Path,
+    depth: u32,
+    is_made: &dyn Fn(&Path, bool) -> bool,
+) -> io::Result<Option<PathBuf>> {
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let path = above.join(OsStr::from_bytes(name.to_bytes()));
+        let kind = match entry.file_type() {
+            FileType::Unknown => {
+                FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode)
+            }
+            known => known,
+        };
+        let is_directory = kind == FileType::Directory;
+        if !(is_directory || kind == FileType::RegularFile) || !is_made(&path, is_directory) || depth > MOST_MADE {
+            return Ok(Some(path));
+        }
+        if is_directory {
+            let below = open_below(directory, name)?;
+            let other = other_below(below.as_fd(), &path, depth + 1, is_made)?;
+            if other.is_some() {
+                return Ok(other);
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Removes a directory that is empty by now. The kernel has no call to remove what is open, so it is compared once more.
@@ -305,6 +351,8 @@ fn refused(errno: Errno) -> io::Error {
 
 /// What is deeper is moved to the top first: each directory on the way costs a descriptor and room on the stack.
 const DEPTH: u32 = 64;
+/// Nothing that fstone makes is deeper: each costs two descriptors while it is looked through.
+const MOST_MADE: u32 = 200;
 
 fn empty(directory: BorrowedFd<'_>, top: BorrowedFd<'_>, depth: u32) -> io::Result<()> {
     loop {

@@ -13,11 +13,11 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::{FileExt, MetadataExt},
-    path::Path,
+    path::{Path, PathBuf},
     str::FromStr,
 };
 
-const JOURNAL: &str = "journal";
+pub(super) const JOURNAL: &str = "journal";
 const MAGIC: &str = "fstone age journal 2\n";
 /// The same of all builds.
 const OF_ANY_BUILD: &str = "fstone age journal ";
@@ -82,6 +82,8 @@ pub enum JournalError {
     Foreign,
     #[error("something is mounted on it")]
     Mounted,
+    #[error("it has {}, which ageing did not make", path.display())]
+    Others { path: PathBuf },
     #[error("it was aged otherwise")]
     Other,
     #[error("another build of fstone began to age it, and only that can go on")]

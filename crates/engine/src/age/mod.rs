@@ -30,12 +30,14 @@ use rustix::{
 };
 use std::{
     collections::HashMap,
+    ffi::OsStr,
     fs::File,
     io::Error,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
         unix::fs::FileExt,
     },
+    path::Path,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
@@ -395,9 +397,23 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Whether ageing makes files or directories of this path, below the directory that its journal is in.
+pub fn is_made(path: &Path, is_directory: bool) -> bool {
+    let is_number = |digits: &str| u32::from_str_radix(digits, 16).is_ok_and(|number| format!("{number:x}") == digits);
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    match path.strip_prefix(AGED_DIRECTORY) {
+        Ok(below) if below == Path::new("") => is_directory,
+        Ok(_) if is_directory => name.strip_prefix(DIRECTORY).is_some_and(is_number),
+        Ok(_) => is_number(name),
+        Err(_) => path == Path::new(journal::JOURNAL) && !is_directory,
+    }
+}
+
 // No file has a name with an s: those are hexadecimal.
+const DIRECTORY: &str = "sub";
+
 fn directory(number: u32) -> String {
-    format!("sub{number:x}")
+    format!("{DIRECTORY}{number:x}")
 }
 
 impl Name {
@@ -409,7 +425,7 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{os::unix::fs::MetadataExt, path::Path};
+    use std::os::unix::fs::MetadataExt;
 
     fn files(directory: &Path) -> Vec<(u64, i64)> {
         let mut found = Vec::new();

@@ -14,8 +14,8 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, age};
-use fstone_files::{FileIdentity, open_new_directory, remove_tree, remove_tree_in};
+use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, age, is_made};
+use fstone_files::{FileIdentity, first_other, open_new_directory, remove_tree, remove_tree_in};
 use fstone_model::{
     Step,
     age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
@@ -39,16 +39,28 @@ use std::{
 /// Removes what ageing left beneath a directory.
 ///
 /// # Errors
-/// If it is something else, another user's, or a process ages it or measures on it; as [`remove_tree`].
+/// If it is something else, another user's, has what ageing did not make, or a process ages it or measures on it; as [`remove_tree`].
 pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
     remove_held(path, &Journal::hold(path).map_err(io::Error::other)?)
 }
 
 fn remove_held(path: &Path, held: &Held) -> io::Result<()> {
     // Before the journal, without which a removal that was interrupted could not be made again.
-    remove_tree_in(held.directory().as_fd(), AGED_DIRECTORY)?;
+    remove_files(held).map_err(|error| match error {
+        JournalError::System { cause } => cause,
+        error => io::Error::other(format!("{error}; move it away")),
+    })?;
     // By what is held: another directory may have taken its name.
     remove_tree(path, FileIdentity::of(&held.directory().metadata()?))
+}
+
+/// Removes the files that were aged, unless there are others beside or below them.
+fn remove_files(held: &Held) -> Result<(), JournalError> {
+    let directory = held.directory().as_fd();
+    match first_other(directory, &is_made)? {
+        Some(path) => Err(JournalError::Others { path }),
+        None => Ok(remove_tree_in(directory, AGED_DIRECTORY)?),
+    }
 }
 
 /// The journal of a directory, and whether what was there was removed.
@@ -61,7 +73,7 @@ fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal
     };
     match Journal::open(directory, place, key, build, boot) {
         Err(JournalError::Lost { held }) => {
-            remove_tree_in(held.directory().as_fd(), AGED_DIRECTORY)?;
+            remove_files(&held)?;
             Ok((Journal::begin(held, key, build, boot)?, true))
         }
         opened => Ok((opened?, false)),
@@ -170,7 +182,7 @@ impl Session {
             JournalError::System { cause } => failed(cause),
             JournalError::Other | JournalError::Build | JournalError::Lost { .. } => refused(&error, remove.clone()),
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
-            JournalError::Foreign => refused(&error, "move it away".to_owned()),
+            JournalError::Foreign | JournalError::Others { .. } => refused(&error, "move it away".to_owned()),
             JournalError::Mounted => refused(&error, format!("umount {}", place.display())),
         })?;
         if is_anew {
@@ -349,6 +361,30 @@ mod tests {
         assert!(taken_up(&place, "key", "build", "boot 1").is_ok_and(|(_, is_anew)| !is_anew), "it goes on");
         assert!(taken_up(&place, "key", "build", "boot 2").is_ok_and(|(_, is_anew)| is_anew));
         assert!(!place.join(AGED_DIRECTORY).exists());
+    }
+
+    #[test]
+    fn what_a_user_put_into_an_aged_directory_is_named_and_nothing_goes() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let place = above.path().join("fstone-aged");
+        aged(&place);
+        fs::create_dir(place.join(".aged/suba")).expect("made");
+        fs::write(place.join(".aged/suba/1f"), "").expect("written");
+        for mine in ["mine.txt", ".aged/mine.txt", ".aged/suba/01", ".aged/suba/1F", ".aged/sub", "1"] {
+            fs::write(place.join(mine), "mine").expect("written");
+            let refused = remove_aged_directory(&place).expect_err("it is mine").to_string();
+            assert_eq!(refused, format!("it has {mine}, which ageing did not make; move it away"));
+            let anew = taken_up(&place, "key", "build", "boot 2");
+            assert!(matches!(&anew, Err(JournalError::Others { path }) if path == Path::new(mine)), "{anew:?}");
+            assert_eq!(fs::read(place.join(mine)).expect("there"), b"mine");
+            fs::remove_file(place.join(mine)).expect("removed");
+        }
+        symlink("1", place.join(".aged/1000")).expect("linked");
+        assert!(remove_aged_directory(&place).is_err());
+        fs::remove_file(place.join(".aged/1000")).expect("removed");
+        assert_eq!(place.join(AGED_DIRECTORY).read_dir().expect("there").count(), 21);
+        remove_aged_directory(&place).expect("all is of ageing");
+        assert!(!place.exists());
     }
 
     /// In a directory that others may write to, they can exchange names between any two calls.
