@@ -22,6 +22,7 @@ pub use regular::{create_file, make_private, open_anew, open_or_create, regular,
 pub use temporary::{Temporary, nameless, nameless_where_possible, unguessable};
 pub use text::{TEXT_BYTES, read_text, read_text_within, regular_below};
 pub use tree::{
-    FileIdentity, OwnDirectory, first_other, make_empty_directory, open_new_directory, remove_own_tree, remove_tree, remove_tree_in,
+    FileIdentity, OwnDirectory, first_other, make_empty_directory, open_new_directory, remove_own_tree, remove_tree,
+    remove_tree_in,
 };
 pub use trust::{Exchangeable, Trust};

@@ -6,8 +6,8 @@ use crate::path::{DIRECTORY, directory_of};
 use crate::temporary;
 use crate::trust::{Trust, is_own};
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat, openat2,
-    renameat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, ResolveFlags, chmod, fchmod, flock, mkdirat, openat,
+    openat2, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -93,10 +93,7 @@ pub fn remove_tree_in(directory: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// Where something is mounted in it; those of reading it.
-pub fn first_other(
-    directory: BorrowedFd<'_>,
-    is_made: &dyn Fn(&Path, bool) -> bool,
-) -> io::Result<Option<PathBuf>> {
+pub fn first_other(directory: BorrowedFd<'_>, is_made: &dyn Fn(&Path, bool) -> bool) -> io::Result<Option<PathBuf>> {
     other_below(directory, Path::new(""), 0, is_made)
 }
 
@@ -114,9 +111,7 @@ fn other_below(
         }
         let path = above.join(OsStr::from_bytes(name.to_bytes()));
         let kind = match entry.file_type() {
-            FileType::Unknown => {
-                FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode)
-            }
+            FileType::Unknown => FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode),
             known => known,
         };
         let is_directory = kind == FileType::Directory;

@@ -25,6 +25,7 @@ const COUNT_DIGITS: usize = 20;
 const BOOT_LENGTH: usize = 36;
 /// In place of a boot.
 const DURABLE: &str = "durable";
+const REMOVED: &str = "removed";
 const LONGEST: u64 = 64 << 20;
 
 /// What is found before the first operation.
@@ -89,8 +90,8 @@ pub enum JournalError {
     #[error("another build of fstone began to age it, and only that can go on")]
     Build,
     /// Some of what is counted may not be there. Nobody else finds that out, or begins anew, until this is dropped.
-    #[error("the machine went down while it was aged")]
-    Lost { held: Held },
+    #[error("{why}")]
+    Lost { held: Held, why: &'static str },
     #[error("{cause}")]
     System { cause: io::Error },
 }
@@ -137,6 +138,9 @@ impl Journal {
         let mut lines = whole.strip_prefix(MAGIC).ok_or(JournalError::Foreign)?.lines();
         let count = lines.next().and_then(|line| line.split_once(' ')).ok_or(JournalError::Foreign)?;
         journal.done = count.0.parse().map_err(|_| JournalError::Foreign)?;
+        if count.1.trim() == REMOVED {
+            return Err(JournalError::Lost { held: journal.held, why: "its removal was interrupted" });
+        }
         if lines.next() != Some(key) {
             return Err(JournalError::Other);
         }
@@ -149,7 +153,9 @@ impl Journal {
         }
         match (is_of_this_build, count.1.trim() == DURABLE || count.1 == journal.boot) {
             (false, _) => Err(JournalError::Build),
-            (true, false) => Err(JournalError::Lost { held: journal.held }),
+            (true, false) => {
+                Err(JournalError::Lost { held: journal.held, why: "the machine went down while it was aged" })
+            }
             (true, true) => Ok(journal),
         }
     }
@@ -255,7 +261,7 @@ impl Journal {
 
     /// The next operation is made now, and may be undone if the machine goes down.
     pub(super) fn go_on(&self) -> io::Result<()> {
-        self.holds_for(&self.boot)
+        self.held.holds_for(&self.boot)
     }
 
     pub(super) fn count(&self, done: u64) -> io::Result<()> {
@@ -264,13 +270,7 @@ impl Journal {
 
     /// All operations until now are durable.
     pub(super) fn settle(&self) -> io::Result<()> {
-        self.holds_for(DURABLE)
-    }
-
-    fn holds_for(&self, boot: &str) -> io::Result<()> {
-        let at = MAGIC.len() + COUNT_DIGITS + 1;
-        self.held.journal.write_all_at(format!("{boot:BOOT_LENGTH$}").as_bytes(), at as u64)?;
-        self.held.journal.sync_all()
+        self.held.holds_for(DURABLE)
     }
 
     pub(super) fn end(&mut self, lived: Lived) -> io::Result<()> {
@@ -283,6 +283,28 @@ impl Journal {
 impl Held {
     pub const fn directory(&self) -> &File {
         &self.directory
+    }
+
+    /// From now on what is there counts as lost, until it is removed.
+    ///
+    /// # Errors
+    /// Those of writing that; a full filesystem gets room only by the removal.
+    pub fn begin_removal(&self) -> io::Result<()> {
+        let mut magic = [0; MAGIC.len()];
+        // What another version left is never taken up.
+        if self.journal.read_exact_at(&mut magic, 0).is_err() || magic != *MAGIC.as_bytes() {
+            return Ok(());
+        }
+        match self.holds_for(REMOVED) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => Ok(()),
+            written => written,
+        }
+    }
+
+    fn holds_for(&self, boot: &str) -> io::Result<()> {
+        let at = MAGIC.len() + COUNT_DIGITS + 1;
+        self.journal.write_all_at(format!("{boot:BOOT_LENGTH$}").as_bytes(), at as u64)?;
+        self.journal.sync_all()
     }
 
     /// Whether a path leads to it.
@@ -390,7 +412,7 @@ mod tests {
         assert_eq!([9.0; 3].map(|now| look(&mut journal, now)), [1.0, 2.0, 3.0].map(found));
         journal.go_on().expect("written");
         drop(journal);
-        let Err(JournalError::Lost { held }) = open("key", "boot 3") else { panic!("it may be undone") };
+        let Err(JournalError::Lost { held, .. }) = open("key", "boot 3") else { panic!("it may be undone") };
         let anew = Journal::begin(held, "key", "build", "boot 3").expect("written");
         assert!((anew.done(), anew.begun()) == (0, None) && matches!(Journal::hold(path), Err(JournalError::Busy)));
         drop(anew);
@@ -399,7 +421,12 @@ mod tests {
         assert_eq!(super::tests::open(path, "key", "another", "boot 4").expect("it ended").ended(), Some(lived));
         let held = Journal::hold(path).expect("it ended");
         assert!(matches!(Journal::hold(path), Err(JournalError::Busy)));
+        held.begin_removal().expect("written");
         drop(held);
+        drop(Journal::hold(path).expect("its removal goes on"));
+        let Err(JournalError::Lost { held, .. }) = open("another", "boot 4") else { panic!("some of it is gone") };
+        drop(Journal::begin(held, "another", "build", "boot 4").expect("written"));
+        assert!(open("another", "boot 4").is_ok_and(|journal| journal.ended().is_none()));
         fs::write(path.join(JOURNAL), "mine").expect("written");
         assert!(matches!(Journal::hold(path), Err(JournalError::Foreign)));
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Foreign)));

@@ -59,12 +59,15 @@ fn remove_files(held: &Held) -> Result<(), JournalError> {
     let directory = held.directory().as_fd();
     match first_other(directory, &is_made)? {
         Some(path) => Err(JournalError::Others { path }),
-        None => Ok(remove_tree_in(directory, AGED_DIRECTORY)?),
+        None => {
+            held.begin_removal()?;
+            Ok(remove_tree_in(directory, AGED_DIRECTORY)?)
+        }
     }
 }
 
-/// The journal of a directory, and whether what was there was removed.
-fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, bool), JournalError> {
+/// The journal of a directory, and why what was there was removed.
+fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, Option<&'static str>), JournalError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::open(place, flags, Mode::empty()) {
         Err(Errno::NOENT) => open_new_directory(place)?,
@@ -72,11 +75,11 @@ fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal
         opened => File::from(opened?),
     };
     match Journal::open(directory, place, key, build, boot) {
-        Err(JournalError::Lost { held }) => {
+        Err(JournalError::Lost { held, why }) => {
             remove_files(&held)?;
-            Ok((Journal::begin(held, key, build, boot)?, true))
+            Ok((Journal::begin(held, key, build, boot)?, Some(why)))
         }
-        opened => Ok((opened?, false)),
+        opened => Ok((opened?, None)),
     }
 }
 
@@ -178,15 +181,15 @@ impl Session {
         let remove = format!("fstone age rm {}", place.display());
         // What was opened with the trial is opened once more.
         self.aged = None;
-        let (journal, is_anew) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
+        let (journal, lost) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
             JournalError::System { cause } => failed(cause),
             JournalError::Other | JournalError::Build | JournalError::Lost { .. } => refused(&error, remove.clone()),
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
             JournalError::Foreign | JournalError::Others { .. } => refused(&error, "move it away".to_owned()),
             JournalError::Mounted => refused(&error, format!("umount {}", place.display())),
         })?;
-        if is_anew {
-            self.warn(format!("{}: the machine went down while it was aged; it began anew", step.name));
+        if let Some(why) = lost {
+            self.warn(format!("{}: {why}; it began anew", step.name));
         }
         let there = place.display();
         if journal.ended().is_none() && journal.done() > 0 {
@@ -358,8 +361,28 @@ mod tests {
             assert!(matches!(taken_up(&place, "key", "another build", boot), Err(JournalError::Build)));
         }
         assert!(place.join(AGED_DIRECTORY).join("0").exists());
-        assert!(taken_up(&place, "key", "build", "boot 1").is_ok_and(|(_, is_anew)| !is_anew), "it goes on");
-        assert!(taken_up(&place, "key", "build", "boot 2").is_ok_and(|(_, is_anew)| is_anew));
+        assert!(taken_up(&place, "key", "build", "boot 1").is_ok_and(|(_, lost)| lost.is_none()), "it goes on");
+        assert!(taken_up(&place, "key", "build", "boot 2").is_ok_and(|(_, lost)| lost.is_some()));
+        assert!(!place.join(AGED_DIRECTORY).exists());
+    }
+
+    #[test]
+    fn what_a_removal_that_was_interrupted_left_is_not_taken_up() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let place = above.path().join("fstone-aged");
+        aged(&place);
+        let stays = place.join(AGED_DIRECTORY).join("7");
+        let flag = |flag| Command::new("chattr").arg(flag).arg(&stays).status().is_ok_and(|status| status.success());
+        if !flag("+i") {
+            eprintln!("skipped: no file can be made immutable");
+            return;
+        }
+        let removed = remove_aged_directory(&place);
+        let again = taken_up(&place, "key", "build", "boot 1");
+        assert!(flag("-i"));
+        assert!(removed.is_err() && again.is_err(), "{removed:?} {again:?}");
+        let anew = taken_up(&place, "another", "another build", "boot 1").expect("what is left goes first");
+        assert_eq!(anew.1, Some("its removal was interrupted"));
         assert!(!place.join(AGED_DIRECTORY).exists());
     }
 
