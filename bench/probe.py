@@ -294,6 +294,8 @@ EXPLAINED = {
         ("pre_read reads the part of a block", lambda job: "pre_read" in job and has_part(job), reads_a_part),
         ("fsync_on_close opens and syncs a file once more, to look for another block", lambda job: "fsync_on_close" in job and (":" in job["rw"] or has_part(job)), syncs(1, 8)),
         ("fsync where a pass ends", lambda job: job.keys() & {"loops", "io_size"} and job.keys() & {"fsync", "fdatasync", "sync_file_range"}, syncs(1, 200)),
+        ("fadvise_hint=0 leaves it to the kernel what random reads read ahead", lambda job: job.get("fadvise_hint") == "0" and is_random(job) and "read" in rw_of(job), lambda found: [name for name in found if name in ("device: reads", "device: sectors read")]),
+        ("percentage_random=0 in a mix of files with a part of a block", lambda job: job.get("percentage_random") == "0" and len(rw_of(job)) > 1 and "filename" in job and has_part(job), lambda found: [name for name, (there, here) in found.items() if name.startswith("moved")]),
         ("fsync with a queue", lambda job: job.get("ioengine") in ("libaio", "io_uring") and "iodepth" in job and job.keys() & {"fsync", "fdatasync"}, syncs(-8, -1)),
     ],
     "sysbench": [
