@@ -1,8 +1,8 @@
 //! Ageing: writes and removes files on a mounted filesystem, with real data, until its targets are reached.
 //!
-//! There is one thread, and nothing depends on a clock, so that a simulated machine repeats it exactly. On a real one, when the kernel
-//! writes back between two syncs is its own decision, and moves single extents. In a directory it can be interrupted, and goes on later
-//! (`journal`).
+//! One thread makes all changes, and nothing depends on a clock, so that a simulated machine repeats it exactly. On a real one, when the
+//! kernel writes back is its own decision, and moves single extents; there, files are made while earlier ones are written. In a directory
+//! it can be interrupted, and goes on later (`journal`).
 
 mod journal;
 mod plan;
@@ -40,6 +40,7 @@ use std::{
     path::Path,
     rc::Rc,
     sync::atomic::{AtomicBool, Ordering},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -81,7 +82,7 @@ const fn of_journal(cause: Error) -> AgeError {
 }
 
 /// Ages the filesystem whose root is given, opened; nothing else may write there meanwhile. With a journal, `root` is the journal's
-/// directory, others may use the filesystem, and what was done already is not done again.
+/// directory, others may use the filesystem, and what was done already is not done again. `overlaps` is for real time alone.
 ///
 /// # Errors
 /// [`AgeError`]; the filesystem must not be measured then.
@@ -90,6 +91,7 @@ pub fn age(
     root: BorrowedFd<'_>,
     seed: u64,
     journal: Option<&mut Journal>,
+    overlaps: bool,
     stop: &AtomicBool,
     progress: &dyn Fn(AgeProgress),
 ) -> Result<Lived, AgeError> {
@@ -128,7 +130,9 @@ pub fn age(
     }
     let pattern = DataPattern { compressible: age.compressible, ..DataPattern::default() };
     let depot = Depot::new(pattern, PIECE as usize, seed);
-    let mut writer = Writer::new(&base, now, depot.source());
+    // What a journal calls done is on the disk.
+    let overlaps = overlaps && ground.journal.is_none();
+    let mut writer = Writer { overlaps, ..Writer::new(&base, now, depot.source()) };
     let mut started = Instant::now();
     let (mut operations, mut reported, mut earlier_bytes) = (0, Duration::ZERO, 0);
     // Before, it is mostly metadata that is in use.
@@ -136,7 +140,8 @@ pub fn age(
     let (mut last_looks, mut makes_up) = (LAST_LOOKS, false);
     // How much space files take, metadata and overwritten parts that are kept included, only the filesystem knows, and how much there is
     // for data if metadata have space of their own.
-    let correct = |planner: &mut Planner, writer: &Writer<'_>, ground: &mut Ground<'_>| {
+    let correct = |planner: &mut Planner, writer: &mut Writer<'_>, ground: &mut Ground<'_>| {
+        writer.syncing.settle().map_err(failed("syncfs"))?;
         let growing = planner.growing_bytes();
         let found = ground.look(|| writer.kept_for_growth(growing))?;
         let used = found.used_bytes - used_bytes - found.growth_bytes;
@@ -152,7 +157,7 @@ pub fn age(
     loop {
         let Some(op) = planner.next() else {
             if last_looks > 0 {
-                last_looks = if correct(&mut planner, &writer, &mut ground)? { last_looks - 1 } else { 0 };
+                last_looks = if correct(&mut planner, &mut writer, &mut ground)? { last_looks - 1 } else { 0 };
                 continue;
             }
             if !std::mem::replace(&mut makes_up, true) {
@@ -160,6 +165,7 @@ pub fn age(
                 last_looks = LAST_LOOKS;
                 continue;
             }
+            writer.syncing.settle().map_err(failed("syncfs"))?;
             // Ages count from here.
             let times = Timestamps { last_access: now, last_modification: now };
             futimens(&base, &times).map_err(failed("utimens"))?;
@@ -193,7 +199,7 @@ pub fn age(
         operations += 1;
         let written = planner.written_bytes() as f64;
         if op == Op::Sync && written >= next_look {
-            correct(&mut planner, &writer, &mut ground)?;
+            correct(&mut planner, &mut writer, &mut ground)?;
             next_look = written + planner.live_bytes() / LOOKS;
         }
         let elapsed = started.elapsed();
@@ -262,11 +268,38 @@ struct Writer<'a> {
     growing: HashMap<u32, File>,
     now: Timespec,
     source: crate::data::Source<'a>,
+    overlaps: bool,
+    syncing: Syncing,
+}
+
+/// A sync in the background. It holds the filesystem, so it is waited for.
+#[derive(Default)]
+struct Syncing(Option<JoinHandle<Result<(), Errno>>>);
+
+impl Syncing {
+    fn settle(&mut self) -> Result<(), Errno> {
+        self.0.take().map_or(Ok(()), |syncing| syncing.join().unwrap_or(Err(Errno::IO)))
+    }
+}
+
+impl Drop for Syncing {
+    fn drop(&mut self) {
+        let _ = self.settle();
+    }
 }
 
 impl<'a> Writer<'a> {
     fn new(base: &'a File, now: Timespec, source: crate::data::Source<'a>) -> Self {
-        Self { base, paths: vec![String::new()], opened: HashMap::new(), growing: HashMap::new(), now, source }
+        let paths = vec![String::new()];
+        let (opened, growing, syncing) = (HashMap::new(), HashMap::new(), Syncing::default());
+        Self { base, paths, opened, growing, now, source, overlaps: false, syncing }
+    }
+
+    fn sync(&mut self) -> Result<(), Errno> {
+        self.syncing.settle()?;
+        let Some(base) = self.base.try_clone().ok().filter(|_| self.overlaps) else { return syncfs(self.base) };
+        self.syncing = Syncing(Some(thread::spawn(move || syncfs(&base))));
+        Ok(())
     }
 
     /// What files that grow take beyond the bytes they have. It is given back when they are complete, and can be a third of all (xfs).
@@ -385,7 +418,7 @@ impl<'a> Writer<'a> {
                     .and_then(|at| utimensat(at, name.word(), &then, AtFlags::SYMLINK_NOFOLLOW))
                     .map_err(|errno| failed("utimens", &self.path(name), errno))?;
             }
-            Op::Sync => syncfs(self.base).map_err(|errno| failed("syncfs", "", errno))?,
+            Op::Sync => self.sync().map_err(|errno| failed("syncfs", "", errno))?,
         }
         Ok(())
     }
@@ -451,7 +484,7 @@ mod tests {
         let mut planner = Planner::new(&age, (32 << 20, 16 << 20), 4096, 5).expect("it is possible");
         let depot = Depot::new(DataPattern { compressible: 0.5, ..DataPattern::default() }, PIECE as usize, 5);
         let now = clock_gettime(ClockId::Realtime);
-        let mut writer = Writer::new(&base, now, depot.source());
+        let mut writer = Writer { overlaps: true, ..Writer::new(&base, now, depot.source()) };
         while let Some(op) = planner.next() {
             writer.carry_out(op, false).expect("it can be done");
             // As after a kill before it was counted, and by a process that has nothing open.
@@ -483,7 +516,7 @@ mod tests {
         let stop = AtomicBool::new(true);
         let run = || {
             let stops = |_: AgeProgress| stop.store(true, Ordering::Release);
-            age(&plan::tests::agrawal(), directory().as_fd(), 5, Some(&mut open()), &stop, &stops)
+            age(&plan::tests::agrawal(), directory().as_fd(), 5, Some(&mut open()), true, &stop, &stops)
         };
         assert!(matches!(run(), Err(AgeError::Interrupted)), "before its first operation");
         let first = place.path().join(AGED_DIRECTORY).join("sub1");

@@ -24,6 +24,7 @@ use fstone_model::{
     result::CommandRecord,
     units::{format_bytes, nanoseconds},
 };
+use fstone_sandbox::agent::is_exact;
 use rustix::{
     fs::{Mode, OFlags},
     io::Errno,
@@ -220,7 +221,7 @@ impl Session {
         };
         let root = root.map_err(|error| failed(step, format!("open {}: {error}", place.display())))?;
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
-        let ended = age(wanted, root.as_fd(), seed, journal, self.machine.stop.flag(), &|now| {
+        let ended = age(wanted, root.as_fd(), seed, journal, !is_exact(), self.machine.stop.flag(), &|now| {
             progress(LoadProgress::of_ageing(now.elapsed, now.share, now.operations, now.written_bytes));
         });
         let readings = meters.end();
