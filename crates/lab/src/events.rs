@@ -26,7 +26,7 @@ impl LoadProgress {
 
     /// Of an ageing, of which `share` is done.
     pub fn of_ageing(elapsed: Duration, share: f64, operations: u64, bytes: u64) -> Self {
-        let expected = Some(elapsed.mul_f64(1.0 / share.clamp(1e-6, 1.0)));
+        let expected = (share > 0.0).then(|| elapsed.mul_f64(1.0 / share.clamp(1e-6, 1.0)));
         Self { phase: Self::AGEING.to_owned(), elapsed, expected, operations, bytes, lately: None }
     }
 }

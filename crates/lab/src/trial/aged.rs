@@ -435,7 +435,7 @@ pub(super) fn note_directory(directory: &Path, aged: &Path) {
     let _ = noted.and_then(|directory| symlink(aged, directory.join(name)));
 }
 
-/// The directories that were aged in place and are still there. The notes of others go.
+/// The directories that were aged in place and are there. The notes of others stay, since their disks may not be mounted now.
 pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
     let Ok(directory) = own_directory(directory) else { return Vec::new() };
     let mut aged: Vec<PathBuf> = Vec::new();
@@ -443,10 +443,8 @@ pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
         let note = entry.path();
         let is_note = note.extension().is_some_and(|end| end == PLACE);
         let Some(place) = fs::read_link(&note).ok().filter(|_| is_note) else { continue };
-        match fs::symlink_metadata(&place) {
-            Ok(facts) if facts.is_dir() => aged.push(place),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => drop(fs::remove_file(&note)),
-            _ => {}
+        if fs::symlink_metadata(&place).is_ok_and(|facts| facts.is_dir()) {
+            aged.push(place);
         }
     }
     aged.sort();
@@ -616,6 +614,16 @@ mod tests {
         let mut cell = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         cell.device = testing::loop_device(1 << 20);
         cell
+    }
+
+    #[test]
+    fn a_note_outlives_a_look_while_its_disk_is_not_mounted() {
+        let place = tempfile::tempdir().expect("a directory");
+        let [notes, aged] = ["notes", "disk/fstone-aged"].map(|name| place.path().join(name));
+        note_directory(&notes, &aged);
+        assert!(aged_directories(&notes).is_empty(), "it is not there");
+        fs::create_dir_all(&aged).expect("writable");
+        assert_eq!(aged_directories(&notes), [aged]);
     }
 
     fn job(cell: &Cell, repetition: u32, seed: u64) -> Job<'_> {

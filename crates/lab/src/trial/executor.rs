@@ -176,6 +176,12 @@ impl AgentExecutor<'_> {
             Role::Makes(_, Ok(Some(original))) => Some(aged::of_original(original, self.cancel)),
             Role::Makes(..) | Role::Whole => None,
         };
+        if let (Some(images), DeviceSpec::Directory { path: Some(path) }) = (&self.options.aged, &planned.device)
+            && planned.past().is_some()
+        {
+            // Before it is there: a run that is killed leaves it, too.
+            aged::note_directory(images, &Path::new(path).join(AGED_BENEATH));
+        }
         let mut making = Making::new(self, job, clock);
         making.content = content.as_ref();
         if let Role::Copies(origin) = &role {
@@ -197,11 +203,6 @@ impl AgentExecutor<'_> {
         };
         let ended = making.end_agents(ended);
         let Making { mut record, mut provided, .. } = making;
-        if let (Some(images), DeviceSpec::Directory { path: Some(path) }) = (&self.options.aged, &planned.device)
-            && planned.past().is_some()
-        {
-            aged::note_directory(images, &Path::new(path).join(AGED_BENEATH));
-        }
         if let (Role::Copies(origin), Some(content)) = (&role, &content) {
             origin.complete(whole, content, &mut record.steps);
             if content.copied.get().is_some_and(|(by_reference, took)| !by_reference && took > LONG_COPY) {
