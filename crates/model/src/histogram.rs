@@ -7,6 +7,7 @@
 //! more share the last bucket; the exact maximum is kept apart.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Buckets per power of two, as a power of two.
 pub const PRECISION_BITS: u32 = 7;
@@ -177,16 +178,17 @@ impl Histogram {
 
     /// From single values; for tests and small sets.
     pub fn from_values(values_ns: &[u64]) -> Self {
-        let mut counts = vec![0; BUCKETS];
+        let mut buckets = BTreeMap::<u32, u64>::new();
         for value in values_ns {
-            counts[bucket_of(*value)] += 1;
+            *buckets.entry(u32::try_from(bucket_of(*value)).expect("fewer than 2^32 buckets")).or_default() += 1;
         }
-        Self::from_counts(
-            &counts,
-            values_ns.iter().map(|value| u128::from(*value)).sum(),
-            values_ns.iter().copied().min().unwrap_or(0),
-            values_ns.iter().copied().max().unwrap_or(0),
-        )
+        Self {
+            count: values_ns.len() as u64,
+            sum_ns: values_ns.iter().map(|value| u128::from(*value)).sum(),
+            min_ns: values_ns.iter().copied().min().unwrap_or(0),
+            max_ns: values_ns.iter().copied().max().unwrap_or(0),
+            buckets: buckets.into_iter().collect(),
+        }
     }
 
     /// The mean; `None` when empty.
