@@ -35,7 +35,7 @@ pub(crate) struct Options {
 impl Options {
     /// With everything small where that was asked for.
     pub(crate) fn scaled(self) -> Self {
-        if self.smoke { Self { rounds: Some(2), seconds: 0.05, ..self } } else { self }
+        if self.smoke { Self { rounds: Some(2), seconds: 0.02, ..self } } else { self }
     }
 }
 

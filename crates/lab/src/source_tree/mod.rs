@@ -161,8 +161,8 @@ mod tests {
             return;
         }
         let top = tempfile::tempdir().expect("a temporary directory");
-        let written = SourceTree { files: 250, seed: 3 }.write(top.path()).expect("it can be written");
-        assert_eq!(written.files, 250);
+        let written = SourceTree { files: 125, seed: 3 }.write(top.path()).expect("it can be written");
+        assert_eq!(written.files, 125);
         let make = |target: &str| {
             let output =
                 Command::new("make").args(["-j2", target]).current_dir(top.path()).output().expect("make starts");
@@ -183,7 +183,7 @@ mod tests {
         make("allyesconfig");
         make("all");
         let all = objects();
-        let sources = files(&SourceTree { files: 250, seed: 3 })
+        let sources = files(&SourceTree { files: 125, seed: 3 })
             .keys()
             .filter(|path| path.extension().is_some_and(|e| e == "c"))
             .count();
