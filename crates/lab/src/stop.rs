@@ -1,6 +1,7 @@
 //! Why a trial has to stop before its time: one flag that commands, loads and waits all look at.
 
 use std::{
+    path::PathBuf,
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -13,8 +14,9 @@ pub enum StopReason {
     /// The user wants the run to end (Ctrl-C, SIGTERM).
     Cancelled,
     Limit(Duration),
-    /// The filesystem that holds the work directory is nearly full.
+    /// The filesystem of this directory, in which a trial's image or files are, is nearly full.
     Space {
+        directory: PathBuf,
         free_bytes: u64,
     },
     /// A service has ended by itself, and what needs it may wait for it in vain.
@@ -69,7 +71,7 @@ mod tests {
         let stop = Stop::default();
         assert!(!stop.is_requested());
         stop.request(StopReason::Limit(Duration::from_secs(1)));
-        stop.request(StopReason::Space { free_bytes: 1 });
+        stop.request(StopReason::Space { directory: "/".into(), free_bytes: 1 });
         assert_eq!(stop.reason(), Some(StopReason::Limit(Duration::from_secs(1))));
         stop.clear();
         assert!(!stop.is_requested() && stop.reason().is_none());

@@ -77,7 +77,7 @@ pub(crate) fn refuse_full(directory: &Path, space: Space) -> Result<(), Halt> {
         return Ok(());
     }
     let words = format!("{}: only {} free", directory.display(), format_bytes(space.free_bytes));
-    let reason = Reason::new(DEVICE, words).with_cure("name a work directory with more room");
+    let reason = Reason::new(DEVICE, words).with_cure("make room there, or name another place");
     Err(Halt::Outcome(Outcome::Failed(reason)))
 }
 
@@ -90,10 +90,10 @@ pub(crate) fn outcome_of_stop(step: &str, reason: Option<&StopReason>) -> Option
             let words = format!("not done within its limit of {}", format_duration(*limit));
             Some(Outcome::Hung(Reason::new(step, words)))
         }
-        Some(StopReason::Space { free_bytes }) => {
-            let words =
-                format!("stopped: the filesystem of the work directory has only {} free", format_bytes(*free_bytes));
-            let cure = "name a work directory with more room, or make the study's device smaller";
+        Some(StopReason::Space { directory, free_bytes }) => {
+            let (place, free) = (directory.display(), format_bytes(*free_bytes));
+            let words = format!("stopped: the filesystem of {place} has only {free} free");
+            let cure = "make room there, name another place, or make the study's device smaller";
             Some(Outcome::Failed(Reason::new(step, words).with_cure(cure)))
         }
     }

@@ -19,11 +19,15 @@ use std::{
 /// How often it looks. A limit is exceeded by so much at most.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How much room the filesystem of a path has, as of the last look that came back.
-pub(crate) struct Gauge(Arc<Mutex<Option<Space>>>);
+/// How much room the filesystem of a directory has, as of the last look that came back.
+pub(crate) struct Gauge {
+    directory: PathBuf,
+    seen: Arc<Mutex<Option<Space>>>,
+}
 
 impl Gauge {
-    pub(crate) fn of(path: PathBuf, devices: Arc<dyn Devices>) -> Self {
+    pub(crate) fn of(directory: PathBuf, devices: Arc<dyn Devices>) -> Self {
+        let path = directory.clone();
         let seen = Arc::new(Mutex::new(None));
         let reader = Arc::downgrade(&seen);
         // Without the thread nobody watches, and the trial goes on.
@@ -39,11 +43,11 @@ impl Gauge {
                 std::thread::sleep(LOOK);
             }
         }));
-        Self(seen)
+        Self { directory, seen }
     }
 
     fn space(&self) -> Option<Space> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,10 +85,11 @@ impl Watch<'_> {
             {
                 self.stop.request(StopReason::Limit(limit));
             }
-            if let Some(space) = self.gauge.and_then(Gauge::space)
-                && space.is_used_up()
+            if let Some(gauge) = self.gauge
+                && let Some(space) = gauge.space().filter(Space::is_used_up)
             {
-                self.stop.request(StopReason::Space { free_bytes: space.free_bytes });
+                let directory = gauge.directory.clone();
+                self.stop.request(StopReason::Space { directory, free_bytes: space.free_bytes });
             }
             ended = changed.wait_timeout(ended, LOOK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -124,7 +129,7 @@ mod tests {
         let long = Duration::from_secs(60);
         assert_eq!(reason(long, false, u64::MAX), None);
         assert_eq!(reason(long, true, u64::MAX), Some(StopReason::Cancelled));
-        assert_eq!(reason(long, false, 1000), Some(StopReason::Space { free_bytes: 1000 }));
+        assert_eq!(reason(long, false, 1000), Some(StopReason::Space { directory: "/".into(), free_bytes: 1000 }));
         let short = Duration::from_millis(1);
         assert_eq!(reason(short, false, u64::MAX), Some(StopReason::Limit(short)));
     }
