@@ -19,10 +19,13 @@ pub(crate) fn home_of(uid: u32) -> Option<PathBuf> {
     found.filter(|home| home.is_absolute())
 }
 
+/// That of the user who called sudo, if it is there: `nobody` has none, and none is made.
+fn caller_home(owner: Option<Owner>) -> Option<PathBuf> {
+    owner.and_then(|owner| home_of(owner.user)).filter(|home| home.is_dir())
+}
+
 fn base(variable: &str, below_home: &str) -> PathBuf {
-    if let Some(owner) = Owner::caller()
-        && let Some(home) = home_of(owner.user)
-    {
+    if let Some(home) = caller_home(Owner::caller()) {
         return home.join(below_home).join("fstone");
     }
     let home = || absolute("HOME").or_else(|| home_of(user())).map(|home| home.join(below_home));
@@ -42,7 +45,7 @@ fn user() -> u32 {
 pub(crate) fn require_home() -> Result<(), Failure> {
     let is_named =
         ["XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"].into_iter().all(|name| absolute(name).is_some());
-    if is_named || absolute("HOME").is_some() || Owner::caller().is_some_and(|owner| home_of(owner.user).is_some()) {
+    if is_named || absolute("HOME").is_some() || caller_home(Owner::caller()).is_some() {
         return Ok(());
     }
     let unusable = |why: String| {
@@ -182,5 +185,10 @@ mod tests {
         let home = home_of(0).expect("root has one");
         assert!(home.is_absolute() && private(&home).is_ok(), "{}", home.display());
         assert_eq!(home_of(u32::MAX), None);
+        let home = |user| caller_home(Some(Owner { user, group: user }));
+        assert!(home(0) == home_of(0) && home(u32::MAX).is_none());
+        let missing = |user: &u32| home_of(*user).is_some_and(|home| !home.exists());
+        let user = [65534, 9, 13, 38].into_iter().find(missing).expect("a system user's home is not there");
+        assert_eq!(home(user), None, "it would be made");
     }
 }
