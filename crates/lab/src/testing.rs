@@ -39,7 +39,7 @@ pub fn step(name: &str, action: StepAction) -> Step {
 #[cfg(test)]
 pub(crate) fn opening(parent: &Path) -> Opening {
     Opening {
-        ground: Ground::Directory { parent: parent.to_owned(), name: "tree".into() },
+        ground: Ground::Directory { parent: parent.to_owned(), name: "tree".into(), notes: None },
         filesystem: cell(0, "ext4", "", &[]).filesystem,
         mounts: false,
         queue: Vec::new(),

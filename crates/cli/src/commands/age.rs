@@ -17,7 +17,10 @@ use fstone_files::OwnDirectory;
 use fstone_lab::{
     fragmentation::{self, FREE, OTHER, QUARTERS, REGIONS_OF},
     stop::Stop,
-    trial::{KeptImage, TO_CLEAN, aged_directories, kept_images, old_image, remove_aged_directory, remove_image},
+    trial::{
+        KeptImage, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, remove_aged_directory,
+        remove_image,
+    },
 };
 use fstone_model::{
     age::{Age, Class, Depth, OldImage, Past, Profile},
@@ -26,7 +29,7 @@ use fstone_model::{
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
-    fs,
+    fs, io,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::Command,
@@ -48,7 +51,21 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
         }
         AgeAction::Rm { all: true, .. } => return Ok(remove(&images())),
         AgeAction::Rm { names, .. } if names.iter().any(|name| name.contains('/')) => {
-            let removed = names.iter().map(|name| (name.clone(), remove_aged_directory(Path::new(name))));
+            let remove = |name: &str| {
+                let removed = remove_aged_directory(Path::new(name));
+                match &removed {
+                    Ok(()) => drop(forget_directory(&directory, Path::new(name))),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        // Of a disk that will not be there any more.
+                        if forget_directory(&directory, Path::new(name)) {
+                            return Ok(());
+                        }
+                    }
+                    Err(_) => {}
+                }
+                removed
+            };
+            let removed = names.iter().map(|name| (name.clone(), remove(name)));
             return Ok(terminal::tell_removed(removed));
         }
         AgeAction::Rm { names, .. } => {

@@ -54,6 +54,8 @@ pub(super) fn lab_options(
     refuse_ranks(plan)?;
     let options = laboratory(context, executors::guests(context, arguments, plan)?)?;
     let ages = plan.cells.iter().any(|cell| cell.past().is_some());
+    // Its filesystem may have been aged.
+    let in_directory = plan.cells.iter().any(|cell| matches!(cell.device, DeviceSpec::Directory { .. }));
     if ages {
         let cache = paths::own_cache();
         paths::create_in_own_cache(&cache)
@@ -61,7 +63,7 @@ pub(super) fn lab_options(
             .or_exit(Exit::LabFailed)?;
     }
     Ok(LabOptions {
-        aged: ages.then(paths::aged),
+        aged: (ages || in_directory).then(paths::aged),
         allow_destroy: arguments.allow_destroy.clone(),
         jobs: arguments.jobs,
         presence,

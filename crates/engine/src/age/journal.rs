@@ -4,21 +4,24 @@
 //! of its own, and how many operations are done. Who is killed between an operation and its count makes that operation once more. After
 //! a power failure, operations that were counted may be undone: the count says for which boot it holds, or that all of it is durable.
 //!
+//! A copy of the directory has other extents: the journal says which directory it is of.
+//!
 //! The directory is opened once, and everything is done relative to that descriptor: whatever takes its name later is left alone.
 
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, StatxAttributes, StatxFlags, flock, openat, statx};
 use rustix::io::Errno;
 use std::{
     collections::VecDeque,
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io,
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
     str::FromStr,
+    time::UNIX_EPOCH,
 };
 
 pub(super) const JOURNAL: &str = "journal";
-const MAGIC: &str = "fstone age journal 2\n";
+const MAGIC: &str = "fstone age journal 3\n";
 /// The same of all builds.
 const OF_ANY_BUILD: &str = "fstone age journal ";
 const COUNT_DIGITS: usize = 20;
@@ -27,6 +30,7 @@ const BOOT_LENGTH: usize = 36;
 const DURABLE: &str = "durable";
 const REMOVED: &str = "removed";
 const LONGEST: u64 = 64 << 20;
+const ALONE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 
 /// What is found before the first operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,6 +89,8 @@ pub enum JournalError {
     Mounted,
     #[error("it has {}, which ageing did not make", path.display())]
     Others { path: PathBuf },
+    #[error("it is a copy of an aged directory, and a copy lies elsewhere on the disk")]
+    Copy,
     #[error("it was aged otherwise")]
     Other,
     #[error("another build of fstone began to age it, and only that can go on")]
@@ -119,12 +125,12 @@ impl Journal {
         if directory.metadata()?.mode() & 0o077 != 0 {
             return Err(JournalError::Foreign);
         }
-        lock_directory(&directory, path)?;
+        lock_directory(&directory, path, ALONE)?;
         let is_new = Dir::read_from(&directory)?.all(|entry| {
             let is_usual = |name: &[u8]| matches!(name, b"." | b"..") || name == JOURNAL.as_bytes();
             entry.is_ok_and(|entry| is_usual(entry.file_name().to_bytes()))
         });
-        let (held, text) = locked(directory, if is_new { OFlags::CREATE } else { OFlags::empty() })?;
+        let (held, text) = locked(directory, if is_new { OFlags::CREATE } else { OFlags::empty() }, ALONE)?;
         if is_new && text.is_empty() {
             return Ok(Self::begin(held, key, build, boot)?);
         }
@@ -140,6 +146,9 @@ impl Journal {
         journal.done = count.0.parse().map_err(|_| JournalError::Foreign)?;
         if count.1.trim() == REMOVED {
             return Err(JournalError::Lost { held: journal.held, why: "its removal was interrupted" });
+        }
+        if lines.next() != Some(&*identity(&journal.held.directory.metadata()?)) {
+            return Err(JournalError::Copy);
         }
         if lines.next() != Some(key) {
             return Err(JournalError::Other);
@@ -166,7 +175,8 @@ impl Journal {
     /// Those of writing it.
     pub fn begin(held: Held, key: &str, build: &str, boot: &str) -> io::Result<Self> {
         let mut journal = Self::empty(held, boot);
-        let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{key}\n{build}\n", 0, journal.boot);
+        let identity = identity(&journal.held.directory.metadata()?);
+        let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{identity}\n{key}\n{build}\n", 0, journal.boot);
         journal.held.journal.set_len(0)?;
         journal.held.journal.write_all_at(head.as_bytes(), 0)?;
         journal.length = head.len() as u64;
@@ -207,13 +217,25 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Busy`], and what is no such directory.
     pub fn hold(path: &Path) -> Result<Held, JournalError> {
+        Self::hold_as(path, ALONE)
+    }
+
+    /// Keeps others from ageing or removing it, but not from measuring beside it.
+    ///
+    /// # Errors
+    /// As [`Self::hold`].
+    pub fn share(path: &Path) -> Result<Held, JournalError> {
+        Self::hold_as(path, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn hold_as(path: &Path, how: FlockOperation) -> Result<Held, JournalError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(path, flags, Mode::empty()) {
             Err(Errno::LOOP | Errno::NOTDIR) => return Err(JournalError::Foreign),
             opened => File::from(opened?),
         };
-        lock_directory(&directory, path)?;
-        let (held, text) = locked(directory, OFlags::empty())?;
+        lock_directory(&directory, path, how)?;
+        let (held, text) = locked(directory, OFlags::empty(), how)?;
         if text.starts_with(OF_ANY_BUILD) { Ok(held) } else { Err(JournalError::Foreign) }
     }
 
@@ -317,13 +339,23 @@ fn number<T: FromStr>(words: &mut std::str::Split<'_, char>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
+/// Tells a directory from its copies, also after it was mounted anew. Inode numbers are reused, so when it was made counts as well, where
+/// the filesystem records that.
+pub fn identity(facts: &Metadata) -> String {
+    let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    made.map_or_else(
+        || format!("{} on {}", facts.ino(), facts.dev()),
+        |made| format!("{} made {}", facts.ino(), made.as_nanos()),
+    )
+}
+
 fn is_at(directory: &File, path: &Path) -> bool {
     let named = fs::symlink_metadata(path);
     directory.metadata().is_ok_and(|held| named.is_ok_and(|now| (now.dev(), now.ino()) == (held.dev(), held.ino())))
 }
 
 /// Locks a directory of this user's on which nothing is mounted.
-fn lock_directory(directory: &File, path: &Path) -> Result<(), JournalError> {
+fn lock_directory(directory: &File, path: &Path, how: FlockOperation) -> Result<(), JournalError> {
     if directory.metadata()?.uid() != rustix::process::geteuid().as_raw() {
         return Err(JournalError::Foreign);
     }
@@ -333,7 +365,7 @@ fn lock_directory(directory: &File, path: &Path) -> Result<(), JournalError> {
     if is_mount {
         return Err(JournalError::Mounted);
     }
-    if flock(directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+    if flock(directory, how) == Err(Errno::WOULDBLOCK) {
         return Err(JournalError::Busy);
     }
     // Who had it locked before may have removed it.
@@ -341,9 +373,9 @@ fn lock_directory(directory: &File, path: &Path) -> Result<(), JournalError> {
 }
 
 /// A directory with its journal, both locked, and what is in the journal.
-fn locked(directory: File, how: OFlags) -> Result<(Held, String), JournalError> {
-    let how = how | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let journal = match openat(&directory, JOURNAL, how, Mode::from_raw_mode(0o600)) {
+fn locked(directory: File, flags: OFlags, how: FlockOperation) -> Result<(Held, String), JournalError> {
+    let flags = flags | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let journal = match openat(&directory, JOURNAL, flags, Mode::from_raw_mode(0o600)) {
         Err(Errno::NOENT | Errno::LOOP | Errno::ISDIR) => return Err(JournalError::Foreign),
         opened => File::from(opened?),
     };
@@ -352,7 +384,7 @@ fn locked(directory: File, how: OFlags) -> Result<(Held, String), JournalError> 
     if !is_own || facts.len() > LONGEST {
         return Err(JournalError::Foreign);
     }
-    flock(&journal, FlockOperation::NonBlockingLockExclusive).map_err(|_| JournalError::Busy)?;
+    flock(&journal, how).map_err(|_| JournalError::Busy)?;
     let mut text = vec![0; facts.len() as usize];
     journal.read_exact_at(&mut text, 0)?;
     let text = String::from_utf8(text).map_err(|_| JournalError::Foreign)?;
@@ -432,6 +464,25 @@ mod tests {
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Foreign)));
         fs::remove_file(path.join(JOURNAL)).expect("removed");
         assert!(matches!(open("key", "boot 1"), Err(JournalError::Foreign)), "there is something else");
+    }
+
+    #[test]
+    fn a_copy_is_not_taken_up_and_what_is_measured_beside_is_shared() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let [path, copy] = ["aged", "copy"].map(|name| above.path().join(name));
+        rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
+        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0 };
+        open(&path, "key", "build", "boot").expect("it is empty").end(lived).expect("written");
+        let copied = std::process::Command::new("cp").arg("-a").args([&path, &copy]).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+        assert!(matches!(open(&copy, "key", "build", "boot"), Err(JournalError::Copy)));
+        drop(Journal::hold(&copy).expect("it can be removed"));
+        let measured = [(); 2].map(|()| Journal::share(&path).expect("both measure"));
+        assert!(matches!(Journal::hold(&path), Err(JournalError::Busy)));
+        assert!(matches!(open(&path, "key", "build", "boot"), Err(JournalError::Busy)));
+        drop(measured);
+        let ended = open(&path, "key", "build", "boot 2").expect("it is where it was");
+        assert!(ended.ended() == Some(lived) && matches!(Journal::share(&path), Err(JournalError::Busy)));
     }
 
     #[test]

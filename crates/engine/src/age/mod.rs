@@ -7,7 +7,7 @@
 mod journal;
 mod plan;
 
-pub use journal::{Held, Journal, JournalError, Lived};
+pub use journal::{Held, Journal, JournalError, Lived, identity};
 pub use plan::expected_files;
 
 use crate::{
@@ -114,11 +114,21 @@ pub fn age(
     let now = Timespec { tv_sec: unix_seconds, tv_nsec: 0 };
     let live = age.utilization * total_bytes - used_bytes;
     if live < block_bytes as f64 {
-        let words = format!("{used_bytes:.0} of {total_bytes:.0} bytes are in use already");
+        let words =
+            format!("{used_bytes:.0} of {total_bytes:.0} bytes are in use already; remove some, or raise utilization");
         return Err(AgeError::Impossible(words));
     }
-    let mut planner =
-        Planner::new(age, (total_bytes as u64, live as u64), block_bytes, seed).map_err(AgeError::Impossible)?;
+    let plan = |live: f64| Planner::new(age, (total_bytes as u64, live as u64), block_bytes, seed);
+    let mut planner = plan(live).map_err(|words| {
+        AgeError::Impossible(match plan(age.utilization * total_bytes) {
+            Ok(_) => format!(
+                "{used_bytes:.0} of {total_bytes:.0} bytes are in use already, which leaves {live:.0} to the target, less than \
+                 files of profile {} take; remove some, or raise utilization",
+                age.profile.name
+            ),
+            Err(_) => words,
+        })
+    })?;
     let (files, directories) = (planner.files(), planner.directories());
     let free =
         fstatvfs(&base).map(|stat| (stat.f_files > 0).then_some(stat.f_ffree as f64)).map_err(failed("statvfs"))?;
@@ -458,6 +468,7 @@ impl Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::age::Class;
     use std::os::unix::fs::MetadataExt;
 
     fn files(directory: &Path) -> Vec<(u64, i64)> {
@@ -501,6 +512,24 @@ mod tests {
         assert!(files.iter().all(|(_, modified)| now.tv_sec - modified <= 122_640 * 3600 + 1));
         let old = files.iter().filter(|(_, modified)| now.tv_sec - modified > 5503 * 3600).count() as f64;
         assert!((0.3..0.45).contains(&(old / files.len() as f64)), "{old} of {}", files.len());
+    }
+
+    #[test]
+    fn a_target_that_is_nearly_reached_is_no_fault_of_the_profile() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        rustix::fs::chmod(place.path(), Mode::RWXU).expect("ours");
+        let directory = || File::open(place.path()).expect("it is there");
+        let open = || Journal::open(directory(), place.path(), "key", "build", "boot").expect("its own");
+        let mut wanted = plan::tests::agrawal();
+        wanted.profile.sizes = vec![Class { up_to: 1048576.0, weight: 1.0 }];
+        let total_bytes = (8u64 << 30) as f64;
+        let used_bytes = wanted.utilization * total_bytes - 65536.0;
+        let begun = Beginning { total_bytes, used_bytes, block_bytes: 4096, unix_seconds: 1_000_000_000 };
+        open().add_beginning(begun).expect("written");
+        let stop = AtomicBool::new(false);
+        let ended = age(&wanted, directory().as_fd(), 5, Some(&mut open()), true, &stop, &|_| {});
+        let Err(AgeError::Impossible(words)) = ended else { panic!("{ended:?}") };
+        assert!(words.contains("are in use already, which leaves 65536 to the target"), "{words}");
     }
 
     #[test]

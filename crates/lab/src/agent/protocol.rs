@@ -58,11 +58,7 @@ pub(crate) struct Opening {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Ground {
     /// A device, which it looks at itself before it believes that it may be formatted.
-    Device {
-        path: PathBuf,
-        purpose: Purpose,
-        place: PathBuf,
-    },
+    Device { path: PathBuf, purpose: Purpose, place: PathBuf },
     /// A new directory, in which a filesystem of the study's own has what it needs, and perhaps a device.
     Own {
         device: Option<(PathBuf, Purpose)>,
@@ -74,6 +70,8 @@ pub(crate) enum Ground {
     Directory {
         parent: PathBuf,
         name: String,
+        /// Where is noted which directories were aged.
+        notes: Option<PathBuf>,
     },
 }
 

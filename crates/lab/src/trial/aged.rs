@@ -7,6 +7,7 @@
 use super::{job::Job, options::LabOptions};
 use crate::{
     agent::{DEFAULT_MODEL, GuestOptions, file_name, find_kernel},
+    command::{CommandLine, CommandRunner},
     events::{Event, ProgressSink},
     filesystem::{self, ext::SETTINGS},
     inventory::tool_version,
@@ -14,8 +15,10 @@ use crate::{
     place::{
         custody,
         device::{Content, copy, digest, room, signature},
+        mount::read_mountinfo,
     },
 };
+use fstone_engine::age::identity;
 use fstone_files::{FileIdentity, Temporary, create_directories};
 use fstone_model::{
     Cell, Step, StepKind, StepResult, Trial,
@@ -33,8 +36,9 @@ use std::{
     borrow::Cow,
     cell::Cell as Shared,
     collections::BTreeMap,
+    env,
     fs::{self, File, Metadata},
-    io,
+    io, iter,
     os::unix::fs::{FileExt, MetadataExt, symlink},
     path::{Path, PathBuf},
     sync::{
@@ -55,6 +59,7 @@ const PLACE: &str = "place";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
 /// How often is looked whether another run has made an image.
 const LOOK: Duration = Duration::from_millis(200);
+const LIMIT_OF_LDD: Duration = Duration::from_secs(5);
 const RECORD_BYTES: u64 = 4 << 20;
 /// All images together take at most this, and half of what their filesystem has for them.
 const LIMIT_BYTES: u64 = 64 << 30;
@@ -69,7 +74,7 @@ pub struct Life {
     pub age: Past,
     pub kernel: String,
     tools: Vec<Option<String>>,
-    /// A hash of [`SETTINGS`].
+    /// A hash of [`SETTINGS`], or of what mke2fs reads in their place.
     settings: u64,
     /// This program and, in virtual time, the simulated machine.
     made_by: String,
@@ -171,8 +176,8 @@ impl<'a> Aged<'a> {
             sector_bytes: *sector_bytes,
             age,
             kernel,
-            tools: tools.iter().map(|tool| tool_version(tool, &*machine.runner)).collect(),
-            settings: fnv1a(&fs::read(SETTINGS).unwrap_or_default()),
+            tools: tools.iter().map(|tool| program(tool, &*machine.runner)).collect(),
+            settings: fnv1a(&fs::read(env::var_os("MKE2FS_CONFIG").unwrap_or(SETTINGS.into())).unwrap_or_default()),
             made_by: format!("{} {made_by}", stamp(&options.agent)?),
         };
         let key = serde_json::to_string(&life).ok()?;
@@ -428,27 +433,71 @@ pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
     images
 }
 
-/// Notes, where images are kept, that a directory was aged in place. Without the note it is only listed nowhere.
+/// Notes, where images are kept, that a directory is aged in place. Without the note, only studies that name the same directory find it.
 pub(super) fn note_directory(directory: &Path, aged: &Path) {
-    let name = format!("{:016x}.{PLACE}", fnv1a(aged.as_os_str().as_encoded_bytes()));
+    let aged = resolved(aged);
     let noted = create_directories(directory, None).and_then(|()| own_directory(directory));
-    let _ = noted.and_then(|directory| symlink(aged, directory.join(name)));
+    let _ = noted.and_then(|directory| symlink(&aged, directory.join(note_of(&aged))));
 }
 
-/// The directories that were aged in place and are there. The notes of others stay, since their disks may not be mounted now.
-pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
+/// The path without links above its last part, which need not be there.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let above = path.parent().and_then(|above| above.canonicalize().ok());
+    above.zip(path.file_name()).map_or_else(|| path.clone(), |(above, name)| above.join(name))
+}
+
+/// Says in which directory it is, since an empty one may have that one's path while its disk is not mounted.
+fn note_of(aged: &Path) -> String {
+    let above = aged.parent().and_then(|above| fs::metadata(above).ok()).map(|facts| identity(&facts));
+    format!("{:016x}.{PLACE}", fnv1a(format!("{} in {}", aged.display(), above.unwrap_or_default()).as_bytes()))
+}
+
+/// The notes, and the directories that they name, which may be on filesystems that do not answer.
+fn notes(directory: &Path) -> Vec<(PathBuf, PathBuf)> {
     let Ok(directory) = own_directory(directory) else { return Vec::new() };
-    let mut aged: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let note = entry.path();
-        let is_note = note.extension().is_some_and(|end| end == PLACE);
-        let Some(place) = fs::read_link(&note).ok().filter(|_| is_note) else { continue };
-        if fs::symlink_metadata(&place).is_ok_and(|facts| facts.is_dir()) {
-            aged.push(place);
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let notes = entries.filter(|note| note.extension().is_some_and(|end| end == PLACE));
+    let mut named: Vec<_> = notes.filter_map(|note| fs::read_link(&note).ok().map(|place| (note, place))).collect();
+    named.sort_by(|one, other| one.1.cmp(&other.1));
+    named
+}
+
+/// The directories that were aged in place and are there. Notes of those that are gone from where they were go, too; those of others
+/// stay, since their disks may not be mounted now.
+pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
+    let is_there = |(note, place): &(PathBuf, PathBuf)| match fs::symlink_metadata(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if note.file_name().is_some_and(|name| *name == *note_of(place)) {
+                let _ = fs::remove_file(note);
+            }
+            false
         }
-    }
-    aged.sort();
+        found => found.is_ok_and(|facts| facts.is_dir()),
+    };
+    let mut aged: Vec<_> = notes(directory).into_iter().filter(is_there).map(|(_, place)| place).collect();
+    aged.dedup();
     aged
+}
+
+/// Removes the notes of a directory that was aged in place, and says whether there was one.
+pub fn forget_directory(directory: &Path, aged: &Path) -> bool {
+    let aged = resolved(aged);
+    let of_it = notes(directory).into_iter().filter(|(_, place)| *place == aged);
+    of_it.filter(|(note, _)| fs::remove_file(note).is_ok()).count() > 0
+}
+
+/// Those of the noted directories that are on the filesystem of a path; the others are not looked at.
+pub(super) fn aged_beside(directory: &Path, path: &Path) -> Vec<PathBuf> {
+    let (mounts, path) = (read_mountinfo().unwrap_or_default(), resolved(path));
+    // Of several mounts at one place, the last is seen.
+    let filesystem = |path: &Path| {
+        let above = mounts.iter().filter(|mount| path.starts_with(&mount.target));
+        above.max_by_key(|mount| mount.target.components().count()).map(|mount| mount.device)
+    };
+    let here = filesystem(&path);
+    let noted = notes(directory).into_iter().map(|(_, place)| place);
+    noted.filter(|place| here.is_some() && filesystem(place) == here).collect()
 }
 
 /// Removes one that [`kept_images`] listed.
@@ -583,6 +632,17 @@ fn name_of(life: &Life, key: &str) -> String {
     format!("{}-{:016x}.{END}", file_name(&life.filesystem.kind), fnv1a(key.as_bytes()))
 }
 
+/// A tool's version, and a hash of it and of the libraries that it is linked with: others may have the same version.
+fn program(tool: &str, runner: &dyn CommandRunner) -> Option<String> {
+    let path = runner.find(tool)?;
+    let linked = runner.run(&CommandLine::new("ldd", [path.display().to_string()]), LIMIT_OF_LDD);
+    let linked = linked.map(|output| output.stdout).unwrap_or_default();
+    let libraries = linked.split_whitespace().filter(|word| word.starts_with('/')).map(Into::into);
+    let files = iter::once(path).chain(libraries).map(|file: PathBuf| fs::read(file).unwrap_or_default());
+    let hashes: Vec<u8> = files.flat_map(|bytes| fnv1a(&bytes).to_le_bytes()).collect();
+    Some(format!("{} {:016x}", tool_version(tool, runner).unwrap_or_default(), fnv1a(&hashes)))
+}
+
 /// Tells a program from another build of it.
 pub(super) fn stamp(program: &Path) -> Option<String> {
     let facts = fs::metadata(program).ok()?;
@@ -617,13 +677,43 @@ mod tests {
     }
 
     #[test]
-    fn a_note_outlives_a_look_while_its_disk_is_not_mounted() {
+    fn a_note_goes_with_its_directory_but_outlives_a_look_while_its_disk_is_not_mounted() {
         let place = tempfile::tempdir().expect("a directory");
-        let [notes, aged] = ["notes", "disk/fstone-aged"].map(|name| place.path().join(name));
-        note_directory(&notes, &aged);
-        assert!(aged_directories(&notes).is_empty(), "it is not there");
+        let above = place.path().canonicalize().expect("there");
+        let [notes, aged, disk, away] = ["notes", "disk/fstone-aged", "disk", "away"].map(|name| above.join(name));
+        let count = || fs::read_dir(&notes).map_or(0, Iterator::count);
+        let look = || aged_directories(&notes);
+        symlink(&disk, above.join("link")).expect("linked");
         fs::create_dir_all(&aged).expect("writable");
-        assert_eq!(aged_directories(&notes), [aged]);
+        // Two paths, one directory.
+        note_directory(&notes, &aged);
+        note_directory(&notes, &above.join("link/fstone-aged"));
+        assert_eq!((look(), count()), (vec![aged.clone()], 1));
+        fs::rename(&disk, &away).and_then(|()| fs::create_dir(&disk)).expect("an empty mount point");
+        assert_eq!((look(), count()), (Vec::new(), 1));
+        fs::remove_dir(&disk).and_then(|()| fs::rename(&away, &disk)).expect("mounted again");
+        assert_eq!(look(), std::slice::from_ref(&aged));
+        assert_eq!(aged_beside(&notes, &disk), std::slice::from_ref(&aged));
+        assert!(aged_beside(&notes, Path::new("/proc/self")).is_empty(), "another filesystem");
+        fs::remove_dir(&aged).expect("removed");
+        assert_eq!((look(), count()), (Vec::new(), 0));
+        note_directory(&notes, &aged);
+        assert!(forget_directory(&notes, &above.join("link/fstone-aged")) && count() == 0);
+        assert!(!forget_directory(&notes, &aged));
+    }
+
+    #[test]
+    fn another_mkfs_of_the_same_version_is_another_program() {
+        let place = tempfile::tempdir().expect("a directory");
+        let mkfs = place.path().join("mkfs");
+        let of = |text: &str| {
+            fs::write(&mkfs, text).expect("written");
+            fs::set_permissions(&mkfs, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+            program(&mkfs.display().to_string(), &*Machine::host().runner)
+        };
+        let [one, patched, again] = ["one", "two", "one"].map(of);
+        assert!(one.is_some() && one != patched && one == again, "{one:?} {patched:?} {again:?}");
+        assert_eq!(program("fstone-no-mkfs", &*Machine::host().runner), None);
     }
 
     fn job(cell: &Cell, repetition: u32, seed: u64) -> Job<'_> {

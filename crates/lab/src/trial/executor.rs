@@ -23,7 +23,6 @@ use crate::{
     filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
-        AGED_BENEATH,
         device::{Content, Provided, Wanted, provide, settle},
         holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
@@ -44,7 +43,7 @@ use fstone_model::{
 use std::{
     fs::File,
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -176,12 +175,6 @@ impl AgentExecutor<'_> {
             Role::Makes(_, Ok(Some(original))) => Some(aged::of_original(original, self.cancel)),
             Role::Makes(..) | Role::Whole => None,
         };
-        if let (Some(images), DeviceSpec::Directory { path: Some(path) }) = (&self.options.aged, &planned.device)
-            && planned.past().is_some()
-        {
-            // Before it is there: a run that is killed leaves it, too.
-            aged::note_directory(images, &Path::new(path).join(AGED_BENEATH));
-        }
         let mut making = Making::new(self, job, clock);
         making.content = content.as_ref();
         if let Role::Copies(origin) = &role {
@@ -418,7 +411,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             DeviceSpec::Directory { path } => {
                 let parent = path.as_ref().map_or_else(|| self.host.work.path().to_owned(), PathBuf::from);
                 let (parent, name) = self.announce_tree(parent)?;
-                Ground::Directory { parent, name }
+                Ground::Directory { parent, name, notes: self.host.options.aged.clone() }
             }
             device if job.cell.filesystem.own.is_some() => self.own_ground(device, place)?,
             device => {

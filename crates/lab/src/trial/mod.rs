@@ -37,7 +37,9 @@ pub(crate) mod watch;
 pub(crate) mod who;
 
 pub(crate) use aged::kept_past;
-pub use aged::{DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, kept_images, old_image, remove_image};
+pub use aged::{
+    DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, remove_image,
+};
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
 pub use explorer::{Explorer, SequenceFound};

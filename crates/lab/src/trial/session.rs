@@ -1,6 +1,7 @@
 //! The agent's side of a trial: the place, the device, and the steps that are made with them, wherever the agent is.
 
 use super::{
+    aged::aged_beside,
     beside::{Company, Serving},
     carried::Carried,
     error::ExecutorError,
@@ -22,12 +23,14 @@ use crate::{
     },
     stop::StopReason,
 };
-use fstone_engine::age::{Held, Journal};
+use fstone_engine::age::{Held, Journal, JournalError};
 use fstone_files::{FileIdentity, make_empty_directory, remove_tree};
 use fstone_model::{Outcome, Step, outcome::Reason, result::Effective, study::FilesystemSpec};
 use fstone_sandbox::agent::{blocked_tasks, flush_buffers, is_agent, is_guest};
 use std::{
+    collections::BTreeSet,
     fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -69,8 +72,10 @@ pub(crate) struct Session {
     pub(super) services: Vec<Serving>,
     /// The services whose directories were filled.
     pub(super) made: Vec<String>,
-    /// The aged directory of the filesystem that is measured, so that it is not removed meanwhile.
-    pub(super) aged: Option<Held>,
+    /// The aged directories of the filesystem that is measured, so that they are not removed meanwhile.
+    pub(super) aged: Vec<Held>,
+    /// Where is noted which directories were aged.
+    pub(super) notes: Option<PathBuf>,
     /// What runs beside the next step.
     pub(super) company: Arc<Mutex<Company>>,
 }
@@ -101,7 +106,8 @@ impl Session {
             own: None,
             services: Vec::new(),
             made: Vec::new(),
-            aged: None,
+            aged: Vec::new(),
+            notes: None,
             company: Arc::default(),
         };
         let mut opened = Opened::default();
@@ -138,19 +144,35 @@ impl Session {
                 session.own = Some(own);
                 session.place = place;
             }
-            Ground::Directory { parent, name } => {
+            Ground::Directory { parent, name, notes } => {
                 let path = session.make_tree(&parent, &name)?;
                 opened.tree = session.tree.map(|id| (path, id));
                 // Not before: two looks for one name in what does not answer wait for each other, and nothing can end that.
-                let aged = parent.join(AGED_BENEATH);
-                if aged.exists() {
-                    let words = "the filesystem was aged before, and its free space may be used since";
-                    session.warn(format!("age: {}: {words}", aged.display()));
-                    session.aged = Journal::hold(&aged).ok();
-                }
+                session.hold_aged(&parent, notes.as_deref());
+                session.notes = notes;
             }
         }
         Ok((session, opened))
+    }
+
+    /// Finds and holds what was aged on the filesystem of a directory.
+    fn hold_aged(&mut self, directory: &Path, notes: Option<&Path>) {
+        let mut aged = notes.map(|notes| aged_beside(notes, directory)).unwrap_or_default();
+        aged.push(directory.join(AGED_BENEATH));
+        let mut found = BTreeSet::new();
+        for path in aged {
+            let Ok(facts) = fs::metadata(&path) else { continue };
+            if !found.insert((facts.dev(), facts.ino())) {
+                continue;
+            }
+            let mut words = "the filesystem was aged before, and its free space may be used since".to_owned();
+            match Journal::share(&path) {
+                Ok(held) => self.aged.push(held),
+                Err(busy @ JournalError::Busy) => words = busy.to_string(),
+                Err(_) => {}
+            }
+            self.warn(format!("age: {}: {words}", path.display()));
+        }
     }
 
     fn claim(

@@ -8,14 +8,14 @@ use crate::{
     place::{device::ScratchDevice, holder::boot_id},
     stop::Stop,
     trial::{
-        aged::stamp,
+        aged::{note_directory, stamp},
         measure::of_interval,
         record::{Halt, StepReport, failed},
         session::{OnProgress, Session},
     },
 };
 use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, age, is_made};
-use fstone_files::{FileIdentity, first_other, open_new_directory, remove_tree, remove_tree_in};
+use fstone_files::{FileIdentity, Owner, first_other, open_new_directory, remove_tree, remove_tree_in};
 use fstone_model::{
     Step,
     age::{AGED_DIRECTORY, Age, Past, Profile, TOLERANCE, class_of, compare, weights},
@@ -136,10 +136,12 @@ impl Session {
             self.make_all(step, then, false, report)?;
         }
         let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
-        // Until the trial ends, others do not remove it.
-        self.aged = journal.map(Journal::into_held);
-        if self.aged.as_ref().is_some_and(|held| !held.is_at(place)) {
-            return Err(failed(step, format!("{}: another directory has taken its place", place.display())));
+        if let Some(held) = journal.map(Journal::into_held) {
+            if !held.is_at(place) {
+                return Err(failed(step, format!("{}: another directory has taken its place", place.display())));
+            }
+            // Until the trial ends, others do not remove it.
+            self.aged.push(held);
         }
         report.figures.extend(state.figures);
         self.count(step, &counted, report)?;
@@ -179,12 +181,20 @@ impl Session {
         let key =
             serde_json::to_string(&Age { seed: Some(seed), ..wanted.clone() }).map_err(|error| failed(error.into()))?;
         let build = std::env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
-        let remove = format!("fstone age rm {}", place.display());
+        // With sudo it is root's.
+        let sudo = if Owner::caller().is_some() { "sudo " } else { "" };
+        let remove = format!("{sudo}fstone age rm {}", place.display());
         // What was opened with the trial is opened once more.
-        self.aged = None;
+        self.aged.retain(|held| !held.is_at(place));
+        // Before it is there: a run that is killed leaves it, too.
+        if let Some(notes) = &self.notes {
+            note_directory(notes, place);
+        }
         let (journal, lost) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
             JournalError::System { cause } => failed(cause),
-            JournalError::Other | JournalError::Build | JournalError::Lost { .. } => refused(&error, remove.clone()),
+            JournalError::Copy | JournalError::Other | JournalError::Build | JournalError::Lost { .. } => {
+                refused(&error, remove.clone())
+            }
             JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
             JournalError::Foreign | JournalError::Others { .. } => refused(&error, "move it away".to_owned()),
             JournalError::Mounted => refused(&error, format!("umount {}", place.display())),
