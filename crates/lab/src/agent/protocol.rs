@@ -139,6 +139,8 @@ pub(crate) enum Advice {
     Look {
         /// The last mark of the disk before the power was cut.
         mark: Option<u64>,
+        /// Whether to make the filesystem's own check as well.
+        check: bool,
     },
     GiveUp,
 }

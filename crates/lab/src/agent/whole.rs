@@ -94,9 +94,11 @@ fn cut_power(
         let mut advice = ask(Question::Cut { step: index, loads })?;
         loop {
             advice = match advice {
-                Advice::Look { mark } => {
-                    let check = StateCheck { step: step.clone(), mark };
-                    ask(Question::Found(session.look_at_state(step, &check)?))?
+                Advice::Look { mark, check } => {
+                    let state = StateCheck { step: step.clone(), mark };
+                    let found =
+                        if check { session.look_at_state(step, &state) } else { session.mount_state(step, &state) };
+                    ask(Question::Found(found?))?
                 }
                 Advice::GoOn => return Ok(()),
                 // Its own words take the place of these.

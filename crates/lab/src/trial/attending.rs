@@ -5,11 +5,12 @@
 //! added up here, and put into its place when the guest is gone.
 
 use super::{
+    host_checks::HostChecks,
     power_cut::{Found, states_of},
     record::{Halt, Record, failed},
 };
 use crate::{
-    agent::protocol::{Advice, DoneStep, Question, StateReply, StepEnd, StepReply, decode, encode},
+    agent::protocol::{Advice, DoneStep, Question, StepEnd, StepReply, decode, encode},
     events::{Event, LoadProgress, ProgressSink},
 };
 use fstone_model::{
@@ -28,6 +29,7 @@ pub(super) struct Attending<'a> {
     seed: u64,
     kept: &'a Path,
     sink: &'a dyn ProgressSink,
+    checks: Option<HostChecks>,
     cutting: Option<Cutting>,
     /// What was found, by the place of the step in the trial, and the warnings.
     done: Vec<(usize, Found, Vec<String>)>,
@@ -47,8 +49,13 @@ struct Cutting {
 }
 
 impl<'a> Attending<'a> {
-    pub(super) fn new(cell: &'a Cell, seed: u64, kept: &'a Path, sink: &'a dyn ProgressSink) -> Self {
-        Self { cell, seed, kept, sink, cutting: None, done: Vec::new(), halt: None, since: Instant::now() }
+    pub(super) fn new(
+        (cell, seed): (&'a Cell, u64),
+        kept: &'a Path,
+        sink: &'a dyn ProgressSink,
+        checks: Option<HostChecks>,
+    ) -> Self {
+        Self { cell, seed, kept, sink, checks, cutting: None, done: Vec::new(), halt: None, since: Instant::now() }
     }
 
     /// Adds what was found to what the guest told of its steps, and to a bad end of the guest the state that it came to in.
@@ -67,7 +74,9 @@ impl<'a> Attending<'a> {
             }
             _ => None,
         };
-        if let Some(unfinished) = self.cutting.take() {
+        if let Some(mut unfinished) = self.cutting.take() {
+            // How the guest ended says more than how the check did.
+            drop(unfinished.found.finish());
             let warnings = self.warnings(&unfinished);
             self.done.push((unfinished.index, unfinished.found, warnings));
         }
@@ -107,16 +116,17 @@ impl<'a> Attending<'a> {
                 let StepAction::PowerCut(cut) = step.action else { return Err(senseless()) };
                 let states = states_of(step, cut, disk.log(), loads)?;
                 let chosen = states.choose(cut.states as usize, self.seed);
-                let (found, since) = (Found::default(), Instant::now());
+                let (found, since) = (Found::with(self.checks.take()), Instant::now());
                 self.cutting = Some(Cutting { index, cut, states, chosen, shown: 0, found, since });
                 self.go_on(disk)
             }
-            Question::Found(mut reply) => {
-                let end = reply.end.take();
-                self.cutting.as_mut().and_then(|cutting| cutting.add(&reply, self.sink)).ok_or_else(senseless)?;
-                if let Some(outcome) = end {
-                    return Err(in_it(self.cutting.as_mut(), outcome));
-                }
+            Question::Found(reply) => {
+                let cutting = self.cutting.as_mut().ok_or_else(senseless)?;
+                let step = self.cell.steps.get(cutting.index).ok_or_else(senseless)?;
+                let state = *cutting.state().ok_or_else(senseless)?;
+                cutting.found.looked_at(step, state, reply, |mirror| disk.mirror(mirror))?;
+                let (tried, elapsed) = (cutting.shown, cutting.since.elapsed());
+                self.sink.event(&Event::Load(cutting.found.progress(tried, cutting.chosen.len(), elapsed)));
                 self.go_on(disk)
             }
         }
@@ -129,10 +139,13 @@ impl<'a> Attending<'a> {
         if let Some(&state) = cutting.chosen.get(cutting.shown) {
             disk.show(Some((&mut cutting.states, state))).map_err(cannot)?;
             cutting.shown += 1;
-            return Ok(Advice::Look { mark: cutting.states.log().last_mark_before(state.cut()) });
+            let mark = cutting.states.log().last_mark_before(state.cut());
+            return Ok(Advice::Look { mark, check: !cutting.found.checks_here() });
         }
+        cutting.found.finish()?;
         disk.show(None).map_err(cannot)?;
-        let cutting = self.cutting.take().ok_or_else(senseless)?;
+        let mut cutting = self.cutting.take().ok_or_else(senseless)?;
+        self.checks = cutting.found.checks.take();
         let warnings = self.warnings(&cutting);
         self.done.push((cutting.index, cutting.found, warnings));
         Ok(Advice::GoOn)
@@ -166,19 +179,16 @@ impl Attendant for Attending<'_> {
 }
 
 impl Cutting {
-    /// What was found in the state that is shown; `None` when none is.
-    fn add(&mut self, reply: &StateReply, sink: &dyn ProgressSink) -> Option<()> {
-        let state = self.chosen.get(self.shown.checked_sub(1)?)?;
-        self.found.add(*state, reply);
-        sink.event(&Event::Load(self.found.progress(self.shown, self.chosen.len(), self.since.elapsed())));
-        Some(())
+    /// The state that is shown.
+    fn state(&self) -> Option<&CrashState> {
+        self.chosen.get(self.shown.checked_sub(1)?)
     }
 }
 
 fn in_it(cutting: Option<&mut Cutting>, outcome: Outcome) -> Halt {
     let halt = Halt::Outcome(outcome);
     let Some(cutting) = cutting else { return halt };
-    match cutting.shown.checked_sub(1).and_then(|last| cutting.chosen.get(last)) {
+    match cutting.state() {
         Some(&state) => cutting.found.end_in(state, halt),
         None => halt,
     }
@@ -191,7 +201,7 @@ fn senseless() -> Halt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{events::Silent, testing};
+    use crate::{agent::protocol::StateReply, events::Silent, testing};
     use fstone_model::outcome::Reason;
     use fstone_sandbox::power::Log;
 
@@ -219,7 +229,7 @@ mod tests {
         let step = testing::step("power-cut", StepAction::PowerCut(cut));
         let cell = testing::cell(0, "ext4", "", &[step.clone(), step]);
         let kept = place.path().join("kept");
-        let mut attending = Attending::new(&cell, 1, &kept, &Silent);
+        let mut attending = Attending::new((&cell, 1), &kept, &Silent, None);
         attending.done.push((2, lossy("3-all-1"), vec!["the first".to_owned()]));
         let states = States::new(empty_log(place.path()), 0..9, None);
         let chosen = vec!["4-none-1".parse().expect("a state")];
@@ -250,7 +260,7 @@ mod tests {
             (Outcome::Skipped(Reason::new("power-cut", "there is no e2fsck")), false),
         ] {
             let kept = place.path().join(outcome.word());
-            let mut attending = Attending::new(&cell, 1, &kept, &Silent);
+            let mut attending = Attending::new((&cell, 1), &kept, &Silent, None);
             let states = States::new(empty_log(place.path()), 0..9, None);
             let chosen = vec!["3-all-1".parse().expect("a state"), "4-none-1".parse().expect("a state")];
             let (found, since) = (Found::default(), Instant::now());

@@ -341,7 +341,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
     /// The whole trial as one job of a guest, whose clock its steps' times are by.
     fn simulate(&mut self) -> Result<(), Halt> {
         let job = self.job;
-        let mut attending = Attending::new(job.cell, job.seed, &self.agents.guest_options()?.kept, job.sink);
+        let cut = job.cell.steps.iter().find(|step| matches!(step.action, StepAction::PowerCut(_)));
+        let checks = cut.map_or(Ok(None), |step| self.agents.host_checks(step))?;
+        let kept = &self.agents.guest_options()?.kept;
+        let mut attending = Attending::new((job.cell, job.seed), kept, job.sink, checks);
         let done = self.agents.simulate(&mut self.record, &mut attending);
         let done = attending.settle(done, &mut self.record)?;
         for (step, done) in self.job.cell.steps.iter().zip(done) {

@@ -144,7 +144,8 @@ impl Agents<'_> {
         }
         let Some(checks) = checks else { return Ok(()) };
         let started = Instant::now();
-        self.take_state(step, checks)?;
+        let taken = self.take_state(&mut checks.mirror);
+        taken.map_err(|error| failed(step, format!("write what the disk shows into a file: {error}")))?;
         let checked = checks.check(step)?;
         reply.clean = checked.clean;
         reply.words = reply.words.take().or(checked.words);

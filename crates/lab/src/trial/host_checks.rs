@@ -13,12 +13,12 @@ use crate::{
 };
 use fstone_model::{Step, study::FsckMode};
 use fstone_sandbox::power::Mirror;
-use std::{sync::Arc, time::Duration};
+use std::{io, panic::resume_unwind, sync::Arc, thread, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
 pub(super) struct HostChecks {
-    mirror: Mirror,
+    pub(super) mirror: Mirror,
     filesystem: &'static dyn Filesystem,
     command: CommandLine,
     runner: Arc<dyn CommandRunner>,
@@ -36,25 +36,43 @@ impl Agents<'_> {
         Ok(Some(HostChecks { mirror, filesystem, command, runner: Arc::clone(&self.machine.runner) }))
     }
 
-    pub(super) fn take_state(&self, step: &Step, checks: &mut HostChecks) -> Result<(), Halt> {
-        let Some(disk) = self.guest.as_ref().and_then(GuestSeat::disk) else {
-            return Err(failed(step, "there is no disk".into()));
-        };
-        let taken = disk.mirror(&mut checks.mirror);
-        taken.map(drop).map_err(|error| failed(step, format!("write what the disk shows into a file: {error}")))
+    pub(super) fn take_state(&self, mirror: &mut Mirror) -> io::Result<bool> {
+        let disk = self.guest.as_ref().and_then(GuestSeat::disk).ok_or_else(|| io::Error::other("there is no disk"))?;
+        disk.mirror(mirror)
+    }
+}
+
+/// A check under way. What it reads is not to be changed before its end.
+pub(super) struct Checking(thread::JoinHandle<Result<Checked, Halt>>);
+
+impl Checking {
+    pub(super) fn end(self) -> Result<Checked, Halt> {
+        self.0.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 
 impl HostChecks {
+    pub(super) fn begin(&self, step: &Step) -> Checking {
+        let (filesystem, command, runner) = (self.filesystem, self.command.clone(), Arc::clone(&self.runner));
+        let step = step.clone();
+        Checking(thread::spawn(move || check(&step, filesystem, &command, &*runner)))
+    }
+
     pub(super) fn check(&self, step: &Step) -> Result<Checked, Halt> {
-        let output = match self.runner.run(&self.command, LIMIT) {
-            Ok(output) => output,
-            Err(RunError::NotFound { program }) => {
-                return Err(skipped(&step.name, format!("{program} is not installed")));
-            }
-            Err(RunError::Stopped { .. }) => return Err(Halt::Stopped(step.name.clone())),
-            Err(error) => return Err(failed(step, error.to_string())),
-        };
-        Ok(Checked::of(self.filesystem, &self.command, &output))
+        check(step, self.filesystem, &self.command, &*self.runner)
+    }
+}
+
+fn check(
+    step: &Step,
+    filesystem: &dyn Filesystem,
+    command: &CommandLine,
+    runner: &dyn CommandRunner,
+) -> Result<Checked, Halt> {
+    match runner.run(command, LIMIT) {
+        Ok(output) => Ok(Checked::of(filesystem, command, &output)),
+        Err(RunError::NotFound { program }) => Err(skipped(&step.name, format!("{program} is not installed"))),
+        Err(RunError::Stopped { .. }) => Err(Halt::Stopped(step.name.clone())),
+        Err(error) => Err(failed(step, error.to_string())),
     }
 }

@@ -3,9 +3,8 @@
 
 use super::{
     agents::Agents,
-    host_checks::HostChecks,
+    host_checks::{Checking, HostChecks},
     record::{Halt, failed, outcome_of_stop},
-    steps::Checked,
     who::Whom,
 };
 use crate::{
@@ -23,12 +22,10 @@ use fstone_model::{
     study::{DiskTruth, PowerCut},
     units::{format_bytes, format_duration},
 };
-use fstone_sandbox::power::{CrashState, Lie, Log, LogError, States};
+use fstone_sandbox::power::{CrashState, Lie, Log, LogError, Mirror, States};
 use std::{
     fs, io,
-    panic::resume_unwind,
     path::{Path, PathBuf},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -39,8 +36,12 @@ const TOLD: usize = 3;
 /// Logs are large: when so many are kept already, no more are.
 const LOGS: u32 = 8;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Found {
+    /// `None` where the guest makes the filesystem's own check.
+    pub(super) checks: Option<HostChecks>,
+    /// What the guest looked at last. The host checks it while the guest looks at the next.
+    unchecked: Option<(CrashState, StateReply, Checking)>,
     states: u64,
     mounted: u64,
     checked: u64,
@@ -62,7 +63,7 @@ impl Agents<'_> {
         let log = disk.ok_or_else(|| failed(step, "there is no disk whose power could be cut".into()))?.log();
         let mut states = states_of(step, cut, log, self.guest.as_ref().and_then(GuestSeat::loads))?;
         let chosen = states.choose(cut.states as usize, self.job.seed);
-        let mut found = Found::default();
+        let mut found = Found::with(self.host_checks(step)?);
         let ended =
             self.try_states((step, started), &mut states, &chosen, &mut found).and_then(|()| self.show(step, None));
         // What was found before a bad end is told with it. Where the host has no room left, no log is kept.
@@ -99,50 +100,24 @@ impl Agents<'_> {
         chosen: &[CrashState],
         found: &mut Found,
     ) -> Result<(), Halt> {
-        let mut checks = self.host_checks(step)?;
-        // What the guest looked at last. The host checks it while the guest looks at the next.
-        let mut unchecked: Option<(CrashState, StateReply)> = None;
         for (number, &state) in chosen.iter().enumerate() {
-            let here = checks.is_some();
-            let before = unchecked.take();
-            let (looked, checked) = while_checked(step, checks.as_ref().filter(|_| before.is_some()), || {
-                self.look_at(step, states, state, here)
-            });
-            if let Err(halt) = found.add_checked(before, checked) {
-                // What the guest found meanwhile counts all the same.
-                if let Ok(reply) = looked {
-                    found.add(state, &reply);
+            let looked = self.look_at(step, states, state, found.checks_here());
+            let reply = match looked {
+                Ok(reply) => reply,
+                Err(halt) => {
+                    found.finish()?;
+                    return Err(found.end_in(state, halt));
                 }
-                return Err(halt);
-            }
-            let mut reply = looked.map_err(|halt| found.end_in(state, halt))?;
-            if let Some(outcome) = reply.end.take() {
-                found.add(state, &reply);
-                return Err(found.end_in(state, Halt::Outcome(outcome)));
-            }
-            match &mut checks {
-                Some(checks) => {
-                    if let Err(halt) = self.take_state(step, checks) {
-                        found.add(state, &reply);
-                        return Err(halt);
-                    }
-                    unchecked = Some((state, reply));
-                }
-                None => found.add(state, &reply),
-            }
+            };
+            found.looked_at(step, state, reply, |mirror| self.take_state(mirror))?;
             let (tried, elapsed) = (number + 1, started.elapsed());
             self.job.sink.event(&Event::Load(found.progress(tried, chosen.len(), elapsed)));
             if elapsed >= step.limit && tried < chosen.len() {
-                let checked = checks.as_ref().filter(|_| unchecked.is_some()).map(|checks| checks.check(step));
-                found.add_checked(unchecked, checked)?;
+                found.finish()?;
                 return Err(over_limit(step, tried, chosen.len()));
             }
         }
-        if unchecked.is_some() {
-            let checked = checks.as_ref().map(|checks| checks.check(step));
-            found.add_checked(unchecked, checked)?;
-        }
-        Ok(())
+        found.finish()
     }
 
     fn show(&self, step: &Step, state: Option<(&mut States, CrashState)>) -> Result<(), Halt> {
@@ -173,19 +148,6 @@ fn over_limit(step: &Step, tried: usize, of: usize) -> Halt {
         format!("not done within its limit of {}: {tried} of {of} states were tried", format_duration(step.limit));
     let cure = "give the step a longer `limit`, or fewer `states`";
     Halt::Outcome(Outcome::Hung(Reason::new(&step.name, words).with_cure(cure)))
-}
-
-/// Does something while the host checks what was taken of the state before, if anything was.
-fn while_checked<T>(
-    step: &Step,
-    checks: Option<&HostChecks>,
-    work: impl FnOnce() -> T,
-) -> (T, Option<Result<Checked, Halt>>) {
-    thread::scope(|scope| {
-        let check = checks.map(|checks| scope.spawn(|| checks.check(step)));
-        let done = work();
-        (done, check.map(|check| check.join().unwrap_or_else(|panic| resume_unwind(panic))))
-    })
 }
 
 pub(super) fn states_of(
@@ -264,29 +226,58 @@ fn kept_log(kept: &Path, name: &str, log: &Log) -> io::Result<Option<PathBuf>> {
 }
 
 impl Found {
-    fn add_checked(
+    pub(super) fn with(checks: Option<HostChecks>) -> Self {
+        Self { checks, ..Self::default() }
+    }
+
+    pub(super) const fn checks_here(&self) -> bool {
+        self.checks.is_some()
+    }
+
+    /// What the guest found in a state, which this writes into the host's file where the host checks it.
+    pub(super) fn looked_at(
         &mut self,
-        looked: Option<(CrashState, StateReply)>,
-        checked: Option<Result<Checked, Halt>>,
+        step: &Step,
+        state: CrashState,
+        mut reply: StateReply,
+        take: impl FnOnce(&mut Mirror) -> io::Result<bool>,
     ) -> Result<(), Halt> {
-        let Some((state, mut reply)) = looked else { return Ok(()) };
-        let mut ended = Ok(());
-        match checked {
-            Some(Ok(Checked { clean, words })) => {
-                reply.clean = clean;
-                reply.words = reply.words.or(words);
+        let ended = match (self.finish(), reply.end.take(), &mut self.checks) {
+            (Err(halt), ..) => Err(halt),
+            (Ok(()), Some(outcome), _) => Err(self.end_in(state, Halt::Outcome(outcome))),
+            (Ok(()), None, None) => Ok(()),
+            (Ok(()), None, Some(checks)) => match take(&mut checks.mirror) {
+                Ok(_) => {
+                    self.unchecked = Some((state, reply, checks.begin(step)));
+                    return Ok(());
+                }
+                Err(error) => Err(failed(step, format!("write what the disk shows into a file: {error}"))),
+            },
+        };
+        // What the guest found counts all the same.
+        self.add(state, &reply);
+        ended
+    }
+
+    /// Waits for the check under way, if there is one.
+    pub(super) fn finish(&mut self) -> Result<(), Halt> {
+        let Some((state, mut reply, checking)) = self.unchecked.take() else { return Ok(()) };
+        let ended = match checking.end() {
+            Ok(checked) => {
+                reply.clean = checked.clean;
+                reply.words = reply.words.or(checked.words);
+                Ok(())
             }
             // What the guest found there counts all the same.
-            Some(Err(halt)) => ended = Err(self.end_in(state, halt)),
-            None => {}
-        }
+            Err(halt) => Err(self.end_in(state, halt)),
+        };
         self.add(state, &reply);
         ended
     }
 
     pub(super) fn end_in(&mut self, state: CrashState, halt: Halt) -> Halt {
         if matches!(&halt, Halt::Outcome(Outcome::Failed(_) | Outcome::Hung(_) | Outcome::Crashed(_))) {
-            self.ended_in = Some(state);
+            self.ended_in.get_or_insert(state);
         }
         in_state(state, halt)
     }

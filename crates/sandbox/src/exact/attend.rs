@@ -5,7 +5,7 @@
 //! the answer into another file. The guest's time stands still meanwhile: however long the host takes, nothing in the guest
 //! depends on it. What the host answers has to follow from the question, the disk and the seed alone.
 
-use crate::power::{CrashState, Log, LogError, States};
+use crate::power::{CrashState, Log, LogError, Mirror, States};
 use crate::process::lend;
 use crate::vhost::{Engine, Shared};
 use rustix::fd::OwnedFd;
@@ -104,6 +104,15 @@ impl StoppedDisk<'_> {
         self.place.shared.show(state, &self.place.directory)?;
         self.engine.switch_on_again();
         Ok(())
+    }
+
+    /// Makes a file hold the crash state that is shown, with what was written to it meanwhile; whether one is shown.
+    ///
+    /// # Errors
+    /// When requests are under way, or the host has no room.
+    pub fn mirror(&self, mirror: &mut Mirror) -> io::Result<bool> {
+        self.idle()?;
+        self.place.shared.mirror(mirror)
     }
 
     fn idle(&self) -> io::Result<()> {

@@ -129,8 +129,7 @@ impl Disk {
 
     /// Makes a file hold the crash state that is shown, with what was written to it meanwhile; whether one is shown.
     pub fn mirror(&self, mirror: &mut Mirror) -> io::Result<bool> {
-        let showing = self.shared.showing.lock().unwrap_or_else(PoisonError::into_inner);
-        showing.as_ref().map_or(Ok(false), |shown| mirror.hold(shown).map(|()| true))
+        self.shared.mirror(mirror)
     }
 
     /// Stops serving and gives the final counts. For when the guest is gone.

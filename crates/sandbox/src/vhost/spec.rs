@@ -3,7 +3,7 @@
 use super::counters::{DiskCounters, Marks};
 use super::fault::Fault;
 use super::speed::Speed;
-use crate::power::{CrashState, Log, LogError, LogSpec, LogWriter, Shown, States};
+use crate::power::{CrashState, Log, LogError, LogSpec, LogWriter, Mirror, Shown, States};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -94,5 +94,10 @@ impl Shared {
         let shown = state.map(|(states, state)| states.shown(state, directory)).transpose()?;
         *self.showing.lock().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(())
+    }
+
+    pub(crate) fn mirror(&self, mirror: &mut Mirror) -> io::Result<bool> {
+        let showing = self.showing.lock().unwrap_or_else(PoisonError::into_inner);
+        showing.as_ref().map_or(Ok(false), |shown| mirror.hold(shown).map(|()| true))
     }
 }
