@@ -1,12 +1,13 @@
 //! Ctrl-C, SIGTERM and SIGHUP: each ends every command with one status, and a command that has something to undo first does so.
 
 use crate::exit::Exit;
+use fstone_record::is_ignored;
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag::{register, register_conditional_shutdown},
 };
 use std::{
-    fs, io,
+    io,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -27,8 +28,17 @@ pub(crate) fn watch() {
 
 /// A flag that the first of these signals sets from now on, in place of ending the process. A second one ends it.
 pub(crate) fn cancel() -> io::Result<Arc<AtomicBool>> {
+    cancel_on(wanted())
+}
+
+/// The same without those that the caller ignores.
+pub(crate) fn cancel_unless_ignored() -> io::Result<Arc<AtomicBool>> {
+    cancel_on(wanted().filter(|signal| !is_ignored(*signal)))
+}
+
+fn cancel_on(signals: impl Iterator<Item = i32>) -> io::Result<Arc<AtomicBool>> {
     let cancel = Arc::new(AtomicBool::new(false));
-    for signal in wanted() {
+    for signal in signals {
         // The order matters: the first signal finds the flag unset and only sets it.
         register_conditional_shutdown(signal, i32::from(Exit::Interrupted as u8), Arc::clone(&cancel))
             .and_then(|_| register(signal, Arc::clone(&cancel)))?;
@@ -39,17 +49,7 @@ pub(crate) fn cancel() -> io::Result<Arc<AtomicBool>> {
     Ok(cancel)
 }
 
-/// The signals that are not to be ignored: `nohup` has whatever it starts ignore SIGHUP.
-fn wanted() -> Vec<i32> {
-    static HANGUP_IS_IGNORED: OnceLock<bool> = OnceLock::new();
-    let ignored = *HANGUP_IS_IGNORED.get_or_init(|| is_ignored(SIGHUP));
-    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !ignored).collect()
-}
-
-/// Whether this process was started with a signal ignored, as proc(5) says.
-fn is_ignored(signal: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask >> (signal - 1) & 1 == 1
+/// `nohup` has whatever it starts ignore SIGHUP. SIGINT is ignored in the background of every script, which may send it all the same.
+fn wanted() -> impl Iterator<Item = i32> {
+    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP))
 }

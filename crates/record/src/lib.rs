@@ -32,4 +32,4 @@ pub use replay::{
     CompileError, Difference, EMPTY, Moment, OUTSIDE, Pace, Program, ReplayError, Replayed, Report, Settings, replay,
 };
 pub use summary::{Group, Summary, Touched, summarize};
-pub use trace::{RecordError, Recorded, Wanted, record};
+pub use trace::{RecordError, Recorded, Wanted, is_ignored, record};

@@ -1,10 +1,10 @@
 //! `fstone record`: a program as it runs, and what a recording shows.
 
-use super::{Context, cancel_on_signals};
+use super::Context;
 use crate::{
     args::{RecordAction, RecordArguments},
     exit::{self, Exit},
-    paths,
+    paths, signals,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
@@ -44,7 +44,9 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let command: Vec<Vec<u8>> = arguments.command.iter().map(|word| word.as_bytes().to_vec()).collect();
     let here = [of_process("cwd").unwrap_or_else(|| PathBuf::from("."))];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
-    let cancel = cancel_on_signals()?;
+    // A process that runs goes on, however its recording ends.
+    let cancel = if arguments.pid.is_some() { signals::cancel() } else { signals::cancel_unless_ignored() };
+    let cancel = cancel.context("cannot handle signals").or_exit(Exit::LabFailed)?;
     let wanted = Wanted {
         command: &command,
         process: arguments.pid,

@@ -1088,6 +1088,13 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
         assert!(!shown.contains("was not finished") && shown.contains("was ended by signal"), "{shown}");
         assert!(shown.contains("  open "), "{shown}");
     }
+    // What the caller ignores, the program does, and its recording goes on.
+    let words = bench.typed(&["record", "-o", &file("ignored.rec"), "--", "sh", "-c", "echo x > on; sleep 1; exit 3"]);
+    let mut command = bench.shell(&format!("cd {}; trap '' INT; exec {}", place.display(), words.join(" ")));
+    let mut process = command.stderr(std::process::Stdio::null()).spawn().expect("it starts");
+    wait_for("on");
+    signal(&process, Signal::INT);
+    assert_eq!(process.wait().expect("it ends").code(), Some(3));
     // Nothing is done with the last signal; what was written within a second is there.
     let mut process = start("killed.rec", "echo x > killed; sleep 60");
     wait_for("killed");

@@ -8,6 +8,7 @@ mod ptrace;
 mod tables;
 
 pub(crate) use decode::{FICLONE, FICLONERANGE};
+pub use ptrace::is_ignored;
 pub(crate) use tables::{Roots, joined, normal, top_name};
 
 use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT, mode_of_acl};

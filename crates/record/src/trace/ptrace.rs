@@ -376,7 +376,7 @@ pub(super) fn send(thread: pid_t, signal: i32) {
     unsafe { libc::kill(thread, signal) };
 }
 
-/// The signals that the caller ignores, a bit for each. Rust's run-time ignores SIGPIPE before `main`, and this program handles others.
+/// A bit for each signal. Rust's run-time ignores SIGPIPE before `main`, and this program handles others.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 
 #[used]
@@ -394,6 +394,12 @@ static LOOK_AT_SIGNALS: extern "C" fn() = {
     }
     look
 };
+
+/// Whether this program was started with a signal ignored.
+#[must_use]
+pub fn is_ignored(signal: i32) -> bool {
+    IGNORED.load(Relaxed) >> (signal - 1) & 1 == 1
+}
 
 /// What a traced process is to do.
 pub(super) enum Task<'a> {
@@ -436,9 +442,8 @@ pub(super) fn start(task: &Task<'_>, filter: &[sock_filter]) -> io::Result<pid_t
             match task {
                 Task::Idle(calls) => idle(*calls),
                 Task::Run(_) => {
-                    let ignored = IGNORED.load(Relaxed);
                     libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-                    for signal in (1..=64).filter(|signal| ignored >> (signal - 1) & 1 == 1) {
+                    for signal in (1..=64).filter(|signal| is_ignored(*signal)) {
                         libc::signal(signal, libc::SIG_IGN);
                     }
                     libc::execvp(words[0], words.as_ptr());
