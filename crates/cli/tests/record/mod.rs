@@ -615,11 +615,50 @@ os.stat("f")
         200,
         "{calls}"
     );
-    let waits = calls.lines().filter(|line| line.contains(" 1 wakeup ") && line.contains(" length "));
-    let longest =
-        waits.filter_map(|line| line.rsplit_once('<')?.1.split_once('>')?.0.parse::<f64>().ok()).fold(0.0, f64::max);
+    let longest = longest_wait(&calls);
     let child: f64 = times(&calls, "2", "stat").into_iter().flatten().sum();
     assert!(longest > child / 10.0, "{longest} s for {child} s: {calls}");
+}
+
+/// How long the first thread waited for another one at once.
+fn longest_wait(calls: &str) -> f64 {
+    let waits = calls.lines().filter(|line| line.contains(" 1 wakeup ") && line.contains(" length "));
+    waits.filter_map(|line| line.rsplit_once('<')?.1.split_once('>')?.0.parse::<f64>().ok()).fold(0.0, f64::max)
+}
+
+/// As `make -j` waits for its jobs; a timer's signal ends a sleep.
+#[test]
+fn a_wait_that_a_childs_signal_ends_is_one_for_the_child() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, select, signal, sys, time
+class Ended(Exception): pass
+def ends(*_): raise Ended
+which, what = sys.argv[1:]
+signal.signal(signal.SIGCHLD if which == "child" else signal.SIGALRM, ends)
+try:
+    if os.fork() == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        while time.process_time() < 0.4: os.stat("f")
+        if which != "child": time.sleep(2)
+        os._exit(0)
+    if which != "child": signal.setitimer(signal.ITIMER_REAL, 0.7)
+    if what == "select": select.select([], [], [], 60)
+    else: select.poll().poll(60000)
+except Ended: pass
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    for what in ["select", "poll"] {
+        for which in ["child", "timer"] {
+            let file = format!("{what}-{which}.rec");
+            record(&bench, &place, &file, &["python3", "-c", PROGRAM, which, what]);
+            let calls = bench.succeed(&["record", "show", "--calls", &file]);
+            assert_eq!(longest_wait(&calls) > 0.1, which == "child", "{what} {which}: {calls}");
+        }
+    }
 }
 
 /// A program that has a filter of its own, one that makes calls without libc, one that closes all descriptors, and environments: all is as

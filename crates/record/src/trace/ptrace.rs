@@ -109,6 +109,29 @@ pub(super) fn result(thread: pid_t) -> Option<i64> {
     is_after.then_some(exit.sval)
 }
 
+/// Whether a signal is about to be handled by a stopped thread that neither a timer nor the kernel itself has sent.
+pub(super) fn has_signal_of_others(thread: pid_t) -> bool {
+    const MOST: usize = 16;
+    let status = proc_text(&format!("/proc/{thread}/status")).unwrap_or_default();
+    let [caught, blocked] = ["SigCgt:\t", "SigBlk:\t"].map(|key| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(key));
+        mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
+    });
+    [0, libc::PTRACE_PEEKSIGINFO_SHARED].into_iter().any(|flags| {
+        let wanted = libc::ptrace_peeksiginfo_args { off: 0, flags, nr: MOST as i32 };
+        // SAFETY: integers, of which zero is a value.
+        let mut found: [libc::siginfo_t; MOST] = unsafe { std::mem::zeroed() };
+        let got = request(libc::PTRACE_PEEKSIGINFO, thread, &raw const wanted as usize, found.as_mut_ptr() as usize);
+        let got = got.map_or(0, |got| got as usize);
+        let is_of_others = |info: &libc::siginfo_t| match info.si_code {
+            libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE => true,
+            _ => info.si_signo == libc::SIGCHLD,
+        };
+        let is_handled = |info: &libc::siginfo_t| (caught & !blocked) >> (info.si_signo - 1) & 1 == 1;
+        found[..got].iter().any(|info| is_handled(info) && is_of_others(info))
+    })
+}
+
 /// Writes to a program's memory, whatever the program may do with it.
 pub(super) fn write(thread: pid_t, address: u64, bytes: &[u8]) -> Option<()> {
     let memory = std::fs::OpenOptions::new().write(true).open(format!("/proc/{thread}/mem")).ok()?;
