@@ -4,7 +4,7 @@ use super::*;
 use fstone_model::{
     Histogram, LoadReport, Workload,
     load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
-    workload::{Actions, Amount, Existing, Extent, IoEngineKind, OpenSync, Operation, Pattern, SizeDistribution},
+    workload::{Actions, Amount, Arrivals, Existing, Extent, IoEngineKind, OpenSync, Operation, Pattern, SizeDistribution},
 };
 use proptest::prelude::*;
 
@@ -93,6 +93,17 @@ fn events_count_fsyncs_and_requests_do_not() {
     assert_eq!(stop(old), (Some(10000), None, false));
     assert_eq!(stop("--test=fileio --max-time=300 --max-requests=0 --file-test-mode=rndrw run").1, Some(300));
     assert_eq!(stop("--max-time=0 --file-test-mode=rndrw run").1, Some(10));
+}
+
+#[test]
+fn events_of_a_rate_begin_after_exponential_gaps() {
+    let pace = |options: &str| {
+        let workload = read(&format!("{options} --file-test-mode=rndrd run")).workload();
+        let group = &workload.phases[0].groups[0];
+        (group.rate_per_second, group.arrivals)
+    };
+    assert_eq!(pace("--rate=50"), (Some(50.0), Arrivals::Poisson));
+    assert_eq!(pace("--rate=0"), (None, Arrivals::Even));
 }
 
 #[test]

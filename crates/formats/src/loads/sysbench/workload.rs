@@ -2,7 +2,7 @@
 
 use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
-    Action, Actions, Amount, Batches, DataPattern, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
+    Action, Actions, Amount, Arrivals, Batches, DataPattern, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
     FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
     SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
@@ -91,6 +91,7 @@ impl Fileio {
         let group = ThreadGroup {
             open: OpenPolicy::KeepShared,
             rate_per_second: self.rate_per_second.map(|rate| rate as f64),
+            arrivals: if self.rate_per_second.is_some() { Arrivals::Poisson } else { Arrivals::Even },
             // sysbench submits each request by itself.
             batches: Batches { submit: matches!(self.io, IoMode::Async).then_some(1), ..Batches::default() },
             fsync: FsyncPolicy {
