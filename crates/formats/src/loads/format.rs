@@ -1,7 +1,7 @@
 //! What every load format provides.
 
 use super::native;
-use crate::{Diagnostics, Source};
+use crate::{Diagnostics, Source, Span, diagnostic::Diagnostic};
 use fstone_model::Workload;
 
 /// Reads a file by the path that another file gives; says why it cannot.
@@ -61,4 +61,52 @@ pub struct Load {
     pub warnings: Option<Diagnostics>,
     /// Whether the total size is what the format gives, and stays when the number of files changes (sysbench).
     pub keeps_total: bool,
+}
+
+/// Why an option has no effect in a study, nor with `fstone load` and `fstone convert`, which take only the load from a command line or job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandOnly {
+    /// It says what the command prints, keeps or waits for.
+    Output,
+    /// It says where the load works.
+    Place,
+    /// It says where random numbers begin.
+    Seed,
+}
+
+impl CommandOnly {
+    pub(in crate::loads) fn warning(self, program: &str, option: &str, place: Span) -> Diagnostic {
+        let (message, note) = match self {
+            Self::Output => {
+                (format!("{option} has no effect"), format!("only the command `fstone {program}` obeys it"))
+            }
+            Self::Place => (
+                format!("the directory of {option} has no effect"),
+                "the study, or `fstone load --directory`, says where a load works".to_owned(),
+            ),
+            Self::Seed => (
+                format!("the seed of {option} has no effect"),
+                "--seed of `fstone run` and `fstone load` is the seed of all random numbers".to_owned(),
+            ),
+        };
+        Diagnostic::warning(place, message).note(note)
+    }
+}
+
+#[cfg(test)]
+impl LoadFormat {
+    /// The options that neither change any of these command lines' loads nor give a warning.
+    pub(in crate::loads) fn dropped(&self, lines: &[&str], options: impl Iterator<Item = String>) -> Vec<String> {
+        const VALUES: &str = "1 3 7 9 30 4k 1m 4m on off fdatasync mmap sync rndwr stoneWallingWearOut=1 POSIX";
+        let read = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let load = self.words.expect("it is written as words")(&words).ok()?;
+            Some((load.workload, load.warnings.map(|warnings| warnings.to_string())))
+        };
+        let heeded = |line: &str, option: &str| {
+            let without = read(line).expect(line);
+            VALUES.split(' ').filter_map(|value| read(&format!("{line} {option}={value}"))).any(|with| with != without)
+        };
+        options.filter(|option| !lines.iter().any(|line| heeded(line, option))).collect()
+    }
 }

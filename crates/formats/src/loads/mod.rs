@@ -16,7 +16,7 @@ pub mod native;
 mod replay;
 pub mod sysbench;
 
-pub use format::{Converted, Converter, Document, FileReader, Load, LoadFormat, Loader, WordsReader};
+pub use format::{CommandOnly, Converted, Converter, Document, FileReader, Load, LoadFormat, Loader, WordsReader};
 
 /// Every format, in the order that documentation lists them.
 pub const ALL: &[LoadFormat] = &[

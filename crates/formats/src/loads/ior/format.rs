@@ -5,7 +5,7 @@ use crate::{
     Diagnostics,
     loads::{
         Load, LoadFormat,
-        letters::{self, CommandLine, Given},
+        letters::{self, CommandLine},
     },
 };
 
@@ -19,10 +19,7 @@ pub const FORMAT: LoadFormat = LoadFormat {
 };
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
-    let elsewhere = |given: &Given| {
-        (given.option.name == "file" && given.text.contains('/')).then_some("the directory of -o has no effect")
-    };
-    letters::load(line, "ior", OPTIONS, elsewhere, |line| {
+    letters::load(line, "ior", OPTIONS, |line| {
         let ior = parse(line)?;
         Ok((ior.plan().workload, ior.warnings))
     })

@@ -1,6 +1,9 @@
 //! Every option of IOR, in one table: reading, suggestions and `--help` use it.
 
-use crate::loads::letters::{self, Kind, Opt, ignored, own, refused};
+use crate::loads::{
+    CommandOnly,
+    letters::{self, Kind, Opt, ignored, output, own, refused},
+};
 
 const BYTES: Kind = Kind::Size(i64::MAX as u64);
 
@@ -17,7 +20,8 @@ pub(super) const OPTIONS: &[Opt] = &[
         "pieces of each task; in a shared file the tasks' pieces alternate [1]",
     ),
     Opt::letter('F', "file-per-process", Kind::Flag, "each task has its own file; otherwise all share one"),
-    Opt::letter('o', "file", Kind::Text, "the file [testFile]; with -F each task's file is FILE.00000001 and so on"),
+    Opt::letter('o', "file", Kind::Text, "the file [testFile]; with -F each task's file is FILE.00000001 and so on")
+        .command_only_with(CommandOnly::Place, "/"),
     Opt::letter('w', "write", Kind::Flag, "write"),
     Opt::letter('r', "read", Kind::Flag, "read; without -w and -r, both"),
     Opt::letter(
@@ -44,15 +48,16 @@ pub(super) const OPTIONS: &[Opt] = &[
         "directives",
         Kind::Text,
         "stoneWallingWearOut=1: after -D all tasks continue until they have moved as much as the fastest; summaryFormat=JSON",
-    ),
+    )
+    .command_only_with(CommandOnly::Output, "summaryFormat"),
     Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
     Opt::letter('B', "direct", Kind::Flag, "O_DIRECT, as older versions say it"),
-    Opt::letter('h', "help", Kind::Flag, "this").or_word(),
-    own(
+    output(Opt::letter('h', "help", Kind::Flag, "this").or_word()),
+    output(own(
         "results",
         Kind::Text,
         "a directory for ior.json, ranks.json and ranks.csv; the latter two are rewritten after each phase",
-    ),
+    )),
     letters::JSON,
     letters::SEED,
     letters::SILENCE,

@@ -63,7 +63,12 @@ fn directives(said: &mut Said<'_>) -> (bool, bool) {
             let (name, value) = directive.split_once('=').unwrap_or((directive, "1"));
             match name {
                 "stoneWallingWearOut" => wear_out = value != "0",
-                "summaryFormat" => json = value.eq_ignore_ascii_case("json"),
+                "summaryFormat" if value.eq_ignore_ascii_case("json") => json = true,
+                "summaryFormat" if value.eq_ignore_ascii_case("default") => json = false,
+                "summaryFormat" => {
+                    let message = format!("there is no summary format {value}");
+                    said.report.push(Diagnostic::error(given.span, message).help("summaryFormat=JSON"));
+                }
                 _ => {
                     let message = format!("the directive {name} is not supported");
                     let help = "stoneWallingWearOut=1 and summaryFormat=JSON are; others are options of a letter";

@@ -1,7 +1,10 @@
 use super::*;
 use crate::{
     Source,
-    loads::{letters::CommandLine, native},
+    loads::{
+        letters::{self, CommandLine, Treatment},
+        native,
+    },
 };
 use fstone_model::Histogram;
 use fstone_model::load::{LoadReport, OperationReport, Span};
@@ -83,6 +86,7 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("-R", "-R is not supported"),
         ("-O saveRankPerformanceDetailsCSV=x", "the directive saveRankPerformanceDetailsCSV is not supported"),
         ("-O stoneWallingWearOut=1", "needs a deadline"),
+        ("-O summaryFormat=CSV", "there is no summary format CSV"),
         ("-z -C", "in random order in a shared file"),
         ("-z -b 64k -t 64k -s 2", "a block of one transfer has no random order"),
         ("-z -D 3", "a deadline ends transfers in random order"),
@@ -100,6 +104,23 @@ fn what_cannot_be_done_is_refused_by_name() {
     for told in ["-g has no effect", "-v has no effect", "-x has no effect"] {
         assert!(warned.contains(told), "{warned}");
     }
+}
+
+#[test]
+fn options_that_only_the_command_obeys_are_named_elsewhere() {
+    let obeyed = |option: &&letters::Opt| matches!(option.treatment, Treatment::Supported | Treatment::Own);
+    let options = options::OPTIONS.iter().filter(obeyed).map(letters::Opt::written);
+    let dropped = FORMAT.dropped(&["", "-C", "-e -D 8", "-b 8m"], options);
+    assert_eq!(dropped, ["-a", "-k"], "there is one interface, and a load keeps its files");
+    let warned = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let load = FORMAT.words.expect("words")(&words).expect(line);
+        load.warnings.map(|warnings| warnings.to_string()).unwrap_or_default()
+    };
+    assert!(warned("-O summaryFormat=JSON").contains("summaryFormat has no effect"));
+    assert!(warned("-o /mnt/x/f").contains("the directory of -o has no effect"));
+    assert!(warned("--seed 7").contains("the seed of --seed has no effect"));
+    assert_eq!(warned("-o f -w -O stoneWallingWearOut=1 -D 3 -h=0"), "");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Options, and reasons for what becomes of them, that the tables of both programs have.
 
 use super::{Kind, Opt, Treatment};
+use crate::loads::CommandOnly;
 
 pub(in crate::loads) const fn refused(option: Opt, why: &'static str) -> Opt {
     option.treated(Treatment::Refused(why))
@@ -14,12 +15,18 @@ pub(in crate::loads) const fn own(name: &'static str, kind: Kind, about: &'stati
     Opt::word(name, kind, about).treated(Treatment::Own)
 }
 
-pub(in crate::loads) const JSON: Opt = own("json", Kind::Flag, "print the summary as JSON instead of the table");
-pub(in crate::loads) const SEED: Opt = own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers");
+pub(in crate::loads) const fn output(option: Opt) -> Opt {
+    option.command_only(CommandOnly::Output)
+}
+
+pub(in crate::loads) const JSON: Opt =
+    output(own("json", Kind::Flag, "print the summary as JSON instead of the table"));
+pub(in crate::loads) const SEED: Opt =
+    own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers").command_only(CommandOnly::Seed);
 pub(in crate::loads) const SILENCE: Opt =
-    own("rank-silence", Kind::Time, "a task without a heartbeat for this long counts as dead [60 s]");
+    output(own("rank-silence", Kind::Time, "a task without a heartbeat for this long counts as dead [60 s]"));
 pub(in crate::loads) const STILLNESS: Opt =
-    own("rank-stillness", Kind::Time, "a task that completes nothing for this long counts as hung [10 min]");
+    output(own("rank-stillness", Kind::Time, "a task that completes nothing for this long counts as hung [10 min]"));
 
 pub(in crate::loads) const VERBOSE: &str = "everything is printed, and --results has more";
 pub(in crate::loads) const RANDOM_DATA: &str = "data is random and different for every write";

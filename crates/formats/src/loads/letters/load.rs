@@ -1,10 +1,10 @@
 //! Command lines as loads of a study or of a file.
 
-use super::{CommandLine, Given, Opt};
+use super::{CommandLine, Given, Kind, Opt};
 use crate::{
     Diagnostics,
-    diagnostic::{Diagnostic, Report},
-    loads::Load,
+    diagnostic::Report,
+    loads::{CommandOnly, Load},
 };
 use fstone_model::{
     Workload,
@@ -27,30 +27,23 @@ pub(in crate::loads) fn workload(
     }
 }
 
-/// Reads a command line of `program` as a load. Where it works and what is printed is not its to say: options of that have no effect,
-/// which is told. `elsewhere` knows those that only this program has: what is said of them, and why.
+/// Reads a command line of `program` as a load, and warns of the options that only the command obeys.
 pub(in crate::loads) fn load(
     line: &CommandLine,
     program: &str,
     options: &'static [Opt],
-    elsewhere: impl Fn(&Given) -> Option<&'static str>,
     parse: impl FnOnce(&CommandLine) -> Result<(Workload, Option<Diagnostics>), Diagnostics>,
 ) -> Result<Load, Diagnostics> {
     let mut report = Report::new(line.source.clone());
-    // What is wrong is told by `parse`.
-    let given = Given::read(line, options, &mut Report::new(line.source.clone()));
-    for given in &given {
-        let (message, note) = match (elsewhere(given), given.option.name) {
-            (Some(message), _) => {
-                let note = "the study, or `fstone load --directory`, says where a load works";
-                (message, note.to_owned())
-            }
-            (None, "results" | "json" | "rank-silence" | "rank-stillness" | "seed") => {
-                ("this has no effect", format!("it is an option of the command `fstone {program}`"))
-            }
-            _ => continue,
-        };
-        report.push(Diagnostic::warning(given.span, message).note(note));
+    // What is wrong with them is an error of `parse`.
+    for given in Given::read(line, options, &mut Report::new(line.source.clone())) {
+        let is_off = given.option.kind == Kind::Flag && given.number == 0;
+        let only = given.option.command_only.filter(|(_, part)| !is_off && given.text.contains(part));
+        if let Some((why, part)) = only {
+            let is_directive = why == CommandOnly::Output && !part.is_empty();
+            let option = if is_directive { part.to_owned() } else { given.option.written() };
+            report.push(why.warning(program, &option, given.span));
+        }
     }
     let (workload, warnings) = parse(line)?;
     if let Some(warnings) = warnings {

@@ -12,8 +12,8 @@ mod print;
 mod said;
 
 pub(super) use common::{
-    ERRORS_TOLD, JSON, LAUNCHER, NO_GPU, NOT_COMPARED, RANDOM_DATA, SEED, SILENCE, STILLNESS, VERBOSE, ignored, own,
-    refused,
+    ERRORS_TOLD, JSON, LAUNCHER, NO_GPU, NOT_COMPARED, RANDOM_DATA, SEED, SILENCE, STILLNESS, VERBOSE, ignored, output,
+    own, refused,
 };
 pub use given::Given;
 pub use line::{CommandLine, Word};

@@ -1,5 +1,6 @@
 //! An option's line in a table, and the help that is made of such a table.
 
+use crate::loads::CommandOnly;
 use std::fmt::Write as _;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,19 +60,30 @@ pub struct Opt {
     pub kind: Kind,
     pub treatment: Treatment,
     pub about: &'static str,
+    /// Why the whole option, or one with this in its value, is no part of the load.
+    pub command_only: Option<(CommandOnly, &'static str)>,
 }
 
 impl Opt {
     pub const fn letter(letter: char, name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { letter: Some(letter), name, has_word: false, kind, treatment: Treatment::Supported, about }
+        Self { letter: Some(letter), has_word: false, ..Self::word(name, kind, about) }
     }
 
     pub const fn word(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { letter: None, name, has_word: true, kind, treatment: Treatment::Supported, about }
+        let treatment = Treatment::Supported;
+        Self { letter: None, name, has_word: true, kind, treatment, about, command_only: None }
     }
 
     pub const fn treated(self, treatment: Treatment) -> Self {
         Self { treatment, ..self }
+    }
+
+    pub const fn command_only(self, why: CommandOnly) -> Self {
+        self.command_only_with(why, "")
+    }
+
+    pub const fn command_only_with(self, why: CommandOnly, part: &'static str) -> Self {
+        Self { command_only: Some((why, part)), ..self }
     }
 
     pub const fn or_word(self) -> Self {

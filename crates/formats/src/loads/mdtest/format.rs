@@ -5,7 +5,7 @@ use crate::{
     Diagnostics,
     loads::{
         Load, LoadFormat,
-        letters::{self, CommandLine, Given},
+        letters::{self, CommandLine},
     },
 };
 
@@ -19,8 +19,7 @@ pub const FORMAT: LoadFormat = LoadFormat {
 };
 
 fn read(line: &CommandLine) -> Result<Load, Diagnostics> {
-    let elsewhere = |given: &Given| (given.option.name == "directory").then_some("-d has no effect");
-    letters::load(line, "mdtest", OPTIONS, elsewhere, |line| {
+    letters::load(line, "mdtest", OPTIONS, |line| {
         let nowhere = |_: &str| Err("a load of a study or a file reads no other files".to_owned());
         let mdtest = parse(line, &mut { nowhere })?;
         Ok((mdtest.plan().workload, mdtest.warnings))

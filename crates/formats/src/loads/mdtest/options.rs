@@ -1,6 +1,9 @@
 //! Every option of mdtest, in one table: reading, suggestions and `--help` use it.
 
-use crate::loads::letters::{self, Kind, Opt, ignored, own, refused};
+use crate::loads::{
+    CommandOnly,
+    letters::{self, Kind, Opt, ignored, output, own, refused},
+};
 use fstone_model::workload::MAXIMUM_FILES;
 
 const MANY: Kind = Kind::Number(MAXIMUM_FILES);
@@ -16,7 +19,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('b', "branching", MANY, "subdirectories of each directory of the tree [1]"),
     Opt::letter('L', "leaves-only", Kind::Flag, "files and directories only on the last level of the tree"),
     Opt::letter('u', "unique", Kind::Flag, "every task has its own tree; otherwise all share one"),
-    Opt::letter('d', "directory", Kind::Text, "the directory; made if missing, and then removed again [./out]"),
+    Opt::letter('d', "directory", Kind::Text, "the directory; made if missing, and then removed again [./out]")
+        .command_only(CommandOnly::Place),
     Opt::letter('F', "files", Kind::Flag, "files only, no directories"),
     Opt::letter('D', "directories", Kind::Flag, "directories only, no files"),
     Opt::letter('C', "create", Kind::Flag, "only create, and keep what was created"),
@@ -40,7 +44,8 @@ pub(super) const OPTIONS: &[Opt] = &[
         "stat the files of the task N nodes further on, read those 2 N, remove those 3 N further on; on one node: N tasks [0]",
     ),
     Opt::letter('R', "random", Kind::Flag, "stat and read in random order, each once"),
-    Opt::word("random-seed", Kind::Number(u64::MAX >> 16), "the same, in the order of this seed"),
+    Opt::word("random-seed", Kind::Number(u64::MAX >> 16), "the same, in the order of this seed")
+        .command_only(CommandOnly::Seed),
     Opt::letter('i', "iterations", Kind::Number(1000), "number of repetitions of everything [1]"),
     Opt::letter(
         'W',
@@ -48,22 +53,22 @@ pub(super) const OPTIONS: &[Opt] = &[
         Kind::Number(366 * 24 * 3600),
         "create for N seconds; then every task continues until it has created as much as the fastest; with any -b",
     ),
-    Opt::letter(
+    output(Opt::letter(
         'x',
         "status-file",
         Kind::Text,
         "a file: -C writes the number of items that each task has created; otherwise it is read, instead of -n",
-    ),
+    )),
     Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
     Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
-    Opt::letter('P', "rate-and-time", Kind::Flag, "print rates, and the seconds of each phase"),
-    Opt::letter('Z', "time", Kind::Flag, "print the seconds of each phase instead of rates"),
-    Opt::letter('h', "help", Kind::Flag, "this").or_word(),
-    own(
+    output(Opt::letter('P', "rate-and-time", Kind::Flag, "print rates, and the seconds of each phase")),
+    output(Opt::letter('Z', "time", Kind::Flag, "print the seconds of each phase instead of rates")),
+    output(Opt::letter('h', "help", Kind::Flag, "this").or_word()),
+    output(own(
         "results",
         Kind::Text,
         "a directory for mdtest.json, ranks.json and ranks.csv; the latter two are rewritten after each phase",
-    ),
+    )),
     letters::JSON,
     letters::SEED,
     letters::SILENCE,

@@ -1,7 +1,10 @@
 use super::*;
 use crate::{
     Source,
-    loads::{letters::CommandLine, native},
+    loads::{
+        letters::{self, CommandLine, Treatment},
+        native,
+    },
 };
 use fstone_model::{
     Histogram, LoadReport,
@@ -260,6 +263,21 @@ fn what_no_task_ended_is_marked() {
     let line = |name: &str| text.lines().find(|line| line.trim().starts_with(name)).expect("a row").to_owned();
     assert!(line("File removal").ends_with("  ! 1 of 2 iterations ended"), "{text}");
     assert!(!line("File creation").contains('!') && !line("File stat").contains('!'), "{text}");
+}
+
+#[test]
+fn options_that_only_the_command_obeys_are_named_elsewhere() {
+    let obeyed = |option: &&letters::Opt| matches!(option.treatment, Treatment::Supported | Treatment::Own);
+    let options = options::OPTIONS.iter().filter(obeyed).map(letters::Opt::written);
+    let lines = ["-n 12 -z 1 -b 2", "-I 3 -z 2 -b 2", "-n 10 -C", "-n 10 -T", "-n 10 -w 8m"];
+    assert_eq!(FORMAT.dropped(&lines, options), ["-a"], "there is one interface");
+    let words = "-n 10 -d /mnt/x -C -x created --random-seed 7 -P -Z -R".split(' ').map(str::to_owned);
+    let load = FORMAT.words.expect("words")(&words.collect::<Vec<_>>()).expect("right");
+    let warned = load.warnings.expect("some").to_string();
+    for option in ["directory of -d", "-x", "seed of --random-seed", "-P", "-Z"] {
+        assert!(warned.contains(&format!("{option} has no effect")), "{option}: {warned}");
+    }
+    assert!(!warned.contains("-R has no effect"), "{warned}");
 }
 
 #[test]

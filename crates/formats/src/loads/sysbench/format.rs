@@ -1,6 +1,9 @@
 //! Options of `sysbench fileio` as one of the load formats.
 
-use super::parse;
+use super::{
+    arguments::{Arguments, Value},
+    meaning,
+};
 use crate::{
     Diagnostics,
     loads::{Load, LoadFormat},
@@ -17,15 +20,15 @@ pub const FORMAT: LoadFormat = LoadFormat {
 };
 
 fn read(words: &[String]) -> Result<Load, Diagnostics> {
-    let (fileio, workload) = if words.iter().any(|word| word == "prepare" || word == "run") {
-        let fileio = parse(words)?;
-        let workload = fileio.workload();
-        (fileio, workload)
-    } else {
-        let run: Vec<String> = words.iter().cloned().chain(["run".to_owned()]).collect();
-        let fileio = parse(&run)?;
-        let workload = fileio.prepared_workload();
-        (fileio, workload)
-    };
+    let is_prepared = !words.iter().any(|word| word == "prepare" || word == "run");
+    let run = is_prepared.then(|| "run".to_owned());
+    let mut arguments = Arguments::read(&words.iter().cloned().chain(run).collect::<Vec<_>>());
+    for given in arguments.given.iter().filter(|given| given.value != Value::Switch(false)) {
+        if let Some(why) = given.option.command_only {
+            arguments.report.push(why.warning("sysbench", &format!("--{}", given.option.name), given.span));
+        }
+    }
+    let fileio = meaning(arguments)?;
+    let workload = if is_prepared { fileio.prepared_workload() } else { fileio.workload() };
     Ok(Load { workload, warnings: fileio.warnings, keeps_total: true })
 }

@@ -152,7 +152,10 @@ pub struct Fileio {
 /// Everything that is wrong with them, pointing into the command line. Warnings alone are no failure; they are in
 /// [`Fileio::warnings`].
 pub fn parse(args: &[String]) -> Result<Fileio, Diagnostics> {
-    let mut arguments = Arguments::read(args);
+    meaning(Arguments::read(args))
+}
+
+fn meaning(mut arguments: Arguments) -> Result<Fileio, Diagnostics> {
     let fileio = resolve(&mut arguments);
     let (mut fileio, warnings) = arguments.report.finish(fileio)?;
     fileio.warnings = warnings;

@@ -1,5 +1,7 @@
 //! Every option of `sysbench fileio`, defined once: reading, suggestions and documentation use this table.
 
+use crate::loads::CommandOnly;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Number,
@@ -47,18 +49,24 @@ pub struct Opt {
     /// Its value when it is not given; for people.
     pub default: &'static str,
     pub about: &'static str,
+    /// Why it is no part of the load.
+    pub command_only: Option<CommandOnly>,
 }
 
 const fn supported(name: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Opt {
-    Opt { name, canonical: name, kind, treatment: Treatment::Supported, default, about }
+    Opt { name, canonical: name, kind, treatment: Treatment::Supported, default, about, command_only: None }
 }
 
 const fn alias(name: &'static str, canonical: &'static str) -> Opt {
-    Opt { name, canonical, kind: Kind::Number, treatment: Treatment::Supported, default: "", about: "an older name" }
+    Opt { canonical, ..supported(name, Kind::Number, "", "an older name") }
 }
 
 const fn other(name: &'static str, treatment: Treatment) -> Opt {
-    Opt { name, canonical: name, kind: Kind::Any, treatment, default: "", about: "" }
+    Opt { treatment, ..supported(name, Kind::Any, "", "") }
+}
+
+const fn command_only(why: CommandOnly, option: Opt) -> Opt {
+    Opt { command_only: Some(why), ..option }
 }
 
 const fn ignored(name: &'static str, why: &'static str) -> Opt {
@@ -100,9 +108,15 @@ pub static OPTIONS: &[Opt] = &[
     supported("time", Kind::Number, "10", "end after this many seconds; 0 is no limit"),
     supported("rate", Kind::Number, "0", "events per second to start; 0 is as many as possible"),
     supported("report-interval", Kind::Number, "0", "print a line every this many seconds; 0 is never"),
-    supported("percentile", Kind::Number, "95", "which percentile of the latency to print, 1 to 100; 0 is none"),
-    supported("histogram", Kind::Switch, "off", "print the latency's histogram"),
-    supported("rand-seed", Kind::Number, "0", "seed of the random numbers; 0 draws one, which is printed"),
+    command_only(
+        CommandOnly::Output,
+        supported("percentile", Kind::Number, "95", "which percentile of the latency to print, 1 to 100; 0 is none"),
+    ),
+    command_only(CommandOnly::Output, supported("histogram", Kind::Switch, "off", "print the latency's histogram")),
+    command_only(
+        CommandOnly::Seed,
+        supported("rand-seed", Kind::Number, "0", "seed of the random numbers; 0 draws one, which is printed"),
+    ),
     supported("validate", Kind::Switch, "off", "write blocks that can be recognised, and check what is read"),
     supported("test", Kind::Choice(&["fileio"]), "fileio", "the test, in the syntax of sysbench before 1.0"),
     alias("num-threads", "threads"),

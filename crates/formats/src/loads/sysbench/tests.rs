@@ -4,7 +4,9 @@ use super::*;
 use fstone_model::{
     Histogram, LoadReport, Workload,
     load::{CallReport, ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
-    workload::{Actions, Amount, Arrivals, Existing, Extent, IoEngineKind, OpenSync, Operation, Pattern, SizeDistribution},
+    workload::{
+        Actions, Amount, Arrivals, Existing, Extent, IoEngineKind, OpenSync, Operation, Pattern, SizeDistribution,
+    },
 };
 use proptest::prelude::*;
 
@@ -104,6 +106,21 @@ fn events_of_a_rate_begin_after_exponential_gaps() {
     };
     assert_eq!(pace("--rate=50"), (Some(50.0), Arrivals::Poisson));
     assert_eq!(pace("--rate=0"), (None, Arrivals::Even));
+}
+
+#[test]
+fn options_that_only_the_command_obeys_are_named_elsewhere() {
+    let options = options::OPTIONS.iter().filter(|option| option.treatment == options::Treatment::Supported);
+    let lines =
+        ["rndrw --file-io-mode=async", "rndwr", "seqwr", "rndrd"].map(|mode| format!("--file-test-mode={mode}"));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let dropped = FORMAT.dropped(&lines, options.map(|option| format!("--{}", option.name)));
+    assert_eq!(dropped, ["--test"], "it is the only one");
+    let words = words("--rand-seed=7 --percentile=99 --histogram --file-test-mode=rndrd run");
+    let warned = FORMAT.words.expect("words")(&words).expect("right").warnings.expect("some").to_string();
+    for option in ["seed of --rand-seed", "--percentile", "--histogram"] {
+        assert!(warned.contains(&format!("{option} has no effect")), "{option}: {warned}");
+    }
 }
 
 #[test]

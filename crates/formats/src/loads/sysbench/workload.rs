@@ -2,8 +2,8 @@
 
 use super::{Command, Fileio, IoMode, Limit, TestMode};
 use fstone_model::workload::{
-    Action, Actions, Amount, Arrivals, Batches, DataPattern, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
-    FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
+    Action, Actions, Amount, Arrivals, Batches, DataPattern, Directories, Distribution, Existing, Extent, FileChoice,
+    Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoSettings, Naming, OpenPolicy, OpenSync, Operation, Pattern, Phase,
     SizeDistribution, Stop, ThreadGroup, Transfer, Workload,
 };
 
