@@ -7,7 +7,7 @@ pub use crate::ranked::{
 };
 use crate::{LoadReport, Workload};
 use serde::{Deserialize, Serialize};
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub const REPORT_FILE: &str = "ranks.json";
 pub const TABLE_FILE: &str = "ranks.csv";
@@ -40,6 +40,9 @@ pub struct ActionSpan {
     pub ranks: u32,
     /// By rank 0's clock.
     pub span: Span,
+    /// The same of each rank, which is not kept.
+    #[serde(skip)]
+    pub of_ranks: BTreeMap<u32, Span>,
 }
 
 impl RanksReport {
@@ -53,9 +56,9 @@ impl RanksReport {
     }
 
     /// When all ranks that ended a phase were at its action of this name; `None` if that is not known of all of them.
-    pub fn action_span(&self, meeting: &PhaseMeeting, action: &str) -> Option<Span> {
+    pub fn action_span(&self, meeting: &PhaseMeeting, action: &str) -> Option<&ActionSpan> {
         let of_action = |span: &&ActionSpan| span.phase == meeting.name && span.action == action;
-        self.action_spans.iter().find(of_action).filter(|span| span.ranks == meeting.ranks).map(|span| span.span)
+        self.action_spans.iter().find(of_action).filter(|span| span.ranks == meeting.ranks)
     }
 
     pub fn into_load(self) -> LoadReport {

@@ -213,7 +213,7 @@ impl Merger {
             let (before, late) = (before.get(phase).copied().unwrap_or(0), late.get(phase).copied().unwrap_or(0));
             ns.saturating_sub(before) + late
         };
-        self.spans.add(&report.operations, since_first);
+        self.spans.add(rank, &report.operations, since_first);
         let load = &mut self.load;
         load.threads += report.threads;
         load.setup_ns = load.setup_ns.max(report.setup_ns);

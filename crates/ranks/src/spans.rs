@@ -7,7 +7,7 @@
 use fstone_model::load::{OperationReport, Span};
 use fstone_model::ranks::ActionSpan;
 use fstone_model::workload::{Actions, Phase, Step};
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 #[derive(Debug, Default)]
 pub(crate) struct Spans {
@@ -30,7 +30,7 @@ impl Spans {
     }
 
     /// Adds a rank. `since_first`: how long after the first rank's begin of a measured phase a moment of its report is.
-    pub(crate) fn add(&mut self, operations: &[OperationReport], since_first: impl Fn(usize, u64) -> u64) {
+    pub(crate) fn add(&mut self, rank: u32, operations: &[OperationReport], since_first: impl Fn(usize, u64) -> u64) {
         for (name, place, range) in &self.phases {
             let Some(all) = operations.get(range.clone()) else { continue };
             let took = |all: &[OperationReport]| -> u64 {
@@ -47,18 +47,21 @@ impl Spans {
                 let begin_ns = if index <= often { after_begin(index) } else { before_end(index) };
                 let end_ns = if index < often { after_begin(index + 1) } else { before_end(index + 1) };
                 let end_ns = end_ns.max(begin_ns);
+                let own = Span { begin_ns, end_ns };
                 let same = self.spans.iter_mut().find(|span| span.phase == *name && span.action == one.name);
                 match same {
-                    Some(span) => {
-                        span.ranks += 1;
-                        span.span.begin_ns = span.span.begin_ns.min(begin_ns);
-                        span.span.end_ns = span.span.end_ns.max(end_ns);
+                    Some(all) => {
+                        all.ranks += 1;
+                        all.span.begin_ns = all.span.begin_ns.min(begin_ns);
+                        all.span.end_ns = all.span.end_ns.max(end_ns);
+                        all.of_ranks.insert(rank, own);
                     }
                     None => self.spans.push(ActionSpan {
                         phase: name.clone(),
                         action: one.name.clone(),
                         ranks: 1,
-                        span: Span { begin_ns, end_ns },
+                        span: own,
+                        of_ranks: BTreeMap::from([(rank, own)]),
                     }),
                 }
             }
@@ -119,10 +122,12 @@ mod tests {
         let phase = program(&[("open", 1), ("write", 3), ("close", 1)]);
         let mut spans = Spans::new([&phase].into_iter());
         // One opens for 600 ms while the other writes already; that one begins 50 ms late, and 30 ms of its time are in no operation.
-        spans.add(&rank(&[("open", &[600]), ("write", &[100, 100, 100]), ("close", &[100])]), |_, ns| ns);
-        spans.add(&rank(&[("open", &[10]), ("write", &[300, 300, 300]), ("close", &[60])]), |_, ns| ns + 50 * MS);
+        spans.add(0, &rank(&[("open", &[600]), ("write", &[100, 100, 100]), ("close", &[100])]), |_, ns| ns);
+        spans.add(1, &rank(&[("open", &[10]), ("write", &[300, 300, 300]), ("close", &[60])]), |_, ns| ns + 50 * MS);
+        let spans = spans.finish();
+        let of_second = spans[1].of_ranks[&1];
+        assert_eq!((of_second.begin_ns, of_second.end_ns), (60 * MS, 990 * MS));
         let found: Vec<(String, u32, u64, u64)> = spans
-            .finish()
             .into_iter()
             .map(|one| (one.action, one.ranks, one.span.begin_ns / MS, one.span.end_ns / MS))
             .collect();
@@ -137,7 +142,7 @@ mod tests {
         let mut reports = rank(&[("open", &[10]), ("read", &[200]), ("close", &[5])]);
         reports[1].read_bytes = 1 << 20;
         let mut spans = Spans::new([&phase].into_iter());
-        spans.add(&reports, |_, ns| ns);
+        spans.add(0, &reports, |_, ns| ns);
         let found: Vec<[u64; 2]> =
             spans.finish().iter().map(|one| [one.span.begin_ns / MS, one.span.end_ns / MS]).collect();
         assert_eq!(found, [[0, 10], [10, 995], [995, 1000]]);
@@ -147,7 +152,7 @@ mod tests {
     fn what_no_rank_performed_has_no_time() {
         let phase = program(&[("open", 1), ("write", 3), ("close", 1)]);
         let mut spans = Spans::new([&phase].into_iter());
-        spans.add(&rank(&[("open", &[20]), ("write", &[400, 500]), ("close", &[])]), |_, ns| ns);
+        spans.add(0, &rank(&[("open", &[20]), ("write", &[400, 500]), ("close", &[])]), |_, ns| ns);
         let ends: Vec<u64> = spans.finish().iter().map(|one| one.span.end_ns / MS).collect();
         assert_eq!(ends, [20, 1000]);
     }

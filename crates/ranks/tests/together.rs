@@ -460,7 +460,7 @@ fn a_shared_file_is_written_in_pieces_that_take_turns() {
         assert!(report.load.errors.is_empty(), "{:?}", report.load.errors);
         assert_eq!(report.ranked.completed, 3, "{:?}", report.ranked.per_rank);
         for meeting in &report.ranked.phases {
-            let span = |action: &str| report.action_span(meeting, action);
+            let span = |action: &str| report.action_span(meeting, action).map(|all| all.span);
             let (open, moved) = (span("open").expect("all did"), span("move").expect("all did"));
             assert!(open.begin_ns < moved.begin_ns && open.end_ns <= moved.end_ns, "{open:?} {moved:?}");
             // Nothing follows the last operation any more, and clocks are compared no better than this.

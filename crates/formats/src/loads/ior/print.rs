@@ -15,7 +15,6 @@ pub fn print(results: &Results<'_>) -> String {
     let _ = writeln!(out, "IOR (fstone {}): loads of many tasks", env!("CARGO_PKG_VERSION"));
     let _ = writeln!(out, "{:<20}: {}", "Began", place.times[0]);
     let _ = writeln!(out, "{:<20}: {}", "Command line", text::line(&place.command_line));
-    let of_node = report.ranked.ranks.checked_div(report.ranked.nodes).unwrap_or(0);
     let pairs = [
         ("api", "POSIX".to_owned()),
         ("test filename", place.path.clone()),
@@ -25,7 +24,7 @@ pub fn print(results: &Results<'_>) -> String {
         ("task offset", ior.shift.to_string()),
         ("nodes", report.ranked.nodes.to_string()),
         ("tasks", report.ranked.ranks.to_string()),
-        ("clients per node", of_node.to_string()),
+        ("clients per node", of_node(results).to_string()),
         ("repetitions", ior.repetitions.to_string()),
         ("xfersize", units::format_bytes(ior.transfer_bytes)),
         ("blocksize", units::format_bytes(ior.block_bytes)),
@@ -49,27 +48,36 @@ fn table(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         "\nResults:\n\naccess    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n\
          ------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----"
     );
-    let kib = |bytes: u64| bytes as f64 / 1024.0;
+    let kib = |bytes: u64| figure(bytes as f64 / 1024.0);
     for line in lines {
-        let mean = line.moves.and_then(|moves| moves.latency.mean_ns()).map(|ns| ns / 1e9);
-        let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".into(), |seconds| format!("{seconds:.6}"));
+        let known = |seconds: Option<f64>| seconds.map_or_else(|| "-".into(), figure);
         let _ = writeln!(
             out,
-            "{:<9} {:<10.2} {:<10.0} {:<11} {:<10.2} {:<10.2} {:<10} {:<10} {:<10} {:<10.6} {}{}",
+            "{:<9} {:<10} {:<10} {:<11} {:<10} {:<10} {:<10} {:<10} {:<10} {:<10} {}{}",
             line.access.name(),
-            line.bandwidth(),
-            line.iops(),
-            known(mean),
+            figure(line.bandwidth()),
+            figure(line.iops()),
+            known(line.latency),
             kib(results.ior.block_bytes),
             kib(results.ior.transfer_bytes),
             known(line.seconds_of[0]),
             known(line.seconds_of[1]),
             known(line.seconds_of[2]),
-            line.seconds,
+            figure(line.seconds),
             line.repetition,
             line.lacking.as_ref().map(|words| format!("  ! {words}")).unwrap_or_default()
         );
     }
+}
+
+/// With as many decimals as IOR prints in its first table.
+fn figure(value: f64) -> String {
+    let decimals = match value {
+        ..1.0 => 6,
+        ..3600.0 => 2,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
 }
 
 fn of<'r>(lines: &[Line<'r>], access: Access, value: impl Fn(&Line<'r>) -> f64) -> Spread {
@@ -90,7 +98,7 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     let _ = writeln!(
         out,
         "\nSummary of all tests:\nOperation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) \
-         #Tasks reps fPP reord segcnt   blksiz    xsize aggs(MiB)   API"
+         Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum"
     );
     for access in accesses(lines) {
         let spreads = [of(lines, access, Line::bandwidth), of(lines, access, Line::transfers_per_second)];
@@ -100,20 +108,50 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         });
         let seconds = of(lines, access, |line| line.seconds).mean;
         let moved: u64 = lines.iter().filter(|line| line.access == access).map(|line| line.bytes).max().unwrap_or(0);
+        let [wall_seconds, wall_rate] = walls(lines, access, results);
+        // Test#, reordrand, seed and RefNum are 0: a run is one test, and tasks are not reordered at random.
         let _ = writeln!(
             out,
-            "{:<9} {moved_per_second} {transfers_per_second} {seconds:>10.5} {ranks:>6} {:>4} {:>3} {:>5} {:>6} {:>8} {:>8} {:>9.1} POSIX{}",
+            "{:<9} {moved_per_second} {transfers_per_second} {seconds:>10.5} {wall_seconds:>10} {wall_rate:>13} {:>5} {ranks:>6} {:>3} {:>4} \
+             {:>3} {:>5} {:>8} {:>9} {:>4} {:>6} {:>8} {:>8} {:>9.1} POSIX {:>6}{}",
             access.name(),
+            0,
+            of_node(results),
             ior.repetitions,
             u8::from(ior.file_per_process),
             u8::from(ior.shift > 0),
+            ior.shift.max(1),
+            0,
+            0,
             ior.segments,
             ior.block_bytes,
             ior.transfer_bytes,
             moved as f64 / f64::from(1 << 20),
+            0,
             complete(lines, access).1
         );
     }
+}
+
+/// Seconds until the stonewall, and what a task moved until then on average, MiB per second; IOR has both only of one that wears out.
+fn walls(lines: &[Line<'_>], access: Access, results: &Results<'_>) -> [String; 2] {
+    let (lines, _) = complete(lines, access);
+    let wall = |line: &&Line<'_>| {
+        let wall = line.meeting.stonewall?;
+        let seconds = Duration::from_nanos(wall.length_ns).as_secs_f64();
+        // Each task has opened its file.
+        let transfers = wall.operations as f64 / f64::from(line.meeting.ranks.max(1)) - 1.0;
+        let moved = transfers.max(0.0) * results.ior.transfer_bytes as f64 / f64::from(1 << 20);
+        Some([seconds, if seconds > 0.0 { moved / seconds } else { 0.0 }])
+    };
+    let walls: Vec<[f64; 2]> = lines.iter().filter_map(wall).collect();
+    let mean = |of: usize| Spread::of(&walls.iter().map(|wall| wall[of]).collect::<Vec<_>>(), Deviation::OfAll).mean;
+    [0, 1].map(|of| if walls.is_empty() { "NA".into() } else { format!("{:.2}", mean(of)) })
+}
+
+fn of_node(results: &Results<'_>) -> u32 {
+    let ranked = &results.report.ranked;
+    ranked.ranks.checked_div(ranked.nodes).unwrap_or(0)
 }
 
 /// What IOR does not tell: latencies, how far the tasks were together, and what went wrong.
@@ -193,6 +231,7 @@ fn line_json(line: &Line<'_>) -> Value {
         "mib_per_second": line.bandwidth(),
         "transfers_per_second": line.transfers_per_second(),
         "iops": line.iops(),
+        "least_seconds_per_transfer": line.latency,
         "seconds": line.seconds,
         "open_seconds": open,
         "moving_seconds": moving,

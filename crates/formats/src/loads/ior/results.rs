@@ -7,7 +7,7 @@ use super::{
 use crate::loads::letters;
 use fstone_model::{
     load::{OperationReport, Span},
-    ranks::{PhaseMeeting, RanksReport},
+    ranks::{PhaseMeeting, RankReport, RanksReport},
 };
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(super) struct Line<'r> {
     /// From the first task's begin to the last one's end, as IOR has it: open, the transfers with their fsync, close. Tasks are not at the
     /// same at once, so these may overlap. Nothing for what is not known of all tasks.
     pub(super) seconds_of: [Option<f64>; 3],
+    /// IOR's column Latency(s): seconds at reading or writing, with the fsync, for each transfer, of the task that has the least.
+    pub(super) latency: Option<f64>,
     pub(super) meeting: &'r PhaseMeeting,
     pub(super) moves: Option<&'r OperationReport>,
     /// What it lacks, if not all tasks did all of it.
@@ -86,7 +88,7 @@ impl<'r> Results<'r> {
             let done = self.operation(phase, name).filter(|operation| operation.invocations > 0)?;
             Some(Duration::from_nanos(done.latency.max_ns()).as_secs_f64())
         };
-        let span = |name: &str| self.report.action_span(meeting, name);
+        let span = |name: &str| self.report.action_span(meeting, name).map(|all| all.span);
         let synced_apart = sync.map_or(0.0, PhaseMeeting::seconds);
         let moving = span(stage.access.name()).map(|moves| {
             let fsync = span(FSYNC).unwrap_or(moves);
@@ -104,10 +106,27 @@ impl<'r> Results<'r> {
             seconds: meeting.seconds() + synced_apart,
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             seconds_of: [span(OPEN).map(seconds), moving, span(CLOSE).map(seconds)],
+            latency: self.latency(stage, meeting),
             meeting,
             moves,
             lacking: letters::lacking(self.report, meeting, (bytes, whole), stage.sync.as_deref()),
         })
+    }
+
+    fn latency(&self, stage: &Stage, meeting: &PhaseMeeting) -> Option<f64> {
+        let moves = self.report.action_span(meeting, stage.access.name())?;
+        let fsync = self.report.action_span(meeting, FSYNC);
+        let of_task = |task: &RankReport| {
+            let phase = |name: &String| task.phases.iter().find(|phase| phase.name == *name);
+            let did = phase(&stage.phase)?;
+            let transfers = (did.read_bytes + did.written_bytes) / self.ior.transfer_bytes.max(1);
+            let moving = *moves.of_ranks.get(&task.rank)?;
+            let synced = fsync.and_then(|all| all.of_ranks.get(&task.rank)).unwrap_or(&moving);
+            let apart_ns = stage.sync.as_ref().and_then(phase).map_or(0, |sync| sync.end_ns - sync.begin_ns);
+            let all = seconds(Span { end_ns: synced.end_ns.max(moving.end_ns) + apart_ns, ..moving });
+            (transfers > 0).then(|| all / transfers as f64)
+        };
+        self.report.ranked.per_rank.iter().filter_map(of_task).min_by(f64::total_cmp)
     }
 
     fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {

@@ -171,7 +171,7 @@ fn a_line_is_of_the_same_tasks_throughout() {
     let text = print(&results);
     let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
     let words: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(words[6..], ["-", "-", "-", "1.000000", "0"], "{row}");
+    assert_eq!((words[3], &words[6..]), ("-", &["-", "-", "-", "1.00", "0"][..]), "{row}");
     assert_eq!(line["iops"], 20.0, "by the whole time, where the other is not known");
 }
 
@@ -190,19 +190,29 @@ fn times_are_from_the_first_begin_to_the_last_end() {
     };
     let operations =
         vec![operation("open", 600), operation("write", 10), operation("fsync", 50), operation("close", 100)];
-    let span = |action: &str, begin: u64, end: u64| ActionSpan {
-        phase: phase.clone(),
-        action: action.into(),
-        ranks: 2,
-        span: Span { begin_ns: begin * 1_000_000, end_ns: end * 1_000_000 },
+    let span = |action: &str, tasks: [[u64; 2]; 2]| {
+        let of_ranks = tasks.map(|[begin, end]| Span { begin_ns: begin * 1_000_000, end_ns: end * 1_000_000 });
+        let [first, second] = of_ranks;
+        ActionSpan {
+            phase: phase.clone(),
+            action: action.into(),
+            ranks: 2,
+            span: Span { begin_ns: first.begin_ns.min(second.begin_ns), end_ns: first.end_ns.max(second.end_ns) },
+            of_ranks: (0..).zip(of_ranks).collect(),
+        }
     };
-    let action_spans =
-        vec![span("open", 0, 600), span("write", 100, 850), span("fsync", 500, 900), span("close", 550, 1000)];
+    let action_spans = vec![
+        span("open", [[0, 100], [0, 600]]),
+        span("write", [[100, 500], [644, 850]]),
+        span("fsync", [[500, 550], [850, 900]]),
+        span("close", [[550, 560], [900, 1000]]),
+    ];
     let wrote = RankPhase { name: phase.clone(), written_bytes: 1 << 20, ..RankPhase::default() };
     let task = |rank| RankReport { rank, phases: vec![wrote.clone()], ..RankReport::default() };
     let meeting = PhaseMeeting { name: phase.clone(), ranks: 2, length_ns: 1_000_000_000, ..PhaseMeeting::default() };
     let per_rank = vec![task(0), task(1)];
-    let ranked = Ranked { ranks: 2, merged: 2, completed: 2, phases: vec![meeting], per_rank, ..Ranked::default() };
+    let ranked =
+        Ranked { ranks: 2, nodes: 1, merged: 2, completed: 2, phases: vec![meeting], per_rank, ..Ranked::default() };
     let load = LoadReport { operations, ..LoadReport::default() };
     let report = RanksReport { ranked, action_spans, load, ..RanksReport::default() };
     let place = Place::default();
@@ -210,11 +220,39 @@ fn times_are_from_the_first_begin_to_the_last_end() {
     let text = print(&results);
     let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
     let words: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(words[6..], ["0.600000", "0.800000", "0.450000", "1.000000", "0"], "{row}");
-    assert_eq!(words[2], "640", "512 transfers in 0.8 s: {row}");
+    assert_eq!(words[6..], ["0.600000", "0.800000", "0.450000", "1.00", "0"], "{row}");
+    assert_eq!(words[2], "640.00", "512 transfers in 0.8 s: {row}");
+    assert_eq!(words[3], "0.001000", "the second task's 256 transfers took 256 ms with their fsync: {row}");
+    let summary: Vec<&str> = text.lines().skip_while(|row| !row.starts_with("Operation")).take(2).collect();
+    let [names, values] = [0, 1].map(|row| summary[row].split_whitespace().collect::<Vec<_>>());
+    let of = |name: &str| names.iter().position(|known| *known == name).map(|place| values[place]);
+    let wanted = [("Mean(s)", "1.00000"), ("Stonewall(MiB)", "NA"), ("Test#", "0"), ("#Tasks", "2"), ("tPN", "2")];
+    for (name, value) in wanted.into_iter().chain([("reordoff", "1"), ("xsize", "4096"), ("RefNum", "0")]) {
+        assert_eq!(of(name), Some(value), "{name}: {text}");
+    }
+    assert_eq!(names.len(), values.len(), "{text}");
     let json = json(&results);
     let line = &json["operations"][0]["repetitions"][0];
     assert_eq!((&line["moving_seconds"], &line["longest_close_seconds"]), (&0.8.into(), &0.1.into()), "{line}");
+}
+
+#[test]
+fn figures_have_the_decimals_of_ior() {
+    let row = |seconds: u64| {
+        let ior = read("-F -w -b 1m -t 4k").expect("right");
+        let plan = ior.plan();
+        let name = plan.stages[0].phase.clone();
+        let wrote = RankPhase { name: name.clone(), written_bytes: 4096, ..RankPhase::default() };
+        let task = RankReport { phases: vec![wrote], ..RankReport::default() };
+        let meeting = PhaseMeeting { name, ranks: 1, length_ns: seconds * 1_000_000_000, ..PhaseMeeting::default() };
+        let ranked = Ranked { ranks: 1, phases: vec![meeting], per_rank: vec![task], ..Ranked::default() };
+        let report = RanksReport { ranked, ..RanksReport::default() };
+        let text = print(&Results { ior: &ior, plan: &plan, report: &report, place: &Place::default() });
+        let row = text.lines().find(|row| row.starts_with("write ")).expect("a line of the table");
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row(4)[1..=2], ["0.000977", "0.250000"], "less than one a second is not none");
+    assert_eq!((row(4)[9].as_str(), row(3600)[9].as_str()), ("4.00", "3600"));
 }
 
 #[test]
