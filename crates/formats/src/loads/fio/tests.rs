@@ -293,6 +293,24 @@ fn what_is_measured_continues_the_ramp() {
     assert_eq!(continues(&format!("{search}ramp_time=2\n")), [false, true, true]);
 }
 
+/// What a sync before the measurement has written back, the measurement would find clean.
+#[test]
+fn files_are_synced_at_the_end_of_what_is_measured() {
+    let syncs = |options: &str| -> Vec<(bool, bool)> {
+        let plan = plan(&format!("[a]\nrw=write\nsize=12345\n{options}"));
+        let syncs = plan.workload.phases.iter().map(|phase| phase.groups[0].fsync);
+        syncs.map(|fsync| (fsync.at_end, fsync.after_last)).collect()
+    };
+    let search = "ioengine=libaio\niodepth=8\nlatency_target=500\nlatency_window=1s\n";
+    let (unfinished, done) = ((false, false), (true, true));
+    for option in ["end_fsync=1\n", "fsync_on_close=1\n"] {
+        assert_eq!(syncs(option), [done]);
+        assert_eq!(syncs(&format!("{option}ramp_time=2\n")), [unfinished, done]);
+        assert_eq!(syncs(&format!("{option}{search}")), [unfinished, done]);
+        assert_eq!(syncs(&format!("{option}{search}ramp_time=2\n")), [unfinished, unfinished, done]);
+    }
+}
+
 #[test]
 fn each_loop_is_read_back() {
     let plan = plan(

@@ -225,8 +225,9 @@ impl<'p> Phases<'p> {
         if !ramp.is_zero() {
             let mut groups = groups.to_vec();
             for group in &mut groups {
+                unfinished(group);
                 group.start_delay = Duration::ZERO;
-                (group.latency_target, group.least_rate, group.steady) = (None, None, None);
+                group.latency_target = None;
                 // The time that a job runs begins behind it.
                 group.stop.time = None;
             }
@@ -238,7 +239,7 @@ impl<'p> Phases<'p> {
             if !ramp.is_zero() {
                 groups_of_search.iter_mut().for_each(goes_on);
             }
-            groups_of_search.iter_mut().for_each(|group| (group.least_rate, group.steady) = (None, None));
+            groups_of_search.iter_mut().for_each(unfinished);
             self.all.push(Phase::unmeasured(format!("{name} search"), groups_of_search, Stop::default()));
             groups.iter_mut().for_each(at_found_depth);
         }
@@ -337,6 +338,12 @@ fn first_end(groups: &[ThreadGroup]) -> Stop {
 fn goes_on(group: &mut ThreadGroup) {
     group.continues = true;
     group.invalidate = false;
+}
+
+/// A group that another phase goes on with: nothing is judged in it, and nothing is synced at its end.
+fn unfinished(group: &mut ThreadGroup) {
+    (group.least_rate, group.steady) = (None, None);
+    (group.fsync.at_end, group.fsync.after_last) = (false, false);
 }
 
 fn at_found_depth(group: &mut ThreadGroup) {
