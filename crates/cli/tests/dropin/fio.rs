@@ -202,6 +202,9 @@ fn holes_and_blocks_that_were_never_written_are_told() {
     assert_eq!(told(&["--rw=read", "--size=256k"]), None, "that part has data");
     assert_eq!(told(&["--rw=write"]), None);
     assert_eq!(told(&["--rw=randread"]), None, "all of it was written");
+    sparse(0);
+    let backlog = ["--verify=crc32c", "--verify_backlog=16"];
+    assert_eq!(told(&[&["--rw=randwrite"], &backlog[..]].concat()), None, "what is read was written just before");
     // sysbench's own: its files are as short as what was written, and no later test reads what is missing.
     let run =
         |words: &[&str]| bench.run(&[&["sysbench", "fileio", "--file-num=2", "--file-total-size=1M"], words].concat());

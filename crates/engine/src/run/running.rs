@@ -22,7 +22,7 @@ use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::operation::Data;
 use fstone_model::workload::{
-    ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
+    Action, ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
     Transfer,
 };
 use fstone_model::{LoadReport, Workload};
@@ -400,17 +400,20 @@ impl<'a> Running<'a> {
     /// Warns if files of anybody's that a phase reads have parts without data. Of those that are not looked up before they are measured, when all is `over`.
     fn warn_of_holes(&mut self, phase: &Phase, over: bool) {
         let actions = ByFileset::of_phases([phase]);
-        let reads = |operation: &Operation| {
-            let nature = operation.nature();
+        let reads = |(_, action): &(&ThreadGroup, &Action)| {
+            let nature = action.operation.nature();
             let written = |transfer: &&Transfer| matches!(transfer.pattern, Pattern::Written { .. });
-            nature.data == Data::Kept && nature.transfer.filter(|transfer| !written(transfer)).is_some()
+            // One that follows another reads where that wrote.
+            nature.data == Data::Kept
+                && !action.follows
+                && nature.transfer.filter(|transfer| !written(transfer)).is_some()
         };
         let shared = self.options.ownership.is_shared_directory();
         let real = self.real();
         for (index, files) in self.files.iter().enumerate().filter(|_| real) {
             let now = (files.spec.existing == Existing::Assume) == over;
             let looks = shared && self.built[index] && files.device.is_none() && now;
-            if self.looked_at[index] || !looks || !actions.on(index).any(|(_, action)| reads(&action.operation)) {
+            if self.looked_at[index] || !looks || !actions.on(index).any(reads) {
                 continue;
             }
             self.looked_at[index] = true;
