@@ -81,6 +81,7 @@ pub struct Job {
     pub ends_all: bool,
     /// Whether its random numbers are the same in each run.
     pub repeats: bool,
+    pub(super) all_repeat: bool,
     /// What they follow from then.
     pub seed: u64,
     pub wait_for: Option<String>,
@@ -139,6 +140,8 @@ pub struct Job {
     /// Percent that compress away.
     pub compress_percent: u32,
     pub pattern: Vec<u8>,
+    /// Whether it writes zeroes, unless there is a pattern.
+    pub(super) zeroes: bool,
     pub dedupe_percent: u32,
     /// Whether cached data of its files is dropped first.
     pub invalidate: bool,
@@ -158,6 +161,8 @@ pub struct Job {
     /// Whether it writes until there is no room.
     pub fills: bool,
     pub continues: bool,
+    /// Whether it named the errors after which it goes on.
+    pub(super) ignores: bool,
     pub percentiles: Vec<f64>,
     pub percentiles_of_completion: bool,
     pub percentiles_of_all: bool,
@@ -404,6 +409,7 @@ impl Job {
             exit_what: Ends::Group,
             ends_all: false,
             repeats: true,
+            all_repeat: false,
             seed: 0,
             wait_for: None,
             waits_at: None,
@@ -443,6 +449,7 @@ impl Job {
             backlog_batch: 0,
             compress_percent: 0,
             pattern: Vec::new(),
+            zeroes: false,
             dedupe_percent: 0,
             invalidate: true,
             pre_read: false,
@@ -456,6 +463,7 @@ impl Job {
             append: false,
             fills: false,
             continues: false,
+            ignores: false,
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             percentiles_of_completion: true,
             percentiles_of_all: false,

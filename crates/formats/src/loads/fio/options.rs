@@ -251,10 +251,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused("zone_reset_threshold", ZONED),
     refused("zone_reset_frequency", ZONED),
     flag("direct", |job| &mut job.direct),
-    taken!("atomic", |job, v| {
-        job.atomic = v.flag()?;
-        job.direct |= job.atomic;
-    }),
+    flag("atomic", |job| &mut job.atomic),
     taken!("buffered", |job, v| job.direct = !v.flag()?),
     taken!("readwrite", |job, v| job.direction = direction(v.text(), v.base)?).or(&["rw"]),
     taken!("rw_sequencer", |_, v| {
@@ -264,7 +261,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     refused_but("unified_rw_reporting", &["none", "0"], "reads and writes are reported separately; add them up"),
     taken!("randrepeat", |job, v| job.repeats = v.flag()?),
-    taken!("allrandrepeat", |job, v| job.repeats |= v.flag()?),
+    flag("allrandrepeat", |job| &mut job.all_repeat),
     taken!("randseed", |job, v| job.seed = v.number()?),
     taken!("fallocate", |job, v| (job.allocate, job.grows) = match v.text() {
         "native" | "posix" | "1" => (true, false),
@@ -298,10 +295,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     flag("overwrite", |job| &mut job.overwrite),
     flag("end_fsync", |job| &mut job.end_fsync),
-    taken!("fsync_on_close", |job, v| {
-        job.close_fsync = v.flag()?;
-        job.end_fsync |= job.close_fsync;
-    }),
+    flag("fsync_on_close", |job| &mut job.close_fsync),
     taken!("rwmixread", |job, v| job.read_percent = v.percent()?),
     taken!("rwmixwrite", |job, v| job.read_percent = 100 - v.percent()?),
     taken!("random_distribution", |job, v| job.distribution = distribution(v.text(), v.base)?),
@@ -349,12 +343,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         job.align = [reads, writes];
     })
     .or(&["ba"]),
-    taken!("zero_buffers", |job, v| {
-        if v.flag()? {
-            job.pattern = vec![0];
-        }
-    })
-    .switch(),
+    flag("zero_buffers", |job| &mut job.zeroes).switch(),
     none("refill_buffers", Check::Flag, "each written block has its own data").switch(),
     none("scramble_buffers", Check::Flag, "each written block has its own data"),
     taken!("buffer_compress_percentage", |job, v| job.compress_percent = v.percent()?),
@@ -546,9 +535,9 @@ pub(super) const OPTIONS: &[Opt] = &[
     flag("group_reporting", |job| &mut job.group_reporting).switch(),
     flag("new_group", |job| &mut job.new_group).switch(),
     refused_but("stats", &["1"], "every job is reported"),
-    taken!("write_bw_log", |job, v| job.logs[0] = Some(v.prefix(job)?)).or(&["bandwidth-log"]),
-    taken!("write_lat_log", |job, v| job.logs[1] = Some(v.prefix(job)?)).or(&["latency-log"]),
-    taken!("write_iops_log", |job, v| job.logs[2] = Some(v.prefix(job)?)),
+    taken!("write_bw_log", |job, v| job.logs[0] = Some(v.prefix()?)).or(&["bandwidth-log"]),
+    taken!("write_lat_log", |job, v| job.logs[1] = Some(v.prefix()?)).or(&["latency-log"]),
+    taken!("write_iops_log", |job, v| job.logs[2] = Some(v.prefix()?)),
     refused_but("write_hist_log", &[], "histograms are in --output-format=json+"),
     none("log_entries", Check::Number, LOGS),
     none("log_hist_msec", Check::Number, LOGS),
@@ -590,7 +579,14 @@ pub(super) const OPTIONS: &[Opt] = &[
         "read" | "write" | "io" | "verify" | "all" | "1" => true,
         _ => return Err("none, read, write, io, verify or all"),
     }),
-    taken!("ignore_error", |job, _| job.continues = true),
+    taken!("ignore_error", |job, v| {
+        let is_error =
+            |word: &str| word.is_empty() || word.starts_with('E') || word.parse().is_ok_and(|number: u32| number > 0);
+        if v.text().is_empty() || !v.text().split([',', ':']).all(is_error) {
+            return Err("errors of reads, of writes and of checks, such as EIO:EAGAIN,ENOSPC");
+        }
+        (job.continues, job.ignores) = (true, true);
+    }),
     none("error_dump", Check::Flag, "every error is reported with its path"),
     refused("profile", "write the job file out in full"),
     // I/O engines' own.

@@ -268,6 +268,19 @@ impl Reader<'_> {
 
     fn finish(mut self, section: &Word) -> Job {
         let job = &mut self.job;
+        job.end_fsync |= job.close_fsync;
+        job.direct |= job.atomic;
+        job.repeats |= job.all_repeat;
+        if job.zeroes && job.pattern.is_empty() {
+            job.pattern = vec![0];
+        }
+        for prefix in job.logs.iter_mut().flatten().filter(|prefix| prefix.is_empty()) {
+            prefix.clone_from(&job.name);
+        }
+        if job.continues && job.ignores {
+            let why = "all errors are counted, whichever it names, and the load goes on";
+            self.findings.note(section, "ignore_error ignores every error", why);
+        }
         if job.time_based && job.runtime.is_none() {
             let why = "the job ends when it has moved its size, as with fio; add runtime=, such as runtime=60s";
             self.findings.note(section, "time_based has no effect without a runtime", why);

@@ -4,7 +4,7 @@ use fstone_model::{
     Histogram, LoadReport,
     load::{GroupFsyncs, OperationReport, ThreadReport},
     workload::{
-        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, FileChoice, IoEngineKind,
+        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, FileChoice, IoEngineKind,
         LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
     },
 };
@@ -263,6 +263,53 @@ fn a_zero_switches_off_what_it_names() {
     assert_eq!(fsyncs("fdatasync=4\nfdatasync=0\n"), (0, 0));
     assert_eq!(fsyncs("fdatasync=4\nfsync=8\n"), (8, 4));
     assert_eq!(fsyncs("fsync=8\nfdatasync=12\n"), (8, 12));
+}
+
+/// In fio 3.33 one option that implies another leaves it as it is when it is switched off again, in whatever order they come.
+#[test]
+fn what_an_option_implies_ends_with_it() {
+    let ends = |options: &str| {
+        let plan = plan(&format!("[global]\nsize=1m\nrw=write\n[a]\n{options}\n"));
+        let job = &plan.jobs[0];
+        (job.end_fsync, job.direct, plan.workload.data.repeat.clone(), plan.seed().is_some())
+    };
+    for (options, wanted) in [
+        ("fsync_on_close=1\nend_fsync=0", (true, false, vec![], true)),
+        ("fsync_on_close=1\nfsync_on_close=0", (false, false, vec![], true)),
+        ("end_fsync=1\nfsync_on_close=0", (true, false, vec![], true)),
+        ("atomic=1\natomic=0", (false, false, vec![], true)),
+        ("direct=1\natomic=0", (false, true, vec![], true)),
+        ("atomic=1\ndirect=0", (false, true, vec![], true)),
+        ("zero_buffers=1\nzero_buffers=0", (false, false, vec![], true)),
+        ("zero_buffers=1\nbuffer_pattern=1", (false, false, vec![1], true)),
+        ("buffer_pattern=1\nzero_buffers=1", (false, false, vec![1], true)),
+        ("allrandrepeat=1\nrandrepeat=0", (false, false, vec![], true)),
+        ("allrandrepeat=1\nallrandrepeat=0\nrandrepeat=0", (false, false, vec![], false)),
+    ] {
+        assert_eq!(ends(options), wanted, "{options}");
+    }
+    let logs = plan("[global]\nsize=1m\nwrite_bw_log\n[a]\nname=b\n").jobs[0].logs[0].clone();
+    assert_eq!(logs.as_deref(), Some("b"));
+}
+
+#[test]
+fn what_one_job_says_of_errors_holds_for_all_and_is_said() {
+    for wrong in ["0", "", "foo", ",0", "EIO:x"] {
+        let told = problems(&format!("[a]\nsize=1m\nignore_error={wrong}\n"));
+        assert!(told.contains("not a value for `ignore_error`"), "{wrong}: {told}");
+    }
+    let policy = |text: &str| {
+        let plan = plan(&format!("[global]\nsize=1m\n[a]\n{text}\n"));
+        (plan.workload.on_error, plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default())
+    };
+    let (on_error, told) = policy("ignore_error=,ENOSPC:28");
+    assert!(on_error == ErrorPolicy::Continue && told.contains("ignores every error"), "{told}");
+    assert_eq!(policy("ignore_error=EIO\ncontinue_on_error=none"), (ErrorPolicy::StopGroup, String::new()));
+    let (on_error, told) = policy("continue_on_error=io\n[b]");
+    assert!(on_error == ErrorPolicy::Continue && told.contains("`b` goes on after errors, as `a` does"), "{told}");
+    let (on_error, told) = policy("exitall_on_error\n[b]");
+    assert!(on_error == ErrorPolicy::Stop && told.contains("`b` ends all jobs"), "{told}");
+    assert_eq!(policy("continue_on_error=io\n[b]\ncontinue_on_error=all").1, "");
 }
 
 #[test]

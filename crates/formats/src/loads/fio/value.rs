@@ -1,7 +1,7 @@
 //! Values: numbers with units and arithmetic, times, ranges, lists for reads, writes and trims, variables.
 
 use super::{
-    job::{Amount, Blocks, Direction, Job, Trims},
+    job::{Amount, Blocks, Direction, Trims},
     text::Word,
 };
 use fstone_model::workload::Steady;
@@ -71,9 +71,9 @@ impl Value<'_> {
         Ok([reads, writes].map(|rate| rate.filter(|rate| *rate > 0)))
     }
 
-    /// The prefix of a log: the job's name unless one is given.
-    pub(super) fn prefix(&self, job: &Job) -> Result<String, Expected> {
-        let prefix = self.text.filter(|text| !text.is_empty() && *text != "1").unwrap_or(&job.name);
+    /// The prefix of a log; empty if none is given.
+    pub(super) fn prefix(&self) -> Result<String, Expected> {
+        let prefix = self.text.filter(|text| *text != "1").unwrap_or("");
         if prefix.contains('\0') { Err("a prefix for the names of files") } else { Ok(prefix.to_owned()) }
     }
 }

@@ -123,13 +123,7 @@ pub(super) fn workload(
             stamped: jobs.iter().any(|job| job.verify),
             repeat: repeated(jobs, findings),
         },
-        on_error: if jobs.iter().any(|job| job.continues) {
-            ErrorPolicy::Continue
-        } else if jobs.iter().any(|job| job.ends_all) {
-            ErrorPolicy::Stop
-        } else {
-            ErrorPolicy::StopGroup
-        },
+        on_error: on_error(jobs, findings),
         final_sync: FinalSync::None,
         callout: None,
         launch: None,
@@ -380,6 +374,24 @@ fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
         );
     }
     first.pattern.clone()
+}
+
+/// What follows an error: of all jobs what any of them asks for.
+fn on_error(jobs: &[Job], findings: &mut Findings) -> ErrorPolicy {
+    type Asks = fn(&Job) -> bool;
+    let policies: [(ErrorPolicy, Asks, &str); 2] = [
+        (ErrorPolicy::Continue, |job| job.continues, "goes on after errors"),
+        (ErrorPolicy::Stop, |job| job.ends_all, "ends all jobs with its first error"),
+    ];
+    for (policy, asks, what) in policies {
+        let Some(first) = jobs.iter().find(|job| asks(job)) else { continue };
+        for other in jobs.iter().filter(|job| !asks(job)) {
+            let what = format!("`{}` {what}, as `{}` does", other.name, first.name);
+            note(other, findings, what, "what one job says of errors holds for all");
+        }
+        return policy;
+    }
+    ErrorPolicy::StopGroup
 }
 
 fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
