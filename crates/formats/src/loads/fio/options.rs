@@ -191,7 +191,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     none("gtod_reduce", Check::Flag, TIMES),
     none("gtod_cpu", Check::Number, TIMES),
-    refused_but("job_max_open_zones", &["0"], ZONED),
+    refused("job_max_open_zones", ZONED),
     taken!("directory", |job, v| job.directories = separated(v.text()).ok_or("directories with `:` between them")?),
     taken!("filename", |job, v| {
         let names = separated(v.text()).filter(|names| !names.iter().any(|name| name.ends_with('/')));
@@ -200,11 +200,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("filename_format", |job, v| v.text().clone_into(&mut job.format)),
     none("unique_filename", Check::Flag, "it concerns fio's clients and servers"),
     refused("opendir", "a load works only on files that it names"),
-    none(
-        "lockfile",
-        Check::Word(&["none", "exclusive", "readwrite"]),
-        "the engine itself locks a file that an operation needs exclusively",
-    ),
+    refused_but("lockfile", &["none"], "the engine itself locks a file that an operation needs exclusively"),
     taken!("nrfiles", |job, v| job.files = v.up_to(MAXIMUM_FILES)?.max(1)).or(&["nr_files"]),
     taken!("openfiles", |job, v| job.open_files = Some(v.number()?).filter(|files| *files > 0)),
     taken!("file_service_type", |job, v| {
@@ -277,7 +273,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         "sequential" => Hint::Sequential,
         _ => return Err("0, 1, random or sequential"),
     }),
-    refused("write_hint", "the engine gives the kernel no hints"),
+    refused_but("write_hint", &["none"], "the engine gives the kernel no hints"),
     taken!("offset", |job, v| job.offset = Some(v.amount()?)),
     taken!("offset_align", |job, v| job.offset_align = Some(v.number()?).filter(|bytes| *bytes > 0)),
     taken!("offset_increment", |job, v| job.offset_increment = Some(v.amount()?)),
@@ -313,7 +309,10 @@ pub(super) const OPTIONS: &[Opt] = &[
     ),
     taken!("blocksize", |job, v| {
         let read = |part: &str| v.number_of(part).filter(is_block).map(Blocks::Fixed);
-        let three = value::by_direction(v.text(), read).ok_or("a size from 1 to 1g, such as 4k")?;
+        // fio takes `4k-16k` for reads of 4k and writes of 16k; blocksize_range has ranges.
+        let separator = if v.text().contains(['(', ',']) { "-" } else { "," };
+        let three = value::by_direction(&v.text().replace('-', separator), read)
+            .ok_or("a size from 1 to 1g, such as 4k, and one for writes behind a comma; blocksize_range has ranges")?;
         job.trim_block = three[2].as_ref().map(Blocks::smallest);
         take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
         take_two(&mut job.blocks, three);
@@ -353,7 +352,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         job.pattern = bytes.ok_or("text in double quotes, numbers such as 0xdeadbeef or -1, or several of them, at most 512 bytes (none from a file)")?;
     }),
     taken!("dedupe_percentage", |job, v| job.dedupe_percent = v.percent()?),
-    refused("dedupe_mode", "a duplicate repeats an earlier block"),
+    refused_but("dedupe_mode", &["repeat"], "a duplicate repeats an earlier block"),
     refused("dedupe_working_set_percentage", "a duplicate repeats an earlier block"),
     refused("dedupe_global", "a duplicate repeats an earlier block"),
     flag("invalidate", |job| &mut job.invalidate),
@@ -366,9 +365,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused_but("iomem", &["malloc", "mmap"], MEMORY).or(&["mem"]),
     none("iomem_align", Check::Number, MEMORY).or(&["mem_align"]),
     none("hugepage-size", Check::Number, MEMORY),
-    refused_but(
+    refused(
         "lockmem",
-        &["0"],
         "no memory is taken away from the machine; start it with less, or run in a cgroup with memory.max",
     ),
     taken!("size", |job, v| job.size = Some(v.amount()?)),
@@ -388,11 +386,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         .or(&["iodepth_batch_complete"]),
     none("iodepth_batch_complete_max", Check::Number, "all completed requests are collected"),
     taken!("iodepth_low", |job, v| job.low = Some(v.up_to(MAXIMUM_DEPTH)? as u32)),
-    refused_but(
-        "serialize_overlap",
-        &["0"],
-        "overlapping requests are not held back; blocks of a random map do not overlap",
-    ),
+    refused("serialize_overlap", "overlapping requests are not held back; blocks of a random map do not overlap"),
     refused_but(
         "io_submit_mode",
         &["inline"],
@@ -401,11 +395,11 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("thinktime", |job, v| job.think = v.microseconds()?),
     taken!("thinktime_spin", |job, v| job.think_spin = v.microseconds()?),
     taken!("thinktime_blocks", |job, v| job.think_every = Some(v.number()?.max(1))),
-    taken!("thinktime_blocks_type", |_, v| {
-        if !matches!(v.text(), "complete" | "issue") {
-            return Err("complete or issue");
-        }
-    }),
+    none(
+        "thinktime_blocks_type",
+        Check::Word(&["complete", "issue"]),
+        "a pause begins when all requests in flight are complete",
+    ),
     taken!("thinktime_iotime", |job, v| job.think_after = Some(v.microseconds()?).filter(|time| !time.is_zero())),
     taken!("rate", |job, v| job.rate_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?),
     taken!("rate_min", |job, v| job.least_bytes = v.rates("bytes a second, such as 1m or 1m,500k")?).or(&["ratemin"]),
@@ -416,7 +410,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         "poisson" => true,
         _ => return Err("linear or poisson"),
     }),
-    none("rate_ignore_thinktime", Check::Flag, "pauses do not shift the start times of paced operations"),
+    refused("rate_ignore_thinktime", "pauses do not shift the start times of paced operations"),
     taken!("rate_cycle", |job, v| job.least_every = Duration::from_millis(v.number()?.max(1))).or(&["ratecycle"]),
     taken!("latency_target", |job, v| job.latency_target = Some(v.microseconds()?).filter(|time| !time.is_zero())),
     taken!("latency_window", |job, v| job.latency_window = v.microseconds()?),
@@ -447,13 +441,13 @@ pub(super) const OPTIONS: &[Opt] = &[
         job.wait_for = Some(v.text().to_owned()).filter(|name| name != "none");
         job.waits_at = Some((v.place.source.clone(), v.place.span));
     }),
-    refused_but("nice", &["0"], "it concerns how fio's processes run: use `nice -n N fstone fio`"),
-    refused("prio", PRIORITY),
+    refused("nice", "it concerns how fio's processes run: use `nice -n N fstone fio`"),
+    refused_but("prio", &[], PRIORITY),
     refused("prioclass", PRIORITY),
     refused("cmdprio_percentage", PRIORITY),
     refused("cmdprio_class", PRIORITY),
     refused("cmdprio_hint", PRIORITY),
-    refused("cmdprio", PRIORITY),
+    refused_but("cmdprio", &[], PRIORITY),
     refused("cmdprio_bssplit", PRIORITY),
     taken!("cpus_allowed", |job, v| job.cpus = cpus(v.text()).ok_or("CPUs such as 0,2-3")?),
     taken!("cpumask", |job, v| {
@@ -465,19 +459,15 @@ pub(super) const OPTIONS: &[Opt] = &[
         "split" => true,
         _ => return Err("shared or split"),
     }),
-    refused("numa_cpu_nodes", NUMA),
-    refused("numa_mem_policy", NUMA),
+    refused_but("numa_cpu_nodes", &[], NUMA),
+    refused_but("numa_mem_policy", &["default"], NUMA),
     refused_but("cgroup", &[], "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run"),
     refused_but(
         "cgroup_weight",
         &[],
         "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run",
     ),
-    refused_but(
-        "cgroup_nodelete",
-        &["0"],
-        "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run",
-    ),
+    refused("cgroup_nodelete", "it concerns how fio's processes run: start fstone in the cgroup, as with systemd-run"),
     refused("flow_id", FLOW),
     refused("flow", FLOW),
     refused("flow_sleep", FLOW),
@@ -493,8 +483,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     flag("exitall_on_error", |job| &mut job.ends_all).switch(),
     refused("exec_prerun", SHELL),
     refused("exec_postrun", SHELL),
-    refused("uid", OPERATOR),
-    refused("gid", OPERATOR),
+    refused_but("uid", &[], OPERATOR),
+    refused_but("gid", &[], OPERATOR),
     taken!("verify", |job, v| {
         if !CHECKSUMS.contains(&v.text()) {
             return Err("a checksum such as crc32c, or pattern");
@@ -544,15 +534,15 @@ pub(super) const OPTIONS: &[Opt] = &[
     none("log_hist_coarseness", Check::Number, LOGS),
     taken!("log_avg_msec", |job, v| job.log_interval =
         Some(Duration::from_millis(v.number()?)).filter(|time| !time.is_zero())),
-    refused_but("log_max_value", &["0"], LOGS).or(&["log_window_value"]),
-    refused_but("log_offset", &["0"], LOGS),
-    refused_but("log_prio", &["0"], LOGS),
-    refused_but("log_issue_time", &["0"], LOGS),
+    refused("log_max_value", LOGS).or(&["log_window_value"]),
+    refused("log_offset", LOGS),
+    refused("log_prio", LOGS),
+    refused("log_issue_time", LOGS),
     none("log_compression", Check::Number, LOGS),
     none("log_compression_cpus", Check::Any, LOGS),
-    refused_but("log_store_compressed", &["0"], LOGS),
-    refused_but("log_unix_epoch", &["0"], LOGS),
-    refused_but("log_alternate_epoch", &["0"], LOGS),
+    refused("log_store_compressed", LOGS),
+    refused("log_unix_epoch", LOGS),
+    refused("log_alternate_epoch", LOGS),
     none("log_alternate_epoch_clock_id", Check::Number, LOGS),
     none("block_error_percentiles", Check::Flag, TRIM),
     none("bwavgtime", Check::Number, LOGS),
@@ -562,7 +552,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     none("disable_clat", Check::Flag, TIMES),
     none("disable_slat", Check::Flag, TIMES),
     none("disable_bw_measurement", Check::Flag, TIMES).or(&["disable_bw"]),
-    taken!("slat_percentiles", |_, v| v.flag()?),
+    none("slat_percentiles", Check::Flag, "there is only one latency, from submission to completion"),
     flag("clat_percentiles", |job| &mut job.percentiles_of_completion),
     flag("lat_percentiles", |job| &mut job.percentiles_of_all),
     taken!("percentile_list", |job, v| {
@@ -599,12 +589,12 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     none("fixedbufs", Check::Flag, "the engine's buffers are registered when that is possible").switch(),
     none("registerfiles", Check::Flag, "files are registered when that is possible").switch(),
-    refused_but("sqthread_poll", &["0"], "requests are submitted by the thread that makes them").switch(),
+    refused("sqthread_poll", "requests are submitted by the thread that makes them").switch(),
     refused_but("sqthread_poll_cpu", &[], "requests are submitted by the thread that makes them"),
     none("nonvectored", Check::Flag, "requests are not vectored"),
     flag("uncached", |job| &mut job.uncached),
     flag("nowait", |job| &mut job.no_wait),
-    refused_but("force_async", &["0"], "the kernel decides what its workers do"),
+    refused("force_async", "the kernel decides what its workers do"),
     none("libaio_vectored", Check::Flag, "requests are not vectored"),
     refused("readfua", NETWORK),
     refused("writefua", NETWORK),
@@ -644,8 +634,8 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused("fdp_pli", NETWORK),
     refused("libblkio_driver", NETWORK),
     refused("libblkio_path", NETWORK),
-    refused("gpu_dev_id", NETWORK),
-    refused("gpu_dev_ids", NETWORK),
+    refused_but("gpu_dev_id", &[], NETWORK),
+    refused_but("gpu_dev_ids", &[], NETWORK),
     refused("cuda_io", NETWORK),
     refused("rocm_io", NETWORK),
     refused("sg_write_mode", NETWORK),

@@ -533,18 +533,66 @@ fn options_without_effect_have_values_and_others_are_refused_unless_they_ask_for
         let plan = plan(&format!("nrfiles=8\n{options}")).unwrap_or_else(|wrong| panic!("{wrong}"));
         assert_eq!(plan.workload.phases[0].groups[0].tour_open, open, "{options}");
     }
-    for nothing in ["nice=5", "unified_rw_reporting=mixed", "iomem=shmhuge", "io_submit_mode=offload", "stats=0"] {
+    for nothing in [
+        "nice=5",
+        "unified_rw_reporting=mixed",
+        "iomem=shmhuge",
+        "io_submit_mode=offload",
+        "stats=0",
+        "prio=0",
+        "numa_cpu_nodes=0",
+        "uid=0",
+        "lockfile=exclusive",
+        "rate_ignore_thinktime=1",
+        "write_hint=short",
+    ] {
         let wrong = plan(nothing).expect_err(nothing).to_string();
         assert!(wrong.contains("supported"), "{nothing}: {wrong}");
     }
-    for harmless in
-        ["nice=0", "unified_rw_reporting=none", "iomem=malloc", "io_submit_mode=inline", "stats=1", "gtod_reduce=1"]
-    {
+    for harmless in [
+        "nice=0",
+        "unified_rw_reporting=none",
+        "iomem=malloc",
+        "io_submit_mode=inline",
+        "stats=1",
+        "gtod_reduce=1",
+        "prioclass=0",
+        "lockfile=none",
+        "rate_ignore_thinktime=0",
+        "write_hint=none",
+        "dedupe_mode=repeat",
+        "numa_mem_policy=default",
+    ] {
         plan(harmless).unwrap_or_else(|wrong| panic!("{harmless}: {wrong}"));
     }
-    for mistaken in ["gtod_reduce=x", "clocksource=sundial", "log_entries=many"] {
+    for quiet in ["thinktime_blocks_type=issue", "slat_percentiles=1"] {
+        let told = plan(quiet).unwrap_or_else(|wrong| panic!("{wrong}")).warnings.expect("a note").to_string();
+        assert!(told.contains("has no effect"), "{quiet}: {told}");
+    }
+    for mistaken in ["thinktime_blocks_type=x", "gtod_reduce=x", "clocksource=sundial", "log_entries=many"] {
         assert!(plan(mistaken).expect_err(mistaken).to_string().contains("not a value for"), "{mistaken}");
     }
+}
+
+/// fio 3.33 rejects them, whether they are reported together or not.
+#[test]
+fn jobs_of_one_group_are_steady_by_one_rule() {
+    let jobs = |second: &str| read(&format!("[global]\nsize=1m\n[a]\nss=iops:5%\nss_dur=5\n[b]\n{second}\n"));
+    for other in ["", "ss=iops:5%\nss_dur=6", "ss=bw:5%\nss_dur=5", "ss=iops:5%\nss_dur=5\nss_ramp=1"] {
+        let told = jobs(other).expect_err(other).to_string();
+        assert!(told.contains("`a` and `b` differ in steadystate"), "{other}: {told}");
+        jobs(&format!("new_group\n{other}")).unwrap_or_else(|wrong| panic!("{other}: {wrong}"));
+    }
+    jobs("ss=iops:5%\nss_dur=5").unwrap_or_else(|wrong| panic!("{wrong}"));
+}
+
+/// As fio 3.33 has them: `16k-4k` is no range.
+#[test]
+fn two_block_sizes_may_have_a_dash_between_them() {
+    let blocks = |line: &str| plan(&format!("[a]\nsize=1m\n{line}\n")).jobs[0].blocks.clone();
+    assert_eq!(blocks("bs=4k-16k"), [Blocks::Fixed(4096), Blocks::Fixed(16384)]);
+    assert_eq!(blocks("bs=16k-4k"), [Blocks::Fixed(16384), Blocks::Fixed(4096)]);
+    assert_eq!(blocks("bs=(8k-4k)"), [Blocks::Fixed(4096), Blocks::Fixed(4096)]);
 }
 
 /// As fio 3.33 draws them: from the smaller to the sum of both, rounded down, and at most the larger.

@@ -94,6 +94,7 @@ pub(super) fn workload(
         let what = format!("files of `{one}` and of `{other}` can have the same names");
         error(job, findings, what, "give one of the jobs another name or a directory");
     }
+    check_steady(jobs, findings);
     let io = io(jobs, findings);
     let last = levels.iter().copied().max().unwrap_or(0);
     let mut making =
@@ -376,6 +377,18 @@ fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
     first.pattern.clone()
 }
 
+/// Reports jobs of one group that are steady when another one is not.
+fn check_steady(jobs: &[Job], findings: &mut Findings) {
+    let steady = |job: &Job| job.steady.map(|of| (of, job.steady_window, job.steady_ramp));
+    let groups = groups(jobs);
+    for ((job, group), (before, of_before)) in jobs.iter().zip(&groups).skip(1).zip(jobs.iter().zip(&groups)) {
+        if group == of_before && steady(job) != steady(before) {
+            let what = format!("`{}` and `{}` differ in steadystate or its options", before.name, job.name);
+            error(job, findings, what, "as in fio, give all jobs of a group the same, or this one new_group");
+        }
+    }
+}
+
 /// What follows an error: of all jobs what any of them asks for.
 fn on_error(jobs: &[Job], findings: &mut Findings) -> ErrorPolicy {
     type Asks = fn(&Job) -> bool;
@@ -407,6 +420,18 @@ fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
         );
     }
     shortest
+}
+
+/// The number of each job's group in the results: a new one begins behind a stonewall, and with `new_group`.
+pub(super) fn groups(jobs: &[Job]) -> Vec<u32> {
+    let begins = |(index, job): (usize, &Job)| u32::from(index > 0 && (job.stonewall || job.new_group));
+    let begins = jobs.iter().enumerate().map(begins);
+    begins
+        .scan(0, |group, more| {
+            *group += more;
+            Some(*group)
+        })
+        .collect()
 }
 
 /// In which phase each job runs: after a stonewall, those behind it; and after the job that it waits for.

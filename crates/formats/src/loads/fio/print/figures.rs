@@ -3,6 +3,7 @@
 use crate::loads::fio::{
     Job, Plan,
     actions::{TRIM, reads, writes},
+    workload::groups,
 };
 use fstone_model::{
     Histogram, LoadReport,
@@ -89,7 +90,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
     for error in &report.errors {
         errors.entry(&error.group).or_default().push(error);
     }
-    let groups = groups(plan);
+    let groups = groups(&plan.jobs);
     let mut all: Vec<JobFigures> = Vec::new();
     for part in &plan.parts {
         let job = &plan.jobs[part.job];
@@ -238,21 +239,6 @@ impl JobFigures {
         }
         all
     }
-}
-
-/// The number of each job's group: a new one begins behind a stonewall, and with `new_group`.
-fn groups(plan: &Plan) -> Vec<u32> {
-    let mut group = 0;
-    plan.jobs
-        .iter()
-        .enumerate()
-        .map(|(index, job)| {
-            if index > 0 && (job.stonewall || job.new_group) {
-                group += 1;
-            }
-            group
-        })
-        .collect()
 }
 
 /// Mean and standard deviation of a histogram; the deviation within 0.4 %, as its buckets are.
