@@ -5,7 +5,11 @@ use crate::{
     number::{Scale, is_whole, ratio},
     text,
 };
-use fstone_model::{Better, Dataset, Trial, Unit, load_metric::kind_of, metric::catalog};
+use fstone_model::{
+    Better, Dataset, Trial, Unit,
+    load_metric::kind_of,
+    metric::{Metric, catalog},
+};
 use fstone_stats::{
     Interval, Sample, Summary,
     compare::{RowMean, Scale as Basis, Shift},
@@ -79,6 +83,8 @@ pub struct Entry {
     /// Its figures in the guest of the first seed, which comes first unless it failed, and in perturbed ones, each with its repetition; empty
     /// without these.
     pub guests: Vec<(u32, f64)>,
+    /// The most that there can be of it; no interval reaches beyond.
+    most: Option<f64>,
     /// The mean that suits the column, over the run's blocks. `None` without values.
     pub mean: Option<f64>,
     /// The published interval of the mean; `None` when nothing is known of the scatter.
@@ -114,6 +120,10 @@ impl Entry {
     pub(crate) fn take(&mut self, row: RowMean) {
         // One trial shows no scatter, and that of other rows need not be its own.
         (self.mean, self.interval) = (Some(row.estimate), row.interval.filter(|_| self.values.len() > 1));
+        // Rounding of ticks may measure a little more than there is.
+        if let (Some(interval), Some(most), Some(summary)) = (&mut self.interval, self.most, self.summary) {
+            interval.high = interval.high.min(most.max(summary.max));
+        }
     }
 
     pub(crate) fn sample(&self) -> Option<Sample> {
@@ -249,7 +259,8 @@ pub(crate) fn entry_of_machines(row: &Row<'_>, step: &str, metric: &str, machine
             values[of_machine[outlier.index]].outlier = true;
         }
     }
-    Entry { values, guests, summary: Some(sample.summary()), ..Entry::default() }
+    let most = catalog::find(metric).and_then(Metric::most);
+    Entry { values, guests, summary: Some(sample.summary()), most, ..Entry::default() }
 }
 
 pub(crate) fn kind(dataset: &Dataset, index: usize) -> (Unit, Better) {
@@ -322,6 +333,21 @@ pub(crate) fn column_view(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_interval_of_a_share_reaches_beyond_all() {
+        let taken = |metric: &Metric| {
+            let sample = Sample::new(vec![99.0, 90.0, 100.0]).expect("figures");
+            let values = [99.0, 90.0, 100.0].map(|value| TrialValue { trial: 0, value, outlier: false }).to_vec();
+            let summary = Some(sample.summary());
+            let mut entry = Entry { values, summary, most: metric.most(), ..Entry::default() };
+            entry.take(RowMean { estimate: sample.mean(), interval: fstone_stats::interval95(&sample, 1) });
+            entry.interval.expect("three figures").high
+        };
+        assert_eq!(taken(&catalog::CPU), 100.0);
+        assert!(taken(&catalog::PROCESS_CPU) > 100.0);
+        assert!(taken(&catalog::OPERATIONS_PER_SECOND) > 100.0);
+    }
 
     #[test]
     fn figures_beside_a_ratio_have_the_digits_that_it_needs() {

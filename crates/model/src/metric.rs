@@ -78,6 +78,12 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// The most that there can be of it: all, of a share. A process may take several CPUs of which 100 % are one.
+    pub fn most(&self) -> Option<f64> {
+        let of_one_cpu = [catalog::PROCESS_CPU.name, catalog::TRIAL_CPU.name].contains(&self.name);
+        (self.unit == Unit::Percent && !of_one_cpu).then_some(100.0)
+    }
+
     /// A figure of this metric.
     pub fn figure(&self, value: f64) -> Figure {
         Figure { metric: self.name.to_owned(), value, unit: self.unit, better: self.better }
