@@ -35,6 +35,10 @@ impl Builder<'_> {
             if file.is_multiple_of(1024) {
                 self.told.goes_on()?;
             }
+            if self.site.renames {
+                files.layout.file(&mut path, file as u32, true);
+                self.is_free(directory, &path)?;
+            }
             files.layout.file(&mut path, file as u32, false);
             // What comes into being later is not there at the start.
             let (size, existing) = match file < present {
@@ -85,6 +89,15 @@ impl Builder<'_> {
                 Err(self.in_the_way(&self.root, vec![format!("{} ({problem})", path.shown())]))
             }
             fate => Ok(Some(fate)),
+        }
+    }
+
+    /// A rename would replace what has a file's other name.
+    fn is_free(&self, directory: BorrowedFd<'_>, path: &PathBuffer) -> Result<(), LoadError> {
+        match kernel::lstat(directory, path.as_c()) {
+            Ok(_) => Err(self.in_the_way(&self.root, vec![format!("{} (a rename would replace it)", path.shown())])),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(errno) => Err(self.refused("lstat", path, errno)),
         }
     }
 

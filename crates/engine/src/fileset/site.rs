@@ -14,6 +14,8 @@ pub(crate) struct BuildContext<'a> {
     pub(crate) real: bool,
     pub(crate) metadata: bool,
     pub(crate) changes: bool,
+    /// Whether its files are renamed.
+    pub(crate) renames: bool,
     /// Whether it is made for its own sake, and not for a load.
     pub(crate) prepares: bool,
     /// Whether its directories are common to all ranks, and another rank has made them.

@@ -83,6 +83,7 @@ pub(super) struct Running<'a> {
 struct Uses {
     metadata: bool,
     changes: bool,
+    renames: bool,
 }
 
 impl Uses {
@@ -94,6 +95,7 @@ impl Uses {
             .map(|fileset| Self {
                 metadata: any(fileset, &|operation| *operation == Operation::Metadata),
                 changes: any(fileset, &|operation| operation.nature().changes()),
+                renames: any(fileset, &|operation| *operation == Operation::Rename),
             })
             .collect()
     }
@@ -255,6 +257,7 @@ impl<'a> Running<'a> {
             real: self.real(),
             metadata: self.uses[index].metadata,
             changes: self.uses[index].changes,
+            renames: self.uses[index].renames,
             prepares: self.prepares,
             directories_made: self.options.observer.peers().is_some_and(|peers| peers.rank() > 0) && common,
             at_once: self.real() && unasked && !common,

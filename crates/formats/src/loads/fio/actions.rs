@@ -38,9 +38,8 @@ pub(super) fn actions(job: &Job, place: &Place) -> Actions {
         _ => None,
     };
     if let Some((name, operation, choice)) = operation {
-        let mut action = Action::new(name, operation, Some(fileset));
-        action.choice = choice;
-        return Actions::Sequence(vec![action]);
+        let of = |fileset: &u32| Action { choice, ..Action::new(name, operation.clone(), Some(*fileset)) };
+        return Actions::Sequence(place.filesets.iter().map(of).collect());
     }
     let kinds = kinds(job);
     if job.in_backlog() {

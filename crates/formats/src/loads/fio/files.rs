@@ -128,7 +128,12 @@ impl<'l> Filesets<'l> {
         placement: Placement,
         findings: &mut Findings,
     ) -> Option<Place> {
-        let named = !job.filenames.is_empty() && !job.engine.of_files();
+        let named = !job.filenames.is_empty();
+        if named && (job.engine.makes() || job.engine.of_directories()) {
+            let what = format!("`{}` makes files or works on directories, and filename cannot name those", job.name);
+            error(job, findings, what, "leave filename out, and name them by directory and filename_format");
+            return None;
+        }
         let files = if named { job.filenames.len() as u64 } else { job.files };
         if named {
             // Of a name that is refused the size is no concern.
@@ -136,11 +141,8 @@ impl<'l> Filesets<'l> {
                 place_of(job, clone, name, placement, findings)?;
             }
         }
-        let there = if named || !job.engine.of_files() {
-            self.those_there(job, clone, placement, findings)?
-        } else {
-            There::Missing
-        };
+        let there =
+            if !job.engine.of_files() { self.those_there(job, clone, placement, findings)? } else { There::Missing };
         let size_there = if let There::Alike(bytes) = there { Some(bytes) } else { None };
         let mut sizes = sizes(job, files, size_there, findings)?;
         if (is_share_of_files(job) || job.append) && matches!(there, There::Different) {
@@ -277,9 +279,15 @@ impl<'l> Filesets<'l> {
             when_opened: data && job.create_on_open,
         };
         let exact = numbered.is_none();
+        // Of files that are not named one by one, only those that the load makes go.
+        let takes = matches!(job.engine, Engine::FileDelete | Engine::FileRename) && job.filenames.is_empty();
+        let existing = if takes || job.engine.makes() { Existing::Rebuild } else { Existing::Reuse };
         let key = (directory.clone(), prefix.clone(), exact);
         let known = self.known.get(&key).copied();
         if let Some(index) = known {
+            if takes {
+                self.all[index].existing = existing;
+            }
             if let (SizeDistribution::Fixed(has), SizeDistribution::Fixed(needs)) = (&mut self.all[index].size, size) {
                 *has = (*has).max(*needs);
             }
@@ -300,7 +308,6 @@ impl<'l> Filesets<'l> {
             };
             return index as u32;
         }
-        let made = matches!(job.engine, Engine::FileCreate | Engine::DirectoryCreate);
         let whole = if directory.is_empty() { prefix.clone() } else { format!("{directory}/{prefix}") };
         let names = numbered.unwrap_or(1);
         let (files, leaves) = if job.engine.of_directories() { (0, names) } else { (names, 0) };
@@ -315,8 +322,8 @@ impl<'l> Filesets<'l> {
         } else {
             Naming { directory_prefix: no_directories, file_prefix: prefix, exact, leaf_prefix: None }
         };
-        fileset.existing = if made { Existing::Rebuild } else { Existing::Reuse };
-        fileset.preallocated = if made { 0.0 } else { 1.0 };
+        fileset.existing = existing;
+        fileset.preallocated = if job.engine.makes() { 0.0 } else { 1.0 };
         // Two may look alike: a name, and a prefix with a number behind it. A workload file has `*` for any fileset.
         while fileset.name == "*" || !self.names.insert(fileset.name.clone()) {
             fileset.name.push_str(if exact { " (file)" } else { " (files)" });

@@ -209,6 +209,11 @@ impl Engine {
         matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete | Self::FileRename) || self.of_directories()
     }
 
+    /// Whether it makes the files or directories that it works on.
+    pub(super) const fn makes(self) -> bool {
+        matches!(self, Self::FileCreate | Self::DirectoryCreate)
+    }
+
     pub const fn of_directories(self) -> bool {
         matches!(self, Self::DirectoryCreate | Self::DirectoryStat | Self::DirectoryDelete)
     }

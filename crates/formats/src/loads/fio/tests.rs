@@ -4,8 +4,8 @@ use fstone_model::{
     Histogram, LoadReport,
     load::{GroupFsyncs, OperationReport, ThreadReport},
     workload::{
-        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, FileChoice, IoEngineKind,
-        LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
+        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FileChoice,
+        IoEngineKind, LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
     },
 };
 use std::time::Duration;

@@ -25,6 +25,29 @@ fn files_are_called_as_fio_calls_them() {
     );
 }
 
+/// A job never works on others than those that it names.
+#[test]
+fn operations_on_files_are_of_those_that_are_named() {
+    for (engine, existing) in
+        [("filestat", Existing::Reuse), ("filedelete", Existing::Rebuild), ("filerename", Existing::Rebuild)]
+    {
+        let plan = plan(&format!("[a]\nioengine={engine}\nsize=4k\nfilename=u:v\n"));
+        let names: Vec<&str> = plan.workload.filesets.iter().map(|of| of.naming.file_prefix.as_str()).collect();
+        let group = &plan.workload.phases[0].groups[0];
+        let on: Vec<Option<u32>> = group.actions.all().iter().map(|action| action.fileset).collect();
+        assert_eq!((names, on, group.stop.operations), (vec!["u", "v"], vec![Some(0), Some(1)], Some(2)), "{engine}");
+        assert!(plan.workload.filesets.iter().all(|of| of.existing == Existing::Reuse), "{engine}");
+        let plan = super::plan(&format!("[a]\nioengine={engine}\nsize=4k\nnrfiles=2\n"));
+        assert_eq!(plan.workload.filesets[0].existing, existing, "{engine}");
+    }
+    for engine in ["filecreate", "dircreate", "dirstat", "dirdelete"] {
+        let refused = problems(&format!("[a]\nioengine={engine}\nsize=4k\nfilename=u\n"));
+        assert!(refused.contains("filename cannot name those"), "{engine}: {refused}");
+    }
+    let shared = plan("[a]\nrw=read\nnrfiles=2\nsize=8k\n[a]\nstonewall\nioengine=filedelete\nnrfiles=2\nsize=8k\n");
+    assert_eq!(shared.workload.filesets[0].existing, Existing::Rebuild, "a later job removes them");
+}
+
 #[test]
 fn a_job_moves_whole_blocks_of_its_part_of_each_file() {
     let region = |text: &str| {
@@ -66,7 +89,7 @@ fn files_are_made_as_the_first_jobs_want_them() {
         ("rw=randwrite\nioengine=mmap", data),
         ("rw=write\n[b]\nstonewall\nsize=1m\nfilename=f\nrw=read", blocks),
         ("rw=write\n[b]\nsize=1m\nfilename=f\nrw=read", data),
-        ("ioengine=filecreate\nnrfiles=2", nothing),
+        ("ioengine=filestat", nothing),
     ] {
         assert_eq!(made(job), wanted, "{job}");
     }
