@@ -3,7 +3,7 @@
 use super::{
     Context, cancel_on_signals,
     claimed_device::ClaimedDevice,
-    load::{self, EndedLoad, beside},
+    load::{self, EndedLoad, beside, beside_noting},
     now_unix_ns,
 };
 use crate::{
@@ -24,6 +24,7 @@ use fstone_formats::{
 use fstone_model::{
     LoadReport,
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
+    workload::Existing,
 };
 use fstone_record::{Iolog, IologReport, IologSettings, IologWriter, Transfers};
 use rustix::fs::Advice;
@@ -57,13 +58,16 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         terminal::print(&line.shown(&files, &mut beside(&first)));
         return Ok(Exit::Success);
     }
-    let plan = plan(&line, &files)?;
+    let (mut plan, included) = plan(&line, &files)?;
     if let Some(warnings) = &plan.warnings {
         terminal::tell(&format!("{warnings}\n"));
     }
     if let Some(group) = plan.writes().filter(|_| line.read_only) {
         let why = format!("job {group} writes, and --readonly says that none may");
         return Err(Failure::new(Exit::BadInput, why));
+    }
+    if line.read_only {
+        plan.workload.filesets.iter_mut().for_each(|fileset| fileset.existing = Existing::Require);
     }
     if line.parse_only {
         return Ok(Exit::Success);
@@ -86,7 +90,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let device = device(&plan, &line)?;
     let begun = Instant::now();
     let seed = line.seed.or(plan.seed());
-    let taken = taken(&plan, &line)?;
+    let taken = taken(&plan, &line, &included)?;
     let call_logs = call_logs(&plan)?;
     let live = || {
         let of_parts = plan.parts.iter().filter_map(|part| Some((part, &call_logs.get(&part.job)?.lines)));
@@ -146,8 +150,9 @@ const USED: &str = "a file of its jobs";
 const WRITTEN: &str = "another of its outputs";
 
 /// All files that the command reads or writes, but those of logs that are carried out. Refuses an output in the place of one of them.
-fn taken(plan: &Plan, line: &CommandLine) -> Result<HashMap<Spot, &'static str>, Failure> {
+fn taken(plan: &Plan, line: &CommandLine, included: &[PathBuf]) -> Result<HashMap<Spot, &'static str>, Failure> {
     let read = line.files.iter().chain(plan.jobs.iter().flat_map(|job| &job.iologs));
+    let read = read.map(Path::new).chain(included.iter().map(PathBuf::as_path));
     let mut taken: HashMap<Spot, &str> = read.filter_map(|name| Some((Spot::of(name)?, READ))).collect();
     let logs = fio::logs(plan, &LoadReport::default());
     let outputs: Vec<&String> = (line.output.file.iter())
@@ -383,20 +388,22 @@ fn files(line: &CommandLine) -> Result<Vec<Source>, Failure> {
     line.files.iter().map(read).collect()
 }
 
-fn plan(line: &CommandLine, files: &[Source]) -> Result<Plan, Failure> {
+/// What the command line and its job files say, and which other files those include.
+fn plan(line: &CommandLine, files: &[Source]) -> Result<(Plan, Vec<PathBuf>), Failure> {
     let first = line.files.first().map_or_else(PathBuf::new, PathBuf::from);
-    line.plan(
+    let mut included = Vec::new();
+    let plan = line.plan(
         files,
         &mut Options {
             placement: Placement::AsWritten,
             sections: &line.sections,
             variable: &variable,
             size_of: &size_of,
-            loader: &mut beside(&first),
+            loader: &mut beside_noting(&first, |path| included.push(path.to_owned())),
             seconds: None,
         },
-    )
-    .or_exit(Exit::BadInput)
+    );
+    Ok((plan.or_exit(Exit::BadInput)?, included))
 }
 
 /// A variable of the environment, or what `$ncpus` and its like are here.

@@ -215,13 +215,22 @@ fn read(path: &Path) -> Result<Workload, Failure> {
 /// Reads files by their paths relative to the directory that this one is in. No link leads out of that directory or, where a path is
 /// absolute or has `..`, of the one that it names.
 pub(crate) fn beside(path: &Path) -> impl FnMut(&str) -> Result<String, String> {
+    beside_noting(path, |_| {})
+}
+
+/// The same, and notes the path of each.
+pub(crate) fn beside_noting(path: &Path, mut note: impl FnMut(&Path)) -> impl FnMut(&str) -> Result<String, String> {
     let directory = path.parent().unwrap_or(Path::new("")).to_owned();
     move |name| {
         let is_below =
             Path::new(name).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let (above, last) = name.rsplit_once('/').filter(|_| !is_below).unwrap_or(("", name));
         let above = if above.is_empty() && !is_below { Path::new("/") } else { &directory.join(above) };
-        regular_below(above, last).and_then(|path| read_text(&path)).map_err(|error| error.to_string())
+        let text = regular_below(above, last).and_then(|path| {
+            note(&path);
+            read_text(&path)
+        });
+        text.map_err(|error| error.to_string())
     }
 }
 

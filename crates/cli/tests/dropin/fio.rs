@@ -272,6 +272,32 @@ fn files_of_the_users_stay() {
     }
 }
 
+/// Jobs that remove or rename files: only those that they name, or those that they made.
+#[test]
+fn operations_on_whole_files_take_no_others() {
+    let bench = Bench::new();
+    let mine = ["a.0.0", "u", "u.r", "b.0.0.r"];
+    let write = || mine.iter().for_each(|name| bench.write(name, "mine"));
+    let left = || mine.map(|name| fs::read_to_string(bench.path(name)).is_ok_and(|text| text == "mine"));
+    for (words, status, why, stay) in [
+        ("--ioengine=filedelete --filename=u", 0, "", [true, false, true, true]),
+        ("--ioengine=filestat --filename=u", 0, "", [true; 4]),
+        ("--ioengine=filerename --filename=u", 2, "u.r (a rename would replace it)", [true; 4]),
+        ("--name=b --ioengine=filerename", 2, "b.0.0.r (a rename would replace it)", [true; 4]),
+        ("--ioengine=filedelete", 2, "a.0.0 (not empty)", [true; 4]),
+        ("--ioengine=filerename", 2, "a.0.0 (not empty)", [true; 4]),
+        ("--ioengine=filecreate --filename=u", 2, "filename cannot name those", [true; 4]),
+    ] {
+        write();
+        let name = if words.starts_with("--name") { "" } else { "--name=a " };
+        let line = format!("fio {name}{words} --size=4k");
+        let (code, _, err) = bench.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(code == status && err.contains(why), "{line}: {code} {err}");
+        assert_eq!(left(), stay, "{line}: {err}");
+    }
+    assert!(!bench.path("b.0.0").exists(), "nothing is made before all was looked at");
+}
+
 #[test]
 fn operations_on_whole_files_are_no_reads() {
     let bench = Bench::new();
@@ -627,9 +653,11 @@ fn no_output_is_written_in_the_place_of_another_file() {
     let text = |name: &str| fs::read_to_string(bench.path(name)).unwrap_or_default();
     bench.write("f", &"x".repeat(8192));
     bench.write("job.fio", "[a]\nrw=read\nfilename=f\nsize=4k\n");
+    fs::create_dir(bench.path("d")).expect("made");
+    bench.write("d/inc.fio", "rw=read\n");
+    bench.write("including.fio", "[a]\nfilename=f\nsize=4k\ninclude d/inc.fio\n");
     bench.write("b.log", "fio version 2 iolog\nb.log write 0 4096\n");
     fs::hard_link(bench.path("f"), bench.path("same")).expect("linked");
-    fs::create_dir(bench.path("d")).expect("made");
     let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, bench.path(name)).expect("linked");
     link("x.log", "link");
     link(".", "here");
@@ -655,6 +683,7 @@ fn no_output_is_written_in_the_place_of_another_file() {
         (format!("{read} --output=f"), "a file of its jobs"),
         (format!("{read} --output=same"), "a file of its jobs"),
         ("job.fio --output=here/job.fio".to_owned(), "a file that this command reads"),
+        ("including.fio --output=here/d/inc.fio".to_owned(), "a file that this command reads"),
         ("--name=a --read_iolog=b.log --output=b.log".to_owned(), "a file that this command reads"),
         ("--name=a --read_iolog=b.log".to_owned(), "a file that this command reads"),
         ("--name=a --read_iolog=b.log --replay_redirect=out --output=out".to_owned(), "another of its outputs"),
@@ -665,7 +694,7 @@ fn no_output_is_written_in_the_place_of_another_file() {
         assert!(status == 2 && told.contains(why), "{line}: {status} {told}");
         assert!(!["x.log", "a.0.0", "d/a.0.0", "out"].iter().any(|name| bench.path(name).exists()), "{line}");
     }
-    assert_eq!((text("f"), text("job.fio").len()), ("x".repeat(8192), 31));
+    assert_eq!((text("f"), text("job.fio").len(), text("d/inc.fio").len()), ("x".repeat(8192), 31, 8));
     assert!(text("b.log").starts_with("fio version 2"));
 }
 
@@ -884,6 +913,19 @@ fn readonly_lets_no_job_write() {
     assert_eq!(std::fs::read_to_string(bench.path("keep")).expect("there"), "a".repeat(8192));
     let (code, _, err) = jobs("read");
     assert_eq!(code, 0, "{err}");
+    // Nor does it make or lengthen what is not there.
+    for words in [
+        "--rw=read",
+        "--rw=read --filename=d/f",
+        "--rw=read --filename=keep",
+        "--ioengine=filestat",
+        "--ioengine=dirstat",
+    ] {
+        let line = format!("fio --readonly --name=j --size=64k {words}");
+        let (code, _, err) = bench.run(&line.split(' ').collect::<Vec<_>>());
+        assert!(code != 0 && !["j.0.0", "d"].iter().any(|name| bench.path(name).exists()), "{line}: {code}: {err}");
+    }
+    assert_eq!(std::fs::read_to_string(bench.path("keep")).expect("there"), "a".repeat(8192));
 }
 
 /// As fio 3.33 does: writes and reads of what was written alternate, and nothing is read back again at the end.

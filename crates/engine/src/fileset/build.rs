@@ -103,19 +103,19 @@ impl Builder<'_> {
             }
             return self.pretend(files);
         }
-        files.directory = Some(self.open_directory(&files.spec.directory)?);
+        let existing = files.spec.existing;
+        files.directory = Some(self.open_directory(&files.spec.directory, existing != Existing::Require)?);
         let mut metadata = None;
         if site.metadata {
             let name = files.spec.metadata_directory();
             let path = site.directory.join(&name);
-            let directory = self.open_directory(&name)?;
+            let directory = self.open_directory(&name, true)?;
             let held = Held { directory: directory.as_fd(), path: &path };
             self.claim(held, files)?;
             held.remove_ours(&files.layout).map_err(|failure| self.failure(failure))?;
             metadata = Some(directory);
         }
         files.metadata = metadata;
-        let existing = files.spec.existing;
         // Directories that come and go are made anew.
         let adopts = existing == Existing::Reuse && !self.of_anybody() && files.spec.leaf_directories == 0;
         // Files that are only read may be the user's own.
@@ -144,7 +144,7 @@ impl Builder<'_> {
 /// Makes a fileset's own directory, and nothing in it.
 pub(crate) fn enter(files: &mut Files, site: BuildContext<'_>) -> Result<(), LoadError> {
     let builder = Builder::new(files, site);
-    files.directory = Some(builder.open_directory(&files.spec.directory)?);
+    files.directory = Some(builder.open_directory(&files.spec.directory, true)?);
     Ok(())
 }
 
@@ -224,14 +224,19 @@ impl<'a> Builder<'a> {
         self.failure((call, self.root.join(path.shown()), errno))
     }
 
-    fn open_directory(&self, name: &str) -> Result<OwnedFd, LoadError> {
+    fn open_directory(&self, name: &str, make: bool) -> Result<OwnedFd, LoadError> {
         let path = self.site.directory.join(name);
         let (base, below) = match self.site.options.ownership {
             ownership if ownership.follows_links() => (&*path, ""),
             _ => (self.site.directory, name),
         };
-        std::fs::create_dir_all(base).map_err(|error| self.failed("mkdir", base.to_owned(), &error))?;
-        open_below(base, below).map_err(|errno| self.failed("open", path, &errno.into()))
+        let opened = if make {
+            std::fs::create_dir_all(base).map_err(|error| self.failed("mkdir", base.to_owned(), &error))?;
+            open_below(base, below)
+        } else {
+            beneath::open_existing(base, below)
+        };
+        opened.map_err(|errno| self.failed("open", path, &errno.into()))
     }
 
     /// Whether what is there may be written: no name of the fileset's leads elsewhere. A file with other names is an
