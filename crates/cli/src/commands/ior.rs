@@ -124,9 +124,12 @@ impl ranks::RankCommand for IorCommand {
         Ok((text, self.ior.json))
     }
 
-    fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
-        let json = self.with_results(report, |results| tasks::document(&ior::json(results)));
-        json.map(|text| ("ior.json", text)).into_iter().collect()
+    fn own_file(&self) -> Option<&'static str> {
+        Some("ior.json")
+    }
+
+    fn own_text(&self, report: &RanksReport) -> Option<String> {
+        self.with_results(report, |results| tasks::document(&ior::json(results))).ok()
     }
 }
 

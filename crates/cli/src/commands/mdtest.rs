@@ -284,8 +284,11 @@ impl ranks::RankCommand for MdtestCommand {
         (0..self.mdtest.iterations).map(|iteration| directory.join(Mdtest::test_directory(iteration))).collect()
     }
 
-    fn beside(&self, report: &RanksReport) -> Vec<(&'static str, String)> {
-        let json = self.with_results(report, |results| tasks::document(&mdtest::json(results)));
-        json.map(|text| ("mdtest.json", text)).into_iter().collect()
+    fn own_file(&self) -> Option<&'static str> {
+        Some("mdtest.json")
+    }
+
+    fn own_text(&self, report: &RanksReport) -> Option<String> {
+        self.with_results(report, |results| tasks::document(&mdtest::json(results))).ok()
     }
 }

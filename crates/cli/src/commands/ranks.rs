@@ -10,7 +10,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
-use fstone_files::Temporary;
+use fstone_files::{Temporary, read_text};
 use fstone_model::{
     Workload,
     ranks::{REPORT_FILE, RankNews, RankOutcome, RanksReport, TABLE_FILE},
@@ -82,9 +82,13 @@ pub(crate) trait RankCommand: Send + Sync {
     /// What the load was to remove at its end; some of it may never have been made.
     fn left(&self, report: &RanksReport) -> Vec<PathBuf>;
     fn live(&self) -> bool;
-    /// More files for the directory of results: name and content.
-    fn beside(&self, _report: &RanksReport) -> Vec<(&'static str, String)> {
-        Vec::new()
+    /// The name of another file in the directory of results.
+    fn own_file(&self) -> Option<&'static str> {
+        None
+    }
+    /// Its content.
+    fn own_text(&self, _report: &RanksReport) -> Option<String> {
+        None
     }
 }
 
@@ -335,12 +339,22 @@ impl Results {
         paths::create_directory(directory)
             .with_context(|| format!("cannot make the directory {} of --results", directory.display()))
             .or_exit(Exit::BadInput)?;
-        self.others = [REPORT_FILE, TABLE_FILE].iter().any(|name| directory.join(name).symlink_metadata().is_ok());
+        let own = if let Output::Command(command) = &self.shown { command.own_file() } else { None };
+        for path in [REPORT_FILE, TABLE_FILE].into_iter().chain(own).map(|name| directory.join(name)) {
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            if !is_of_results(&path) {
+                let why = format!("{} is there, and no load of ranks wrote it; name another --results", path.display());
+                return Err(Failure::new(Exit::BadInput, why));
+            }
+            self.others = true;
+        }
         Ok(())
     }
 
     /// At any moment each file is complete, old or new. A load that did nothing does not replace the files of another.
-    fn write(&mut self, report: &RanksReport, more: Vec<(&'static str, String)>) {
+    fn write(&mut self, report: &RanksReport, more: Option<(&'static str, String)>) {
         let Some(directory) = &self.directory else { return };
         if self.others && report.ranked.phases.is_empty() {
             terminal::tell(&format!("{} has the results of an earlier load, which stay", directory.display()));
@@ -372,6 +386,19 @@ fn only_interrupted(report: &RanksReport) -> bool {
     })
 }
 
+/// Whether a file is one that [`Results`] wrote: the table, the report, or a command's own, which says that it is fstone's.
+fn is_of_results(path: &Path) -> bool {
+    let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+    let Some(text) = is_file.then(|| read_text(path).ok()).flatten() else { return false };
+    let is_of_command = |value: serde_json::Value| {
+        value["version"].as_str().is_some_and(|version| version.starts_with("fstone "))
+            && value["command_line"].is_string()
+    };
+    text.lines().next() == fstone_report::ranks_csv(&RanksReport::default()).lines().next()
+        || serde_json::from_str::<RanksReport>(&text).is_ok()
+        || serde_json::from_str(&text).is_ok_and(is_of_command)
+}
+
 /// Writes a file that replaces one of its name when it is whole. A link of its name is replaced and not followed.
 fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let temporary = Temporary::beside(path)?;
@@ -382,7 +409,8 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 impl Conclusion for Results {
     fn keep(&mut self, report: &RanksReport) {
         // With all files of the command, so that no file of an earlier load remains beside them.
-        let more = if let Output::Command(command) = &self.shown { command.beside(report) } else { Vec::new() };
+        let Output::Command(command) = &self.shown else { return self.write(report, None) };
+        let more = command.own_file().zip(command.own_text(report));
         self.write(report, more);
     }
 

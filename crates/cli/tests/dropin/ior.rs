@@ -67,6 +67,18 @@ fn results_of_an_earlier_run_stay_when_another_is_refused() {
         "{out}{err}"
     );
     assert_eq!(fs::read(bench.path("kept/ranks.json")).expect("still there"), kept);
+    // Its own results are replaced, but nothing else of their names.
+    run(&bench, "-b 64k -t 4k -w -k -o again --results kept");
+    assert_ne!(fs::read(bench.path("kept/ranks.json")).expect("there"), kept);
+    for name in ["ior.json", "ranks.json", "ranks.csv"] {
+        let (path, mine) = (bench.path("kept").join(name), "{\"version\": \"3.3.0\"}");
+        let fstones = fs::read(&path).expect("there");
+        fs::write(&path, mine).expect("writable");
+        let (code, _, err) = bench.run(&["ior", "-b", "64k", "-t", "4k", "-o", "new", "--results", "kept"]);
+        assert!(code == 2 && err.contains(&format!("kept/{name} is there, and no load of ranks wrote it")), "{err}");
+        assert_eq!(fs::read_to_string(&path).expect("still there"), mine);
+        fs::write(&path, fstones).expect("writable");
+    }
 }
 
 #[test]
