@@ -47,6 +47,8 @@ pub(super) struct JobFigures {
     pub(super) steady: Option<SteadyReport>,
     /// Operations by the class of the depth that their clone kept to; none of one whose depth changed while it was measured.
     by_depth: [u64; 7],
+    /// How many requests are submitted together at most, and how many are in flight at most.
+    most: [u32; 2],
 }
 
 #[derive(Debug, Clone, Default)]
@@ -113,6 +115,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 depth: job.depth,
                 steady: None,
                 by_depth: [0; 7],
+                most: [1; 2],
             });
         }
         let figures = all.last_mut().expect("one was pushed");
@@ -141,6 +144,8 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         figures.steady = thread.and_then(|thread| thread.steady.clone()).or(figures.steady.take());
         let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
         figures.depth = found.unwrap_or(figures.depth);
+        let most = [job.submit.unwrap_or(job.depth).min(job.depth), job.depth];
+        figures.most = [0, 1].map(|of| figures.most[of].max(most[of]));
         if job.latency_target.is_none() || !job.latency_run {
             let depth = found.unwrap_or(job.depth);
             figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
@@ -231,6 +236,16 @@ impl JobFigures {
         self.by_depth.map(|count| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 })
     }
 
+    /// The share of calls, in percent, of each class of requests that are submitted together. They are not counted: nothing where they can be in several.
+    pub(super) fn submitted(&self) -> [f64; 7] {
+        together(self.most[0])
+    }
+
+    /// The same of those that are found complete together.
+    pub(super) fn completed(&self) -> [f64; 7] {
+        together(self.most[1])
+    }
+
     pub(super) fn latency(&self) -> Histogram {
         let mut all = self.directions[0].latency.clone();
         self.directions[1..].iter().for_each(|direction| all.merge(&direction.latency));
@@ -304,7 +319,7 @@ pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)
 /// Where shares of latencies are divided, in each unit; below the first, between each two.
 pub(super) const DIVISIONS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// Percent of latencies below each division of ns, of us and of ms, with those from 1 s to 2 s and beyond.
+/// Percent of latencies below each division of ns, of us and of ms, with those from 1 s to 2 s and beyond; any at all are 0.01 % at least, as in fio.
 pub(super) fn shares(histogram: &Histogram) -> ([f64; 10], [f64; 10], [f64; 12]) {
     let (mut ns, mut us, mut ms) = ([0.0; 10], [0.0; 10], [0.0; 12]);
     let total = histogram.count().max(1) as f64;
@@ -322,7 +337,17 @@ pub(super) fn shares(histogram: &Histogram) -> ([f64; 10], [f64; 10], [f64; 12])
             ms[if value < 2_000_000_000 { 10 } else { 11 }] += share;
         }
     }
+    let all = ns.iter_mut().chain(&mut us).chain(&mut ms);
+    all.filter(|share| **share > 0.0).for_each(|share| *share = share.max(0.01));
     (ns, us, ms)
+}
+
+/// fio's classes of queue depths, and of requests that are submitted or complete together.
+pub(super) const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+pub(super) const TOGETHER: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+
+fn together(most: u32) -> [f64; 7] {
+    [0.0, if most <= 4 { 100.0 } else { 0.0 }, 0.0, 0.0, 0.0, 0.0, 0.0]
 }
 
 /// In which of fio's classes a queue depth is: 1, 2, 4, 8, 16, 32, and 64 and more.
@@ -361,6 +386,12 @@ mod tests {
     }
 
     #[test]
+    fn few_latencies_are_some() {
+        let values: Vec<u64> = std::iter::repeat_n(5, 100_000).chain([5_000]).collect();
+        assert_eq!(shares(&Histogram::from_values(&values)).1[2], 0.01);
+    }
+
+    #[test]
     fn depths_have_classes() {
         assert_eq!([1, 2, 3, 4, 32, 63, 64, 4096].map(depth_class), [0, 1, 1, 2, 5, 5, 6, 6]);
     }
@@ -389,9 +420,14 @@ mod tests {
             let found = u32::from(options.contains("target"));
             let per_thread = vec![thread("a.0", found * 4, 30), thread("a.1", found * 16, 10)];
             let report = LoadReport { per_thread, ..LoadReport::default() };
-            jobs(&plan, &report)[0].depths()
+            let figures = jobs(&plan, &report).remove(0);
+            assert_eq!(figures.submitted()[1], if options.contains("batch") { 0.0 } else { 100.0 });
+            assert_eq!(figures.completed(), [0.0; 7]);
+            figures.depths()
         };
         assert_eq!(depths(""), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 100.0]);
+        depths("iodepth_batch=16");
+        depths("iodepth_batch=0");
         let target = "latency_target=500\nlatency_window=2s";
         assert_eq!(depths(target), [0.0, 0.0, 75.0, 0.0, 25.0, 0.0, 0.0]);
         // It changed while the job was measured.

@@ -1,7 +1,8 @@
 //! Results as fio's JSON, key by key.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, bins, jobs, mean_and_deviation, percentiles, shares, version,
+    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, bins, jobs, mean_and_deviation, percentiles,
+    shares, version,
 };
 use crate::loads::fio::{Job, Plan};
 use fstone_model::{Histogram, LoadReport, load::SteadyReport, units::nanoseconds, workload::Steady};
@@ -61,10 +62,9 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     put("ctx", figures.usage.context_switches.into());
     put("majf", figures.usage.major_faults.into());
     put("minf", figures.usage.minor_faults.into());
-    let four = [0.0, 100.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-    put("iodepth_level", classes(["1", "2", "4", "8", "16", "32", ">=64"], figures.depths()));
-    put("iodepth_submit", classes(["0", "4", "8", "16", "32", "64", ">=64"], four));
-    put("iodepth_complete", classes(["0", "4", "8", "16", "32", "64", ">=64"], four));
+    put("iodepth_level", classes(DEPTHS, figures.depths()));
+    put("iodepth_submit", classes(TOGETHER, figures.submitted()));
+    put("iodepth_complete", classes(TOGETHER, figures.completed()));
     let (ns, us, ms) = shares(&figures.latency());
     let named = |shares: &[f64]| -> Value {
         let name = |index: usize| match DIVISIONS.get(index) {

@@ -1,7 +1,8 @@
 //! Results for people, in fio's words and order.
 
 use super::figures::{
-    DIVISIONS, DirectionFigures, JobFigures, When, jobs, mean_and_deviation, percentiles, shares, version,
+    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, jobs, mean_and_deviation, percentiles, shares,
+    version,
 };
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport, units::nanoseconds};
@@ -45,12 +46,13 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         let rate = direction.bytes_per_second();
         let _ = writeln!(
             out,
-            "  {name}: IOPS={}, BW={}/s ({}/s)({}/{}msec)",
-            direction.iops() as u64,
+            "  {name}: IOPS={}, BW={}/s ({}/s)({}/{}msec){}",
+            count(direction.iops(), 4),
             binary(rate),
             decimal(rate),
             binary(direction.bytes as f64),
-            direction.runtime_ms
+            direction.runtime_ms,
+            if *name == "write" { "; 0 zone resets" } else { "" }
         );
         latency(out, "clat", &direction.latency, &job.percentiles);
         over_time(out, direction);
@@ -86,9 +88,14 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={}, majf={}, minf={}",
         usage.context_switches, usage.major_faults, usage.minor_faults
     );
-    let names = ["1", "2", "4", "8", "16", "32", ">=64"].iter();
-    let depths: Vec<String> = names.zip(figures.depths()).map(|(name, share)| format!("{name}={share:.1}%")).collect();
-    let _ = writeln!(out, "  IO depths    : {}", depths.join(", "));
+    for (title, names, shares) in [
+        ("  IO depths    : ", DEPTHS, figures.depths()),
+        ("     submit    : ", TOGETHER, figures.submitted()),
+        ("     complete  : ", TOGETHER, figures.completed()),
+    ] {
+        let all: Vec<String> = names.iter().zip(shares).map(|(name, share)| format!("{name}={share:.1}%")).collect();
+        let _ = writeln!(out, "{title}{}", all.join(", "));
+    }
     let _ = writeln!(
         out,
         "     issued rwts: total={},{},{},{} short=0,0,0,0 dropped=0,0,0,0",
@@ -112,14 +119,15 @@ fn over_time(out: &mut String, figures: &DirectionFigures) {
     if bytes.samples == 0 {
         return;
     }
+    let (unit, one) = if bytes.mean > f64::from(1 << 30) { ("MiB", 1048576.0) } else { ("KiB", 1024.0) };
     let _ = writeln!(
         out,
-        "   bw (  KiB/s): min={:5}, max={:5}, per={:3.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
-        (bytes.minimum / 1024.0) as u64,
-        (bytes.maximum / 1024.0) as u64,
+        "   bw (  {unit}/s): min={:5}, max={:5}, per={:3.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
+        (bytes.minimum / one) as u64,
+        (bytes.maximum / one) as u64,
         figures.share_percent,
-        bytes.mean / 1024.0,
-        bytes.deviation() / 1024.0,
+        bytes.mean / one,
+        bytes.deviation() / one,
         bytes.samples
     );
     let _ = writeln!(
@@ -136,10 +144,10 @@ fn over_time(out: &mut String, figures: &DirectionFigures) {
 fn latency(out: &mut String, name: &str, histogram: &Histogram, list: &[f64]) {
     let (mean, deviation) = mean_and_deviation(histogram);
     let (unit, one) = unit_of(histogram.min_ns(), histogram.max_ns());
-    let whole = |ns: u64| (ns as f64 / one) as u64;
+    let whole = |ns: u64| count(ns as f64 / one, 6);
     let _ = writeln!(
         out,
-        "    {name} ({unit}): min={}, max={}, avg={:.2}, stdev={:.2}",
+        "    {name} ({unit}): min={}, max={}, avg={:5.2}, stdev={:5.2}",
         whole(histogram.min_ns()),
         whole(histogram.max_ns()),
         mean / one,
@@ -189,35 +197,63 @@ fn status<'f>(out: &mut String, name: &str, all: impl Iterator<Item = &'f Direct
     );
 }
 
-/// Four digits at most, in units of 1024.
 fn binary(bytes: f64) -> String {
-    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
+    scaled(bytes, 4, 1024, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 
-/// Four digits at most, in units of 1000.
 fn decimal(bytes: f64) -> String {
-    scaled(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB"])
+    scaled(bytes, 4, 1000, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
-    let mut unit = 0;
-    while value >= step && unit + 1 < units.len() {
-        value /= step;
-        unit += 1;
+fn count(number: f64, digits: u32) -> String {
+    scaled(number, digits, 1000, &["", "k", "M", "G", "T", "P"])
+}
+
+/// A whole number, or the largest unit in which it has no more digits; a point is one of them. As seen in the output of fio 3.33.
+fn scaled(number: f64, most: u32, step: u64, units: &[&str]) -> String {
+    let (mut whole, mut part, mut unit) = (number as u64, 0, 0);
+    while whole >= 10_u64.pow(most) && unit + 1 < units.len() {
+        (whole, part, unit) = (whole / step, whole % step, unit + 1);
     }
-    let digits = if value >= 100.0 || value.fract() == 0.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$}{}", units[unit])
+    let digits = whole.checked_ilog10().unwrap_or(0) + 1;
+    let behind = if unit == 0 { 0 } else { (most - 1).saturating_sub(digits) as usize };
+    format!("{:.behind$}{}", whole as f64 + part as f64 / step as f64, units[unit])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As fio 3.33 prints them.
+    #[test]
+    fn numbers_have_the_units_and_digits_of_fio() {
+        for (bytes, in_binary, in_decimal) in [
+            (9_999_u64, "9999B", "9999B"),
+            (10_000, "9.77KiB", "10.0kB"),
+            (10_239, "10.00KiB", "10.2kB"),
+            (12_345, "12.1KiB", "12.3kB"),
+            (99_999, "97.7KiB", "100.0kB"),
+            (999_999, "977KiB", "1000kB"),
+            (2 << 20, "2048KiB", "2097kB"),
+            (9_999_999, "9766KiB", "10000kB"),
+            (10_239_999, "10000KiB", "10.2MB"),
+            (10_240_000, "9.77MiB", "10.2MB"),
+            (1 << 30, "1024MiB", "1074MB"),
+            (10 << 30, "10.0GiB", "10.7GB"),
+            (20 << 40, "20.0TiB", "22.0TB"),
+        ] {
+            assert_eq!((&*binary(bytes as f64), &*decimal(bytes as f64)), (in_binary, in_decimal), "{bytes}");
+        }
+        for (number, digits, shown) in [
+            (9_999, 4, "9999"),
+            (16_600, 4, "16.6k"),
+            (2_597_000, 4, "2597k"),
+            (7_666_000, 6, "7666.0k"),
+            (13_584_000, 6, "13584k"),
+        ] {
+            assert_eq!(count(f64::from(number), digits), shown);
+        }
+    }
 
     #[test]
     fn a_unit_is_coarse_only_if_all_values_are() {
