@@ -304,7 +304,6 @@ EXPLAINED = {
         ("validation takes a merged read for one block", lambda job: {"validate", "file-merged-requests"} <= job.keys() and job["file-test-mode"] == "seqrd", original_fails()),
     ],
     "mdtest": [
-        ("direct I/O of a part of a sector fails", lambda job: "posix.odirect" in job and any(int(job.get(size, 0)) % 512 for size in "we"), original_fails()),
         ("files that are shorter than -e are no errors", lambda job: {"E", "e"} <= job.keys(), shorter_files),
         LOOKS_FOR_HOLES,
     ],

@@ -93,6 +93,9 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
             format!("a piece of {} bytes is not a multiple of a transfer of {}", ior.block_bytes, ior.transfer_bytes);
         said.wrong(&["block", "transfer"], message, "-b as a multiple of -t");
     }
+    if ior.direct {
+        said.check_direct("transfer", ior.transfer_bytes);
+    }
     if ior.block_bytes.checked_mul(ior.segments).is_none_or(|bytes| bytes > 1 << 60) {
         said.wrong(
             &["segments", "block"],

@@ -81,6 +81,7 @@ fn what_cannot_be_done_is_refused_by_name() {
     for (line, told) in [
         ("-b 1m -t 3k", "not a multiple of a transfer"),
         ("-t 0", "nothing would be moved"),
+        ("-B -b 1000 -t 100", "O_DIRECT moves whole sectors of 512 bytes, and not 100 bytes"),
         ("-a MPIIO", "no interface MPIIO"),
         ("-Z", "-Z is not supported"),
         ("-R", "-R is not supported"),

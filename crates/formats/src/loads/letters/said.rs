@@ -8,6 +8,8 @@ use crate::{
 use fstone_model::{ranks::LEAST_PATIENCE, units};
 use std::time::Duration;
 
+const SECTOR_BYTES: u64 = 512;
+
 /// What was given, and what is found about it.
 #[derive(Debug)]
 pub struct Said<'a> {
@@ -72,6 +74,14 @@ impl Said<'_> {
         let place = self.get(name).map(|given| given.span);
         if let Some(place) = place {
             self.report.push(Diagnostic::warning(place, message).note(note));
+        }
+    }
+
+    /// What O_DIRECT cannot move, which the originals fail on.
+    pub fn check_direct(&mut self, name: &str, bytes: u64) {
+        if !bytes.is_multiple_of(SECTOR_BYTES) {
+            let message = format!("O_DIRECT moves whole sectors of {SECTOR_BYTES} bytes, and not {bytes} bytes");
+            self.wrong(&[name], message, "a multiple of 4k, or no O_DIRECT");
         }
     }
 

@@ -157,6 +157,13 @@ fn check(said: &mut Said<'_>, mdtest: &Mdtest) {
         said.wrong(&["directory"], "one directory is worked in", "run one load in each of these");
     }
     let Phases { create, read, .. } = mdtest.phases;
+    if mdtest.direct {
+        for (name, bytes, moved) in
+            [("write-bytes", mdtest.write_bytes, create), ("read-bytes", mdtest.read_bytes, read)]
+        {
+            said.check_direct(name, if moved { bytes } else { 0 });
+        }
+    }
     if create && read && mdtest.read_bytes > mdtest.write_bytes {
         said.wrong(&["read-bytes"], "more is read of each file than is written to it", "-w as large as -e, or larger");
     }

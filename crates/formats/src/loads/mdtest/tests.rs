@@ -127,6 +127,8 @@ fn what_cannot_be_done_is_refused_by_name() {
         ("", "the number of items is missing"),
         ("-n 10 -I 5", "-n and -I say the same"),
         ("-n 2 -z 1 -b 2", "too few for the 3 directories"),
+        ("-n 10 -F -w 3901 --posix.odirect", "O_DIRECT moves whole sectors of 512 bytes, and not 3901 bytes"),
+        ("-n 10 -F -w 4k -e 100 --posix.odirect", "O_DIRECT moves whole sectors of 512 bytes, and not 100 bytes"),
         ("-n 10 -B", "-B is not supported"),
         ("-n 10 -c", "-c is not supported"),
         ("-n 10 -S", "-S is not supported"),
