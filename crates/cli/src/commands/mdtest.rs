@@ -62,7 +62,7 @@ pub(crate) fn mdtest(_context: &Context, arguments: &MdtestArguments) -> Command
 }
 
 fn directory_of(mdtest: &Mdtest) -> &Path {
-    Path::new(mdtest.directory.as_deref().unwrap_or(mdtest::DIRECTORY))
+    Path::new(&mdtest.directory)
 }
 
 /// Makes the directory of `-d` if it does not exist; returns whether it did. A directory that this run did not make is not used.

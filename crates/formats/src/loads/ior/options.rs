@@ -1,5 +1,6 @@
 //! Every option of IOR, in one table: reading, suggestions and `--help` use it.
 
+use super::command::FILE;
 use crate::loads::{
     CommandOnly,
     letters::{self, Kind, Opt, ignored, output, own, refused},
@@ -10,17 +11,19 @@ const BYTES: Kind = Kind::Size(i64::MAX as u64);
 const ORDER: &str = "use -C, and -Q with a number, to shift tasks";
 
 pub(super) const OPTIONS: &[Opt] = &[
-    Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
-    Opt::letter('b', "block", BYTES, "bytes that a task moves in one piece of the file [1m]"),
-    Opt::letter('t', "transfer", Kind::Size(1 << 30), "bytes of each read or write [256k]"),
+    Opt::letter('a', "api", Kind::Text, "the interface: POSIX").default("POSIX"),
+    Opt::letter('b', "block", BYTES, "bytes that a task moves in one piece of the file").default("1m"),
+    Opt::letter('t', "transfer", Kind::Size(1 << 30), "bytes of each read or write").default("256k"),
     Opt::letter(
         's',
         "segments",
         Kind::Number(1 << 40),
-        "pieces of each task; in a shared file the tasks' pieces alternate [1]",
-    ),
+        "pieces of each task; in a shared file the tasks' pieces alternate",
+    )
+    .default("1"),
     Opt::letter('F', "file-per-process", Kind::Flag, "each task has its own file; otherwise all share one"),
-    Opt::letter('o', "file", Kind::Text, "the file [testFile]; with -F each task's file is FILE.00000001 and so on")
+    Opt::letter('o', "file", Kind::Text, "the file; with -F each task's file is FILE.00000001 and so on")
+        .default(FILE)
         .command_only_with(CommandOnly::Place, "/"),
     Opt::letter('w', "write", Kind::Flag, "write"),
     Opt::letter('r', "read", Kind::Flag, "read; without -w and -r, both"),
@@ -34,13 +37,14 @@ pub(super) const OPTIONS: &[Opt] = &[
         'Q',
         "shift-by",
         Kind::Number(u32::MAX as u64),
-        "with -C: N nodes further on; on one node: N tasks [1]",
-    ),
+        "with -C: N nodes further on; on one node: N tasks",
+    )
+    .default("1"),
     Opt::letter('z', "random", Kind::Flag, "transfers in random order, each once"),
     Opt::letter('e', "fsync", Kind::Flag, "fsync after writing, within the measured time"),
     Opt::letter('Y', "fsync-per-write", Kind::Flag, "fsync after every write"),
     Opt::letter('k', "keep", Kind::Flag, "keep the files"),
-    Opt::letter('i', "repetitions", Kind::Number(1000), "number of repetitions of everything [1]"),
+    Opt::letter('i', "repetitions", Kind::Number(1000), "number of repetitions of everything").default("1"),
     Opt::letter('m', "multi-file", Kind::Flag, "the number of the repetition ends the file's name; always with -i"),
     Opt::letter('D', "deadline", Kind::Number(366 * 24 * 3600), "seconds after which writing (and reading) stops"),
     Opt::letter(

@@ -1,16 +1,12 @@
 //! From the words of a command line to what it means.
 
-use super::{
-    command::{FILE, Ior},
-    options::OPTIONS,
-};
+use super::{command::Ior, options::OPTIONS};
 use crate::{
     Diagnostics,
     diagnostic::Diagnostic,
     loads::letters::{CommandLine, Said},
 };
 use fstone_model::workload::has_rank;
-use std::time::Duration;
 
 /// Reads a command line.
 ///
@@ -25,30 +21,30 @@ pub fn parse(line: &CommandLine) -> Result<Ior, Diagnostics> {
 fn ior(said: &mut Said<'_>) -> Ior {
     let (wear_out, json) = directives(said);
     let (write, read) = (said.flag("write"), said.flag("read"));
-    let shift = if said.flag("shift") { said.number("shift-by").unwrap_or(1) } else { 0 };
+    let shift = if said.flag("shift") { said.small("shift-by") } else { 0 };
     let ior = Ior {
-        file: said.text("file").unwrap_or_else(|| FILE.to_owned()),
-        block_bytes: said.number("block").unwrap_or(1 << 20),
-        transfer_bytes: said.number("transfer").unwrap_or(256 << 10),
-        segments: said.number("segments").unwrap_or(1),
+        file: said.text("file").unwrap_or_default(),
+        block_bytes: said.count("block"),
+        transfer_bytes: said.count("transfer"),
+        segments: said.count("segments"),
         file_per_process: said.flag("file-per-process"),
         write: write || !read,
         read: read || !write,
-        shift: u32::try_from(shift).unwrap_or(u32::MAX),
+        shift,
         random: said.flag("random"),
         fsync: said.flag("fsync"),
         fsync_per_write: said.flag("fsync-per-write"),
         keep: said.flag("keep"),
-        repetitions: said.number("repetitions").unwrap_or(1),
+        repetitions: said.count("repetitions"),
         numbered: said.flag("multi-file"),
-        deadline: said.number("deadline").filter(|seconds| *seconds > 0).map(Duration::from_secs),
+        deadline: said.deadline("deadline"),
         wear_out,
         direct: said.flag("posix.odirect") || said.flag("direct"),
         seed: said.number("seed"),
         results: said.text("results"),
         json: json || said.flag("json"),
-        silence: said.patience("rank-silence", Duration::from_secs(60)),
-        stillness: said.patience("rank-stillness", Duration::from_secs(600)),
+        silence: said.patience("rank-silence"),
+        stillness: said.patience("rank-stillness"),
         warnings: None,
     };
     check(said, &ior);

@@ -238,6 +238,15 @@ fn times_are_from_the_first_begin_to_the_last_end() {
 }
 
 #[test]
+fn defaults_are_those_of_their_rows() {
+    let ior = read("").expect("right");
+    assert_eq!((ior.block_bytes, ior.transfer_bytes, ior.segments, ior.repetitions), (1 << 20, 256 << 10, 1, 1));
+    assert_eq!((ior.file.as_str(), read("-C").expect("right").shift), (FILE, 1));
+    assert_eq!((ior.silence, ior.stillness), (Duration::from_secs(60), Duration::from_secs(600)));
+    assert!(help().contains("bytes of each read or write [256k]"));
+}
+
+#[test]
 fn figures_have_the_decimals_of_ior() {
     let row = |seconds: u64| {
         let ior = read("-F -w -b 1m -t 4k").expect("right");

@@ -24,9 +24,10 @@ pub(in crate::loads) const JSON: Opt =
 pub(in crate::loads) const SEED: Opt =
     own("seed", Kind::Number(u64::MAX >> 16), "the seed of all random numbers").command_only(CommandOnly::Seed);
 pub(in crate::loads) const SILENCE: Opt =
-    output(own("rank-silence", Kind::Time, "a task without a heartbeat for this long counts as dead [60 s]"));
-pub(in crate::loads) const STILLNESS: Opt =
-    output(own("rank-stillness", Kind::Time, "a task that completes nothing for this long counts as hung [10 min]"));
+    output(own("rank-silence", Kind::Time, "a task without a heartbeat for this long counts as dead").default("60s"));
+pub(in crate::loads) const STILLNESS: Opt = output(
+    own("rank-stillness", Kind::Time, "a task that completes nothing for this long counts as hung").default("10min"),
+);
 
 pub(in crate::loads) const VERBOSE: &str = "everything is printed, and --results has more";
 pub(in crate::loads) const RANDOM_DATA: &str = "data is random and different for every write";

@@ -120,18 +120,24 @@ impl Reading<'_> {
             );
             return;
         };
-        let number = match option.kind {
-            Kind::Flag => text.parse().ok(),
-            Kind::Number(most) | Kind::Size(most) => number(&text).filter(|number| *number <= most),
-            Kind::Time => time(&text).and_then(|time| u64::try_from(time.as_nanos()).ok()),
-            Kind::Text | Kind::Any => Some(0),
-        };
-        match number {
+        match option.kind.read(&text) {
             Some(number) => self.given.push(Given { option, number, text, span }),
             None => self.report.push(
                 Diagnostic::error(span, format!("not a value for {written}"))
                     .label(format!("expected {}", option.kind.expected())),
             ),
+        }
+    }
+}
+
+impl Kind {
+    /// What a value says: of a flag 1 or 0, of a time nanoseconds, of a text nothing.
+    pub(super) fn read(self, text: &str) -> Option<u64> {
+        match self {
+            Self::Flag => text.parse().ok(),
+            Self::Number(most) | Self::Size(most) => number(text).filter(|number| *number <= most),
+            Self::Time => time(text).and_then(|time| u64::try_from(time.as_nanos()).ok()),
+            Self::Text | Self::Any => Some(0),
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct Opt {
     pub kind: Kind,
     pub treatment: Treatment,
     pub about: &'static str,
+    /// The value that it has when it is not given; empty for none.
+    pub default: &'static str,
     /// Why the whole option, or one with this in its value, is no part of the load.
     pub command_only: Option<(CommandOnly, &'static str)>,
 }
@@ -71,11 +73,15 @@ impl Opt {
 
     pub const fn word(name: &'static str, kind: Kind, about: &'static str) -> Self {
         let treatment = Treatment::Supported;
-        Self { letter: None, name, has_word: true, kind, treatment, about, command_only: None }
+        Self { letter: None, name, has_word: true, kind, treatment, about, default: "", command_only: None }
     }
 
     pub const fn treated(self, treatment: Treatment) -> Self {
         Self { treatment, ..self }
+    }
+
+    pub const fn default(self, default: &'static str) -> Self {
+        Self { default, ..self }
     }
 
     pub const fn command_only(self, why: CommandOnly) -> Self {
@@ -110,7 +116,8 @@ pub fn help(options: &[Opt]) -> String {
         let width = section.iter().map(|option| left(option).chars().count()).max().unwrap_or(0);
         let _ = writeln!(out, "\n{head}");
         for option in section {
-            let _ = writeln!(out, "  {:<width$}  {}", left(option), option.about);
+            let default = if option.default.is_empty() { String::new() } else { format!(" [{}]", option.default) };
+            let _ = writeln!(out, "  {:<width$}  {}{default}", left(option), option.about);
         }
     }
     let names = |wanted: fn(&Treatment) -> bool| -> Vec<String> {

@@ -13,6 +13,7 @@ const SECTOR_BYTES: u64 = 512;
 /// What was given, and what is found about it.
 #[derive(Debug)]
 pub struct Said<'a> {
+    options: &'static [Opt],
     pub(in crate::loads) given: &'a [Given],
     pub(in crate::loads) report: &'a mut Report,
 }
@@ -26,7 +27,7 @@ impl Said<'_> {
     ) -> Result<(T, Option<Diagnostics>), Diagnostics> {
         let mut report = Report::new(line.source.clone());
         let given = Given::read(line, options, &mut report);
-        let meant = meaning(&mut Said { given: &given, report: &mut report });
+        let meant = meaning(&mut Said { options, given: &given, report: &mut report });
         report.finish(meant)
     }
 
@@ -35,26 +36,44 @@ impl Said<'_> {
         self.given.iter().rev().find(|given| given.option.name == name)
     }
 
-    /// The number given for an option; of a time, nanoseconds.
+    /// The default that an option's row in the table has.
+    fn default(&self, name: &str) -> Option<&'static Opt> {
+        self.options.iter().find(|option| option.name == name && !option.default.is_empty())
+    }
+
+    /// The number given for an option, or its default; of a time, nanoseconds.
     pub fn number(&self, name: &str) -> Option<u64> {
-        self.get(name).map(|given| given.number)
+        let default = || self.default(name).and_then(|option| option.kind.read(option.default));
+        self.get(name).map(|given| given.number).or_else(default)
+    }
+
+    /// The same of one that always has a value.
+    pub fn count(&self, name: &str) -> u64 {
+        self.number(name).unwrap_or(0)
+    }
+
+    /// The same where larger values mean the largest.
+    pub fn small(&self, name: &str) -> u32 {
+        u32::try_from(self.count(name)).unwrap_or(u32::MAX)
     }
 
     pub fn flag(&self, name: &str) -> bool {
-        self.number(name).unwrap_or(0) > 0
+        self.count(name) > 0
     }
 
     pub fn text(&self, name: &str) -> Option<String> {
-        self.get(name).map(|given| given.text.clone())
+        let default = || self.default(name).map(|option| option.default.to_owned());
+        self.get(name).map(|given| given.text.clone()).or_else(default)
     }
 
-    pub fn time(&self, name: &str, default: Duration) -> Duration {
-        self.number(name).map_or(default, Duration::from_nanos)
+    /// Seconds after which something ends; 0 is never.
+    pub fn deadline(&self, name: &str) -> Option<Duration> {
+        Some(self.count(name)).filter(|seconds| *seconds > 0).map(Duration::from_secs)
     }
 
     /// How long to wait for a task: no less than [`LEAST_PATIENCE`].
-    pub fn patience(&mut self, name: &str, default: Duration) -> Duration {
-        let time = self.time(name, default);
+    pub fn patience(&mut self, name: &str) -> Duration {
+        let time = Duration::from_nanos(self.count(name));
         if time < LEAST_PATIENCE {
             let words = format!("--{name} is at least {}", units::format_duration(LEAST_PATIENCE));
             self.wrong(&[name], words, "a task gives a sign of life about once a second, and a busy machine delays it");

@@ -3,8 +3,9 @@
 use crate::Diagnostics;
 use std::time::Duration;
 
-/// Where mdtest works unless it is told.
-pub const DIRECTORY: &str = "./out";
+/// Where mdtest works by default.
+pub(super) const DIRECTORY: &str = "./out";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Phases {
@@ -19,8 +20,7 @@ pub struct Phases {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option by itself")]
 pub struct Mdtest {
-    /// Where; `None` where it was not said.
-    pub directory: Option<String>,
+    pub directory: String,
     /// Files and directories of each task.
     pub items: u64,
     /// Of each directory of the tree.

@@ -16,7 +16,7 @@ mod results;
 mod tests;
 mod workload;
 
-pub use command::{DIRECTORY, Mdtest, Phases};
+pub use command::{Mdtest, Phases};
 pub use format::FORMAT;
 pub use options::help;
 pub use parse::parse;

@@ -1,5 +1,6 @@
 //! Every option of mdtest, in one table: reading, suggestions and `--help` use it.
 
+use super::command::DIRECTORY;
 use crate::loads::{
     CommandOnly,
     letters::{self, Kind, Opt, ignored, output, own, refused},
@@ -15,11 +16,12 @@ const RANKS: &str = "--results DIR has every rank's figures, as JSON and CSV";
 pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('n', "items", MANY, "files and directories that every task makes, stats, reads and removes"),
     Opt::letter('I', "items-per-directory", MANY, "files and directories per directory of the tree, instead of -n"),
-    Opt::letter('z', "depth", Kind::Number(1000), "levels of directories below the tree's top [0]"),
-    Opt::letter('b', "branching", MANY, "subdirectories of each directory of the tree [1]"),
+    Opt::letter('z', "depth", Kind::Number(1000), "levels of directories below the tree's top").default("0"),
+    Opt::letter('b', "branching", MANY, "subdirectories of each directory of the tree").default("1"),
     Opt::letter('L', "leaves-only", Kind::Flag, "files and directories only on the last level of the tree"),
     Opt::letter('u', "unique", Kind::Flag, "every task has its own tree; otherwise all share one"),
-    Opt::letter('d', "directory", Kind::Text, "the directory; made if missing, and then removed again [./out]")
+    Opt::letter('d', "directory", Kind::Text, "the directory; made if missing, and then removed again")
+        .default(DIRECTORY)
         .command_only(CommandOnly::Place),
     Opt::letter('F', "files", Kind::Flag, "files only, no directories"),
     Opt::letter('D', "directories", Kind::Flag, "directories only, no files"),
@@ -28,25 +30,27 @@ pub(super) const OPTIONS: &[Opt] = &[
     Opt::letter('E', "read", Kind::Flag, "only read them"),
     Opt::letter('U', "rename", Kind::Flag, "only rename their directories"),
     Opt::letter('r', "remove", Kind::Flag, "only remove them; without -C, -T, -E, -U and -r, all phases in turn"),
-    Opt::letter('w', "write-bytes", FILE_BYTES, "bytes written to every file as it is made [0]"),
+    Opt::letter('w', "write-bytes", FILE_BYTES, "bytes written to every file as it is made").default("0"),
     Opt::letter(
         'e',
         "read-bytes",
         FILE_BYTES,
-        "bytes read from every file; without it, files are only opened and closed [0]",
-    ),
+        "bytes read from every file; without it, files are only opened and closed",
+    )
+    .default("0"),
     Opt::letter('y', "sync-file", Kind::Flag, "fsync every file after its bytes are written"),
     Opt::letter('Y', "sync", Kind::Flag, "make everything durable after each phase (syncfs), within its time"),
     Opt::letter(
         'N',
         "shift",
         Kind::Number(u32::MAX as u64),
-        "stat the files of the task N nodes further on, read those 2 N, remove those 3 N further on; on one node: N tasks [0]",
-    ),
+        "stat the files of the task N nodes further on, read those 2 N, remove those 3 N further on; on one node: N tasks",
+    )
+    .default("0"),
     Opt::letter('R', "random", Kind::Flag, "stat and read in random order, each once"),
     Opt::word("random-seed", Kind::Number(u64::MAX >> 16), "the same, in the order of this seed")
         .command_only(CommandOnly::Seed),
-    Opt::letter('i', "iterations", Kind::Number(1000), "number of repetitions of everything [1]"),
+    Opt::letter('i', "iterations", Kind::Number(1000), "number of repetitions of everything").default("1"),
     Opt::letter(
         'W',
         "stonewall",
@@ -59,7 +63,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         Kind::Text,
         "a file: -C writes the number of items that each task has created; otherwise it is read, instead of -n",
     )),
-    Opt::letter('a', "api", Kind::Text, "the interface: POSIX [POSIX]"),
+    Opt::letter('a', "api", Kind::Text, "the interface: POSIX").default("POSIX"),
     Opt::word("posix.odirect", Kind::Flag, "O_DIRECT"),
     output(Opt::letter('P', "rate-and-time", Kind::Flag, "print rates, and the seconds of each phase")),
     output(Opt::letter('Z', "time", Kind::Flag, "print the seconds of each phase instead of rates")),

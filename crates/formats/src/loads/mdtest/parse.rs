@@ -9,7 +9,6 @@ use crate::{
     loads::letters::{CommandLine, Said},
 };
 use fstone_model::workload::{Directories, MAXIMUM_FILES};
-use std::time::Duration;
 
 const MAXIMUM_PHASES: u64 = 5000;
 
@@ -30,8 +29,8 @@ fn mdtest(said: &mut Said<'_>, created: &mut dyn FnMut(&str) -> Result<String, S
     let phases = phases(said);
     let (only_files, only_directories) = (said.flag("files"), said.flag("directories"));
     let both = only_files == only_directories;
-    let depth = u32::try_from(said.number("depth").unwrap_or(0)).unwrap_or(u32::MAX);
-    let branching = u32::try_from(said.number("branching").unwrap_or(1)).unwrap_or(u32::MAX);
+    let depth = said.small("depth");
+    let branching = said.small("branching");
     let leaves_only = said.flag("leaves-only");
     if branching == 0 && depth > 0 {
         said.wrong(&["branching"], "a tree with levels has at least one subdirectory in each", "-b 1, or more");
@@ -45,7 +44,7 @@ fn mdtest(said: &mut Said<'_>, created: &mut dyn FnMut(&str) -> Result<String, S
     let (items, each) = amounts(said, phases, holders, created);
     let random = said.flag("random") || said.get("random-seed").is_some();
     let mdtest = Mdtest {
-        directory: said.text("directory"),
+        directory: said.text("directory").unwrap_or_default(),
         items,
         each,
         depth,
@@ -55,23 +54,23 @@ fn mdtest(said: &mut Said<'_>, created: &mut dyn FnMut(&str) -> Result<String, S
         files: only_files || both,
         directories: only_directories || both,
         phases,
-        iterations: said.number("iterations").unwrap_or(1),
-        shift: u32::try_from(said.number("shift").unwrap_or(0)).unwrap_or(0),
-        write_bytes: said.number("write-bytes").unwrap_or(0),
-        read_bytes: said.number("read-bytes").unwrap_or(0),
+        iterations: said.count("iterations"),
+        shift: said.small("shift"),
+        write_bytes: said.count("write-bytes"),
+        read_bytes: said.count("read-bytes"),
         sync_file: said.flag("sync-file"),
         sync: said.flag("sync"),
         random,
         direct: said.flag("posix.odirect"),
-        stonewall: said.number("stonewall").filter(|seconds| *seconds > 0).map(Duration::from_secs),
+        stonewall: said.deadline("stonewall"),
         status_file: said.text("status-file"),
         print_rates: !said.flag("time") || said.flag("rate-and-time"),
         print_times: said.flag("time") || said.flag("rate-and-time"),
         seed: said.number("seed").or_else(|| said.number("random-seed")),
         results: said.text("results"),
         json: said.flag("json"),
-        silence: said.patience("rank-silence", Duration::from_secs(60)),
-        stillness: said.patience("rank-stillness", Duration::from_secs(600)),
+        silence: said.patience("rank-silence"),
+        stillness: said.patience("rank-stillness"),
         warnings: None,
     };
     check(said, &mdtest);
@@ -153,7 +152,7 @@ fn amounts(
 /// What does not go together.
 fn check(said: &mut Said<'_>, mdtest: &Mdtest) {
     said.check_interface();
-    if mdtest.directory.as_ref().is_some_and(|directory| directory.contains('@')) {
+    if mdtest.directory.contains('@') {
         said.wrong(&["directory"], "one directory is worked in", "run one load in each of these");
     }
     let Phases { create, read, .. } = mdtest.phases;

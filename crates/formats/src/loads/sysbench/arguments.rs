@@ -73,25 +73,22 @@ impl Arguments {
         self.given.iter().rev().find(|given| given.option.canonical == canonical)
     }
 
-    pub(super) fn number(&self, canonical: &str) -> Option<u64> {
-        match self.get(canonical)?.value {
-            Value::Number(number) => Some(number),
-            _ => None,
-        }
+    /// What was given, or the default of the option's row.
+    pub(super) fn value(&self, canonical: &str) -> Option<Value> {
+        self.get(canonical).map(|given| given.value.clone()).or_else(|| default(canonical))
     }
 
-    pub(super) fn switch(&self, canonical: &str) -> Option<bool> {
-        match self.get(canonical)?.value {
-            Value::Switch(on) => Some(on),
-            _ => None,
-        }
+    /// 0 for one that has no value.
+    pub(super) fn number(&self, canonical: &str) -> u64 {
+        if let Some(Value::Number(number)) = self.value(canonical) { number } else { 0 }
     }
 
-    pub(super) fn words(&self, canonical: &str) -> &[&'static str] {
-        match self.get(canonical).map(|given| &given.value) {
-            Some(Value::Words(words)) => words,
-            _ => &[],
-        }
+    pub(super) fn switch(&self, canonical: &str) -> bool {
+        self.value(canonical) == Some(Value::Switch(true))
+    }
+
+    pub(super) fn words(&self, canonical: &str) -> Vec<&'static str> {
+        if let Some(Value::Words(words)) = self.value(canonical) { words } else { Vec::new() }
     }
 
     /// Where an option was given, else the end of the line.
@@ -167,6 +164,12 @@ impl Arguments {
         }
         true
     }
+}
+
+/// The value of an option that is not given.
+pub(super) fn default(canonical: &str) -> Option<Value> {
+    let option = options::find(canonical).filter(|option| !option.default.is_empty())?;
+    read(option.kind, option.default).ok()
 }
 
 /// A value, or what of it is wrong (everything when `None`).

@@ -166,10 +166,10 @@ fn meaning(mut arguments: Arguments) -> Result<Fileio, Diagnostics> {
 fn resolve(arguments: &mut Arguments) -> Fileio {
     let command = command(arguments);
     let mode = mode(arguments, command);
-    let files = limited(arguments, "file-num", 128, 1, MAXIMUM_FILES);
-    let total = limited(arguments, "file-total-size", 2 << 30, 1, MAXIMUM_TOTAL);
-    let block_bytes = limited(arguments, "file-block-size", 16384, 1, MAXIMUM_BLOCK);
-    let merged_requests = limited(arguments, "file-merged-requests", 0, 0, MAXIMUM_BLOCK);
+    let files = limited(arguments, "file-num", 1, MAXIMUM_FILES);
+    let total = limited(arguments, "file-total-size", 1, MAXIMUM_TOTAL);
+    let block_bytes = limited(arguments, "file-block-size", 1, MAXIMUM_BLOCK);
+    let merged_requests = limited(arguments, "file-merged-requests", 0, MAXIMUM_BLOCK);
     let file_bytes = total / files;
     if file_bytes == 0 {
         let diagnostic = Diagnostic::error(arguments.span_of("file-total-size"), "files would be empty")
@@ -203,20 +203,20 @@ fn resolve(arguments: &mut Arguments) -> Fileio {
             .help("leave `direct` out, or choose --file-io-mode=sync or async");
         arguments.report.push(diagnostic);
     }
-    let all = arguments.switch("file-fsync-all").unwrap_or(false);
+    let all = arguments.switch("file-fsync-all");
     let fsync = FsyncOptions {
-        every: if all { 0 } else { arguments.number("file-fsync-freq").unwrap_or(100) },
+        every: if all { 0 } else { arguments.number("file-fsync-freq") },
         all,
-        at_end: !all && arguments.switch("file-fsync-end").unwrap_or(true),
+        at_end: !all && arguments.switch("file-fsync-end"),
         data_only,
     };
-    let rw_ratio = match arguments.get("file-rw-ratio").map(|given| &given.value) {
-        Some(arguments::Value::Decimal(ratio)) => *ratio,
-        _ => 1.5,
+    let rw_ratio = match arguments.value("file-rw-ratio") {
+        Some(arguments::Value::Decimal(ratio)) => ratio,
+        _ => 0.0,
     };
     let (limit, time) = ends(arguments);
-    let percentile = limited(arguments, "percentile", 95, 0, 100);
-    let histogram = arguments.switch("histogram").unwrap_or(false);
+    let percentile = limited(arguments, "percentile", 0, 100);
+    let histogram = arguments.switch("histogram");
     if histogram && percentile == 0 {
         let diagnostic =
             Diagnostic::error(arguments.span_of("histogram"), "--histogram cannot be used with --percentile=0");
@@ -230,19 +230,19 @@ fn resolve(arguments: &mut Arguments) -> Fileio {
         merged_requests,
         mode,
         io,
-        backlog: narrow(limited(arguments, "file-async-backlog", 128, 1, MAXIMUM_BACKLOG)),
+        backlog: narrow(limited(arguments, "file-async-backlog", 1, MAXIMUM_BACKLOG)),
         flags,
         fsync,
         rw_ratio,
-        threads: narrow(limited(arguments, "threads", 1, 1, MAXIMUM_THREADS)),
+        threads: narrow(limited(arguments, "threads", 1, MAXIMUM_THREADS)),
         limit,
         time,
-        rate_per_second: arguments.number("rate").filter(|rate| *rate > 0),
-        report_interval: some_seconds(limited(arguments, "report-interval", 0, 0, MAXIMUM_SECONDS)),
+        rate_per_second: Some(arguments.number("rate")).filter(|rate| *rate > 0),
+        report_interval: some_seconds(limited(arguments, "report-interval", 0, MAXIMUM_SECONDS)),
         percentile: Some(narrow(percentile)).filter(|percentile| *percentile > 0),
         histogram,
-        seed: arguments.number("rand-seed").filter(|seed| *seed > 0),
-        validate: arguments.switch("validate").unwrap_or(false),
+        seed: Some(arguments.number("rand-seed")).filter(|seed| *seed > 0),
+        validate: arguments.switch("validate"),
         warnings: None,
     }
 }
@@ -282,16 +282,20 @@ fn mode(arguments: &mut Arguments, command: Command) -> Option<TestMode> {
 }
 
 fn ends(arguments: &mut Arguments) -> (Option<Limit>, Option<Duration>) {
-    let requests = arguments.number("max-requests").filter(|requests| *requests > 0);
-    let events = arguments.number("events").filter(|events| *events > 0);
+    let requests = Some(arguments.number("max-requests")).filter(|requests| *requests > 0);
+    let events = Some(arguments.number("events")).filter(|events| *events > 0);
     let limit = requests.map(Limit::Requests).or(events.map(Limit::Events));
-    // Lines with --max-requests were written for a sysbench without a default time limit.
-    let default = if requests.is_some() { 0 } else { 10 };
-    let mut seconds = limited(arguments, "time", default, 0, MAXIMUM_SECONDS);
-    // 1.0 takes --max-time=0 for not given.
-    let old_zero = arguments.get("time").is_some_and(|given| given.option.name == "max-time") && seconds == 0;
-    if old_zero && limit.is_none() {
-        seconds = 10;
+    let mut seconds = limited(arguments, "time", 0, MAXIMUM_SECONDS);
+    match arguments.get("time") {
+        // Lines with --max-requests were written for a sysbench without a default time limit.
+        None if requests.is_some() => seconds = 0,
+        // 1.0 takes --max-time=0 for not given.
+        Some(given) if given.option.name == "max-time" && seconds == 0 && limit.is_none() => {
+            if let Some(arguments::Value::Number(default)) = arguments::default("time") {
+                seconds = default;
+            }
+        }
+        _ => {}
     }
     if requests.is_some() {
         let diagnostic =
@@ -312,8 +316,8 @@ fn some_seconds(seconds: u64) -> Option<Duration> {
     Some(Duration::from_secs(seconds)).filter(|time| !time.is_zero())
 }
 
-fn limited(arguments: &mut Arguments, name: &'static str, default: u64, minimum: u64, maximum: u64) -> u64 {
-    let number = arguments.number(name).unwrap_or(default);
+fn limited(arguments: &mut Arguments, name: &'static str, minimum: u64, maximum: u64) -> u64 {
+    let number = arguments.number(name);
     if !(minimum..=maximum).contains(&number) {
         let diagnostic = Diagnostic::error(arguments.span_of(name), format!("--{name} is out of range"))
             .label(format!("expected {minimum} to {maximum}"));

@@ -46,7 +46,7 @@ pub struct Opt {
     pub canonical: &'static str,
     pub kind: Kind,
     pub treatment: Treatment,
-    /// Its value when it is not given; for people.
+    /// Its value when it is not given; empty for none.
     pub default: &'static str,
     pub about: &'static str,
     /// Why it is no part of the load.

@@ -305,7 +305,14 @@ fn argument() -> impl Strategy<Value = String> {
 fn every_option_is_documented() {
     let documentation = include_str!("../../../../../docs/formats/sysbench-fileio.md");
     for option in options::OPTIONS {
-        assert!(documentation.contains(&format!("`--{}`", option.name)), "{} is not documented", option.name);
+        let name = format!("`--{}`", option.name);
+        let row = documentation.lines().find(|line| line.contains(&name));
+        let row = row.unwrap_or_else(|| panic!("{name} is not documented"));
+        let column = row.strip_prefix(&format!("| {name} | ")).and_then(|rest| rest.split(" |").next());
+        if let Some(column) = column.filter(|_| !option.default.is_empty() && option.name == option.canonical) {
+            let is_new = !matches!(option.name, "test" | "max-requests");
+            assert!(!is_new || column == option.default, "{name} has another default: {column}");
+        }
     }
 }
 
