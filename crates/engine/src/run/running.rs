@@ -628,7 +628,7 @@ impl<'a> Running<'a> {
             name: &phase.name,
             observer: self.options.observer,
             interval: self.interval,
-            expected: phase.stop.time,
+            expected: phase.time_limit(),
             begin: &together,
             parted: &parted,
             continued: &continued,

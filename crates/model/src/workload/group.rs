@@ -43,6 +43,13 @@ impl Phase {
     pub fn unmeasured(name: impl Into<String>, groups: Vec<ThreadGroup>, stop: Stop) -> Self {
         Self { measured: false, ..Self::new(name, groups, stop) }
     }
+
+    /// Time that it, or each of its groups, is limited to.
+    pub fn time_limit(&self) -> Option<Duration> {
+        let of_groups: Option<Vec<Duration>> =
+            self.groups.iter().map(|group| Some(group.start_delay + group.stop.time?)).collect();
+        self.stop.time.into_iter().chain(of_groups.and_then(|all| all.into_iter().max())).min()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

@@ -166,12 +166,13 @@ impl Workload {
         groups.any(|group| group.actions.all().iter().any(|action| looks(&action.operation)))
     }
 
-    /// Time that the measured phases are limited to, if every one of them is.
+    /// Time that the load is limited to, if every measured phase is. Unmeasured phases count if they are limited.
     pub fn time_limit(&self) -> Option<Duration> {
         if self.replay.is_some() {
             return None;
         }
-        self.measured_phases().map(|phase| phase.stop.time).sum()
+        let counts = |phase: &&Phase| phase.measured || phase.time_limit().is_some();
+        self.phases.iter().filter(counts).map(Phase::time_limit).sum()
     }
 
     /// Threads of the largest measured phase.

@@ -157,6 +157,15 @@ fn without_a_runtime_time_based_has_no_effect() {
 }
 
 #[test]
+fn a_load_lasts_as_long_as_its_jobs_and_their_ramps() {
+    let limit = |text: &str| plan(text).workload.time_limit().map(|time| time.as_secs());
+    let timed = "rw=randread\nsize=1m\ntime_based\nruntime=60\n";
+    assert_eq!(limit(&format!("[a]\n{timed}[b]\n{timed}runtime=50\nstartdelay=20\n")), Some(70));
+    assert_eq!(limit(&format!("[a]\n{timed}ramp_time=10\n[b]\nstonewall\n{timed}")), Some(130));
+    assert_eq!(limit(&format!("[a]\n{timed}[b]\nrw=read\nsize=1m\n")), None);
+}
+
+#[test]
 fn mixes_and_splits() {
     let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=75\nbssplit=4k/50:64k/,8k\npercentage_random=100,50\n");
     let Actions::Mix(mix) = &plan.workload.phases[0].groups[0].actions else { panic!("a mix") };
