@@ -61,19 +61,44 @@ const REPLAY: [(&str, Unit, Better, OfReplay); 5] = [
 /// The one group of a replay.
 pub const REPLAY_GROUP: &str = "replay";
 
-/// A part of a load: an action wherever it is done, all of a group, or an action in one of several groups.
+/// A part of a load: an action wherever it is done, all of a group or of the clones of a job, or an action in one of several of these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     name: String,
-    group: Option<String>,
+    /// Empty: all.
+    groups: Vec<String>,
     action: Option<String>,
+    /// Whether it is one of several clones.
+    clone: bool,
 }
 
 impl Part {
     fn has(&self, operation: &OperationReport) -> bool {
-        let is = |wanted: &Option<String>, name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
-        is(&self.group, &operation.group) && is(&self.action, &operation.name)
+        (self.groups.is_empty() || self.groups.contains(&operation.group))
+            && self.action.as_ref().is_none_or(|action| *action == operation.name)
     }
+}
+
+/// The job and the number of a clone by its group's name: `job.3`, `job.3 verify`.
+fn clone_of(group: &str) -> Option<(String, usize)> {
+    let (job, rest) = group.rsplit_once('.')?;
+    let (number, what) = rest.find(' ').map_or((rest, ""), |at| rest.split_at(at));
+    Some((format!("{job}{what}"), number.parse().ok().filter(|parsed: &usize| parsed.to_string() == number)?))
+}
+
+/// Jobs with their clones, where these are numbered from 0 on.
+fn jobs(groups: &[String]) -> Vec<(String, Vec<String>)> {
+    let mut jobs: Vec<(String, Vec<String>)> = Vec::new();
+    for group in groups {
+        let Some((job, number)) = clone_of(group) else { continue };
+        match jobs.iter_mut().find(|(known, _)| *known == job) {
+            Some((_, clones)) if clones.len() == number => clones.push(group.clone()),
+            None if number == 0 && !groups.contains(&job) => jobs.push((job, vec![group.clone()])),
+            _ => {}
+        }
+    }
+    jobs.retain(|(_, clones)| clones.len() > 1);
+    jobs
 }
 
 /// The parts of a load with these actions, as (group, action). Groups are distinguished only if there are several. A name
@@ -90,22 +115,37 @@ fn parts(actions: &[(&str, &str)]) -> Vec<Part> {
     };
     let names = distinct(&mut actions.iter().map(|(_, action)| *action));
     let groups = distinct(&mut actions.iter().map(|(group, _)| *group));
-    let mut parts: Vec<Part> =
-        names.iter().map(|name| Part { name: name.clone(), group: None, action: Some(name.clone()) }).collect();
-    if groups.len() > 1 {
-        let called = |group: &String| if names.contains(group) { format!("group {group}") } else { group.clone() };
-        parts.extend(groups.iter().map(|group| Part { name: called(group), group: Some(group.clone()), action: None }));
-        for name in &names {
-            let doing: Vec<&String> =
-                groups.iter().filter(|group| actions.contains(&(group.as_str(), name.as_str()))).collect();
-            if doing.len() > 1 {
-                parts.extend(doing.into_iter().map(|group| Part {
-                    name: format!("{} {name}", called(group)),
-                    group: Some(group.clone()),
-                    action: Some(name.clone()),
-                }));
-            }
-        }
+    let mut parts: Vec<Part> = names
+        .iter()
+        .map(|name| Part { name: name.clone(), groups: Vec::new(), action: Some(name.clone()), clone: false })
+        .collect();
+    if groups.len() < 2 {
+        return parts;
+    }
+    let jobs = jobs(&groups);
+    let called = |group: String| if names.contains(&group) { format!("group {group}") } else { group };
+    let single = groups.iter().map(|group| {
+        let clone = jobs.iter().any(|(_, clones)| clones.contains(group));
+        Part { name: called(group.clone()), groups: vec![group.clone()], action: None, clone }
+    });
+    let of_jobs = jobs.iter().map(|(job, clones)| Part {
+        name: called(job.clone()),
+        groups: clones.clone(),
+        action: None,
+        clone: false,
+    });
+    let units: Vec<Part> = of_jobs.chain(single).collect();
+    parts.extend(units.iter().cloned());
+    for name in &names {
+        let doing: Vec<&str> = actions.iter().filter(|(_, action)| action == name).map(|(group, _)| *group).collect();
+        let is_doing = |group: &String| doing.contains(&group.as_str());
+        let some = units.iter().filter(|part| {
+            part.groups.iter().any(is_doing) && doing.iter().any(|group| !part.groups.iter().any(|own| own == group))
+        });
+        parts.extend(some.map(|part| {
+            let action = Some(name.clone());
+            Part { name: format!("{} {name}", part.name), action, ..part.clone() }
+        }));
     }
     parts
 }
@@ -149,10 +189,10 @@ pub fn names(workload: &Workload) -> Vec<String> {
     names
 }
 
-/// The rates of a load's groups, by name: what a table shows unless the study says otherwise. A sum over groups would be a sum over
-/// paced and unpaced groups. `None` for a load of a single group.
+/// The rates of a load's groups, by name, of clones together: what a table shows unless the study says otherwise. A sum over groups would
+/// be a sum over paced and unpaced groups. `None` for a load of a single group.
 pub fn group_rates(workload: &Workload) -> Option<Vec<String>> {
-    let is_group = |part: &Part| part.group.is_some() && part.action.is_none();
+    let is_group = |part: &Part| !part.groups.is_empty() && part.action.is_none() && !part.clone;
     let rates: Vec<String> = parts(&actions(workload))
         .iter()
         .filter(|part| is_group(part))
@@ -297,6 +337,17 @@ mod tests {
             ["read", "stat", "a", "b", "a read", "b read"]
         );
         assert_eq!(names(&[("read", "read"), ("write", "sync")]), ["read", "sync", "group read", "write"]);
+        assert_eq!(
+            names(&[("db.0", "read"), ("db.1", "read")]),
+            ["read", "db", "db.0", "db.1", "db.0 read", "db.1 read"]
+        );
+        let clones = [("db.0", "read"), ("db.1", "read"), ("a", "read"), ("v.1", "stat"), ("v.2", "stat")];
+        let rates: Vec<String> = parts(&clones)
+            .into_iter()
+            .filter(|part| part.action.is_none() && !part.clone)
+            .map(|part| part.name)
+            .collect();
+        assert_eq!(rates, ["db", "a", "v.1", "v.2"]);
     }
 
     #[test]
