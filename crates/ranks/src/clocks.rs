@@ -9,7 +9,9 @@ use fstone_model::ranks::{ClockComparison, MOST_DRIFT_PPM};
 pub(crate) const ROUNDS: u32 = 16;
 /// As many more as it takes to know a clock this well, on machines whose processors have other work.
 pub(crate) const WELL_NS: u64 = 20_000;
-/// But no more than these.
+/// But no more once they have taken so long: where each waits for a processor, all of them take several seconds a rank.
+pub(crate) const LONG_NS: u64 = 100_000_000;
+/// And no more than these.
 pub(crate) const MOST_ROUNDS: u32 = 160;
 /// A ping that only wakes the other side; its answer is not waited for.
 pub(crate) const WAKE: u32 = u32::MAX;

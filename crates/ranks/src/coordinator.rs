@@ -1,7 +1,7 @@
 //! What rank 0 does for all: it gathers them, compares clocks, begins phases, notices missing ranks, and collects reports. It is given
 //! the time and says what to send: nothing here waits.
 
-use crate::clocks::{Compared, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
+use crate::clocks::{Compared, LONG_NS, MOST_ROUNDS, Offset, ROUNDS, WAKE, WELL_NS};
 use crate::facts;
 use crate::given::Settings;
 use crate::member::seed_of;
@@ -49,6 +49,8 @@ enum Stage {
         rank: usize,
         round: u32,
         sent_ns: u64,
+        /// When the first one was queued.
+        since_ns: u64,
         again: bool,
     },
     Running,
@@ -212,7 +214,7 @@ impl Coordinator {
         if self.ranks.len() > MANY && rank + 1 < self.ranks.len() {
             self.out.push_back((rank as u32 + 1, Message::Ping { round: WAKE }));
         }
-        self.stage = Stage::Comparing { rank, round: 0, sent_ns: now_ns, again };
+        self.stage = Stage::Comparing { rank, round: 0, sent_ns: now_ns, since_ns: now_ns, again };
         self.out.push_back((rank as u32, Message::Ping { round: 0 }));
     }
 
@@ -226,7 +228,7 @@ impl Coordinator {
     }
 
     fn pong(&mut self, from: usize, answered: u32, clock_ns: u64, now_ns: u64) {
-        let Stage::Comparing { rank, round, sent_ns, again } = self.stage else { return };
+        let Stage::Comparing { rank, round, sent_ns, since_ns, again } = self.stage else { return };
         if rank != from || answered != round {
             return;
         }
@@ -236,10 +238,11 @@ impl Coordinator {
         let surest = offset.surer(*which);
         *which = Some(surest);
         let round = round + 1;
-        if round >= MOST_ROUNDS || round >= ROUNDS && surest.uncertainty_ns <= WELL_NS {
+        let enough = surest.uncertainty_ns <= WELL_NS || now_ns.saturating_sub(since_ns) >= LONG_NS;
+        if round >= MOST_ROUNDS || round >= ROUNDS && enough {
             self.compare(rank + 1, again, now_ns);
         } else {
-            self.stage = Stage::Comparing { rank, round, sent_ns: now_ns, again };
+            self.stage = Stage::Comparing { rank, round, sent_ns: now_ns, since_ns, again };
             self.out.push_back((rank as u32, Message::Ping { round }));
         }
     }

@@ -98,6 +98,26 @@ fn welcomed() -> (Coordinator, u64) {
 }
 
 #[test]
+fn clocks_are_compared_for_a_tenth_of_a_second_if_answers_are_slow() {
+    let rounds = |round_trip_ns: u64| {
+        let mut now_ns = 1000 * MS;
+        let mut coordinator = Coordinator::new(settings(), 2, now_ns);
+        for rank in 0..2 {
+            coordinator.handle(rank, Message::Hello(Hello { subject: "load".into(), ..Hello::default() }), now_ns);
+        }
+        let mut rounds = 0;
+        loop {
+            let next = coordinator.outgoing().next();
+            let Some((to, Message::Ping { round })) = next else { return rounds };
+            now_ns += round_trip_ns;
+            coordinator.handle(to, Message::Pong { round, clock_ns: now_ns }, now_ns);
+            rounds += 1;
+        }
+    };
+    assert_eq!([1000, MS, 2 * MS, 30 * MS].map(rounds), [ROUNDS, 100, 50, ROUNDS]);
+}
+
+#[test]
 fn a_rank_whose_report_cannot_be_read_is_not_waited_for() {
     let (mut coordinator, mut now_ns) = welcomed();
     for rank in 0..2 {
