@@ -7,7 +7,7 @@ use super::{
     Command, Fileio, IoMode, TestMode,
     workload::{READ, WRITE},
 };
-use fstone_model::{Histogram, LoadReport, histogram::bounds_of, units};
+use fstone_model::{Histogram, LoadReport, histogram::bounds_of, load::ThreadReport, units};
 use std::{fmt::Write as _, time::Duration};
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -262,9 +262,18 @@ fn fairness(out: &mut String, fileio: &Fileio, report: &LoadReport, figures: &Fi
         if report.per_thread.is_empty() { "-".to_owned() } else { format!("{:.2}", (squares / threads).sqrt()) }
     };
     let events = figures.events as f64 / threads;
-    let time = figures.event_latency.sum_ns() as f64 / 1e9 / threads;
+    // Latencies of requests in flight together overlap.
+    let busy_ns = |thread: &ThreadReport| match fileio.io {
+        IoMode::Async if thread.elapsed_ns > 0 => thread.busy_ns.min(thread.elapsed_ns),
+        _ => thread.busy_ns,
+    };
+    let sum_ns = match report.per_thread.as_slice() {
+        [] => figures.event_latency.sum_ns(),
+        all => all.iter().map(|thread| u128::from(busy_ns(thread))).sum(),
+    };
+    let time = sum_ns as f64 / 1e9 / threads;
     let events_spread = spread(&|index| report.per_thread[index].operations as f64, events);
-    let time_spread = spread(&|index| report.per_thread[index].busy_ns as f64 / 1e9, time);
+    let time_spread = spread(&|index| busy_ns(&report.per_thread[index]) as f64 / 1e9, time);
     line(out, format_args!("\nThreads fairness:"));
     line(out, format_args!("    events (avg/stddev):           {events:.4}/{events_spread}"));
     line(out, format_args!("    execution time (avg/stddev):   {time:.4}/{time_spread}\n"));

@@ -255,6 +255,19 @@ fn results_are_printed_as_sysbench_does() {
 }
 
 #[test]
+fn requests_in_flight_together_do_not_make_a_run_longer() {
+    let mut report = report();
+    report
+        .per_thread
+        .iter_mut()
+        .for_each(|thread| (thread.busy_ns, thread.elapsed_ns) = (9_000_000_000, 2_000_000_000));
+    let text =
+        |mode: &str| print(&read(&format!("--threads=2 --file-test-mode=rndrd --file-io-mode={mode} run")), &report);
+    assert!(text("async").contains("execution time (avg/stddev):   2.0000/0.00"), "{}", text("async"));
+    assert!(text("sync").contains("execution time (avg/stddev):   9.0000/0.00"), "{}", text("sync"));
+}
+
+#[test]
 fn what_is_not_known_is_not_printed_as_if_it_were() {
     let fileio = read("--threads=2 --file-test-mode=rndrd --percentile=0 run");
     let mut report = LoadReport { per_thread: Vec::new(), ..report() };
