@@ -9,6 +9,7 @@ use fstone_model::{
     Histogram, LoadReport,
     histogram::bounds_of,
     load::{ErrorReport, GroupFsyncs, OperationReport, OverTime, SteadyReport, ThreadReport, ThreadUsage},
+    workload::{Steady, ThreadGroup},
 };
 use std::collections::HashMap;
 
@@ -93,6 +94,8 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         errors.entry(&error.group).or_default().push(error);
     }
     let groups = groups(&plan.jobs);
+    let in_load: HashMap<&str, &ThreadGroup> =
+        plan.workload.phases.iter().flat_map(|phase| &phase.groups).map(|group| (group.name.as_str(), group)).collect();
     let mut all: Vec<JobFigures> = Vec::new();
     for part in &plan.parts {
         let job = &plan.jobs[part.job];
@@ -120,6 +123,8 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         }
         let figures = all.last_mut().expect("one was pushed");
         figures.clones += 1;
+        // Of jobs that are reported together, fio prints the last one's options.
+        figures.job = part.job;
         let elapsed = |group: &str| match ran.get(group) {
             Some(thread) => thread.elapsed_ns,
             None if job.create_only => 0,
@@ -143,12 +148,13 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         let thread = ran.get(part.group.as_str());
         figures.steady = thread.and_then(|thread| thread.steady.clone()).or(figures.steady.take());
         let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
-        figures.depth = found.unwrap_or(figures.depth);
-        let most = [job.submit.unwrap_or(job.depth).min(job.depth), job.depth];
+        let one = in_load.get(part.group.as_str()).is_some_and(|group| plan.workload.one_at_a_time(group).is_some());
+        let depth = if one { 1 } else { job.depth };
+        figures.depth = found.unwrap_or(depth);
+        let most = [job.submit.unwrap_or(depth).min(depth), depth];
         figures.most = [0, 1].map(|of| figures.most[of].max(most[of]));
         if job.latency_target.is_none() || !job.latency_run {
-            let depth = found.unwrap_or(job.depth);
-            figures.by_depth[depth_class(depth)] += thread.map_or(1, |thread| thread.operations.max(1));
+            figures.by_depth[depth_class(figures.depth)] += thread.map_or(1, |thread| thread.operations.max(1));
         }
         let mut ran_ms = [0; 3];
         for name in part.groups() {
@@ -348,6 +354,12 @@ pub(super) const TOGETHER: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"]
 
 fn together(most: u32) -> [f64; 7] {
     [0.0, if most <= 4 { 100.0 } else { 0.0 }, 0.0, 0.0, 0.0, 0.0, 0.0]
+}
+
+/// What was judged, in percent of the mean if the limit is relative.
+pub(super) fn criterion(wanted: &Steady, seen: &SteadyReport) -> f64 {
+    let judged = if wanted.slope { seen.slope } else { seen.deviation };
+    if wanted.relative && seen.mean > 0.0 { judged * 100.0 / seen.mean } else { judged }
 }
 
 /// In which of fio's classes a queue depth is: 1, 2, 4, 8, 16, 32, and 64 and more.

@@ -1,8 +1,8 @@
 //! Results as fio's JSON, key by key.
 
 use super::figures::{
-    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, bins, jobs, mean_and_deviation, percentiles,
-    shares, version,
+    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, bins, criterion, jobs, mean_and_deviation,
+    percentiles, shares, version,
 };
 use crate::loads::fio::{Job, Plan};
 use fstone_model::{Histogram, LoadReport, load::SteadyReport, units::nanoseconds, workload::Steady};
@@ -100,14 +100,13 @@ fn steady(wanted: &Steady, seconds: u64, seen: &SteadyReport) -> Value {
         (true, true) => "bw_slope",
     };
     let judged = if wanted.slope { seen.slope } else { seen.deviation };
-    let shown = |number: f64, whole: f64| if wanted.relative && whole > 0.0 { number * 100.0 / whole } else { number };
     let mean = |of: &[f64]| (of.iter().sum::<f64>() / of.len().max(1) as f64) as u64;
     let whole = |of: &[f64]| -> Value { of.iter().map(|sample| *sample as u64).collect() };
     json!({
-        "ss": format!("{name}:{:.6}{unit}", shown(wanted.limit, 1.0)),
+        "ss": format!("{name}:{:.6}{unit}", wanted.limit * if wanted.relative { 100.0 } else { 1.0 }),
         "duration": seconds,
         "attained": u8::from(seen.attained),
-        "criterion": format!("{:.6}{unit}", shown(judged, seen.mean)),
+        "criterion": format!("{:.6}{unit}", criterion(wanted, seen)),
         "max_deviation": rounded(if wanted.slope { 0.0 } else { judged }),
         "slope": rounded(if wanted.slope { judged } else { 0.0 }),
         "data": {

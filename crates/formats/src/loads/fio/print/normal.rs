@@ -1,8 +1,8 @@
 //! Results for people, in fio's words and order.
 
 use super::figures::{
-    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, jobs, mean_and_deviation, percentiles, shares,
-    version,
+    DEPTHS, DIVISIONS, DirectionFigures, JobFigures, TOGETHER, When, criterion, jobs, mean_and_deviation, percentiles,
+    shares, version,
 };
 use crate::loads::fio::Plan;
 use fstone_model::{Histogram, LoadReport, units::nanoseconds};
@@ -112,6 +112,22 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         job.latency_percent,
         figures.depth
     );
+    if let (Some(wanted), Some(seen)) = (&job.steady, &figures.steady) {
+        let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+        let rate = mean(&seen.bytes);
+        let _ = writeln!(
+            out,
+            "  steadystate  : attained={}, bw={}/s ({}/s), iops={}, {}{}={:.3}{}",
+            if seen.attained { "yes" } else { "no" },
+            binary(rate),
+            decimal(rate),
+            mean(&seen.operations) as u64,
+            if wanted.bytes { "bw" } else { "iops" },
+            if wanted.slope { " slope" } else { " mean dev" },
+            criterion(wanted, seen),
+            if wanted.relative { "%" } else { "" }
+        );
+    }
 }
 
 fn over_time(out: &mut String, figures: &DirectionFigures) {

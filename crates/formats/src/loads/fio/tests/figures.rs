@@ -1,7 +1,9 @@
 //! What results and logs say of each job.
 
 use super::*;
-use fstone_model::load::{ErrorReport, OverTime, OwnSeries, PhaseReport, SeriesPoint, Span, Spread, ThreadUsage};
+use fstone_model::load::{
+    ErrorReport, OverTime, OwnSeries, PhaseReport, SeriesPoint, Span, Spread, SteadyReport, ThreadUsage,
+};
 
 /// Samples, CPU time and counts are those of each job's own threads; of jobs that are reported as one they add up.
 #[test]
@@ -99,6 +101,46 @@ fn what_is_read_back_takes_time_of_its_own() {
     // The longest clone's: 500 ms and 500 ms of reads, and 600 ms of writes.
     assert_eq!((&job["read"]["runtime"], &job["write"]["runtime"]), (&1000.into(), &600.into()));
     assert_eq!((&job["read"]["iops"], &job["read"]["bw_bytes"]), (&4000.0.into(), &16_384_000.into()));
+}
+
+#[test]
+fn the_depth_of_a_load_of_checks_is_one() {
+    let plan = plan("[a]\nrw=randread\nsize=20k\nioengine=libaio\niodepth=32\nverify=md5\n");
+    assert!(normal(&plan, &report(), &When::default()).contains("depth=1\n"));
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &When::default(), false)).expect("JSON");
+    let job = &json["jobs"][0];
+    assert_eq!((&job["latency_depth"], &job["iodepth_level"]["1"]), (&1.into(), &100.0.into()));
+}
+
+#[test]
+fn the_options_of_jobs_reported_together_are_those_of_the_last() {
+    let plan = plan("[global]\nioengine=libaio\nsize=1m\nrw=read\ngroup_reporting\n[a]\niodepth=4\n[b]\niodepth=16\n");
+    let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &When::default(), false)).expect("JSON");
+    let job = &json["jobs"][0];
+    assert_eq!(
+        (&job["jobname"], &job["latency_depth"], &job["job options"]["iodepth"]),
+        (&"a".into(), &16.into(), &"16".into())
+    );
+}
+
+/// fio 3.33: `  steadystate  : attained=yes, bw=1991KiB/s (1991kB/s), iops=497, bw mean dev=1.116%`.
+#[test]
+fn whether_the_state_was_steady_is_printed() {
+    let mut report = report();
+    report.per_thread[0].steady = Some(SteadyReport {
+        attained: true,
+        mean: 200.0,
+        slope: -20.0,
+        deviation: 3.0,
+        bytes: vec![512_000.0, 512_000.0],
+        operations: vec![150.0, 250.0],
+    });
+    for (wanted, end) in [("iops_slope:20%", "iops slope=-10.000%"), ("bw:7", "bw mean dev=3.000")] {
+        let plan = plan(&format!("[a]\nrw=read\nsize=1m\ntime_based\nruntime=9\nsteadystate={wanted}\nss_dur=2\n"));
+        let text = normal(&plan, &report, &When::default());
+        let line = format!("\n  steadystate  : attained=yes, bw=500KiB/s (512kB/s), iops=200, {end}\n");
+        assert!(text.contains(&line), "{line} in {text}");
+    }
 }
 
 /// What fio 3.33 wrote for this job: 400 and 800 ms in both logs, and 1000 ms in the log of latencies alone.
