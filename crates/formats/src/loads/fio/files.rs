@@ -281,7 +281,12 @@ impl<'l> Filesets<'l> {
         let exact = numbered.is_none();
         // Of files that are not named one by one, only those that the load makes go.
         let takes = matches!(job.engine, Engine::FileDelete | Engine::FileRename) && job.filenames.is_empty();
-        let existing = if takes || job.engine.makes() { Existing::Rebuild } else { Existing::Reuse };
+        let existing = match takes || job.engine.makes() {
+            true => Existing::Rebuild,
+            // Files that are laid out anew would hide that those of the earlier run are lost.
+            false if job.verify_only => Existing::Require,
+            false => Existing::Reuse,
+        };
         let key = (directory.clone(), prefix.clone(), exact);
         let known = self.known.get(&key).copied();
         if let Some(index) = known {

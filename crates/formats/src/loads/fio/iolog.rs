@@ -82,16 +82,20 @@ pub(super) fn jobs<'s>(
         let cure = "give both a log, or run them one after the other";
         error(job, findings, format!("`{}` is a load beside a job that carries out a log", job.name), cure);
     }
+    let mut engine = None;
     for setting in settings {
         let Some(option) = options::find(&setting.key.text) else { continue };
         let is_meant = MEANT.iter().any(|names| names.contains(&option.name));
         if !is_meant && !matches!(option.treatment, Treatment::None(..) | Treatment::Refused(..)) {
             let what = format!("`{}` is not supported with read_iolog", setting.key.text);
-            error(first, findings, what, "leave it out");
+            findings.error(&setting.key, what, "leave it out");
+        }
+        if option.name == "ioengine" {
+            engine = Some(&setting.key);
         }
     }
-    if let Some(job) = jobs.iter().find(|job| job.engine != Engine::Psync) {
-        error(job, findings, "logs are carried out by ioengine=psync".to_owned(), "leave ioengine out");
+    if let Some(engine) = engine.filter(|_| jobs.iter().any(|job| job.engine != Engine::Psync)) {
+        findings.error(engine, "logs are carried out by ioengine=psync", "leave ioengine out");
     }
     let mut names = HashMap::new();
     let mut parts = Vec::new();

@@ -133,6 +133,8 @@ pub struct Job {
     pub split_cpus: bool,
     pub verify: bool,
     pub do_verify: bool,
+    /// Whether what an earlier run wrote is read back, and nothing is written.
+    pub verify_only: bool,
     /// Writes after which what was written is read back; 0 for once, at the end.
     pub backlog: u64,
     /// How much is read back then, if that was said.
@@ -450,6 +452,7 @@ impl Job {
             split_cpus: false,
             verify: false,
             do_verify: true,
+            verify_only: false,
             backlog: 0,
             backlog_batch: 0,
             compress_percent: 0,

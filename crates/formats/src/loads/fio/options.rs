@@ -235,7 +235,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("zonemode", |job, v| job.zones.0 = match v.text() {
         "none" => false,
         "strided" => true,
-        _ => return Err("none or strided (zoned block devices are not supported)"),
+        _ => return Err("none or strided: zbd needs a zoned block device, which is not supported"),
     }),
     taken!("zonerange", |job, v| job.zones.2 = Some(v.number()?).filter(|bytes| *bytes > 0)),
     taken!("zonesize", |job, v| job.zones.1 = v.number()?),
@@ -509,7 +509,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("verify_backlog", |job, v| job.backlog = v.number()?),
     taken!("verify_backlog_batch", |job, v| job.backlog_batch = v.number()?),
     none("experimental_verify", Check::Flag, VERIFYING),
-    refused("verify_only", "`fstone load --verify` reads files back").switch(),
+    flag("verify_only", |job| &mut job.verify_only),
     refused("verify_state_load", VERIFYING),
     none("verify_state_save", Check::Flag, VERIFYING),
     refused("trim_percentage", TRIM),

@@ -3,7 +3,7 @@
 use super::{
     ends::MOST_PHASES,
     files::is_device,
-    job::{Blocks, Engine, Job, Offsets, Trims},
+    job::{Blocks, Direction, Engine, Job, Offsets, Trims},
     options::{self, Check, Treatment},
     text::{Findings, Section, Setting, Word},
     value::{self, Base, Expected, Value},
@@ -300,10 +300,28 @@ impl Reader<'_> {
                     (job.direction.gap, job.direction.run) = ((part - bytes) as i64, run);
                 }
                 _ => {
-                    let cure = "give it zonemode=strided, rw=read or write, and a zonesize of whole blocks, no more than zonerange";
-                    self.findings.error(section, "zones that are not of reads or of writes in order", cure);
+                    let (what, cure) = if !strided {
+                        ("a zonesize without a zonemode", "give it zonemode=strided, or leave zonesize out")
+                    } else if part.zip(run).is_none() {
+                        let cure = "give it a zonesize of whole blocks, no more than zonerange";
+                        ("zonemode=strided with zones of parts of blocks, or larger than zonerange", cure)
+                    } else {
+                        ("zonemode=strided of a job at random places or of a mix", "give it rw=read or rw=write")
+                    };
+                    self.findings.error(section, what, cure);
                 }
             }
+        }
+        if job.verify_only {
+            let whole = job.io_size.is_none() && job.number_ios.is_none() && job.direction.gap == 0;
+            let once = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
+            if !(job.verify && job.direction.writes && !job.direction.reads && whole && once) {
+                let cure = "give it verify= and the rw=write or randwrite, with a random map and without io_size, that wrote the files";
+                self.findings.error(section, "verify_only of a job that does not write each block once", cure);
+            }
+            job.direction = Direction { reads: true, writes: false, random: false, ..job.direction };
+            job.blocks[0] = job.blocks[1].clone();
+            (job.loops, job.runtime, job.time_based) = (1, None, false);
         }
         // As fio says of itself; the usual alignment is none.
         let usual = |(align, blocks): (&Option<u64>, &Blocks)| align.is_none_or(|align| align == blocks.smallest());

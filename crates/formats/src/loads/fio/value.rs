@@ -98,7 +98,10 @@ pub(super) fn explained(text: &str, base: Base) -> Result<u64, String> {
         Wrong::Open => "a `(` is not closed".to_owned(),
         Wrong::Behind(rest) => format!("`{rest}` means nothing behind what stands before it"),
         Wrong::Undefined => "it divides by zero, or is too large".to_owned(),
-        Wrong::Negative => "it is below zero".to_owned(),
+        Wrong::Negative if text.trim_start().starts_with('-') => "it is below zero".to_owned(),
+        Wrong::Negative => {
+            "it is a subtraction with a result below zero; a range of blocks is bsrange=, of sizes filesize=".to_owned()
+        }
     })
 }
 

@@ -3,6 +3,16 @@
 use super::*;
 
 #[test]
+fn what_an_earlier_run_wrote_is_read_back() {
+    let plan = plan("[a]\nrw=randwrite\nbs=8k\nsize=1m\nruntime=9\nverify=md5\nverify_only\n");
+    assert_eq!(phases(&plan), [("run", true, vec!["a"])]);
+    let (Operation::Read(transfer), _) = operation(&plan, 0, 0) else { panic!("a read") };
+    assert!(matches!(transfer.pattern, Pattern::Cursor { .. }), "{transfer:?}");
+    assert_eq!(plan.workload.filesets[0].existing, fstone_model::workload::Existing::Require);
+    assert!(plan.workload.data.stamped && plan.writes().is_none());
+}
+
+#[test]
 fn files_are_called_as_fio_calls_them() {
     let names = |text: &str| -> Vec<(String, String, bool)> {
         let plan = plan(text);
