@@ -209,7 +209,8 @@ fn a_rate_holds_events_back_and_a_command_that_fails_says_so() {
     assert_eq!(code, 0, "{out}{err}");
     let seconds = out.lines().find_map(|line| line.trim().strip_prefix("total time:")).expect("a total time");
     let seconds: f64 = seconds.trim().trim_end_matches('s').parse().expect("a number");
-    assert!(seconds >= 0.3, "31 events at 100 per second take 0.3 s: {out}");
+    // The gaps are exponential: less is as likely as 1 in 10 million.
+    assert!(seconds >= 0.1, "31 events at 100 per second take some 0.3 s: {out}");
 }
 
 fn calls(bench: &Bench, arguments: &[&str]) -> Vec<(String, u64)> {

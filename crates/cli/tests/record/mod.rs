@@ -651,10 +651,14 @@ except Ended: pass
 "#;
     let bench = Bench::new();
     let place = with_one_file(&bench);
+    // What `python3` is may be a script that waits for others.
+    let said =
+        Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output().expect("it starts");
+    let python = String::from_utf8(said.stdout).expect("a path");
     for what in ["select", "poll"] {
         for which in ["child", "timer"] {
             let file = format!("{what}-{which}.rec");
-            record(&bench, &place, &file, &["python3", "-c", PROGRAM, which, what]);
+            record(&bench, &place, &file, &[&python, "-c", PROGRAM, which, what]);
             let calls = bench.succeed(&["record", "show", "--calls", &file]);
             assert_eq!(longest_wait(&calls) > 0.1, which == "child", "{what} {which}: {calls}");
         }

@@ -236,7 +236,12 @@ impl<'a> Builder<'a> {
         } else {
             beneath::open_existing(base, below)
         };
-        opened.map_err(|errno| self.failed("open", path, &errno.into()))
+        opened.map_err(|errno| match errno {
+            Errno::NOENT if !make => {
+                LoadError::NotPrepared { fileset: self.name.clone(), path, problem: "is missing".to_owned() }
+            }
+            errno => self.failed("open", path, &errno.into()),
+        })
     }
 
     /// Whether what is there may be written: no name of the fileset's leads elsewhere. A file with other names is an

@@ -647,7 +647,7 @@ fn a_full_work_directory_ends_the_trial_before_it_is_full() {
     for trial in &memory.trials {
         match (&trial.outcome, trial.id.cell) {
             (Outcome::Failed(reason), 0) => {
-                assert!(reason.step == "fill" && reason.words.contains("work directory has only"), "{reason:?}");
+                assert!(reason.step == "fill" && reason.words.contains("small/work has only"), "{reason:?}");
             }
             (Outcome::Completed, 1) => {}
             other => panic!("{other:?}"),
