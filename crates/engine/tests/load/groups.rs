@@ -287,7 +287,8 @@ fn threads_run_on_the_cpus_of_their_group() {
 }
 
 /// Bytes of the first file that are in the page cache, by mincore(2). Reading with `RWF_NOWAIT` would not do: it starts
-/// reading ahead, and finds what it has brought itself when the disk is fast.
+/// reading ahead, and finds what it has brought itself when the disk is fast. What is dropped is gone; of what is kept the
+/// kernel takes pages back when memory is short, so a test may ask for most of it, not for all.
 fn cached_bytes(directory: &Path) -> usize {
     let file = std::fs::File::open(directory.join("data/file0")).expect("it was built");
     let length = usize::try_from(file.metadata().expect("its size").len()).expect("it fits in memory");
@@ -318,7 +319,7 @@ fn files_are_opened_cold_when_the_group_says_so() {
             flawless(&workload(fileset(1, SIZE), threads, operations(1)), directory.path());
             cached_bytes(directory.path())
         });
-        assert_eq!(cached, [SIZE as usize, 0], "{open:?}, {operation:?}");
+        assert!(cached[0] > SIZE as usize / 2 && cached[1] == 0, "{open:?}, {operation:?}: {cached:?}");
     }
 }
 
@@ -338,9 +339,10 @@ fn each_pass_over_kept_files_begins_cold() {
                 cached_bytes(directory.path())
             })
         });
+        let [[kept, kept_on], [last, next]] = cached;
         // Nothing is dropped behind the last pass.
-        let all = SIZE as usize;
-        assert_eq!(cached, [[all, all], [all, PAGE_BYTES]], "{engine:?}");
+        assert!([kept, kept_on, last].iter().all(|bytes| *bytes > SIZE as usize / 2), "{engine:?}: {cached:?}");
+        assert_eq!(next, PAGE_BYTES, "{engine:?}: {cached:?}");
     }
 }
 
