@@ -281,18 +281,16 @@ impl<'l> Filesets<'l> {
         let exact = numbered.is_none();
         // Of files that are not named one by one, only those that the load makes go.
         let takes = matches!(job.engine, Engine::FileDelete | Engine::FileRename) && job.filenames.is_empty();
-        let existing = match takes || job.engine.makes() {
-            true => Existing::Rebuild,
-            // Files that are laid out anew would hide that those of the earlier run are lost.
-            false if job.verify_only => Existing::Require,
-            false => Existing::Reuse,
-        };
+        let rebuilds = takes || job.engine.makes();
+        // Files that are laid out anew would hide that those of the earlier run are lost.
+        let requires = job.verify_only;
         let key = (directory.clone(), prefix.clone(), exact);
         let known = self.known.get(&key).copied();
         if let Some(index) = known {
-            if takes {
-                self.all[index].existing = existing;
-            }
+            // Whichever job comes first.
+            let existing = &mut self.all[index].existing;
+            *existing =
+                existing_for(takes || *existing == Existing::Rebuild, requires || *existing == Existing::Require);
             if let (SizeDistribution::Fixed(has), SizeDistribution::Fixed(needs)) = (&mut self.all[index].size, size) {
                 *has = (*has).max(*needs);
             }
@@ -327,7 +325,7 @@ impl<'l> Filesets<'l> {
         } else {
             Naming { directory_prefix: no_directories, file_prefix: prefix, exact, leaf_prefix: None }
         };
-        fileset.existing = existing;
+        fileset.existing = existing_for(rebuilds, requires);
         fileset.preallocated = if job.engine.makes() { 0.0 } else { 1.0 };
         // Two may look alike: a name, and a prefix with a number behind it. A workload file has `*` for any fileset.
         while fileset.name == "*" || !self.names.insert(fileset.name.clone()) {
@@ -337,6 +335,14 @@ impl<'l> Filesets<'l> {
         self.all.push(fileset);
         self.first.push(wanted);
         (self.all.len() - 1) as u32
+    }
+}
+
+const fn existing_for(rebuilds: bool, requires: bool) -> Existing {
+    match (rebuilds, requires) {
+        (true, _) => Existing::Rebuild,
+        (false, true) => Existing::Require,
+        (false, false) => Existing::Reuse,
     }
 }
 

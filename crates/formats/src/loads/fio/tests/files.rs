@@ -3,6 +3,17 @@
 use super::*;
 
 #[test]
+fn what_becomes_of_files_that_are_there_does_not_depend_on_the_order_of_jobs() {
+    let reads = "[a]\nrw=read\nbs=8k\nsize=1m\nfilename=x\n";
+    let verifies = "[b]\nrw=write\nbs=8k\nsize=1m\nverify=md5\nverify_only\nfilename=x\n";
+    for jobs in [[reads, verifies], [verifies, reads]] {
+        let plan = plan(&jobs.concat());
+        assert_eq!(plan.workload.filesets.len(), 1);
+        assert_eq!(plan.workload.filesets[0].existing, Existing::Require, "{jobs:?}");
+    }
+}
+
+#[test]
 fn what_an_earlier_run_wrote_is_read_back() {
     let plan = plan("[a]\nrw=randwrite\nbs=8k\nsize=1m\nruntime=9\nverify=md5\nverify_only\n");
     assert_eq!(phases(&plan), [("run", true, vec!["a"])]);
