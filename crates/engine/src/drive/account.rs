@@ -91,8 +91,9 @@ impl<E: Io> Worker<'_, E> {
         }
         let fileset = self.group.actions[index].fileset.or(of.map(|(fileset, _)| fileset));
         let path = match (fault.call, fileset) {
+            (_, None) => String::new(),
             // Nothing was chosen, so there is no path.
-            (Call::Choose, _) | (_, None) => String::new(),
+            (Call::Choose, Some(fileset)) => self.load.files[fileset].spec.name.clone(),
             (Call::Verify, Some(fileset)) => {
                 format!("{} at byte {}", self.load.files[fileset].shown(&self.path.shown()), self.damaged_at)
             }

@@ -61,8 +61,9 @@ impl ExistingFile {
 }
 
 /// How much of a fileset's files has no data, and of how much: holes, and blocks that were allocated and not written, which the kernel reads as
-/// zeros without asking the device. The first files, and the first pieces of each, stand for all.
-pub(crate) fn without_data(files: &Files) -> (u64, u64) {
+/// zeros without asking the device. `part` gives where what is looked at of a file of this size begins and ends. The first files, and the
+/// first pieces of each, stand for all.
+pub(crate) fn without_data(files: &Files, part: impl Fn(u64) -> (u64, u64)) -> (u64, u64) {
     const FILES: usize = 1000;
     let mut path = PathBuffer::default();
     let (mut missing, mut all) = (0, 0);
@@ -70,7 +71,7 @@ pub(crate) fn without_data(files: &Files) -> (u64, u64) {
         files.layout.file(&mut path, file, files.table.renamed(file));
         let Ok(fd) = kernel::open(files.directory(), path.as_c(), OFlags::RDONLY | OFlags::NONBLOCK) else { continue };
         // What a filesystem without this call has counts as data.
-        let (of_file, looked_at) = holes(fd.borrow(), files.table.size(file)).unwrap_or_default();
+        let (of_file, looked_at) = holes(fd.borrow(), part(files.table.size(file))).unwrap_or_default();
         missing += of_file;
         all += looked_at;
         let _ = kernel::close(fd);
@@ -90,26 +91,48 @@ pub(crate) fn drop_cached(files: &Files) {
     }
 }
 
-fn holes(fd: BorrowedFd<'_>, size: u64) -> Result<(u64, u64), Errno> {
+fn holes(fd: BorrowedFd<'_>, (begin, end): (u64, u64)) -> Result<(u64, u64), Errno> {
     const PIECES: usize = 10_000;
-    let (mut missing, mut at) = (0, 0);
+    let (mut missing, mut at) = (0, begin);
     for _ in 0..PIECES {
-        if at >= size {
+        if at >= end {
             break;
         }
         let data = match seek(fd, SeekFrom::Data(at)) {
-            Ok(data) => data.min(size),
-            Err(Errno::NXIO) => size,
+            Ok(data) => data.min(end),
+            Err(Errno::NXIO) => end,
             Err(errno) => return Err(errno),
         };
         missing += data - at;
-        at = if data == size { size } else { seek(fd, SeekFrom::Hole(data))?.max(data + 1).min(size) };
+        at = if data == end { end } else { seek(fd, SeekFrom::Hole(data))?.max(data + 1).min(end) };
     }
-    Ok((missing, at))
+    Ok((missing, at - begin))
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Planned {
     pub(super) size: u64,
     pub(super) fate: Option<ExistingFile>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holes;
+    use std::os::{fd::AsFd, unix::fs::FileExt};
+
+    #[test]
+    fn holes_are_counted_of_the_part_that_is_read() {
+        let file = tempfile::tempfile_in("/var/tmp").expect("made");
+        file.set_len(1 << 20).expect("sized");
+        file.write_all_at(&[1; 256 << 10], 512 << 10).expect("written");
+        for (part, expected) in [
+            ((0, 1 << 20), (768 << 10, 1 << 20)),
+            ((512 << 10, 768 << 10), (0, 256 << 10)),
+            ((640 << 10, 896 << 10), (128 << 10, 256 << 10)),
+            ((0, 128 << 10), (128 << 10, 128 << 10)),
+            ((5, 5), (0, 0)),
+        ] {
+            assert_eq!(holes(file.as_fd(), part).expect("it can be looked at"), expected, "{part:?}");
+        }
+    }
 }

@@ -403,7 +403,7 @@ impl<'a> Running<'a> {
     /// Warns if files of anybody's that a phase reads have parts without data. Of those that are not looked up before they are measured, when all is `over`.
     fn warn_of_holes(&mut self, phase: &Phase, over: bool) {
         let actions = ByFileset::of_phases([phase]);
-        let reads = |(_, action): &(&ThreadGroup, &Action)| {
+        let reads = |(_, action): &&(&ThreadGroup, &Action)| {
             let nature = action.operation.nature();
             let written = |transfer: &&Transfer| matches!(transfer.pattern, Pattern::Written { .. });
             // One that follows another reads where that wrote.
@@ -416,11 +416,21 @@ impl<'a> Running<'a> {
         for (index, files) in self.files.iter().enumerate().filter(|_| real) {
             let now = (files.spec.existing == Existing::Assume) == over;
             let looks = shared && self.built[index] && files.device.is_none() && now;
-            if self.looked_at[index] || !looks || !actions.on(index).any(reads) {
+            let readers: Vec<&ThreadGroup> = actions.on(index).filter(reads).map(|(group, _)| *group).collect();
+            if self.looked_at[index] || !looks || readers.is_empty() {
                 continue;
             }
             self.looked_at[index] = true;
-            let (missing, all) = without_data(files);
+            // From where the first of them begins to where the last one ends.
+            let part = |size: u64| {
+                let ends = |group: &&ThreadGroup| {
+                    let threads = u64::from(group.threads);
+                    [0, threads.saturating_sub(1)].map(|thread| group.region.of(size, thread, threads))
+                };
+                let parts = readers.iter().flat_map(ends).map(|(begin, length)| (begin, begin + length));
+                parts.fold((size, 0), |whole, part| (whole.0.min(part.0), whole.1.max(part.1)))
+            };
+            let (missing, all) = without_data(files, part);
             // Less than one in a thousand changes no figure.
             if missing > all / 1000 {
                 self.report.warnings.push(format!(
