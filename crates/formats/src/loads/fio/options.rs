@@ -63,6 +63,13 @@ pub(super) enum Check {
     Word(&'static [&'static str]),
 }
 
+/// The errors that fio knows by name.
+const ERRORS: &[&str] = &[
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD", "EAGAIN", "ENOMEM",
+    "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV", "ENOTDIR", "EISDIR", "EINVAL", "ENFILE",
+    "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC", "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+];
+
 pub(super) struct Opt {
     pub(super) name: &'static str,
     pub(super) aliases: &'static [&'static str],
@@ -509,7 +516,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("verify_backlog", |job, v| job.backlog = v.number()?),
     taken!("verify_backlog_batch", |job, v| job.backlog_batch = v.number()?),
     none("experimental_verify", Check::Flag, VERIFYING),
-    flag("verify_only", |job| &mut job.verify_only),
+    flag("verify_only", |job| &mut job.verify_only).switch(),
     refused("verify_state_load", VERIFYING),
     none("verify_state_save", Check::Flag, VERIFYING),
     refused("trim_percentage", TRIM),
@@ -571,9 +578,11 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     taken!("ignore_error", |job, v| {
         let is_error =
-            |word: &str| word.is_empty() || word.starts_with('E') || word.parse().is_ok_and(|number: u32| number > 0);
+            |word: &str| word.is_empty() || ERRORS.contains(&word) || word.parse().is_ok_and(|number: u32| number > 0);
         if v.text().is_empty() || !v.text().split([',', ':']).all(is_error) {
-            return Err("errors of reads, of writes and of checks, such as EIO:EAGAIN,ENOSPC");
+            return Err(
+                "errors of reads, of writes and of checks, such as EIO:EAGAIN,ENOSPC; those above ERANGE (34) as numbers",
+            );
         }
         (job.continues, job.ignores) = (true, true);
     }),
@@ -674,6 +683,23 @@ mod tests {
         }
         assert_eq!(find("bs").map(|option| option.name), Some("blocksize"));
         assert_eq!(find("time-based").map(|option| option.name), Some("time_based"));
+        // "empty or boolean value" in `fio --cmdhelp` of 3.33.
+        for switch in [
+            "bs_unaligned",
+            "exitall",
+            "exitall_on_error",
+            "group_reporting",
+            "new_group",
+            "norandommap",
+            "refill_buffers",
+            "stonewall",
+            "thread",
+            "time_based",
+            "verify_only",
+            "zero_buffers",
+        ] {
+            assert!(find(switch).is_some_and(|option| option.is_switch), "{switch}");
+        }
         assert!(find("blocksiz").is_none());
     }
 }

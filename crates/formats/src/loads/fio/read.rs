@@ -314,9 +314,15 @@ impl Reader<'_> {
         }
         if job.verify_only {
             let whole = job.io_size.is_none() && job.number_ios.is_none() && job.direction.gap == 0;
-            let once = !job.direction.random || (job.distribution == Offsets::Uniform && !job.repeats_blocks);
+            let mapped = job.distribution == Offsets::Uniform && !job.repeats_blocks;
+            let once =
+                !job.direction.random || mapped && job.direction.burst <= 1 && matches!(job.random_percent[1], 0 | 100);
+            if !job.do_verify {
+                let what = "verify_only with do_verify=0, which reads nothing";
+                self.findings.error(section, what, "leave out one of them");
+            }
             if !(job.verify && job.direction.writes && !job.direction.reads && whole && once) {
-                let cure = "give it verify= and the rw=write or randwrite, with a random map and without io_size, that wrote the files";
+                let cure = "give it verify= and the rw=write or randwrite that wrote the files, with a random map, without io_size, a number behind rw= or percentage_random";
                 self.findings.error(section, "verify_only of a job that does not write each block once", cure);
             }
             job.direction = Direction { reads: true, writes: false, random: false, ..job.direction };

@@ -621,6 +621,10 @@ fn random_numbers_are_the_same_in_every_run_unless_they_are_not_to_be() {
     assert_eq!(seed("randrepeat=0"), None);
     assert!(read("[a]\nsize=1m\ndirect=1\nbs=700\n").expect_err("odd").to_string().contains("multiples of 512"));
     assert_eq!(plan("[a]\nsize=1m\nrw=write\nzero_buffers\n").workload.data.repeat, [0]);
+    for repeated in ["zero_buffers", "buffer_pattern=0xab"] {
+        let data = plan(&format!("[a]\nsize=1m\nrw=write\n{repeated}\ndedupe_percentage=50\n")).workload.data;
+        assert_eq!((data.repeat, data.duplicate), (Vec::new(), 0.5), "as fio: random blocks, half of them again");
+    }
 }
 
 #[test]

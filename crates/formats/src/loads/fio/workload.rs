@@ -364,6 +364,10 @@ fn fit_targets(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut
 /// The bytes that jobs write again and again, which are the same of all.
 fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
     let mut writing = jobs.iter().filter(|job| job.direction.writes && !job.engine.of_files());
+    // Duplicates are of random blocks.
+    if writing.clone().any(|job| job.dedupe_percent > 0) {
+        return Vec::new();
+    }
     let Some(first) = writing.next() else { return Vec::new() };
     if let Some(other) = writing.find(|job| job.pattern != first.pattern) {
         let what = format!("`{}` and `{}` write different data", first.name, other.name);

@@ -121,7 +121,7 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
             if seen.attained { "yes" } else { "no" },
             binary(rate),
             decimal(rate),
-            mean(&seen.operations) as u64,
+            mean(&seen.operations).round(),
             if wanted.bytes { "bw" } else { "iops" },
             if wanted.slope { " slope" } else { " mean dev" },
             criterion(wanted, seen),

@@ -48,6 +48,13 @@ fn what_is_wrong_is_shown() {
         ("[a]\nread_iolog=x\nioengine=libaio\n", "by ioengine=psync\n --> load.fio:3:1"),
         ("[a]\nsize=1m\nrw=write\nverify_only\n", "verify_only of a job that does not"),
         ("[a]\nsize=1m\nrw=write\nverify=md5\nverify_only\nio_size=64k\n", "verify_only of a job that does not"),
+        ("[a]\nsize=1m\nrw=randwrite:4\nverify=md5\nverify_only\n", "verify_only of a job that does not"),
+        (
+            "[a]\nsize=1m\nrw=randwrite\npercentage_random=50\nverify=md5\nverify_only\n",
+            "verify_only of a job that does not",
+        ),
+        ("[a]\nsize=1m\nrw=write\nverify=md5\nverify_only\ndo_verify=0\n", "which reads nothing"),
+        ("[a]\nsize=1m\nignore_error=EFOO\n", "not a value for `ignore_error`"),
         ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),
         ("[a]\nsize=1m\nnumjobs=4000\n[b]\nsize=1m\n", "at most 4000"),
         ("[a]\nsize=1m\nrw=read:-x\n", "not a value for `rw`"),
