@@ -10,7 +10,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{LoadError, Observer, Ownership, Peers, Progress, RunOptions};
-use fstone_files::{Temporary, read_text};
+use fstone_files::{Temporary, read_text_within};
 use fstone_model::{
     Workload,
     ranks::{REPORT_FILE, RankNews, RankOutcome, RanksReport, TABLE_FILE},
@@ -386,10 +386,13 @@ fn only_interrupted(report: &RanksReport) -> bool {
     })
 }
 
+/// A load of many ranks and phases has a report of hundreds of MiB.
+const LARGEST_RESULTS: u64 = 1 << 30;
+
 /// Whether a file is one that [`Results`] wrote: the table, the report, or a command's own, which says that it is fstone's.
 fn is_of_results(path: &Path) -> bool {
     let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
-    let Some(text) = is_file.then(|| read_text(path).ok()).flatten() else { return false };
+    let Some(text) = is_file.then(|| read_text_within(path, LARGEST_RESULTS).ok()).flatten() else { return false };
     let is_of_command = |value: serde_json::Value| {
         value["version"].as_str().is_some_and(|version| version.starts_with("fstone "))
             && value["command_line"].is_string()

@@ -10,7 +10,6 @@ use crate::diagnostic::{Diagnostic, Report, Span};
 use fstone_model::{
     study::{Cell, StepAction},
     units,
-    workload::{Amount, Fileset, IoEngineKind, Workload},
 };
 use std::io::{self, Write};
 
@@ -67,31 +66,15 @@ pub(super) fn commands_fit(form: &Form<'_>, steps: &Steps, report: &mut Report) 
     fit
 }
 
-/// Bytes that the files of a load take when it begins, about; what is sparse or compressible may take less.
-fn built_bytes(workload: &Workload) -> u64 {
-    let squeezed = workload.data.compressible > 0.0 || workload.data.duplicate > 0.0;
-    if squeezed || workload.io.engine == IoEngineKind::Null {
-        return 0;
-    }
-    let bytes = |fileset: &Fileset| match fileset.amount {
-        _ if !fileset.fill => 0,
-        Amount::Files(files) => {
-            let there = (files as f64 * fileset.preallocated.clamp(0.0, 1.0)) as u64;
-            there.saturating_mul(fileset.size.typical_bytes())
-        }
-        Amount::Bytes(bytes) => bytes,
-        Amount::Utilization(_) => 0,
-    };
-    workload.filesets.iter().map(bytes).fold(0, u64::saturating_add)
-}
-
 /// Reports loads whose files are larger than the cell's device, where the study says how large that is.
 pub(super) fn check_filesets(cell: &Cell, steps: &Steps, numbers: &[Number], report: &mut Report) {
     let Some(device_bytes) = cell.device.size_bytes() else { return };
     for (template, step) in steps.templates.iter().zip(&cell.steps) {
         let (Some(load), StepAction::Load(workload)) = (template.load(), &step.action) else { continue };
-        let built = built_bytes(workload);
-        if built > device_bytes {
+        // What is compressible may take less.
+        let squeezed = workload.data.compressible > 0.0 || workload.data.duplicate > 0.0;
+        let built = workload.built_bytes();
+        if built > device_bytes && !squeezed {
             let [files, device] = [built, device_bytes].map(units::format_bytes);
             report.push(
                 Diagnostic::error(

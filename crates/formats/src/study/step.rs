@@ -34,7 +34,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 ///
 /// mkfs, mount, remount, unmount, sync, trim 10 min each (unmounting writes back what is dirty); drop-caches 5 min; fsck
 /// 3 h (the published studies saw 67 min); fragmentation and copy-in 1 h; a command and power-cut 2 h; a service 1 h to make its data; ageing a day; a load three times its time
-/// limit and an hour to build its files, or 6 h when it has no time limit.
+/// limit and an hour, or 6 h when it has no time limit, and what its files take at 20 MB/s.
 pub fn default_limit(action: &StepAction) -> Duration {
     match action {
         StepAction::Mkfs
@@ -51,7 +51,9 @@ pub fn default_limit(action: &StepAction) -> Duration {
         StepAction::Service(service) => 60 * MINUTE + service.limit,
         StepAction::Age(_) => 24 * 60 * MINUTE,
         StepAction::Load(workload) => {
-            workload.time_limit().map_or(360 * MINUTE, |time| time.saturating_mul(3).saturating_add(60 * MINUTE))
+            let building = Duration::from_secs(workload.built_bytes() / 20_000_000);
+            let time = workload.time_limit().map(|time| time.saturating_mul(3).saturating_add(60 * MINUTE));
+            time.unwrap_or(360 * MINUTE).saturating_add(building)
         }
     }
 }
@@ -469,4 +471,29 @@ fn command(field: &Field<CommandSurface>, report: &mut Report) -> Option<StepAct
         return None;
     }
     Some(StepAction::Command { argv, shell, success, figures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MINUTE, default_limit};
+    use fstone_model::{
+        study::StepAction,
+        workload::{Amount, Fileset, Phase, SizeDistribution, Stop, Workload},
+    };
+    use std::{sync::Arc, time::Duration};
+
+    #[test]
+    fn a_load_has_time_to_build_its_files() {
+        let limit = |bytes, time| {
+            let files = Fileset::new("data", Amount::Files(1), SizeDistribution::Fixed(bytes));
+            let stop = Stop { time, ..Stop::default() };
+            let phases = vec![Phase::new("run", Vec::new(), stop)];
+            default_limit(&StepAction::Load(Arc::new(Workload::new("load", vec![files], phases))))
+        };
+        let time = Some(Duration::from_secs(60));
+        assert_eq!(limit(0, time), 63 * MINUTE);
+        assert_eq!(limit(0, None), 360 * MINUTE);
+        // 5,000 s at 100 MB/s.
+        assert!(limit(500_000_000_000, time) > 63 * MINUTE + Duration::from_secs(20_000));
+    }
 }

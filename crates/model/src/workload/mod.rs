@@ -175,6 +175,23 @@ impl Workload {
         self.phases.iter().filter(counts).map(Phase::time_limit).sum()
     }
 
+    /// Bytes that are written into its files before it begins, about.
+    pub fn built_bytes(&self) -> u64 {
+        if self.io.engine == IoEngineKind::Null {
+            return 0;
+        }
+        let bytes = |fileset: &Fileset| match fileset.amount {
+            _ if !fileset.fill => 0,
+            Amount::Files(files) => {
+                let there = (files as f64 * fileset.preallocated.clamp(0.0, 1.0)) as u64;
+                there.saturating_mul(fileset.size.typical_bytes())
+            }
+            Amount::Bytes(bytes) => bytes,
+            Amount::Utilization(_) => 0,
+        };
+        self.filesets.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
     /// Threads of the largest measured phase.
     pub fn threads(&self) -> u32 {
         self.measured_phases().map(|phase| phase.groups.iter().map(|group| group.threads).sum()).max().unwrap_or(0)

@@ -62,7 +62,7 @@ fn directives(said: &mut Said<'_>) -> (bool, bool) {
                 "summaryFormat" if value.eq_ignore_ascii_case("json") => json = true,
                 "summaryFormat" if value.eq_ignore_ascii_case("default") => json = false,
                 "summaryFormat" => {
-                    let message = format!("there is no summary format {value}");
+                    let message = format!("the summary format {value} is not supported");
                     said.report.push(Diagnostic::error(given.span, message).help("summaryFormat=JSON"));
                 }
                 _ => {

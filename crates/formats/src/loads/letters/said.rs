@@ -96,10 +96,10 @@ impl Said<'_> {
         }
     }
 
-    /// What O_DIRECT cannot move, which the originals fail on.
+    /// What O_DIRECT does not move on filesystems of disks: the originals fail on most of it there.
     pub fn check_direct(&mut self, name: &str, bytes: u64) {
         if !bytes.is_multiple_of(SECTOR_BYTES) {
-            let message = format!("O_DIRECT moves whole sectors of {SECTOR_BYTES} bytes, and not {bytes} bytes");
+            let message = format!("O_DIRECT moves whole sectors of {SECTOR_BYTES} bytes here, and not {bytes} bytes");
             self.wrong(&[name], message, "a multiple of 4k, or no O_DIRECT");
         }
     }
