@@ -12,6 +12,7 @@ use fstone_analysis::when;
 use fstone_engine::{Ownership, Peers as _};
 use fstone_formats::ior::{self, Ior, Place, Plan, Results};
 use fstone_model::ranks::RanksReport;
+use fstone_ranks::Member;
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -69,6 +70,20 @@ impl ranks::RankCommand for IorCommand {
         let (command_line, times) = (self.command_line.clone(), [when::iso(now_unix_ns()), String::new()]);
         let _ = self.place.set(Place { command_line, path, times });
         Ok(())
+    }
+
+    /// As in IOR, which needs no more space than for one repetition.
+    fn phase_ended(&self, ended: usize, directory: &Path, member: &Arc<Member>) {
+        let of_each = self.plan.workload.phases.len() / self.ior.repetitions.max(1) as usize;
+        let goes = self.ior.write && !self.ior.keep && !self.ior.numbered;
+        if !goes || !ended.is_multiple_of(of_each) || member.meet().is_err() {
+            return;
+        }
+        let (repetition, rank) = ((ended / of_each - 1) as u64, member.rank());
+        if rank == 0 || self.ior.file_per_process {
+            // What cannot be removed is reported at the end.
+            let _ = paths::remove_file(&directory.join(self.ior.file_of(repetition, rank)));
+        }
     }
 
     fn ended(&self, load: &ranks::Ran<'_>) -> Result<(), String> {

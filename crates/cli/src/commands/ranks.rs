@@ -22,7 +22,10 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     io::{self, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -69,6 +72,8 @@ pub(crate) trait RankCommand: Send + Sync {
     fn prepare(&self) -> Result<(), Failure>;
     /// The directories that hold a fileset's files were made by this rank.
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
+    /// So many phases of this rank have ended, and another follows.
+    fn phase_ended(&self, _ended: usize, _directory: &Path, _member: &Arc<Member>) {}
     /// This rank's load has ended, normally or not; other ranks may still be working.
     fn ended(&self, _load: &Ran<'_>) -> Result<(), String> {
         Ok(())
@@ -221,7 +226,14 @@ fn run_on<T: Transport>(load: Load, transport: T) -> CommandResult {
     let directory = load.directories.get(rank as usize % load.directories.len().max(1)).cloned().unwrap_or_default();
     let command = if let Output::Command(command) = load.output { Some(command) } else { None };
     let body = move |member: &Arc<Member>| {
-        let observer = Ranked { live: LiveLoad::new(live), news, member, command: command.as_deref() };
+        let observer = Ranked {
+            live: LiveLoad::new(live),
+            news,
+            member,
+            command: command.as_deref(),
+            directory: &directory,
+            phases_ended: AtomicUsize::new(0),
+        };
         carry_out(&workload, &directory, ownership, measure_null, &observer)
     };
     let Ended { status, .. } = fstone_ranks::run(transport, settings, body, &mut results);
@@ -268,6 +280,8 @@ struct Ranked<'a> {
     news: Option<News>,
     member: &'a Arc<Member>,
     command: Option<&'a dyn RankCommand>,
+    directory: &'a Path,
+    phases_ended: AtomicUsize,
 }
 
 struct News(File);
@@ -302,6 +316,13 @@ impl Observer for Ranked<'_> {
     fn measured_end(&self) {
         if let Some(news) = &self.news {
             news.tell(&RankNews::End);
+        }
+    }
+
+    fn phase_ended(&self) {
+        if let Some(command) = self.command {
+            let ended = 1 + self.phases_ended.fetch_add(1, Ordering::Relaxed);
+            command.phase_ended(ended, self.directory, self.member);
         }
     }
 

@@ -81,6 +81,31 @@ fn results_of_an_earlier_run_stay_when_another_is_refused() {
     }
 }
 
+/// As with IOR, there is never more than one repetition's file, unless all are to have names of their own.
+#[test]
+fn a_repetition_removes_its_file_before_the_next() {
+    let bench = Bench::new();
+    let most = |more: &str| {
+        let mut words = vec!["ior", "-b", "4k", "-t", "4k", "-i", "60", "-o", "f"];
+        words.extend(more.split_whitespace());
+        let mut ior = bench.command(&words).stdout(std::process::Stdio::null()).spawn().expect("it starts");
+        let mut most = 0;
+        while ior.try_wait().expect("ours").is_none() {
+            let written = fs::read_dir(bench.path("")).expect("readable").flatten().filter(|entry| {
+                let of_ior = entry.file_name().to_string_lossy().starts_with("f.");
+                of_ior && entry.metadata().is_ok_and(|file| file.len() > 0)
+            });
+            most = most.max(written.count());
+        }
+        most
+    };
+    for more in ["", "-F", "-e -D 9"] {
+        let most = most(more);
+        assert!((1..=2).contains(&most), "{more}: {most}");
+    }
+    assert!(most("-m") > 20, "all are kept until the end");
+}
+
 #[test]
 fn a_stonewall_ends_writing_and_as_much_is_read() {
     let bench = Bench::new();
