@@ -42,7 +42,8 @@ const BARE_CALLS: u32 = 1000;
 const FADING: f64 = 0.95;
 /// A thread that is active for so much of the most active one's time counts whole: threads that take turns are waited for one after another.
 const COUNTS_WHOLE: f64 = 0.1;
-/// A wait that is longer is one for another thread, if one was at work meanwhile. Shorter ones are no longer than what is not known of a stop.
+/// A wait that is longer, with what recording cost others meanwhile, is one for another thread, if one was at work. What is shorter is no
+/// more than what is not known of a stop.
 const WAIT_NS: u64 = 10_000;
 /// How many threads a wait may have been for: as many as may be at work at once, and some.
 const MOST_AT_WORK: usize = 16;
@@ -763,7 +764,7 @@ impl Tracer {
         let waits = may_wait && state.pending.as_ref().is_some_and(|pending| !pending.call.kind.is_of_threads());
         let (number, resumed_ns) = (state.number, state.resumed_ns);
         let woken_ns = stopped_ns.saturating_sub(cost_ns / 2 + delayed_ns);
-        let waker = if waits && waited_ns > WAIT_NS {
+        let waker = if waits && own_ns - ran_ns > WAIT_NS {
             self.waker(stop.thread, [resumed_ns, woken_ns.saturating_sub(half_ns + LONG_NS)])
         } else {
             None
