@@ -81,7 +81,10 @@ fn an_aged_level_has_a_step_before_those_of_the_study() {
     let StepAction::Age(past) = &plan.cells[2].steps[2].action else { panic!("{:?}", plan.cells[2].steps[2]) };
     let Past::Aged(age) = &**past else { panic!("{past:?}") };
     assert_eq!((age.utilization, age.overwrites, age.compressible, age.seed), (0.8, 10.0, 0.25, Some(3)));
-    assert_eq!((age.profile.name.as_str(), age.profile.sizes[1].weight, age.profile.depths[1].depth), ("own", 2.5, 2));
+    assert_eq!(
+        (age.profile.name.as_str(), age.profile.sizes[1].weight, age.profile.depths[1].depth),
+        ("own.toml", 2.5, 2)
+    );
     assert!(plan.attachments.iter().any(|(name, text)| name == "own.toml" && text == profile), "it goes with the run");
     plan.validate().expect("it may come from outside");
     let shared = text.replace("loop = { size = \"1 GiB\" }", "directory = \"/mnt/x\"");

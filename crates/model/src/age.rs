@@ -1,5 +1,6 @@
 //! Ageing: how a filesystem was used before it is measured.
 
+use crate::{fnv::fnv1a, units::percent};
 use serde::{Deserialize, Serialize};
 
 /// Where the past of a filesystem comes from.
@@ -92,13 +93,10 @@ impl Past {
         }
     }
 
-    /// "agrawal, 80 % in use, 10 overwrites"
+    /// "agrawal, 80 % in use, 10 overwrites", and what else was asked for: "30 % compressible, seed 7".
     pub fn describe(&self) -> String {
         match self {
-            Self::Aged(Age { profile, utilization, overwrites, .. }) => {
-                let plural = if *overwrites == 1.0 { "" } else { "s" };
-                format!("{}, {} % in use, {overwrites} overwrite{plural}", profile.name, utilization * 100.0)
-            }
+            Self::Aged(age) => age.words().into_iter().flatten().collect::<Vec<_>>().join(", "),
             Self::Image(image) => format!("a copy of {}", image.file),
         }
     }
@@ -131,15 +129,37 @@ impl OldImage {
 }
 
 impl Age {
+    /// Each property in words; `None` where a study leaves it out.
+    fn words(&self) -> [Option<String>; 5] {
+        let Self { profile, utilization, overwrites, compressible, seed } = self;
+        let plural = if *overwrites == 1.0 { "" } else { "s" };
+        [
+            Some(profile.describe()),
+            Some(format!("{} in use", percent(*utilization))),
+            Some(format!("{overwrites} overwrite{plural}")),
+            (*compressible > 0.0).then(|| format!("{} compressible", percent(*compressible))),
+            seed.map(|seed| format!("seed {seed}")),
+        ]
+    }
+
+    /// In which properties two ages differ: all that are not alike, in words.
+    pub fn differences(&self, other: &Self) -> (String, String) {
+        let defaults = ["", "", "", "0 % compressible", "a seed for each repetition"];
+        let pairs = self.words().into_iter().zip(other.words()).zip(defaults).filter(|((a, b), _)| a != b);
+        let told = |word: Option<String>, default: &str| word.unwrap_or_else(|| default.to_owned());
+        let (a, b): (Vec<_>, Vec<_>) = pairs.map(|((a, b), default)| (told(a, default), told(b, default))).unzip();
+        (a.join(", "), b.join(", "))
+    }
+
     pub fn check(&self) -> Result<(), String> {
         let Self { utilization, overwrites, compressible, .. } = self;
         if !(*utilization > 0.0 && *utilization <= MAXIMUM_UTILIZATION) {
-            return Err(format!("a utilization must be above 0 % and at most {} %", MAXIMUM_UTILIZATION * 100.0));
+            return Err(format!("a utilization must be above 0 % and at most {}", percent(MAXIMUM_UTILIZATION)));
         }
         if !(*overwrites >= *utilization && *overwrites <= 10_000.0) {
             return Err(format!(
-                "{overwrites} overwrites cannot fill {} % of a filesystem: expected from {utilization} to 10000",
-                utilization * 100.0
+                "{overwrites} overwrites cannot fill {} of a filesystem: expected from {utilization} to 10000",
+                percent(*utilization)
             ));
         }
         if !(0.0..=1.0).contains(compressible) {
@@ -150,6 +170,12 @@ impl Age {
 }
 
 impl Profile {
+    /// Its name; with a hash if it is of a file, which may have changed: "own.toml (1f2e3d4c)".
+    fn describe(&self) -> String {
+        let hash = || fnv1a(format!("{self:?}").as_bytes()) as u32;
+        if self.name.ends_with(".toml") { format!("{} ({:08x})", self.name, hash()) } else { self.name.clone() }
+    }
+
     pub fn check(&self) -> Result<(), String> {
         for (what, classes) in [("sizes", &self.sizes), ("ages", &self.ages)] {
             if classes.is_empty() || classes.len() > MAXIMUM_CLASSES {
@@ -185,7 +211,7 @@ impl Profile {
             [("overwritten", self.overwritten, MOST_OVERWRITTEN), ("appended", self.appended, 1.0)]
         {
             if share.is_some_and(|share| !(0.0..=most).contains(&share)) {
-                return Err(format!("{what}: a share from 0 to {} %", most * 100.0));
+                return Err(format!("{what}: a share from 0 to {}", percent(most)));
             }
         }
         Ok(())
@@ -252,6 +278,22 @@ mod tests {
         assert!(wrong(|age| age.profile.ages[0].weight = 0.0).contains("all 0"));
         assert!(wrong(|age| age.profile.overwritten = Some(0.96)).contains("overwritten: a share from 0 to 95 %"));
         assert!(wrong(|age| age.profile.depths[0].depth = 101).contains("[101, 1, 2]"));
+    }
+
+    #[test]
+    fn what_was_asked_for_is_in_the_words_and_all_that_differs() {
+        let one = Age { utilization: 0.57, overwrites: 1.0, ..age() };
+        assert_eq!(Past::from(one.clone()).describe(), "p, 57 % in use, 1 overwrite");
+        let other = Age { utilization: 0.29, compressible: 0.07, seed: Some(7), ..one.clone() };
+        assert_eq!(Past::from(other.clone()).describe(), "p, 29 % in use, 1 overwrite, 7 % compressible, seed 7");
+        let differences =
+            ["57 % in use, 0 % compressible, a seed for each repetition", "29 % in use, 7 % compressible, seed 7"];
+        assert_eq!(one.differences(&other), differences.map(str::to_owned).into());
+        let mut profile = Profile { name: "own.toml".into(), ..one.profile.clone() };
+        let before = Past::from(Age { profile: profile.clone(), ..one.clone() }).describe();
+        profile.sizes[0].weight += 1.0;
+        let after = Past::from(Age { profile, ..one }).describe();
+        assert!(before.starts_with("own.toml (") && after.starts_with("own.toml (") && before != after, "{before}");
     }
 
     #[test]

@@ -84,6 +84,11 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(UnitError::OutOfRange) }
 }
 
+/// "57 %" of 0.57, without what the multiplication adds to it.
+pub fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
 /// "4 KiB", "1.5 GiB", "100 B".
 pub fn format_bytes(bytes: u64) -> String {
     const PREFIXES: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -165,6 +170,9 @@ mod tests {
         assert_eq!(format_duration(Duration::from_secs(125)), "2 min 5 s");
         assert_eq!(format_duration(Duration::from_millis(1500)), "1.5 s");
         assert_eq!(parse_share("2 %"), Ok(0.02));
+        for text in ["57 %", "29 %", "80.5 %", "0.07 %", "100 %", "0 %"] {
+            assert_eq!(parse_share(text).map(percent), Ok(text.to_owned()));
+        }
         assert_eq!(parse_share("0.5"), Ok(0.5));
         assert!(parse_share("250 %").is_err());
     }

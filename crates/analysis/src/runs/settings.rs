@@ -7,6 +7,7 @@ use crate::{
 };
 use fstone_model::{
     Cell, Dataset, Inventory, Step,
+    age::Past,
     dataset::Run,
     inventory::{GUEST_MEMORY_SETTING, MODEL_SETTING},
     study::{DeviceSpec, KernelSpec, StepAction},
@@ -213,6 +214,14 @@ fn told_work(a: &Cell, b: &Cell) -> (String, String) {
     }
     let step = work(a).into_iter().zip(work(b)).find(|(a, b)| a != b);
     let Some(((name, a), (_, b))) = step else { return (String::new(), String::new()) };
+    if let (StepAction::Age(a), StepAction::Age(b)) = (&a, &b)
+        && let (Past::Aged(a), Past::Aged(b)) = (&**a, &**b)
+    {
+        let (before, after) = a.differences(b);
+        if before != after {
+            return (format!("step {name}: {before}"), after);
+        }
+    }
     let value = |action: &StepAction| serde_json::to_value(action).unwrap_or_default();
     let mut path = Vec::new();
     let (before, after) = first_difference(&value(&a), &value(&b), &mut path);

@@ -457,7 +457,7 @@ fn the_example_of_an_aged_filesystem_is_planned_as_it_says() {
     let text = format!("{head}\n{part}\n{step}\ncommand = [\"touch\", \"x\"]\nshow = [\"time\"]\n");
     bench.write("example.toml", &text);
     let (_, out, err) = bench.run(&["run", "./example.toml", "--dry-run", "--executor", "host"]);
-    for words in ["2 cells, 3 trials each", "age it by profile agrawal: 10 overwrites, then 80 % in use"] {
+    for words in ["2 cells, 3 trials each", "age it by profile agrawal, 80 % in use, 10 overwrites"] {
         assert!(out.contains(words), "{words:?} in\n{out}{err}");
     }
     let in_place = [

@@ -126,7 +126,7 @@ fn named(field: &Field<Text>, files: &mut Files<'_>, report: &mut Report) -> Opt
 }
 
 fn read(source: Source, report: &mut Report) -> Option<Profile> {
-    let name = source.name().trim_end_matches(".toml").to_owned();
+    let name = source.name().to_owned();
     let mut of_profile = Report::new(source);
     let profile =
         document::<ProfileSurface>(&mut of_profile).and_then(|surface| profile(name, &surface, &mut of_profile));

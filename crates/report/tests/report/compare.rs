@@ -11,17 +11,18 @@ use fstone_analysis::{
     runs::{self, CompareOptions, RunComparison, Setting, Turn, Unmatched, Verdict},
 };
 use fstone_model::{
-    Dataset, Figure, Outcome,
+    Dataset, Figure, Outcome, Step,
+    age::{Age, Profile},
     inventory::CHARGE_SETTING,
     metric::catalog,
     outcome::{CORRUPTION, Reason},
     result::Perturbation,
-    study::KernelSpec,
+    study::{KernelSpec, StepAction},
 };
 use fstone_report::{Options, compare};
 use fstone_stats::compare::Basis;
 use insta::assert_snapshot;
-use std::fs;
+use std::{fs, sync::Arc};
 
 const COLUMNS: [(&str, &str, &str); 3] = [
     ("transactions per second", "load", "transactions per second"),
@@ -575,6 +576,29 @@ fn figures_of_two_clocks_never_meet() {
     elsewhere.run.inventory.device.as_mut().expect("there").name = "sdb".into();
     elsewhere.run.plan.cells[0].kernel = KernelSpec::Exact("6.12.117".into());
     assert_eq!(found(&first, &elsewhere), []);
+}
+
+#[test]
+fn all_that_differs_in_an_age_is_said() {
+    let (mut before, mut after) = before_and_after();
+    let profile = Profile { name: "agrawal".into(), ..Profile::default() };
+    let age = Age { profile, utilization: 0.57, overwrites: 10.0, compressible: 0.0, seed: None };
+    let other = Age { utilization: 0.8, compressible: 0.3, seed: Some(7), ..age.clone() };
+    for (run, age) in [(&mut before, age), (&mut after, other)] {
+        for cell in &mut run.run.plan.cells {
+            let step = Step {
+                name: "age".into(),
+                action: StepAction::Age(Arc::new(age.clone().into())),
+                ..cell.steps[0].clone()
+            };
+            cell.steps.insert(0, step);
+        }
+    }
+    let told: Vec<String> = runs::mismatches(&before, &after).iter().map(ToString::to_string).collect();
+    let [before, after] =
+        ["57 % in use, 0 % compressible, a seed for each repetition", "80 % in use, 30 % compressible, seed 7"];
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(&format!("step age: {before}, then {after};")), "{told:?}");
 }
 
 /// A drive's name says little; its parameters, and what a guest's memory spares it, are in every figure.

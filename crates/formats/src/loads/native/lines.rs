@@ -1,6 +1,7 @@
 //! What is printed: lines of a workload file, and values as a person would write them.
 
 use crate::decode::Word;
+use fstone_model::units::{parse_share, percent};
 use std::time::Duration;
 
 pub(super) type KeyValues = Vec<(&'static str, String)>;
@@ -88,10 +89,9 @@ pub(super) fn time(time: Duration) -> String {
 
 /// As a percentage when that is the same number, as a share otherwise.
 pub(super) fn share(share: f64) -> String {
-    let percent = format!("{}", share * 100.0);
-    let is_short = percent.len() <= 4;
-    let is_same = percent.parse::<f64>().is_ok_and(|percent| percent / 100.0 == share);
-    if is_short && is_same { format!("\"{percent} %\"") } else { format!("\"{share}\"") }
+    let percent = percent(share);
+    let is_short = percent.len() <= "12.5 %".len();
+    if is_short && parse_share(&percent) == Ok(share) { format!("\"{percent}\"") } else { format!("\"{share}\"") }
 }
 
 pub(super) fn real(number: f64) -> String {

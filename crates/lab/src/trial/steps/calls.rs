@@ -111,15 +111,10 @@ impl Call<'_> {
             Self::Age { age: Past::Image(image), .. } => {
                 format!("look at the copy of {}", typed(std::slice::from_ref(&image.file)))
             }
-            Self::Age { age: Past::Aged(age), place } => {
+            Self::Age { age, place } => {
                 let is_beneath = place.ends_with(AGED_BENEATH);
                 let stays = if is_beneath { format!(" by {}, which stays", place.display()) } else { String::new() };
-                format!(
-                    "age it by profile {}: {} overwrites, then {} % in use{stays}",
-                    age.profile.name,
-                    age.overwrites,
-                    age.utilization * 100.0
-                )
+                format!("age it by profile {}{stays}", age.describe())
             }
             Self::CutPower(states) => {
                 format!("mount, read and check up to {states} states that a power cut could leave")
