@@ -9,7 +9,6 @@
 
 use crate::stop::Stop;
 use fstone_model::{
-    age::AGED_DIRECTORY,
     metric::{Figure, catalog},
     units::format_bytes,
 };
@@ -54,13 +53,13 @@ pub enum FragmentationError {
 }
 
 /// Counts the extents of every regular file below a directory, on its filesystem only; symbolic links are not
-/// followed. Delayed allocations are written out first, because they have no place on the device yet. The files that aged the
-/// filesystem are left out.
+/// followed. Delayed allocations are written out first, because they have no place on the device yet. A directory of this name right
+/// below is left out.
 ///
 /// # Errors
 /// [`FragmentationError`]; what single files give is in [`Fragmentation::errors`].
-pub fn count(root: &Path, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
-    count_seeing(root, stop, &mut |_, _, _| {})
+pub fn count(root: &Path, left_out: Option<&str>, stop: &Stop) -> Result<Fragmentation, FragmentationError> {
+    count_seeing(root, left_out, stop, &mut |_, _, _| {})
 }
 
 /// Where something is on the device, and how long it is, in bytes.
@@ -69,14 +68,19 @@ pub type Piece = (u64, u64);
 type See<'a> = dyn FnMut(&Path, &fs::Metadata, &[Piece]) + 'a;
 
 /// The same, and calls `see` for every regular file.
-pub(crate) fn count_seeing(root: &Path, stop: &Stop, see: &mut See<'_>) -> Result<Fragmentation, FragmentationError> {
+pub(crate) fn count_seeing(
+    root: &Path,
+    left_out: Option<&str>,
+    stop: &Stop,
+    see: &mut See<'_>,
+) -> Result<Fragmentation, FragmentationError> {
     let failed = |cause| FragmentationError::Root { path: root.to_owned(), cause };
     let device = fs::symlink_metadata(root).map_err(failed)?.dev();
     let directory = fs::File::open(root).map_err(failed)?;
     // Far cheaper than letting FIEMAP wait for file after file. If it fails, FIEMAP_FLAG_SYNC does it all the same.
     let _ = rustix::fs::syncfs(&directory);
 
-    let mut walk = Walk { device, left_out: root.join(AGED_DIRECTORY), ..Walk::default() };
+    let mut walk = Walk { device, left_out: left_out.map(|name| root.join(name)), ..Walk::default() };
     let mut directories = vec![root.to_owned()];
     while let Some(directory) = directories.pop() {
         let entries = match fs::read_dir(&directory) {
@@ -125,7 +129,7 @@ const BLOCK: u64 = 4096;
 #[derive(Default)]
 struct Walk {
     device: u64,
-    left_out: PathBuf,
+    left_out: Option<PathBuf>,
     found: Fragmentation,
     /// Inodes with several names that have been counted.
     linked: HashSet<u64>,
@@ -141,7 +145,7 @@ impl Walk {
             return;
         }
         if metadata.is_dir() {
-            if path != self.left_out {
+            if self.left_out.as_ref() != Some(&path) {
                 directories.push(path);
             }
         } else if metadata.is_file() && (metadata.nlink() == 1 || self.linked.insert(metadata.ino())) {
@@ -387,6 +391,8 @@ struct SearchRequest {
 const BTRFS_IOC_TREE_SEARCH: Opcode = opcode::read_write::<SearchRequest>(0x94, 17);
 
 // linux/btrfs_tree.h
+const EXTENT_TREE: u64 = 2;
+const EXTENT_ITEM: u32 = 168;
 const CHUNK_TREE: u64 = 3;
 const CHUNKS: u64 = 256;
 const CHUNK_ITEM: u32 = 228;
@@ -406,16 +412,43 @@ pub(crate) struct Chunk {
 
 /// Of btrfs on one device, for root.
 pub(crate) fn chunks(place: &Path) -> Option<Vec<Chunk>> {
+    let mut chunks = Vec::new();
+    search(place, CHUNK_TREE, [CHUNKS; 2], CHUNK_ITEM, |_, address, item| {
+        chunks.push(chunk(address, item)?);
+        Some(())
+    })?;
+    Some(chunks)
+}
+
+/// What is allocated for data of btrfs, by its addresses, whether or not a file still has all of it: an extent of which a part was
+/// overwritten is kept whole. In order, for root.
+pub(crate) fn allocated(place: &Path) -> Option<Vec<Piece>> {
+    let mut extents = Vec::new();
+    search(place, EXTENT_TREE, [0, u64::MAX], EXTENT_ITEM, |address, length, _| {
+        extents.push((address, length));
+        Some(())
+    })?;
+    Some(extents)
+}
+
+/// Calls `see` with the object, the offset and the data of all items of one kind in a tree of btrfs.
+fn search(
+    place: &Path,
+    tree: u64,
+    objects: [u64; 2],
+    kind: u32,
+    mut see: impl FnMut(u64, u64, &[u8]) -> Option<()>,
+) -> Option<()> {
     let directory = fs::File::open(place).ok()?;
-    let mut chunks: Vec<Chunk> = Vec::new();
+    let (mut from, last) = ((objects[0], kind, 0), (objects[1], kind, u64::MAX));
     loop {
-        let from = chunks.last().map_or(0, |last| last.address + 1);
+        // The kernel compares keys as a whole, and finds items of other kinds between them, too.
         let key = SearchKey {
-            tree: CHUNK_TREE,
-            objects: [CHUNKS; 2],
-            offsets: [from, u64::MAX],
+            tree,
+            objects: [from.0, last.0],
+            kinds: [from.1, last.1],
+            offsets: [from.2, last.2],
             transactions: [0, u64::MAX],
-            kinds: [CHUNK_ITEM; 2],
             items: u32::MAX,
             ..SearchKey::default()
         };
@@ -424,15 +457,24 @@ pub(crate) fn chunks(place: &Path) -> Option<Vec<Chunk>> {
         // borrowed for the call alone, and any bits the kernel writes are valid integers.
         unsafe { ioctl(&directory, Updater::<BTRFS_IOC_TREE_SEARCH, SearchRequest>::new(&mut request)) }.ok()?;
         if request.key.items == 0 {
-            return Some(chunks);
+            return Some(());
         }
         let mut rest = &request.found[..];
         for _ in 0..request.key.items {
             // struct btrfs_ioctl_search_header, then the item.
-            let (address, length) = (u64_at(rest, 16)?, u64_at(rest, 24)? >> 32);
+            let (object, offset, facts) = (u64_at(rest, 8)?, u64_at(rest, 16)?, u64_at(rest, 24)?);
+            let (found, length) = (facts as u32, (facts >> 32) as usize);
             rest = rest.get(32..)?;
-            chunks.push(chunk(address, rest.get(..length as usize)?)?);
-            rest = &rest[length as usize..];
+            if found == kind {
+                see(object, offset, rest.get(..length)?)?;
+            }
+            rest = rest.get(length..)?;
+            from = (object, found, offset);
+        }
+        match from.2.checked_add(1) {
+            _ if from >= last => return Some(()),
+            Some(offset) => from.2 = offset,
+            None => from = (from.0, from.1 + 1, 0),
         }
     }
 }
@@ -450,20 +492,26 @@ fn chunk(address: u64, item: &[u8]) -> Option<Chunk> {
     (kind & STRIPED == 0).then_some(Chunk { address, length, is_data, places: places? })
 }
 
-/// Turns pieces of btrfs into pieces of a device of this size, and adds what is free: what no chunk has, and what no file has of a chunk
-/// of data. That may still belong to a file that was overwritten there.
-pub(crate) fn on_device(owned: &[(char, Piece)], chunks: &[Chunk], size: u64) -> Vec<(char, Piece)> {
+/// Turns pieces of btrfs into pieces of a device of this size, and adds what is free: what no chunk has, and what is not allocated in a
+/// chunk of data.
+pub(crate) fn on_device(
+    owned: &[(char, Piece)],
+    allocated: &[Piece],
+    chunks: &[Chunk],
+    size: u64,
+) -> Vec<(char, Piece)> {
     let mut used: Vec<Piece> = Vec::new();
     let mut moved = Vec::new();
     for chunk in chunks {
         let end = chunk.address.saturating_add(chunk.length);
-        let inside = owned.iter().filter(|(_, (from, _))| (chunk.address..end).contains(from));
-        let inside: Vec<_> = inside.map(|(owner, (from, length))| (*owner, (from - chunk.address, *length))).collect();
+        let is_inside = |(from, _): &Piece| (chunk.address..end).contains(from);
         for place in &chunk.places {
-            let here = inside.iter().map(|(owner, (from, length))| (*owner, (place + from, *length)));
-            moved.extend(here.clone());
+            let moved_to = |(from, length): &Piece| (place + (from - chunk.address), *length);
+            let here = owned.iter().filter(|(_, piece)| is_inside(piece));
+            moved.extend(here.map(|(owner, piece)| (*owner, moved_to(piece))));
             if chunk.is_data {
-                used.extend(here.map(|(_, piece)| piece));
+                let first = allocated.partition_point(|(from, _)| *from < chunk.address);
+                used.extend(allocated[first..].iter().take_while(|piece| is_inside(piece)).map(moved_to));
             } else {
                 used.push((*place, chunk.length));
             }
@@ -543,6 +591,7 @@ pub fn free_extents(place: &Path) -> Option<Vec<Piece>> {
 mod tests {
     use super::*;
     use crate::stop::StopReason;
+    use fstone_model::age::AGED_DIRECTORY;
     use rustix::fs::{FallocateFlags, fallocate};
     use std::fs::File;
     use std::io::Write;
@@ -610,8 +659,10 @@ mod tests {
         assert!(data.is_data && chunk(9000, &item).is_none(), "striped");
         let data = Chunk { places: vec![200], ..data };
         let pieces = [('1', (9010, 20)), ('2', (9050, 50))];
-        let free = [(0, 50), (150, 60), (230, 20), (300, 100), (500, 100)].map(|piece| (FREE, piece));
-        let found = on_device(&pieces, &[metadata, data], 600);
+        // Of what the first file was written to, it has less since a part was overwritten.
+        let allocated = [(9010, 30), (9050, 50)];
+        let free = [(0, 50), (150, 60), (240, 10), (300, 100), (500, 100)].map(|piece| (FREE, piece));
+        let found = on_device(&pieces, &allocated, &[metadata, data], 600);
         assert_eq!(found, [&[('1', (210, 20)), ('2', (250, 50))][..], &free].concat());
         assert!(chunks(Path::new("/proc")).is_none());
     }
@@ -630,7 +681,7 @@ mod tests {
     fn directory() -> Option<tempfile::TempDir> {
         let directory = tempfile::tempdir_in("/var/tmp").expect("a directory");
         fs::write(directory.path().join("probe"), [1; 5000]).expect("written");
-        let found = count(directory.path(), &Stop::default()).expect("counted");
+        let found = count(directory.path(), None, &Stop::default()).expect("counted");
         fs::remove_file(directory.path().join("probe")).expect("removed");
         if found.errors.is_empty() {
             return Some(directory);
@@ -653,7 +704,9 @@ mod tests {
         fs::create_dir(path(AGED_DIRECTORY)).expect("made");
         fs::write(path(AGED_DIRECTORY).join("aged"), [1; 5000]).expect("written");
         rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::from(0o600)).expect("made");
-        let found = count(directory.path(), &Stop::default()).expect("counted");
+        let all = count(directory.path(), None, &Stop::default()).expect("counted");
+        assert_eq!(all.files, 3, "of an old image, these are files, too");
+        let found = count(directory.path(), Some(AGED_DIRECTORY), &Stop::default()).expect("counted");
         assert_eq!((found.files, found.extents, found.fragmented_files), (2, 2, 0), "{found:?}");
         assert_eq!(found.errors, []);
         let values: Vec<f64> = found.figures().iter().map(|figure| figure.value).collect();
@@ -676,7 +729,7 @@ mod tests {
                 return;
             }
         }
-        let found = count(directory.path(), &Stop::default()).expect("counted");
+        let found = count(directory.path(), None, &Stop::default()).expect("counted");
         assert_eq!((found.files, found.fragmented_files), (1, 1));
         assert!(found.extents >= 151 && found.extents <= before + 150, "{} from {before}", found.extents);
         assert_eq!(found.figures()[1].value, 100.0);
@@ -696,12 +749,15 @@ mod tests {
     #[test]
     fn errors_are_counted_and_a_request_to_stop_is_heard() {
         // Files of /proc have no extents to tell.
-        let found = count(Path::new("/proc/self/net"), &Stop::default()).expect("counted");
+        let found = count(Path::new("/proc/self/net"), None, &Stop::default()).expect("counted");
         assert_eq!((found.files, found.figures()), (0, Vec::new()));
         assert!(found.errors.iter().any(|failure| failure.call == "FIEMAP" && failure.count > 1), "{found:?}");
-        assert!(matches!(count(Path::new("/nonexistent"), &Stop::default()), Err(FragmentationError::Root { .. })));
+        assert!(matches!(
+            count(Path::new("/nonexistent"), None, &Stop::default()),
+            Err(FragmentationError::Root { .. })
+        ));
         let stop = Stop::default();
         stop.request(StopReason::Cancelled);
-        assert!(matches!(count(Path::new("/proc/self"), &stop), Err(FragmentationError::Stopped)));
+        assert!(matches!(count(Path::new("/proc/self"), None, &stop), Err(FragmentationError::Stopped)));
     }
 }

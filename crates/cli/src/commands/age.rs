@@ -344,7 +344,7 @@ fn learn_image(image: &Path) -> Result<String, Failure> {
 
 /// For root, who may look at where files are on the device, as comments.
 fn extents(root: &Path) -> String {
-    let counted = rustix::process::geteuid().is_root().then(|| fragmentation::count(root, &Stop::default()));
+    let counted = rustix::process::geteuid().is_root().then(|| fragmentation::count(root, None, &Stop::default()));
     let Some(Ok(counted)) = counted else { return String::new() };
     let figures = counted.figures().into_iter().map(|figure| format!("\n# {}: {:.3}", figure.metric, figure.value));
     let free = fragmentation::free_extents(root).map(|free| format!("\n# {}", fragmentation::free_space(&free).2));

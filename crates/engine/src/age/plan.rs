@@ -109,7 +109,7 @@ pub(super) struct Planner {
     total_bytes: f64,
     time: f64,
     written_bytes: u64,
-    /// If the profile says how much.
+    /// In place, if the profile says how much.
     overwritten_bytes: u64,
     unsynced_bytes: u64,
     /// With those that still grow.
@@ -212,6 +212,10 @@ impl Planner {
 
     pub(super) const fn written_bytes(&self) -> u64 {
         self.written_bytes
+    }
+
+    pub(super) const fn overwritten_bytes(&self) -> u64 {
+        self.overwritten_bytes
     }
 
     pub(super) const fn total_bytes(&self) -> f64 {

@@ -195,6 +195,9 @@ fn a_filesystem_is_aged_until_its_targets_are_reached() {
         kinds.into_iter().flat_map(|kind| [(kind, None), (kind, Some(0.8))]).map(|((kind, mebibytes), share)| {
             let mut age = ageing(0.4);
             age.profile.overwritten = share;
+            if share.is_some() {
+                age.overwrites = 2.4;
+            }
             let steps = vec![
                 step("age", StepAction::Age(Arc::new(age.into()))),
                 load(small_files(50, None)),
@@ -223,6 +226,7 @@ fn a_filesystem_is_aged_until_its_targets_are_reached() {
         let step = trial.steps.iter().find(|step| step.step == "age").expect("it was aged");
         eprintln!("{kind}: {}", step.commands[0].output_tail);
         let figure = |metric: &str| trial.figure("age", metric).map(|figure| figure.value);
+        assert!(figure("time").is_some(), "{kind}: {step:#?}");
         assert!(figure("utilization").is_some_and(|share| (38.0..42.0).contains(&share)), "{kind}: {step:#?}");
         assert!(figure("layout score").is_some_and(|score| (0.0..=1.0).contains(&score)), "{kind}: {step:#?}");
         // Classes of a hundred files each: χ² with three degrees of freedom is seldom above 16.
@@ -413,6 +417,7 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
         let said = trial.warnings.join("\n");
         assert!(said.contains(how) && said.contains(&format!("fstone age rm {}", aged.display())), "{said}");
         assert!(!said.contains("missed"), "{said}");
+        assert_eq!(trial.figure("age", "time"), None, "of the remainder, or of nothing");
         let used = trial.figure("age", "utilization").expect("measured").value;
         assert!((38.0..42.0).contains(&used), "{used}");
     }

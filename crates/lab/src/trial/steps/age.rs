@@ -22,7 +22,7 @@ use fstone_model::{
     metric::{Figure, catalog},
     outcome::{Outcome, Reason},
     result::CommandRecord,
-    units::{format_bytes, nanoseconds},
+    units::{format_bytes, nanoseconds, percent},
 };
 use fstone_sandbox::agent::is_exact;
 use rustix::{
@@ -114,11 +114,15 @@ impl Session {
                 // Nothing was made, and what was found may have changed when it is tried again.
                 remove_held(place, journal.held()).map_err(|error| failed(step, error.to_string()))?;
             }
-            let Lived { operations, written_bytes, planned_bytes } = lived?;
+            let Lived { operations, written_bytes, planned_bytes, overwritten_bytes } = lived?;
             let [written, planned] = [written_bytes, planned_bytes as u64].map(format_bytes);
             words = format!("{operations} operations wrote {written}, target {planned}\n");
             if (written_bytes as f64 / planned_bytes - 1.0).abs() > TOLERANCE {
                 self.warn(format!("{}: missed its target: {written} written, target {planned}", step.name));
+            }
+            if let Some((reached, miss)) = overwritten(wanted, written_bytes, overwritten_bytes) {
+                words.push_str(&format!("{reached}\n"));
+                miss.into_iter().for_each(|miss| self.warn(format!("{}: missed its target: {miss}", step.name)));
             }
         }
         let (duration_ns, at) = (nanoseconds(started.elapsed()), report.commands.len());
@@ -230,19 +234,38 @@ impl Session {
             None => File::open(place),
         };
         let root = root.map_err(|error| failed(step, format!("open {}: {error}", place.display())))?;
+        // Of what was aged earlier, at most the remainder is measured.
+        let is_whole = journal.as_ref().is_none_or(|journal| journal.ended().is_none() && journal.done() == 0);
         let meters = Meters::begin(self.device.as_ref().map(ScratchDevice::path));
         let ended = age(wanted, root.as_fd(), seed, journal, !is_exact(), self.machine.stop.flag(), &|now| {
             progress(LoadProgress::of_ageing(now.elapsed, now.share, now.operations, now.written_bytes));
         });
         let readings = meters.end();
-        report.figures = of_interval(&readings);
-        report.commands.extend(readings.work.as_ref().map(KernelWork::record));
+        if is_whole {
+            report.figures = of_interval(&readings);
+            report.commands.extend(readings.work.as_ref().map(KernelWork::record));
+        }
         ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),
             AgeError::Call { .. } | AgeError::Journal { .. } => failed(step, error.to_string()),
         })
     }
+}
+
+/// What a profile says of overwriting beside what was reached, and the same with a cure if that is too far from it.
+fn overwritten(wanted: &Age, written_bytes: u64, overwritten_bytes: u64) -> Option<(String, Option<String>)> {
+    let target = wanted.profile.overwritten?;
+    let share = overwritten_bytes as f64 / written_bytes.max(1) as f64;
+    let reached = format!("overwritten in place {:.1} %, target {}", share * 100.0, percent(target));
+    let miss = ((share / target - 1.0).abs() > TOLERANCE).then(|| {
+        // Each file is written once before a part of it is overwritten.
+        let needed = wanted.utilization / (1.0 - target);
+        let cure =
+            (wanted.overwrites < needed).then(|| format!("; overwrites = {} can reach it", (needed - 1e-6).ceil()));
+        format!("{reached}{}", cure.unwrap_or_default())
+    });
+    Some((reached, miss))
 }
 
 struct State {
@@ -264,7 +287,7 @@ impl State {
         let now = std::fs::metadata(&root).map_err(|error| format!("stat {}: {error}", root.display()))?.mtime();
         // When each file was changed, and where it is.
         let (mut changes, mut pieces) = (Vec::new(), Vec::new());
-        let counted = fragmentation::count_seeing(&root, stop, &mut |path, metadata, places| {
+        let counted = fragmentation::count_seeing(&root, None, stop, &mut |path, metadata, places| {
             files += 1;
             changes.push(metadata.mtime());
             pieces.extend(places.iter().map(|place| (metadata.mtime(), *place)));
@@ -319,8 +342,8 @@ impl State {
             owned.extend(free.into_iter().map(|place| (FREE, place)));
         }
         let size = space.f_blocks.saturating_mul(space.f_frsize);
-        if let Some(chunks) = fragmentation::chunks(place) {
-            owned = fragmentation::on_device(&owned, &chunks, size);
+        if let (Some(chunks), Some(allocated)) = (fragmentation::chunks(place), fragmentation::allocated(place)) {
+            owned = fragmentation::on_device(&owned, &allocated, &chunks, size);
         }
         state.words.push_str(&format!("\n{REGIONS_OF} {}", fragmentation::regions(&owned, size)));
         Ok((state, counted))
@@ -330,6 +353,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fstone_model::age::{Class, Depth};
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use std::{
         fs,
@@ -361,6 +385,30 @@ mod tests {
     fn is_whole(victim: &Path) -> bool {
         ["precious", ".aged/precious"].iter().all(|name| victim.join(name).exists())
             && victim.read_dir().is_ok_and(|entries| entries.count() == 2)
+    }
+
+    #[test]
+    fn a_share_that_too_little_writing_leaves_room_for_is_a_miss() {
+        let classes = || vec![Class { up_to: 4096.0, weight: 1.0 }];
+        let depths = vec![Depth { depth: 0, weight: 1.0, directories: 0 }];
+        let profile = Profile { sizes: classes(), ages: classes(), depths, ..Profile::default() };
+        let mut wanted = Age { profile, utilization: 0.6, overwrites: 1.0, compressible: 0.0, seed: None };
+        assert_eq!(overwritten(&wanted, 1000, 400), None);
+        wanted.profile.overwritten = Some(0.8);
+        let (reached, miss) = overwritten(&wanted, 1000, 400).expect("it has a target");
+        assert_eq!(reached, "overwritten in place 40.0 %, target 80 %");
+        assert_eq!(miss.expect("half"), format!("{reached}; overwrites = 3 can reach it"));
+        wanted.overwrites = 4.0;
+        assert_eq!(
+            overwritten(&wanted, 1000, 780),
+            Some(("overwritten in place 78.0 %, target 80 %".to_owned(), None))
+        );
+        assert_eq!(
+            overwritten(&wanted, 1000, 700).and_then(|found| found.1).as_deref(),
+            Some("overwritten in place 70.0 %, target 80 %")
+        );
+        wanted.profile.overwritten = Some(0.0);
+        assert_eq!(overwritten(&wanted, 1000, 0).and_then(|found| found.1), None);
     }
 
     #[test]

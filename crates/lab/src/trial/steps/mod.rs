@@ -36,7 +36,8 @@ use crate::{
     },
 };
 use fstone_model::{
-    Outcome, Step, metric::catalog, outcome::Reason, result::CommandRecord, study::StepAction, units::nanoseconds,
+    Outcome, Step, age::AGED_DIRECTORY, metric::catalog, outcome::Reason, result::CommandRecord, study::StepAction,
+    units::nanoseconds,
 };
 use std::{
     fs,
@@ -282,7 +283,7 @@ impl Session {
                 fs::create_dir_all(path).map_err(|error| failed(format!("mkdir {}: {error}", path.display())))
             }
             Call::CountExtents(place) => {
-                let counted = crate::fragmentation::count(place, &self.machine.stop);
+                let counted = crate::fragmentation::count(place, Some(AGED_DIRECTORY), &self.machine.stop);
                 return counted.map(Made::Counted).map_err(|error| failed(error.to_string()));
             }
             // A guest's host does this, with the guest's disk; elsewhere preflight refuses it.
