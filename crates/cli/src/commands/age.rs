@@ -23,7 +23,7 @@ use fstone_lab::{
     },
 };
 use fstone_model::{
-    age::{Age, Class, Depth, OldImage, Past, Profile},
+    age::{Class, Depth, OldImage, Profile},
     units::format_bytes,
 };
 use std::{
@@ -132,26 +132,21 @@ pub(super) fn in_place(directories: &[PathBuf]) -> String {
     }
 }
 
-/// "ext4 of 20 GiB, agrawal, 80 % in use, 10 overwrites, seed 7, 6.1.0-18-amd64"
+/// "ext4 of 20 GiB with sectors of 4 KiB, agrawal, 80 % in use, 10 overwrites, seed 7, 6.1.0-18-amd64"
 fn life(image: &KeptImage) -> String {
     let Some((life, ..)) = &image.past else {
         return "no use: damaged, or made by another build of fstone".to_owned();
     };
-    let age = &life.age;
     let mut options = life.filesystem.mkfs.join(" ");
     if !life.filesystem.mount.is_empty() {
         let _ = write!(options, " -o {}", life.filesystem.mount);
     }
     let options = if options.is_empty() { options } else { format!(" ({})", options.trim()) };
-    let seed = match age {
-        Past::Aged(Age { seed: Some(seed), .. }) => format!(", seed {seed}"),
-        _ => String::new(),
-    };
     line(&format!(
-        "{}{options} of {}, {}{seed}, {}",
+        "{}{options} of {}, {}, {}",
         life.filesystem.kind,
-        format_bytes(life.size_bytes),
-        age.describe(),
+        life.device(),
+        life.age.describe(),
         life.kernel.split(' ').next().unwrap_or_default()
     ))
 }

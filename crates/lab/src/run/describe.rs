@@ -6,7 +6,7 @@ use crate::{
     run::schedule::block_order,
     trial::{
         beside::{has_other_users, open_place},
-        kept_past,
+        kept_past, maker_device,
         preflight::obstacle_of_age,
         steps::{Scene, calls},
         who::{GUEST_DEVICE, GUEST_PLACE, Whom, left_out, parts},
@@ -245,7 +245,7 @@ fn ageing(plan: &Plan) -> Vec<String> {
         let Some(Past::Aged(age)) = cell.past() else { continue };
         let once = kept_past(cell).is_some() || matches!(cell.device, DeviceSpec::Directory { .. });
         let filesystem = FilesystemSpec { name: String::new(), ..cell.filesystem.clone() };
-        let life = (filesystem, &cell.device, &cell.kernel, age);
+        let life = (filesystem, maker_device(&cell.device), &cell.kernel, age);
         if once && known.contains(&life) {
             continue;
         }
@@ -261,13 +261,14 @@ fn ageing(plan: &Plan) -> Vec<String> {
         let overwrites = age.overwrites;
         lines.push(match cell.device.size_bytes() {
             Some(size) => {
+                // The filesystem, whose size ageing multiplies, is smaller.
                 let bytes = overwrites * size as f64;
                 let rate = if cell.kernel.is_exact() { VIRTUAL_RATE } else { RATE };
                 let time = Duration::from_secs((bytes / rate).ceil() as u64);
                 let (bytes, rate) = (format_bytes(bytes as u64), rate / 1e6);
                 let unless = if once { ", unless it is kept" } else { "" };
                 format!(
-                    "{}, {place}: {times} {bytes}, {} at {rate} MB/s{unless}",
+                    "{}, {place}: {times} at most {bytes}, {} at {rate} MB/s{unless}",
                     cell.filesystem.kind,
                     format_duration(time)
                 )
@@ -337,7 +338,10 @@ mod tests {
         let aged = testing::cell(0, "ext4", "", &[testing::step("age", StepAction::Age(Arc::new(age.into())))]);
         let plan = testing::plan(vec![aged], Repeats { min: 2, max: 2, until: None });
         assert_eq!(estimate(&plan), TimeEstimate::AtLeast(Duration::from_secs(2)));
-        assert_eq!(ageing(&plan), ["ext4, loop 400 MiB: 2 times 3.91 GiB, 21 s at 200 MB/s, unless it is kept"]);
+        assert_eq!(
+            ageing(&plan),
+            ["ext4, loop 400 MiB: 2 times at most 3.91 GiB, 21 s at 200 MB/s, unless it is kept"]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@ use fstone_model::{
     fnv::fnv1a,
     metric::catalog,
     outcome::Reason,
-    result::{CommandRecord, Effective, KERNEL_WORK},
+    result::{CommandRecord, Effective, KERNEL_WORK, TrialId},
     study::{DeviceSpec, FilesystemSpec, FsckMode, KernelSpec, StepAction},
     units::{format_bytes, nanoseconds},
 };
@@ -60,6 +60,8 @@ const MAGIC: [u8; 8] = *b"fs-aged\n";
 /// How often is looked whether another run has made an image.
 const LOOK: Duration = Duration::from_millis(200);
 const LIMIT_OF_LDD: Duration = Duration::from_secs(5);
+/// Unless the study says otherwise.
+const SECTOR_BYTES: u32 = 512;
 const RECORD_BYTES: u64 = 4 << 20;
 /// All images together take at most this, and half of what their filesystem has for them.
 const LIMIT_BYTES: u64 = 64 << 30;
@@ -68,8 +70,10 @@ const LIMIT_BYTES: u64 = 64 << 30;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     pub filesystem: FilesystemSpec,
-    pub size_bytes: u64,
+    size_bytes: u64,
     sector_bytes: u32,
+    /// The model of the drive, in virtual time.
+    drive: Option<String>,
     /// With its seed.
     pub age: Past,
     pub kernel: String,
@@ -78,6 +82,16 @@ pub struct Life {
     settings: u64,
     /// This program and, in virtual time, the simulated machine.
     made_by: String,
+}
+
+impl Life {
+    /// "20 GiB", and what is not as usual: "20 GiB with sectors of 4 KiB, on hdd-today"
+    pub fn device(&self) -> String {
+        let bytes = self.sector_bytes;
+        let sectors = (bytes != SECTOR_BYTES).then(|| format!(" with sectors of {}", format_bytes(bytes.into())));
+        let drive = self.drive.as_deref().map(|drive| format!(", on {drive}"));
+        format_bytes(self.size_bytes) + &sectors.into_iter().chain(drive).collect::<String>()
+    }
 }
 
 /// What is known of an image; it is behind the image's bytes.
@@ -153,14 +167,15 @@ impl<'a> Aged<'a> {
         let DeviceSpec::Loop { size_bytes, sector_bytes, model, .. } = &cell.device else { return None };
         let spec = &cell.filesystem;
         let is_host = cell.kernel == KernelSpec::Host;
+        let is_exact = cell.kernel.is_exact();
+        let drive = is_exact.then(|| model.clone().unwrap_or_else(|| DEFAULT_MODEL.to_owned()));
         let (kernel, made_by) = if is_host {
             let kernel = rustix::system::uname();
             (format!("{} {}", kernel.release().to_string_lossy(), kernel.version().to_string_lossy()), String::new())
         } else {
             let guests = options.guests.as_ref().filter(|guests| guests.faults.is_empty())?;
             let kernel = find_kernel(&cell.kernel, &guests.kernels).ok()?;
-            let drive = model.as_deref().unwrap_or(DEFAULT_MODEL);
-            let simulated = if cell.kernel.is_exact() { simulated(guests, drive) } else { String::new() };
+            let simulated = drive.as_deref().map_or_else(String::new, |drive| simulated(guests, drive));
             (format!("{} {} {}", kernel.name(), kernel.source, stamp(&kernel.binary)?), simulated)
         };
         let age = Past::clone(age);
@@ -174,6 +189,7 @@ impl<'a> Aged<'a> {
             filesystem: FilesystemSpec { name: String::new(), ..spec.clone() },
             size_bytes: *size_bytes,
             sector_bytes: *sector_bytes,
+            drive,
             age,
             kernel,
             tools: tools.iter().map(|tool| program(tool, &*machine.runner)).collect(),
@@ -182,7 +198,6 @@ impl<'a> Aged<'a> {
         };
         let key = serde_json::to_string(&life).ok()?;
         let name = name_of(&life, &key);
-        let is_exact = cell.kernel.is_exact();
         Some(Self { directory, name, key, size_bytes: *size_bytes, seed, original, is_exact, is_exclusive: is_host })
     }
 
@@ -208,6 +223,12 @@ impl<'a> Aged<'a> {
             return Err(refused(format!("it has {image}, and the device {device}")).with_cure(cure));
         }
         Ok(Some(file))
+    }
+
+    /// The trial that makes it, for one that needs it.
+    pub(super) const fn making<'j>(&self, job: &Job<'j>) -> Job<'j> {
+        // A guest that is perturbed gets the same.
+        Job { id: TrialId { repetition: 0, ..job.id }, seed: self.seed, direct: false, ..*job }
     }
 
     /// To be held while an image that is not there is made: others of this process wait instead of making it, too.
@@ -328,7 +349,7 @@ impl Drop for Turn {
     }
 }
 
-/// The cell whose trial makes the image.
+/// The cell whose trial makes the image. How its trials reach the device is not the image's: rows that differ there have one image.
 pub(super) fn maker(cell: &Cell) -> Cell {
     let mut steps = cell.steps[..3].to_vec();
     if is_of_an_image(&steps[2]) {
@@ -336,7 +357,15 @@ pub(super) fn maker(cell: &Cell) -> Cell {
         steps[0] = Step { name: OLD_IMAGE.to_owned(), action, ..steps[2].clone() };
     }
     steps.push(Step { name: StepKind::Unmount.name().to_owned(), action: StepAction::Unmount, ..steps[2].clone() });
-    Cell { steps, ..cell.clone() }
+    Cell { steps, device: maker_device(&cell.device), queue: Vec::new(), ..cell.clone() }
+}
+
+pub(crate) fn maker_device(device: &DeviceSpec) -> DeviceSpec {
+    let mut device = device.clone();
+    if let DeviceSpec::Loop { direct_io, .. } = &mut device {
+        *direct_io = false;
+    }
+    device
 }
 
 pub(super) fn is_of_an_image(step: &Step) -> bool {
@@ -662,7 +691,6 @@ mod tests {
     use fstone_model::{
         Outcome,
         age::{Class, Depth, Profile},
-        result::TrialId,
     };
 
     fn cell(seed: Option<u64>) -> Cell {
@@ -723,6 +751,49 @@ mod tests {
 
     fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
         Aged::of(&job(&cell(Some(seed)), 0, 3), options, &Machine::host()).expect("it is aged")
+    }
+
+    #[test]
+    fn rows_that_reach_their_device_in_different_ways_have_one_image() {
+        let options = LabOptions {
+            aged: Some("/nonexistent".into()),
+            agent: env::current_exe().expect("this test"),
+            ..testing::options()
+        };
+        let made = |change: fn(&mut Cell), direct| {
+            let mut cell = cell(Some(1));
+            change(&mut cell);
+            let job = Job { direct, ..job(&cell, 2, 3) };
+            let aged = Aged::of(&job, &options, &Machine::host()).expect("it is aged");
+            let making = aged.making(&job);
+            (aged.key, maker(&cell), (making.id, making.seed, making.direct))
+        };
+        let plain = made(|_| (), false);
+        let queue = |cell: &mut Cell| cell.queue = vec![("write_cache".into(), "write through".into())];
+        let direct = |cell: &mut Cell| {
+            if let DeviceSpec::Loop { direct_io, .. } = &mut cell.device {
+                *direct_io = true;
+            }
+        };
+        let in_memory = |cell: &mut Cell| {
+            if let DeviceSpec::Loop { in_memory, .. } = &mut cell.device {
+                *in_memory = true;
+            }
+        };
+        assert_eq!(plain.2, (TrialId { cell: 0, repetition: 0 }, 1, false));
+        for other in [made(queue, false), made(direct, false), made(|_| (), true)] {
+            assert_eq!(other, plain);
+        }
+        assert_eq!(made(in_memory, false).0, plain.0, "its blocks are the same wherever they are");
+        let sectors = |cell: &mut Cell| {
+            if let DeviceSpec::Loop { sector_bytes, .. } = &mut cell.device {
+                *sector_bytes = 4096;
+            }
+        };
+        let key = made(sectors, false).0;
+        assert_ne!(key, plain.0);
+        let life = |key: &str| serde_json::from_str::<Life>(key).expect("a life").device();
+        assert_eq!([life(&plain.0), life(&key)], ["1 MiB", "1 MiB with sectors of 4 KiB"]);
     }
 
     #[test]

@@ -36,7 +36,6 @@ use fstone_model::{
     dataset::Holder,
     outcome::Reason,
     own::OwnCommand,
-    result::TrialId,
     study::{DeviceSpec, KernelSpec, StepAction},
     units::{format_bytes, nanoseconds},
 };
@@ -106,9 +105,7 @@ impl Executor for AgentExecutor<'_> {
             None if self.cancel.load(Ordering::Acquire) => return Ok(TrialEnd::Cancelled),
             None => {
                 let mut image = None;
-                // A guest that is perturbed gets the same.
-                let id = TrialId { repetition: 0, ..job.id };
-                let making = Job { id, seed: aged.seed, ..*job };
+                let making = aged.making(job);
                 let original = aged.original();
                 let failed = |made: Box<Trial>, error: io::Error| {
                     let why = Reason::new(DEVICE, format!("the aged image cannot be copied: {error}"));

@@ -36,10 +36,10 @@ mod warm;
 pub(crate) mod watch;
 pub(crate) mod who;
 
-pub(crate) use aged::kept_past;
 pub use aged::{
     DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, remove_image,
 };
+pub(crate) use aged::{kept_past, maker_device};
 pub use error::ExecutorError;
 pub use executor::AgentExecutor;
 pub use explorer::{Explorer, SequenceFound};
