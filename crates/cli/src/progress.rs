@@ -168,7 +168,7 @@ impl ProgressSink for RunProgress {
                 self.tell(&line);
             }
             Event::ImageAwaited { image } => {
-                self.tell(&format!("Waiting for another run, which makes the aged filesystem {image}."));
+                self.tell(&format!("Waiting for another run, which makes or uses the aged filesystem {image}."));
             }
             Event::WarmUpStarted { label, finished, total } => {
                 let count = format!("warm-up, {}", count(*finished, Some(*total)));

@@ -45,7 +45,7 @@ pub enum Event<'a> {
         /// Its process and command line.
         who: &'a str,
     },
-    /// Another run makes the aged filesystem that this one needs, which waits until it is there.
+    /// Another run makes or uses the aged filesystem that this one needs, which waits for it.
     ImageAwaited {
         image: &'a str,
     },

@@ -15,11 +15,12 @@ use fstone_analysis::{
 };
 use fstone_files::OwnDirectory;
 use fstone_lab::{
+    filesystem,
     fragmentation::{self, FREE, OTHER, QUARTERS, REGIONS_OF},
     stop::Stop,
     trial::{
-        KeptImage, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, remove_aged_directory,
-        remove_image,
+        KeptImage, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, refusal,
+        remove_aged_directory, remove_image,
     },
 };
 use fstone_model::{
@@ -43,6 +44,7 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
     let images = || kept_images(&directory);
     match action {
         AgeAction::List => {
+            tell_refusal(&directory);
             terminal::print(&(listed(&images(), &directory) + &in_place(&aged_directories(&directory))));
         }
         AgeAction::Show { name, svg } => {
@@ -120,11 +122,19 @@ fn listed(images: &[KeptImage], directory: &Path) -> String {
     text
 }
 
+/// Says why nothing is listed, if that is so.
+pub(super) fn tell_refusal(directory: &Path) {
+    if let Some(words) = refusal(directory) {
+        terminal::tell(&format!("What is aged is not listed: {}", line(&words)));
+    }
+}
+
 /// What is listed behind the images; nothing where there is none.
-pub(super) fn in_place(directories: &[PathBuf]) -> String {
+pub(super) fn in_place(directories: &[(PathBuf, bool)]) -> String {
     let mut text = String::new();
-    for directory in directories {
-        let _ = writeln!(text, "  {}", line(&directory.display().to_string()));
+    for (directory, answers) in directories {
+        let silent = if *answers { "" } else { " (its filesystem does not answer)" };
+        let _ = writeln!(text, "  {}{silent}", line(&directory.display().to_string()));
     }
     match text.is_empty() {
         true => text,
@@ -142,8 +152,9 @@ fn life(image: &KeptImage) -> String {
         let _ = write!(options, " -o {}", life.filesystem.mount);
     }
     let options = if options.is_empty() { options } else { format!(" ({})", options.trim()) };
+    let build = if image.is_of_this_build { "" } else { ", another build's" };
     line(&format!(
-        "{}{options} of {}, {}, {}",
+        "{}{options} of {}, {}, {}{build}",
         life.filesystem.kind,
         life.device(),
         life.age.describe(),
@@ -272,13 +283,14 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
                 unseen += 1;
                 continue;
             };
-            if found.dev() != device {
+            // Files of an overlay are on other devices, but its directories are on its own.
+            if found.is_dir() && found.dev() != device {
                 continue;
             }
             if found.is_dir() {
                 depths.entry(DEEPEST.min(depth + 1)).or_default().1 += 1;
                 directories.push((path, depth + 1));
-            } else if found.is_file() && (found.nlink() == 1 || linked.insert(found.ino())) {
+            } else if found.is_file() && (found.nlink() == 1 || linked.insert((found.dev(), found.ino()))) {
                 sizes.push(found.len() as f64);
                 ages.push((now - found.mtime() as f64).max(0.0) / 3600.0);
                 depths.entry(DEEPEST.min(depth)).or_default().0 += 1;
@@ -307,7 +319,7 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
 }
 
 /// What is mounted in a namespace that ends with the program in it, however that ends.
-const LEARN_MOUNTED: &str = r#"mount -t "$1" -o ro,loop -- "$2" "$3" && exec "$0" age learn "$3""#;
+const LEARN_MOUNTED: &str = r#"mount -t "$1" -o "$4" -- "$2" "$3" && exec "$0" age learn "$3""#;
 const MOUNTED: &str = "learnt-";
 
 fn learn_image(image: &Path) -> Result<String, Failure> {
@@ -327,6 +339,9 @@ fn learn_image(image: &Path) -> Result<String, Failure> {
     let program = std::env::current_exe().with_context(cannot).or_exit(Exit::LabFailed)?;
     let mut command = Command::new("unshare");
     command.args(["--mount", "--", "sh", "-c", LEARN_MOUNTED]).arg(program).args([&holds, &file]).arg(place.path());
+    // What it is a copy of may be mounted.
+    let option = filesystem::find(&holds).and_then(filesystem::Filesystem::option_of_copies);
+    command.arg(option.map_or_else(|| "ro,loop".to_owned(), |option| format!("ro,loop,{option}")));
     let output = command.output().with_context(cannot).or_exit(Exit::LabFailed)?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace(&place.path().display().to_string(), &file);
     if output.status.success() {
@@ -400,6 +415,29 @@ mod tests {
         assert!(written(&profile).contains("directories = [[0, 1, 0], [1, 2, 1], [2, 1, 1]]"), "{}", written(&profile));
         let empty = tempfile::tempdir().expect("a directory");
         assert!(learn(empty.path()).is_err() && learn(&path("none")).is_err());
+    }
+
+    #[test]
+    fn files_of_an_overlay_are_its_own() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let lower = tempfile::tempdir_in("/dev/shm").expect("a directory");
+        let [upper, work, at] = ["upper", "work", "at"].map(|name| place.path().join(name));
+        for made in [&upper, &work, &at] {
+            fs::create_dir(made).expect("made");
+        }
+        fs::write(lower.path().join("below"), "1").expect("written");
+        fs::write(upper.join("above"), "2").expect("written");
+        let options =
+            format!("lowerdir={},upperdir={},workdir={}", lower.path().display(), upper.display(), work.display());
+        let mounted = Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&at).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: no overlay can be mounted");
+            return;
+        }
+        let learnt = learn(&at).map(|(profile, unseen)| (profile.depths[0].weight, unseen));
+        let unmounted = Command::new("umount").arg(&at).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+        assert_eq!(learnt.expect("learnt"), (2.0, 0));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use fstone_lab::{
         carry_out::{LabError, LabOptions, RunEnd, carry_out_schedule},
         schedule::Schedule,
     },
+    trial::removal_of,
 };
 use fstone_model::{
     Dataset, Inventory, Plan, Trial,
@@ -242,10 +243,8 @@ impl Work<'_> {
                     dataset.trials.len()
                 ));
                 for path in aged {
-                    let path = path.display();
-                    terminal::tell(&format!(
-                        "{path} stays, and ageing goes on there; `fstone age rm {path}` removes it."
-                    ));
+                    let (there, removal) = (path.display(), removal_of(&path));
+                    terminal::tell(&format!("{there} stays, and later runs take it up; `{removal}` removes it."));
                 }
                 return done(Exit::Interrupted);
             }

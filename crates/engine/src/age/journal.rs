@@ -6,15 +6,24 @@
 //!
 //! A copy of the directory has other extents: the journal says which directory it is of.
 //!
+//! Runs that measure beside it lock the directory of the files, which only its removal locks alone: a run can hold that while one of its
+//! own trials ages.
+//!
 //! The directory is opened once, and everything is done relative to that descriptor: whatever takes its name later is left alone.
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, StatxAttributes, StatxFlags, flock, openat, statx};
+use fstone_model::age::AGED_DIRECTORY;
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, Mode, OFlags, StatxAttributes, StatxFlags, flock, openat, statx, unlinkat,
+};
 use rustix::io::Errno;
 use std::{
     collections::VecDeque,
-    fs::{self, File, Metadata},
+    fs::{self, File},
     io,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt},
+    },
     path::{Path, PathBuf},
     str::FromStr,
     time::UNIX_EPOCH,
@@ -67,6 +76,14 @@ pub struct Held {
     directory: File,
     /// Not every filesystem locks directories.
     journal: File,
+    /// Locked to be removed.
+    _files: Option<File>,
+}
+
+/// Keeps an aged directory from being removed.
+#[derive(Debug)]
+pub struct Kept {
+    _files: File,
 }
 
 #[derive(Debug)]
@@ -87,12 +104,19 @@ pub enum JournalError {
     Busy,
     #[error("it is no directory of fstone's ageing")]
     Foreign,
+    #[error("it belongs to user {user}")]
+    Owner { user: u32 },
+    #[error("its mode is {mode:o}: others may enter or read it")]
+    Exposed { mode: u32 },
     #[error("something is mounted on it")]
     Mounted,
     #[error("it has {}, which ageing did not make", path.display())]
     Others { path: PathBuf },
     #[error("it is a copy of an aged directory, and a copy lies elsewhere on the disk")]
     Copy,
+    /// The number of its inode is the right one, and the filesystem has nothing more that stays when it is mounted anew.
+    #[error("it cannot be distinguished from a copy, which would lie elsewhere on the disk")]
+    Unsure { identity: String },
     #[error("it was aged otherwise")]
     Other,
     #[error("another build of fstone began to age it, and only that can go on")]
@@ -124,14 +148,17 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]; then nothing in the directory may be relied on.
     pub fn open(directory: File, path: &Path, key: &str, build: &str, boot: &str) -> Result<Self, JournalError> {
-        if directory.metadata()?.mode() & 0o077 != 0 {
-            return Err(JournalError::Foreign);
-        }
+        let mode = directory.metadata()?.mode() & 0o7777;
         lock_directory(&directory, path, ALONE)?;
-        let is_new = Dir::read_from(&directory)?.all(|entry| {
-            let is_usual = |name: &[u8]| matches!(name, b"." | b"..") || name == JOURNAL.as_bytes();
-            entry.is_ok_and(|entry| is_usual(entry.file_name().to_bytes()))
-        });
+        let has = entries(&directory)?;
+        let is_new = has != Entries::Others;
+        if mode & 0o077 != 0 {
+            let is_own = match has {
+                Entries::None => true,
+                _ => locked(directory, OFlags::empty(), ALONE)?.1.starts_with(OF_ANY_BUILD),
+            };
+            return Err(if is_own { JournalError::Exposed { mode } } else { JournalError::Foreign });
+        }
         let (held, text) = locked(directory, if is_new { OFlags::CREATE } else { OFlags::empty() }, ALONE)?;
         if is_new && text.is_empty() {
             return Ok(Self::begin(held, key, build, boot)?);
@@ -149,8 +176,11 @@ impl Journal {
         if count.1.trim() == REMOVED {
             return Err(JournalError::Lost { held: journal.held, why: "its removal was interrupted" });
         }
-        if lines.next() != Some(&*identity(&journal.held.directory.metadata()?)) {
-            return Err(JournalError::Copy);
+        let (identity, written) = (identity(&journal.held.directory)?, lines.next().unwrap_or_default());
+        if written != identity {
+            let inode = |identity: &str| identity.split_once(' ').map(|(inode, _)| inode.to_owned());
+            let is_unsure = written.contains(ON) && inode(written) == inode(&identity);
+            return Err(if is_unsure { JournalError::Unsure { identity } } else { JournalError::Copy });
         }
         if lines.next() != Some(key) {
             return Err(JournalError::Other);
@@ -177,7 +207,7 @@ impl Journal {
     /// Those of writing it.
     pub fn begin(held: Held, key: &str, build: &str, boot: &str) -> io::Result<Self> {
         let mut journal = Self::empty(held, boot);
-        let identity = identity(&journal.held.directory.metadata()?);
+        let identity = identity(&journal.held.directory)?;
         let head = format!("{MAGIC}{:0COUNT_DIGITS$} {}\n{identity}\n{key}\n{build}\n", 0, journal.boot);
         journal.held.journal.set_len(0)?;
         journal.held.journal.write_all_at(head.as_bytes(), 0)?;
@@ -215,12 +245,17 @@ impl Journal {
         words.next().is_none().then_some(())
     }
 
-    /// Keeps others from a directory that was aged.
+    /// Keeps others from a directory that was aged, to remove it.
     ///
     /// # Errors
-    /// [`JournalError::Busy`], and what is no such directory.
+    /// [`JournalError::Busy`], also while a run measures beside it, and what is no such directory.
     pub fn hold(path: &Path) -> Result<Held, JournalError> {
-        Self::hold_as(path, ALONE)
+        let held = Self::hold_as(path, ALONE)?;
+        match files(&held.directory) {
+            Ok(files) if flock(&files, ALONE) == Err(Errno::WOULDBLOCK) => Err(JournalError::Busy),
+            Ok(files) => Ok(Held { _files: Some(files), ..held }),
+            Err(_) => Ok(held),
+        }
     }
 
     /// Keeps others from ageing or removing it, but not from measuring beside it.
@@ -231,12 +266,42 @@ impl Journal {
         Self::hold_as(path, FlockOperation::NonBlockingLockShared)
     }
 
+    /// Keeps others from removing it, but not from ageing it; `None` if nothing is aged there.
+    pub fn keep(path: &Path) -> Option<Kept> {
+        let directory = opened(path).ok()?;
+        let files = files(&directory).ok()?;
+        flock(&files, FlockOperation::NonBlockingLockShared).ok()?;
+        is_at(&directory, path).then_some(Kept { _files: files })
+    }
+
+    /// Removes a directory of this user's in which ageing did not begin: its journal is empty, or, where that is enough, missing. False
+    /// if it is another one.
+    ///
+    /// # Errors
+    /// As [`Self::hold`], and those of the removal.
+    pub fn remove_empty(path: &Path, is_without: bool) -> Result<bool, JournalError> {
+        let directory = opened(path)?;
+        lock_directory(&directory, path, ALONE)?;
+        let is_open = directory.metadata()?.mode() & 0o077 != 0;
+        match entries(&directory)? {
+            _ if is_open => return Ok(false),
+            Entries::None if is_without => {}
+            Entries::Journal => {
+                let (held, text) = locked(directory, OFlags::empty(), ALONE)?;
+                // All of the head is written at once, unless there is no room.
+                if !OF_ANY_BUILD.starts_with(&text) {
+                    return Ok(false);
+                }
+                unlinkat(&held.directory, JOURNAL, AtFlags::empty())?;
+            }
+            Entries::None | Entries::Others => return Ok(false),
+        }
+        fs::remove_dir(path)?;
+        Ok(true)
+    }
+
     fn hold_as(path: &Path, how: FlockOperation) -> Result<Held, JournalError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory = match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(Errno::LOOP | Errno::NOTDIR) => return Err(JournalError::Foreign),
-            opened => File::from(opened?),
-        };
+        let directory = opened(path)?;
         lock_directory(&directory, path, how)?;
         let (held, text) = locked(directory, OFlags::empty(), how)?;
         if text.starts_with(OF_ANY_BUILD) { Ok(held) } else { Err(JournalError::Foreign) }
@@ -342,14 +407,76 @@ fn number<T: FromStr>(words: &mut std::str::Split<'_, char>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
-/// Tells a directory from its copies, also after it was mounted anew. Inode numbers are reused, so when it was made counts as well, where
-/// the filesystem records that.
-pub fn identity(facts: &Metadata) -> String {
+/// Where a filesystem has nothing but the number of its device to distinguish a directory from copies.
+const ON: &str = " on ";
+
+/// Tells a directory from its copies, also after it was mounted anew. Inode numbers are reused, so when it was made counts as well, or
+/// the number of its generation, where the filesystem has one of them.
+///
+/// # Errors
+/// Those of fstat(2).
+pub fn identity(directory: &File) -> io::Result<String> {
+    let facts = directory.metadata()?;
     let made = facts.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-    made.map_or_else(
-        || format!("{} on {}", facts.ino(), facts.dev()),
-        |made| format!("{} made {}", facts.ino(), made.as_nanos()),
-    )
+    let inode = facts.ino();
+    Ok(match (made, generation(directory)) {
+        (Some(made), _) => format!("{inode} made {}", made.as_nanos()),
+        (None, Some(generation)) => format!("{inode} generation {generation}"),
+        (None, None) => format!("{inode}{ON}{}", facts.dev()),
+    })
+}
+
+/// A number that the filesystem gave to this use of the inode.
+#[expect(unsafe_code, reason = "FS_IOC_GETVERSION is an ioctl that rustix does not have")]
+fn generation(file: &File) -> Option<u32> {
+    // The kernel says long and writes an int.
+    let mut generation: [u32; 2] = [0; 2];
+    // SAFETY: the kernel writes at most a long to the pointer, which is to a live local of that size.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::FS_IOC_GETVERSION as _, generation.as_mut_ptr()) };
+    (result == 0 && generation[0] != 0).then_some(generation[0])
+}
+
+/// What is in a directory, a journal or others.
+#[derive(PartialEq, Eq)]
+enum Entries {
+    None,
+    Journal,
+    Others,
+}
+
+fn entries(directory: &File) -> Result<Entries, JournalError> {
+    let mut found = Entries::None;
+    for entry in Dir::read_from(directory)? {
+        match entry?.file_name().to_bytes() {
+            b"." | b".." => {}
+            name if name == JOURNAL.as_bytes() => found = Entries::Journal,
+            _ => return Ok(Entries::Others),
+        }
+    }
+    Ok(found)
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn opened(path: &Path) -> Result<File, JournalError> {
+    match rustix::fs::open(path, DIRECTORY, Mode::empty()) {
+        Err(Errno::LOOP | Errno::NOTDIR) => Err(JournalError::Foreign),
+        Err(Errno::ACCESS) => Err(unreadable(path)),
+        opened => Ok(File::from(opened?)),
+    }
+}
+
+/// Why a directory cannot be read.
+pub fn unreadable(path: &Path) -> JournalError {
+    let user = fs::symlink_metadata(path).ok().map(|facts| facts.uid());
+    match user.filter(|user| *user != rustix::process::geteuid().as_raw()) {
+        Some(user) => JournalError::Owner { user },
+        None => Errno::ACCESS.into(),
+    }
+}
+
+fn files(directory: &File) -> Result<File, Errno> {
+    openat(directory, AGED_DIRECTORY, DIRECTORY, Mode::empty()).map(File::from)
 }
 
 fn is_at(directory: &File, path: &Path) -> bool {
@@ -359,8 +486,9 @@ fn is_at(directory: &File, path: &Path) -> bool {
 
 /// Locks a directory of this user's on which nothing is mounted.
 fn lock_directory(directory: &File, path: &Path, how: FlockOperation) -> Result<(), JournalError> {
-    if directory.metadata()?.uid() != rustix::process::geteuid().as_raw() {
-        return Err(JournalError::Foreign);
+    let user = directory.metadata()?.uid();
+    if user != rustix::process::geteuid().as_raw() {
+        return Err(JournalError::Owner { user });
     }
     // Before Linux 5.8 the kernel does not say.
     let is_mount = statx(directory, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
@@ -391,7 +519,7 @@ fn locked(directory: File, flags: OFlags, how: FlockOperation) -> Result<(Held, 
     let mut text = vec![0; facts.len() as usize];
     journal.read_exact_at(&mut text, 0)?;
     let text = String::from_utf8(text).map_err(|_| JournalError::Foreign)?;
-    Ok((Held { directory, journal }, text))
+    Ok((Held { directory, journal, _files: None }, text))
 }
 
 #[cfg(test)]
@@ -407,7 +535,8 @@ mod tests {
     fn a_journal_is_taken_up_by_the_same_ageing_alone_and_not_after_a_power_failure() {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let path = place.path();
-        assert!(matches!(open(path, "key", "build", "boot 1"), Err(JournalError::Foreign)), "others may enter it");
+        assert!(matches!(open(path, "key", "build", "boot 1"), Err(JournalError::Exposed { mode: 0o755 })));
+        assert!(path.read_dir().expect("there").next().is_none());
         rustix::fs::chmod(path, Mode::RWXU).expect("ours");
         let open = |key, boot| open(path, key, "build", boot);
         let found = |total_bytes| Look { total_bytes, used_bytes: 0.1 + 0.2, growth_bytes: 1e300 };
@@ -489,6 +618,74 @@ mod tests {
     }
 
     #[test]
+    fn what_may_be_the_original_is_confirmed_and_not_removed() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = place.path().join("aged");
+        rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
+        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0, overwritten_bytes: 0 };
+        open(&path, "key", "build", "boot").expect("it is empty").end(lived).expect("written");
+        let journal = path.join(JOURNAL);
+        let line = |identity: &str| {
+            let text = fs::read_to_string(&journal).expect("there");
+            let lines: Vec<_> =
+                text.lines().enumerate().map(|(at, old)| if at == 2 { identity } else { old }).collect();
+            fs::write(&journal, lines.join("\n") + "\n").expect("written");
+        };
+        let inode = fs::metadata(&path).expect("there").ino();
+        // As where there is neither a birth time nor a generation, and the device had another number.
+        line(&format!("{inode} on 1"));
+        let Err(JournalError::Unsure { identity }) = open(&path, "key", "build", "boot") else { panic!("unsure") };
+        line(&format!("{inode}0 on 1"));
+        assert!(matches!(open(&path, "key", "build", "boot"), Err(JournalError::Copy)), "another inode");
+        line(&identity);
+        assert_eq!(open(&path, "key", "build", "boot").expect("confirmed").ended(), Some(lived));
+    }
+
+    #[test]
+    fn a_run_keeps_it_from_removal_while_it_is_aged() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = place.path().join("aged");
+        assert!(Journal::keep(&path).is_none());
+        rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
+        drop(open(&path, "key", "build", "boot").expect("it is empty"));
+        assert!(Journal::keep(&path).is_none(), "no file was made");
+        fs::create_dir(path.join(AGED_DIRECTORY)).expect("made");
+        let kept = [(); 2].map(|()| Journal::keep(&path).expect("both measure"));
+        assert!(matches!(Journal::hold(&path), Err(JournalError::Busy)));
+        assert!(open(&path, "key", "build", "boot").is_ok() && Journal::share(&path).is_ok());
+        drop(kept);
+        let held = Journal::hold(&path).expect("no run measures");
+        assert!(Journal::keep(&path).is_none(), "it is removed");
+        drop(held);
+    }
+
+    #[test]
+    fn only_what_was_not_yet_aged_is_removed_as_empty() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let path = place.path().join("aged");
+        let make = |mode| {
+            rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
+            rustix::fs::chmod(&path, Mode::from_raw_mode(mode)).expect("ours");
+        };
+        make(0o755);
+        assert!(!Journal::remove_empty(&path, true).expect("looked at"));
+        rustix::fs::chmod(&path, Mode::RWXU).expect("ours");
+        assert!(!Journal::remove_empty(&path, false).expect("looked at"), "it may be anybody's");
+        for head in ["", "fstone age"] {
+            fs::write(path.join(JOURNAL), head).expect("written");
+            fs::write(path.join("mine"), "").expect("written");
+            assert!(!Journal::remove_empty(&path, true).expect("looked at"));
+            fs::remove_file(path.join("mine")).expect("removed");
+            assert!(Journal::remove_empty(&path, false).expect("removed") && !path.exists());
+            make(0o700);
+        }
+        fs::write(path.join(JOURNAL), "dear diary").expect("written");
+        assert!(!Journal::remove_empty(&path, true).expect("looked at"));
+        fs::remove_file(path.join(JOURNAL)).expect("removed");
+        assert!(Journal::remove_empty(&path, true).expect("removed") && !path.exists());
+    }
+
+    #[test]
     fn a_link_another_name_and_what_others_may_enter_are_foreign() {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let [path, link] = ["aged", "link"].map(|name| place.path().join(name));
@@ -500,7 +697,8 @@ mod tests {
         assert!(matches!(Journal::hold(&path), Err(JournalError::Foreign)), "it would be written to");
         fs::remove_file(place.path().join("other")).expect("removed");
         rustix::fs::chmod(&path, Mode::from_raw_mode(0o755)).expect("ours");
-        assert!(matches!(open(&path, "key", "build", "boot"), Err(JournalError::Foreign)));
+        assert!(matches!(open(&path, "key", "build", "boot"), Err(JournalError::Exposed { mode: 0o755 })));
+        assert!(matches!(open(place.path(), "key", "build", "boot"), Err(JournalError::Foreign)), "it has others");
         let held = Journal::hold(&path).expect("it can be removed");
         fs::remove_file(&link).and_then(|()| fs::rename(&path, &link)).expect("renamed");
         assert!(!held.is_at(&path) && held.is_at(&link));

@@ -7,7 +7,7 @@
 mod journal;
 mod plan;
 
-pub use journal::{Held, Journal, JournalError, Lived, identity};
+pub use journal::{Held, Journal, JournalError, Kept, Lived, identity, unreadable};
 pub use plan::expected_files;
 
 use crate::{

@@ -73,6 +73,11 @@ pub trait Filesystem: Sync {
         None
     }
 
+    /// The mount option with which the kernel takes a copy of a filesystem that is mounted, where it needs one.
+    fn option_of_copies(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Why no trial with it can be made anywhere, when so.
     fn unusable(&self) -> Option<&'static str> {
         None

@@ -53,6 +53,10 @@ impl Filesystem for Xfs {
         }
     }
 
+    fn option_of_copies(&self) -> Option<&'static str> {
+        Some("nouuid")
+    }
+
     fn is_unclean(&self, output: &CommandOutput) -> bool {
         output.says("valuable metadata changes in a log")
     }

@@ -39,11 +39,12 @@ use std::{
     env,
     fs::{self, File, Metadata},
     io, iter,
-    os::unix::fs::{FileExt, MetadataExt, symlink},
+    os::unix::fs::{FileExt, FileTypeExt, MetadataExt, symlink},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
+        mpsc,
     },
     thread,
     time::{Duration, SystemTime},
@@ -59,12 +60,16 @@ const PLACE: &str = "place";
 const MAGIC: [u8; 8] = *b"fs-aged\n";
 /// How often is looked whether another run has made an image.
 const LOOK: Duration = Duration::from_millis(200);
+const LIMIT_OF_LOOKS: Duration = Duration::from_secs(3);
 const LIMIT_OF_LDD: Duration = Duration::from_secs(5);
 /// Unless the study says otherwise.
 const SECTOR_BYTES: u32 = 512;
 const RECORD_BYTES: u64 = 4 << 20;
 /// All images together take at most this, and half of what their filesystem has for them.
 const LIMIT_BYTES: u64 = 64 << 30;
+
+/// Of the images that this process asked for.
+static TURNS: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
 
 /// Everything that the state of an aged filesystem depends on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -233,7 +238,6 @@ impl<'a> Aged<'a> {
 
     /// To be held while an image that is not there is made: others of this process wait instead of making it, too.
     pub(super) fn turn(&self) -> Arc<Mutex<()>> {
-        static TURNS: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
         Arc::clone(TURNS.lock().unwrap_or_else(PoisonError::into_inner).entry(self.name.clone()).or_default())
     }
 
@@ -262,15 +266,33 @@ impl<'a> Aged<'a> {
         }
     }
 
-    /// The image, if it is kept, and no other run has a copy of it mounted.
-    pub(super) fn open(&self) -> Option<Origin> {
+    /// The image, if it is kept. Waits while another run has a copy of it mounted; `None`, too, if it is stopped meanwhile.
+    pub(super) fn open(&self, sink: &dyn ProgressSink, stop: &AtomicBool) -> Option<Origin> {
         let path = own_directory(self.directory).ok()?.join(&self.name);
-        let (image, record, _) = read(&path).filter(|(_, record, _)| record.key == self.key)?;
         let how = match self.is_exclusive {
             true => FlockOperation::NonBlockingLockExclusive,
             false => FlockOperation::NonBlockingLockShared,
         };
-        flock(&image, how).ok()?;
+        let mut is_said = false;
+        let (image, record) = loop {
+            let (image, record, facts) = read(&path).filter(|(_, record, _)| record.key == self.key)?;
+            let is_locked = flock(&image, how).is_ok();
+            // It may have been removed before it was locked.
+            let is_named = fs::symlink_metadata(&path).is_ok_and(|named| FileIdentity::of(&facts).is(&named));
+            if is_locked && is_named {
+                break (image, record);
+            }
+            if stop.load(Ordering::Acquire) {
+                return None;
+            }
+            if is_locked {
+                continue;
+            }
+            if !std::mem::replace(&mut is_said, true) {
+                sink.event(&Event::ImageAwaited { image: self.name.trim_end_matches(".aged") });
+            }
+            thread::sleep(LOOK);
+        };
         let [omitted, now] = [UTIME_OMIT, UTIME_NOW].map(|tv_nsec| Timespec { tv_sec: 0, tv_nsec });
         // When it was used last; if that is not noted, it goes earlier than it need.
         let _ = futimens(&image, &Timestamps { last_access: omitted, last_modification: now });
@@ -286,6 +308,7 @@ impl<'a> Aged<'a> {
         image: File,
         original: Option<&File>,
         trial: &Trial,
+        sink: &dyn ProgressSink,
         stop: &AtomicBool,
     ) -> io::Result<Origin> {
         let steps = trial.steps.iter().filter(|result| result.step != StepKind::Unmount.name());
@@ -308,9 +331,9 @@ impl<'a> Aged<'a> {
             warnings: trial.warnings.iter().filter(|words| words.starts_with("age: ")).cloned().collect(),
         };
         let why = match self.store(&image, &record, stop) {
-            Ok(()) => match self.open() {
+            Ok(()) => match self.open(sink, stop) {
                 Some(kept) => return Ok(kept),
-                None => "it is in use or gone".to_owned(),
+                None => "it is gone".to_owned(),
             },
             Err(error) => error.to_string(),
         };
@@ -322,11 +345,17 @@ impl<'a> Aged<'a> {
         create_directories(self.directory, None)?;
         let directory = own_directory(self.directory)?;
         let path = directory.join(&self.name);
-        if path.symlink_metadata().is_ok() && read(&path).is_none() {
-            return Err(io::Error::other(format!("{} is no image of fstone's, or damaged; remove it", path.display())));
+        match read(&path) {
+            // Another run kept it meanwhile, and may use it.
+            Some((_, kept, _)) if kept.key == self.key => return Ok(()),
+            None if path.symlink_metadata().is_ok() => {
+                let words = format!("{} is no image of fstone's, or damaged; remove it", path.display());
+                return Err(io::Error::other(words));
+            }
+            _ => {}
         }
         let made = Temporary::owned(&path, None)?;
-        make_room(&directory, made.file(), image.metadata()?.blocks() * 512)?;
+        make_room(&directory, room(made.file())?, image.metadata()?.blocks() * 512)?;
         copy(image, made.file(), self.size_bytes, stop)?;
         let mut text = serde_json::to_vec(record)?;
         let length = text.len() as u64;
@@ -431,6 +460,8 @@ pub struct KeptImage {
     identity: FileIdentity,
     /// Its life, the result of its ageing, and warnings; `None` if it is no use: damaged, or of another build of fstone.
     pub past: Option<(Life, Option<StepResult>, Vec<String>)>,
+    /// Another one does not use it.
+    pub is_of_this_build: bool,
     /// What it takes on the disk.
     pub bytes: u64,
     pub used: SystemTime,
@@ -446,15 +477,18 @@ impl KeptImage {
 /// The images in a directory of fstone's own, the one that was not used for the longest time first. What is no image is left out.
 pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
     let Ok(directory) = own_directory(directory) else { return Vec::new() };
+    let build = env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
     let image = |path: PathBuf| {
         let Tail { whole, facts, .. } = tail(&path)?;
         let past = whole.map(|(record, life)| {
             let result = record.steps.into_iter().find(|result| result.step == StepKind::Age.name());
             (life, result, record.warnings)
         });
+        let made_by = past.as_ref().map_or("", |(life, ..): &(Life, _, _)| life.made_by.as_str());
+        let is_of_this_build = made_by.strip_prefix(&build).is_some_and(|rest| rest.starts_with(' '));
         let (identity, bytes) = (FileIdentity::of(&facts), facts.blocks() * 512);
         let used = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(KeptImage { path, identity, past, bytes, used })
+        Some(KeptImage { path, identity, past, is_of_this_build, bytes, used })
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut images: Vec<KeptImage> = entries.filter_map(|entry| image(entry.path())).collect();
@@ -462,11 +496,20 @@ pub fn kept_images(directory: &Path) -> Vec<KeptImage> {
     images
 }
 
+/// Why neither images nor notes are taken from a directory: others may write to it.
+pub fn refusal(directory: &Path) -> Option<String> {
+    let refused = own_directory(directory).err().filter(|error| error.kind() != io::ErrorKind::NotFound);
+    refused.map(|error| format!("{}: {error}", directory.display()))
+}
+
 /// Notes, where images are kept, that a directory is aged in place. Without the note, only studies that name the same directory find it.
-pub(super) fn note_directory(directory: &Path, aged: &Path) {
+pub(super) fn note_directory(directory: &Path, aged: &Path) -> io::Result<()> {
     let aged = resolved(aged);
-    let noted = create_directories(directory, None).and_then(|()| own_directory(directory));
-    let _ = noted.and_then(|directory| symlink(&aged, directory.join(note_of(&aged))));
+    create_directories(directory, None)?;
+    match symlink(&aged, own_directory(directory)?.join(note_of(&aged))) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The path without links above its last part, which need not be there.
@@ -478,7 +521,9 @@ fn resolved(path: &Path) -> PathBuf {
 
 /// Says in which directory it is, since an empty one may have that one's path while its disk is not mounted.
 fn note_of(aged: &Path) -> String {
-    let above = aged.parent().and_then(|above| fs::metadata(above).ok()).map(|facts| identity(&facts));
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = aged.parent().and_then(|above| rustix::fs::open(above, flags, Mode::empty()).ok());
+    let above = above.and_then(|above| identity(&above.into()).ok());
     format!("{:016x}.{PLACE}", fnv1a(format!("{} in {}", aged.display(), above.unwrap_or_default()).as_bytes()))
 }
 
@@ -492,10 +537,10 @@ fn notes(directory: &Path) -> Vec<(PathBuf, PathBuf)> {
     named
 }
 
-/// The directories that were aged in place and are there. Notes of those that are gone from where they were go, too; those of others
-/// stay, since their disks may not be mounted now.
-pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
-    let is_there = |(note, place): &(PathBuf, PathBuf)| match fs::symlink_metadata(place) {
+/// The directories that were aged in place and are there, and whether they answer. Notes of those that are gone from where they were go,
+/// too; those of others stay, since their disks may not be mounted now.
+pub fn aged_directories(directory: &Path) -> Vec<(PathBuf, bool)> {
+    aged_by(directory, |note, place| match fs::symlink_metadata(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             if note.file_name().is_some_and(|name| *name == *note_of(place)) {
                 let _ = fs::remove_file(note);
@@ -503,10 +548,31 @@ pub fn aged_directories(directory: &Path) -> Vec<PathBuf> {
             false
         }
         found => found.is_ok_and(|facts| facts.is_dir()),
-    };
-    let mut aged: Vec<_> = notes(directory).into_iter().filter(is_there).map(|(_, place)| place).collect();
+    })
+}
+
+fn aged_by(directory: &Path, is_there: fn(&Path, &Path) -> bool) -> Vec<(PathBuf, bool)> {
+    let mut aged: Vec<_> = thread::scope(|scope| {
+        let looks = notes(directory).into_iter().map(|(note, place)| {
+            let looked = place.clone();
+            (place, scope.spawn(move || answer_of(move || is_there(&note, &looked))))
+        });
+        let looks: Vec<_> = looks.collect();
+        let found = looks.into_iter().filter_map(|(place, look)| match look.join().ok()? {
+            Some(is_there) => is_there.then_some((place, true)),
+            None => Some((place, false)),
+        });
+        found.collect()
+    });
     aged.dedup();
     aged
+}
+
+/// What a look at a filesystem that may not answer finds within a time; `None` afterwards. Its thread waits on.
+pub(super) fn answer_of<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, answer) = mpsc::channel();
+    thread::Builder::new().spawn(move || drop(sender.send(look()))).ok()?;
+    answer.recv_timeout(LIMIT_OF_LOOKS).ok()
 }
 
 /// Removes the notes of a directory that was aged in place, and says whether there was one.
@@ -549,7 +615,13 @@ pub fn remove_image(image: &KeptImage) -> io::Result<()> {
 /// If it cannot be examined.
 pub fn old_image(path: &Path) -> io::Result<OldImage> {
     let path = path.canonicalize()?;
-    if let Some(device) = attached_to(&File::open(&path)?) {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+    let kind = file.metadata()?.file_type();
+    if !(kind.is_file() || kind.is_block_device()) {
+        return Err(io::Error::other("it is no image of a filesystem"));
+    }
+    if let Some(device) = attached_to(&file) {
         return Err(io::Error::other(format!("it is attached to {device}; umount {device}; losetup -d {device}")));
     }
     let holds = signature(&path, &*Machine::host().runner).map_err(io::Error::other)?.unwrap_or_default();
@@ -583,11 +655,15 @@ fn attached_to(file: &File) -> Option<String> {
     })
 }
 
-/// Removes images, the one that was not used for the longest time first, until there is room for another one.
-fn make_room(directory: &Path, file: &File, needed: u64) -> io::Result<()> {
-    let images = kept_images(directory);
-    let mut taken: u64 = images.iter().map(|image| image.bytes).sum();
-    let limit = LIMIT_BYTES.min(room(file)?.saturating_add(taken) / 2);
+/// Removes images, the one that was not used for the longest time first, until there is room for another one. Those that this process
+/// asked for stay: it needs them again.
+fn make_room(directory: &Path, free: u64, needed: u64) -> io::Result<()> {
+    let (ours, images): (Vec<_>, Vec<_>) = kept_images(directory).into_iter().partition(|image| {
+        let turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+        image.path.file_name().and_then(|name| name.to_str()).is_some_and(|name| turns.contains_key(name))
+    });
+    let mut taken: u64 = ours.iter().chain(&images).map(|image| image.bytes).sum();
+    let limit = LIMIT_BYTES.min(free.saturating_add(taken) / 2);
     if needed > limit {
         let words = format!("it needs {}, and {} are left to such images", format_bytes(needed), format_bytes(limit));
         return Err(io::Error::new(io::ErrorKind::StorageFull, words));
@@ -602,6 +678,14 @@ fn make_room(directory: &Path, file: &File, needed: u64) -> io::Result<()> {
     }
     match taken.saturating_add(needed) <= limit {
         true => Ok(()),
+        false if !ours.is_empty() => {
+            let words = format!(
+                "of this run's images, {} take its room ({} in all are left to images); the others are made in each trial",
+                ours.len(),
+                format_bytes(limit)
+            );
+            Err(io::Error::new(io::ErrorKind::StorageFull, words))
+        }
         false => Err(io::Error::new(io::ErrorKind::StorageFull, "trials use the images that take its room")),
     }
 }
@@ -687,7 +771,7 @@ fn simulated(guests: &GuestOptions, drive: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::{events::Silent, testing};
     use fstone_model::{
         Outcome,
         age::{Class, Depth, Profile},
@@ -710,12 +794,15 @@ mod tests {
         let above = place.path().canonicalize().expect("there");
         let [notes, aged, disk, away] = ["notes", "disk/fstone-aged", "disk", "away"].map(|name| above.join(name));
         let count = || fs::read_dir(&notes).map_or(0, Iterator::count);
-        let look = || aged_directories(&notes);
+        let look = || -> Vec<_> {
+            let found = aged_directories(&notes).into_iter();
+            found.map(|(place, answers)| answers.then_some(place).expect("it answers")).collect()
+        };
         symlink(&disk, above.join("link")).expect("linked");
         fs::create_dir_all(&aged).expect("writable");
         // Two paths, one directory.
-        note_directory(&notes, &aged);
-        note_directory(&notes, &above.join("link/fstone-aged"));
+        note_directory(&notes, &aged).expect("noted");
+        note_directory(&notes, &above.join("link/fstone-aged")).expect("noted");
         assert_eq!((look(), count()), (vec![aged.clone()], 1));
         fs::rename(&disk, &away).and_then(|()| fs::create_dir(&disk)).expect("an empty mount point");
         assert_eq!((look(), count()), (Vec::new(), 1));
@@ -725,9 +812,37 @@ mod tests {
         assert!(aged_beside(&notes, Path::new("/proc/self")).is_empty(), "another filesystem");
         fs::remove_dir(&aged).expect("removed");
         assert_eq!((look(), count()), (Vec::new(), 0));
-        note_directory(&notes, &aged);
+        note_directory(&notes, &aged).expect("noted");
         assert!(forget_directory(&notes, &above.join("link/fstone-aged")) && count() == 0);
         assert!(!forget_directory(&notes, &aged));
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_keeps_nobody_waiting_and_others_directories_are_refused() {
+        let place = tempfile::tempdir().expect("a directory");
+        let notes = place.path().join("notes");
+        let aged = ["answers", "hangs", "gone"].map(|name| place.path().join(name).join("fstone-aged"));
+        aged.iter().for_each(|aged| note_directory(&notes, aged).expect("noted"));
+        let found = aged_by(&notes, |_, place| {
+            if place.parent().is_some_and(|above| above.ends_with("hangs")) {
+                thread::sleep(LIMIT_OF_LOOKS * 100);
+            }
+            !place.parent().is_some_and(|above| above.ends_with("gone"))
+        });
+        assert_eq!(found, [(resolved(&aged[0]), true), (resolved(&aged[1]), false)]);
+        assert_eq!(refusal(&notes), None);
+        assert_eq!(refusal(&place.path().join("none")), None);
+        fs::set_permissions(&notes, std::os::unix::fs::PermissionsExt::from_mode(0o775)).expect("ours");
+        assert!(note_directory(&notes, &aged[0]).is_err() && aged_directories(&notes).is_empty());
+        assert!(refusal(&notes).is_some_and(|words| words.starts_with(&notes.display().to_string())));
+    }
+
+    #[test]
+    fn a_pipe_is_no_old_image() {
+        let place = tempfile::tempdir().expect("a directory");
+        let pipe = place.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("made");
+        assert_eq!(old_image(&pipe).expect_err("a pipe").to_string(), "it is no image of a filesystem");
     }
 
     #[test]
@@ -746,7 +861,7 @@ mod tests {
 
     fn job(cell: &Cell, repetition: u32, seed: u64) -> Job<'_> {
         let id = TrialId { cell: 0, repetition };
-        Job { cell, id, position: 0, seed, direct: false, sink: &crate::events::Silent, explorer: None }
+        Job { cell, id, position: 0, seed, direct: false, sink: &Silent, explorer: None }
     }
 
     fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
@@ -882,6 +997,76 @@ mod tests {
     }
 
     #[test]
+    fn an_image_that_another_run_uses_is_awaited_and_never_replaced() {
+        struct Heard(AtomicBool);
+        impl ProgressSink for Heard {
+            fn event(&self, event: &Event<'_>) {
+                if matches!(event, Event::ImageAwaited { .. }) {
+                    self.0.store(true, Ordering::Release);
+                }
+            }
+        }
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let directory = place.path().join("aged");
+        let agent = std::env::current_exe().expect("this test");
+        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let image = |text: &[u8]| {
+            let image = fstone_files::nameless(place.path()).expect("made");
+            image.set_len(1 << 20).expect("sized");
+            image.write_all_at(text, 5000).expect("written");
+            image
+        };
+        let (heard, stop) = (Heard(AtomicBool::new(false)), AtomicBool::new(false));
+        let one = aged(&options, 11).keep(image(b"one"), None, &trial(), &Silent, &stop).expect("kept");
+        let inode = kept_images(&directory)[0].identity;
+        thread::scope(|scope| {
+            let other = || {
+                let other = aged(&options, 11);
+                let kept = other.open(&heard, &stop).expect("it is there");
+                drop(kept);
+                other.keep(image(b"two"), None, &trial(), &heard, &stop).expect("the first one's")
+            };
+            let other = scope.spawn(other);
+            while !heard.0.load(Ordering::Acquire) {
+                thread::sleep(LOOK);
+            }
+            drop(one);
+            let other = other.join().expect("no panic");
+            let mut text = [0; 3];
+            other.image.read_exact_at(&mut text, 5000).expect("readable");
+            assert_eq!(text, *b"one");
+        });
+        let images = kept_images(&directory);
+        assert!(images.len() == 1 && images[0].identity == inode && images[0].is_of_this_build, "{images:?}");
+    }
+
+    #[test]
+    fn an_image_that_this_run_needs_again_makes_no_room_for_another() {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let directory = place.path().join("aged");
+        let agent = std::env::current_exe().expect("this test");
+        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let stop = AtomicBool::new(false);
+        for seed in [21, 22] {
+            let image = fstone_files::nameless(place.path()).expect("made");
+            image.set_len(1 << 20).expect("sized");
+            drop(aged(&options, seed).keep(image, None, &trial(), &Silent, &stop).expect("kept"));
+        }
+        let first = kept_images(&directory).remove(0);
+        drop(aged(&options, 21).turn());
+        let taken: u64 = kept_images(&directory).iter().map(|image| image.bytes).sum();
+        // Half of this is for images: all that are there, and no more.
+        make_room(&directory, taken, first.bytes).expect("the other one goes");
+        let left = kept_images(&directory);
+        assert!(left.len() == 1 && seed(&left[0]) == Some(21), "{left:?}");
+        let full = make_room(&directory, left[0].bytes, left[0].bytes).expect_err("it stays").to_string();
+        assert!(
+            full.starts_with("of this run's images, 1 take its room") && kept_images(&directory).len() == 1,
+            "{full}"
+        );
+    }
+
+    #[test]
     fn an_image_is_kept_whole_or_not_at_all_and_only_images_are_removed() {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let directory = place.path().join("aged");
@@ -894,17 +1079,18 @@ mod tests {
             image
         };
         let stop = AtomicBool::new(false);
-        assert!(aged(&options, 1).open().is_none());
+        assert!(aged(&options, 1).open(&Silent, &stop).is_none());
         let [one, two] = [1, 2].map(|seed| aged(&options, seed));
         for each in [&one, &two] {
-            let kept = each.keep(image(), None, &trial(), &stop).expect("kept");
+            let kept = each.keep(image(), None, &trial(), &Silent, &stop).expect("kept");
             assert_eq!(kept.warnings().collect::<Vec<_>>(), ["age: missed"]);
             assert!(kept.record.steps[0].figures.len() == 1 && kept.record.steps[0].duration_ns == 0);
-            assert!(aged(&options, each.seed).open().is_none(), "its filesystem may be mounted");
+            let stopped = AtomicBool::new(true);
+            assert!(aged(&options, each.seed).open(&Silent, &stopped).is_none(), "its filesystem may be mounted");
             let removed = kept_images(&directory).iter().map(remove_image).any(|removed| removed.is_ok());
             assert!(!removed || each.seed == 2, "a trial uses it");
         }
-        let one = one.keep(image(), None, &trial(), &stop).expect("kept");
+        let one = one.keep(image(), None, &trial(), &Silent, &stop).expect("kept");
         drop(one.record);
         let images = kept_images(&directory);
         assert!(
@@ -921,8 +1107,9 @@ mod tests {
             fs::write(&path, damaged).expect("written");
             assert!(read(&path).is_none() && remove_image(&images[0]).is_err() && path.exists());
         }
-        let kept =
-            aged(&options, seed(&images[0]).expect("a seed")).keep(image(), None, &trial(), &stop).expect("kept");
+        let kept = aged(&options, seed(&images[0]).expect("a seed"))
+            .keep(image(), None, &trial(), &Silent, &stop)
+            .expect("kept");
         assert!(kept.warnings().any(|words| words.contains("or damaged; remove it")), "what is foreign stays");
         // Another build has other records: such an image is no use, and takes room.
         let record = [&whole[..1 << 20], b"{}", &2u64.to_le_bytes(), &MAGIC].concat();
@@ -936,6 +1123,9 @@ mod tests {
         fs::write(directory.join("notes.txt"), "mine").expect("written");
         assert!(remove_image(&images[0]).is_ok() && !path.exists() && directory.join("notes.txt").exists());
         fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("changed");
-        assert!(kept_images(&directory).is_empty() && aged(&options, 1).open().is_none(), "others may write to it");
+        assert!(
+            kept_images(&directory).is_empty() && aged(&options, 1).open(&Silent, &stop).is_none(),
+            "others may write to it"
+        );
     }
 }

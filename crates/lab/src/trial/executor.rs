@@ -2,7 +2,7 @@
 //! what they say. It touches neither the device nor what is mounted: that an agent can be abandoned with all it waits for.
 
 use super::{
-    aged::{self, Aged, Origin},
+    aged::{self, Aged, Origin, aged_beside, answer_of},
     agents::{Agents, Gone},
     attending::Attending,
     beside::{has_other_users, open_place},
@@ -23,12 +23,14 @@ use crate::{
     filesystem::{self, OWN_DIRECTORY, OwnPlaces, is_plain},
     machine::Machine,
     place::{
+        AGED_BENEATH,
         device::{Content, Provided, Wanted, provide, settle},
         holder,
         undo::{Entry, JournalError, TREE_PREFIX, Undo, UndoError},
         work_directory::WorkDirectory,
     },
 };
+use fstone_engine::age::{Journal, Kept};
 use fstone_files::FileIdentity;
 use fstone_model::{
     Cell, Outcome, Step, StepResult, Trial,
@@ -42,7 +44,7 @@ use fstone_model::{
 use std::{
     fs::File,
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -63,6 +65,8 @@ pub struct AgentExecutor<'m> {
     options: &'m LabOptions,
     cancel: &'m AtomicBool,
     trials: u64,
+    /// Directories on the filesystem that is measured, so that they are not removed between trials.
+    aged: Vec<Kept>,
 }
 
 impl<'m> AgentExecutor<'m> {
@@ -77,7 +81,17 @@ impl<'m> AgentExecutor<'m> {
         cancel: &'m AtomicBool,
     ) -> Result<Self, JournalError> {
         let undo = Undo::begin(work.path(), &options.allow_destroy, machine)?;
-        Ok(Self { machine, work, undo, options, cancel, trials: 0 })
+        Ok(Self { machine, work, undo, options, cancel, trials: 0, aged: Vec::new() })
+    }
+
+    /// Keeps what was aged on the filesystem of a directory until the run ends. An agent has looked there, so the filesystem answers.
+    fn keep_aged(&mut self, device: &DeviceSpec) {
+        let DeviceSpec::Directory { path } = device else { return };
+        let parent = path.as_ref().map_or_else(|| self.work.path(), Path::new);
+        let noted = self.options.aged.iter().flat_map(|notes| aged_beside(notes, parent));
+        let paths: Vec<_> = noted.chain([parent.join(AGED_BENEATH)]).collect();
+        let kept = answer_of(move || paths.iter().filter_map(|path| Journal::keep(path)).collect());
+        self.aged = kept.unwrap_or_default();
     }
 
     /// Ends it. What is left behind, in the journal, because a process hangs in it.
@@ -96,9 +110,9 @@ impl Executor for AgentExecutor<'_> {
         let turn = aged.turn();
         let held = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut turn_of_runs = None;
-        let kept = aged.open().or_else(|| {
+        let kept = aged.open(job.sink, self.cancel).or_else(|| {
             turn_of_runs = aged.turn_of_runs(job.sink, self.cancel);
-            aged.open()
+            aged.open(job.sink, self.cancel)
         });
         let origin = match kept {
             Some(kept) => kept,
@@ -117,7 +131,7 @@ impl Executor for AgentExecutor<'_> {
                     image,
                 ) {
                     (TrialEnd::Finished(made), Some(Ok(image))) => {
-                        match aged.keep(image, original.ok().flatten().as_ref(), &made, self.cancel) {
+                        match aged.keep(image, original.ok().flatten().as_ref(), &made, job.sink, self.cancel) {
                             Ok(origin) => origin,
                             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(TrialEnd::Cancelled),
                             Err(error) => return failed(made, error),
@@ -312,6 +326,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             job.sink.event(&Event::StepStarted { step: &step.name, number: index + 1, of: job.cell.steps.len() });
             self.step(step)?;
         }
+        self.host.keep_aged(&job.cell.device);
         let last = job.cell.steps.last().map_or(DEVICE, |step| step.name.as_str());
         // In a directory services end, too, and nothing is mounted.
         let serves = job.cell.steps.iter().any(|step| matches!(step.action, StepAction::Service(_)));
@@ -457,6 +472,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
             work: Some(self.host.work.path().to_owned()),
         };
         let opened = self.agents.open(Whom::Host, DEVICE, &opening)?;
+        self.host.keep_aged(&job.cell.device);
         if let (Some(entry), Some((path, id))) = (self.tree, opened.tree) {
             let of_own = path.clone();
             self.tree = Some(self.host.undo.replace(entry, Entry::Tree { path, id: Some(id), hung: None })?);

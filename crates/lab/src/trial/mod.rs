@@ -37,7 +37,8 @@ pub(crate) mod watch;
 pub(crate) mod who;
 
 pub use aged::{
-    DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, remove_image,
+    DIGEST, KeptImage, Life, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, refusal,
+    remove_image,
 };
 pub(crate) use aged::{kept_past, maker_device};
 pub use error::ExecutorError;
@@ -49,4 +50,4 @@ pub use job::{Executor, Job, TrialEnd};
 pub use load::{EngineLoader, LoadFailure, LoadRequest, Loader, load_figures};
 pub use options::LabOptions;
 pub use preflight::{Obstacle, preflight};
-pub use steps::remove_aged_directory;
+pub use steps::{removal_of, remove_aged_directory};

@@ -169,6 +169,9 @@ impl Session {
             match Journal::share(&path) {
                 Ok(held) => self.aged.push(held),
                 Err(busy @ JournalError::Busy) => words = busy.to_string(),
+                Err(owner @ JournalError::Owner { .. }) => {
+                    words = format!("{words}; {owner}, who can remove it meanwhile");
+                }
                 Err(_) => {}
             }
             self.warn(format!("age: {}: {words}", path.display()));

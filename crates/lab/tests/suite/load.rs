@@ -6,11 +6,11 @@ use crate::support::{
 use fstone_lab::{
     events::{Event, LoadProgress, ProgressSink, Silent},
     run::carry_out::{LabOptions, RunEnd, carry_out},
-    trial::{kept_images, remove_aged_directory},
+    trial::{kept_images, old_image, remove_aged_directory},
 };
 use fstone_model::{
     Cell, Outcome, Step, StepKind, Trial, Workload,
-    age::{Age, Class, Depth, Profile},
+    age::{Age, Class, Depth, Past, Profile},
     load_metric,
     metric::catalog,
     result::StepResult,
@@ -399,9 +399,13 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
     struct Removes<'a>(&'a std::path::Path, std::sync::Mutex<Vec<String>>);
     impl ProgressSink for Removes<'_> {
         fn event(&self, event: &Event<'_>) {
-            if let Event::StepStarted { step, .. } = event
-                && *step != "age"
-            {
+            // Between trials, too.
+            let is_there = match event {
+                Event::StepStarted { step, .. } => *step != "age",
+                Event::TrialFinished(_) => true,
+                _ => false,
+            };
+            if is_there {
                 let removed = remove_aged_directory(self.0).map_err(|error| error.to_string());
                 self.1.lock().expect("sound").push(removed.err().unwrap_or_default());
             }
@@ -411,7 +415,7 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
     let (end, trials) = run(6.0, 2, &removes, &AtomicBool::new(false));
     assert_eq!(end, RunEnd::Completed);
     let refused = "another process ages it, measures on it or removes it";
-    assert_eq!(*removes.1.lock().expect("sound"), [refused; 2]);
+    assert_eq!(*removes.1.lock().expect("sound"), [refused; 4]);
     for (trial, how) in trials.iter().zip(["it went on", "was aged before"]) {
         assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
         let said = trial.warnings.join("\n");
@@ -421,6 +425,11 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
         let used = trial.figure("age", "utilization").expect("measured").value;
         assert!((38.0..42.0).contains(&used), "{used}");
     }
+    std::fs::rename(aged.join(".aged"), place.join("away")).expect("renamed");
+    let (_, gone) = run(6.0, 1, &Silent, &AtomicBool::new(false));
+    let Outcome::Failed(reason) = &gone[0].outcome else { panic!("{gone:#?}") };
+    assert!(reason.words.contains("were removed") && reason.cure.as_ref().is_some_and(|cure| cure.contains("age rm")));
+    std::fs::rename(place.join("away"), aged.join(".aged")).expect("renamed");
     let (_, other) = run(3.0, 1, &Silent, &AtomicBool::new(false));
     let Outcome::Refused(reason) = &other[0].outcome else { panic!("{other:#?}") };
     assert!(reason.words.ends_with("it was aged otherwise") && reason.cure.is_some(), "{reason:?}");
@@ -430,6 +439,63 @@ fn a_directory_is_aged_beneath_goes_on_when_interrupted_and_is_taken_up() {
         std::fs::read_dir(&place).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
     assert_eq!(left, ["lost+found", "mine"].map(Into::into).into(), "and nothing else");
     assert_eq!(std::fs::read_to_string(&mine).expect("readable"), "mine");
+    assert_clean(work.path());
+}
+
+#[test]
+fn an_old_xfs_whose_original_is_mounted_has_its_cure() {
+    if !may_use_devices(&["mkfs.xfs"]) {
+        return;
+    }
+    let (work, cache, old) = (scratch_directory(), scratch_directory(), scratch_directory());
+    let [image, original, at] = ["image", "original", "at"].map(|name| old.path().join(name));
+    std::fs::File::create(&image).and_then(|file| file.set_len(320 << 20)).expect("sized");
+    std::fs::create_dir(&at).expect("made");
+    let run = |program: &str, words: &[&std::ffi::OsStr]| {
+        assert!(std::process::Command::new(program).args(words).status().expect("starts").success(), "{program}");
+    };
+    run("mkfs.xfs", &["-q".as_ref(), image.as_ref()]);
+    run("cp", &["--sparse=always".as_ref(), image.as_ref(), original.as_ref()]);
+    let options = LabOptions { aged: Some(cache.path().join("aged")), ..options(work.path()) };
+    let of = |mount: &str| {
+        let past = Past::Image(old_image(&image).expect("an image"));
+        let cell = cell("xfs", "", mount, vec![step("age", StepAction::Age(Arc::new(past)))]);
+        Cell { device: loop_device(320 << 20), ..cell }
+    };
+    run("mount", &["-o".as_ref(), "loop".as_ref(), original.as_ref(), at.as_ref()]);
+    let mut memory = Memory::default();
+    let plan = plan(vec![of(""), of("nouuid")], 1);
+    let end = carry_out(&plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
+    run("umount", &[at.as_ref()]);
+    end.expect("carried out");
+    let reason = memory.trials[0].outcome.reason().expect("it is not mounted");
+    assert!(reason.cure.as_ref().is_some_and(|cure| cure.ends_with("mount = \"nouuid\"")), "{reason:?}");
+    assert_eq!(memory.trials[1].outcome, Outcome::Completed, "{:#?}", memory.trials);
+    assert_clean(work.path());
+}
+
+#[test]
+fn what_would_leave_too_little_of_a_disk_is_refused_before_the_first_write() {
+    if !may_use_devices(&["mkfs.ext4"]) {
+        return;
+    }
+    let (work, mounted) = (scratch_directory(), Mounted::new(64 << 20));
+    let (place, aged) = (mounted.place(), mounted.place().join("fstone-aged"));
+    let run = |utilization| {
+        let steps = vec![step("age", StepAction::Age(Arc::new(ageing(utilization).into())))];
+        let device = DeviceSpec::Directory { path: Some(place.display().to_string()) };
+        let plan = plan(vec![Cell { device, ..cell("dir", "", "", steps) }], 1);
+        let mut memory = Memory::default();
+        carry_out(&plan, &options(work.path()), &[], &mut memory, &Silent, &AtomicBool::new(false)).expect("done");
+        memory.trials.remove(0)
+    };
+    let Outcome::Refused(reason) = run(0.95).outcome else { panic!("it is too much") };
+    let cure = reason.cure.as_deref().unwrap_or_default();
+    let highest = cure.strip_prefix("utilization = \"").and_then(|words| words.strip_suffix(" %\""));
+    let highest: f64 = highest.and_then(|words| words.parse().ok()).expect("a value");
+    assert!((90.0..95.0).contains(&highest) && !aged.exists(), "{reason:?}");
+    let trial = run(highest / 100.0);
+    assert_eq!(trial.outcome, Outcome::Completed, "{trial:#?}");
     assert_clean(work.path());
 }
 

@@ -2,10 +2,11 @@
 
 use super::Call;
 use crate::{
+    command::typed,
     events::LoadProgress,
     fragmentation::{self, FREE, Fragmentation, QUARTERS, REGIONS_OF},
     meters::{KernelWork, Meters},
-    place::{device::ScratchDevice, holder::boot_id},
+    place::{AGED_BENEATH, device::ScratchDevice, holder::boot_id},
     stop::Stop,
     trial::{
         aged::{note_directory, stamp},
@@ -14,7 +15,7 @@ use crate::{
         session::{OnProgress, Session},
     },
 };
-use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, age, is_made};
+use fstone_engine::age::{AgeError, Held, Journal, JournalError, Lived, MORE_INODES, age, is_made, unreadable};
 use fstone_files::{FileIdentity, Owner, first_other, open_new_directory, remove_tree, remove_tree_in};
 use fstone_model::{
     Step,
@@ -37,12 +38,82 @@ use std::{
     time::Instant,
 };
 
+/// How far, as a share of the filesystem, ageing goes beyond its target before the end.
+const OVERSHOOT: f64 = 0.01;
+
 /// Removes what ageing left beneath a directory.
 ///
 /// # Errors
 /// If it is something else, another user's, has what ageing did not make, or a process ages it or measures on it; as [`remove_tree`].
 pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
-    remove_held(path, &Journal::hold(path).map_err(io::Error::other)?)
+    // A slash at its end would have a link followed.
+    let path = path.components().as_path();
+    match Journal::hold(path) {
+        // Its ageing was killed at once, or found no room.
+        Err(JournalError::Foreign)
+            if Journal::remove_empty(path, path.ends_with(AGED_BENEATH)).map_err(io_error)? =>
+        {
+            Ok(())
+        }
+        held => remove_held(path, &held.map_err(io_error)?),
+    }
+}
+
+fn io_error(error: JournalError) -> io::Error {
+    match error {
+        JournalError::System { cause } => cause,
+        error => io::Error::other(error),
+    }
+}
+
+/// The command that removes an aged directory, for the user who made it.
+pub fn removal_of(path: &Path) -> String {
+    format!("{}fstone age rm {}", sudo(), typed_path(path))
+}
+
+/// With sudo, what was made is root's.
+fn sudo() -> &'static str {
+    if Owner::caller().is_some() { "sudo " } else { "" }
+}
+
+fn typed_path(path: &Path) -> String {
+    typed(&[path.display().to_string()])
+}
+
+fn cure_of(error: &JournalError, place: &Path) -> String {
+    let path = typed_path(place);
+    match error {
+        JournalError::Copy | JournalError::Other | JournalError::Build | JournalError::Lost { .. } => removal_of(place),
+        JournalError::Unsure { identity } => {
+            let journal = typed_path(&place.join("journal"));
+            format!("if it is the original: {}sed -i '3s/.*/{identity}/' {journal}", sudo())
+        }
+        JournalError::Busy => "wait for the other run".to_owned(),
+        JournalError::Exposed { .. } => format!("{}chmod 700 {path}", sudo()),
+        JournalError::Owner { .. } => {
+            format!("run it as that user, or have that user remove it: fstone age rm {path}")
+        }
+        JournalError::Foreign | JournalError::Others { .. } | JournalError::System { .. } => "move it away".to_owned(),
+        JournalError::Mounted => format!("umount {path}"),
+    }
+}
+
+/// Files of an aged directory were removed, but its journal is there.
+fn without_files(words: &str, place: &Path) -> Reason {
+    Reason::new("", format!("{words}; files that ageing made were removed")).with_cure(removal_of(place))
+}
+
+/// The kernel says "No space left" of inodes, too.
+fn of_no_room(words: String, cause: &io::Error, place: &Path) -> Reason {
+    let space =
+        (cause.kind() == io::ErrorKind::StorageFull).then(|| rustix::fs::statvfs(place.parent().unwrap_or(place)));
+    match space.and_then(Result::ok).filter(|space| space.f_files > 0 && space.f_favail == 0 && space.f_bavail > 0) {
+        Some(space) => {
+            let free = format_bytes(space.f_bavail.saturating_mul(space.f_frsize));
+            Reason::new("", format!("{words}: {free} are free, but no inodes")).with_cure(MORE_INODES)
+        }
+        None => Reason::new("", words),
+    }
 }
 
 fn remove_held(path: &Path, held: &Held) -> io::Result<()> {
@@ -71,8 +142,16 @@ fn remove_files(held: &Held) -> Result<(), JournalError> {
 fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal, Option<&'static str>), JournalError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = match rustix::fs::open(place, flags, Mode::empty()) {
-        Err(Errno::NOENT) => open_new_directory(place)?,
-        Err(Errno::LOOP | Errno::NOTDIR | Errno::ACCESS) => return Err(JournalError::Foreign),
+        Err(Errno::NOENT) => {
+            let opened = Journal::open(open_new_directory(place)?, place, key, build, boot);
+            if matches!(opened, Err(JournalError::System { .. })) {
+                // What cannot be removed, `fstone age rm` can.
+                let _ = Journal::remove_empty(place, true);
+            }
+            return Ok((opened?, None));
+        }
+        Err(Errno::LOOP | Errno::NOTDIR) => return Err(JournalError::Foreign),
+        Err(Errno::ACCESS) => return Err(unreadable(place)),
         opened => File::from(opened?),
     };
     match Journal::open(directory, place, key, build, boot) {
@@ -107,6 +186,7 @@ impl Session {
             let seed = wanted.seed.unwrap_or_default();
             argv.push(format!("seed={seed}"));
             if self.device.is_none() {
+                self.refuse_reserve(step, wanted, place)?;
                 journal = Some(self.journal(step, wanted, seed, place)?);
             }
             let lived = self.live(step, wanted, seed, place, journal.as_mut(), progress, report);
@@ -139,7 +219,11 @@ impl Session {
             // What is only in memory, such as what is allocated for files that may grow, is no part of the state.
             self.make_all(step, then, false, report)?;
         }
-        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| failed(step, words))?;
+        let (state, counted) = State::of(place, wanted, &self.machine.stop).map_err(|words| {
+            let is_gone = journal.is_some() && !place.join(AGED_DIRECTORY).exists();
+            let reason = if is_gone { without_files(&words, place) } else { Reason::new("", words) };
+            Halt::Outcome(Outcome::Failed(Reason { step: step.name.clone(), ..reason }))
+        })?;
         if let Some(held) = journal.map(Journal::into_held) {
             if !held.is_at(place) {
                 return Err(failed(step, format!("{}: another directory has taken its place", place.display())));
@@ -175,33 +259,50 @@ impl Session {
         Ok(())
     }
 
+    /// Refuses a utilization at which the trial would be stopped, because it leaves too little of a disk that others use.
+    fn refuse_reserve(&self, step: &Step, wanted: &Age, place: &Path) -> Result<(), Halt> {
+        let above = place.parent().unwrap_or(place);
+        let found = (self.machine.devices.space(above).ok(), rustix::fs::statvfs(above).ok());
+        let (Some(space), Some(stat)) = found else { return Ok(()) };
+        let used = stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize) as f64;
+        let reserve = space.reserve_bytes() as f64 / (used + space.free_bytes as f64);
+        // It is exceeded while files are overwritten.
+        let highest = ((1.0 - reserve - OVERSHOOT) * 100.0).floor();
+        if wanted.utilization * 100.0 <= highest {
+            return Ok(());
+        }
+        let words = format!(
+            "{}: {} % in use would leave less than the {} that stay free for others",
+            above.display(),
+            wanted.utilization * 100.0,
+            format_bytes(space.reserve_bytes())
+        );
+        let reason = Reason::new(&step.name, words).with_cure(format!("utilization = \"{highest} %\""));
+        Err(Halt::Outcome(Outcome::Refused(reason)))
+    }
+
     /// The journal of what is aged beneath a directory.
     fn journal(&mut self, step: &Step, wanted: &Age, seed: u64, place: &Path) -> Result<Journal, Halt> {
-        let failed = |error: io::Error| failed(step, format!("{}: {error}", place.display()));
-        let refused = |error: &JournalError, cure: String| {
-            let words = format!("{}: {error}", place.display());
-            Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words).with_cure(cure)))
+        let failed = |error: io::Error| {
+            let reason = of_no_room(format!("{}: {error}", place.display()), &error, place);
+            Halt::Outcome(Outcome::Failed(Reason { step: step.name.clone(), ..reason }))
         };
         let key =
             serde_json::to_string(&Age { seed: Some(seed), ..wanted.clone() }).map_err(|error| failed(error.into()))?;
         let build = std::env::current_exe().ok().and_then(|program| stamp(&program)).unwrap_or_default();
-        // With sudo it is root's.
-        let sudo = if Owner::caller().is_some() { "sudo " } else { "" };
-        let remove = format!("{sudo}fstone age rm {}", place.display());
         // What was opened with the trial is opened once more.
         self.aged.retain(|held| !held.is_at(place));
         // Before it is there: a run that is killed leaves it, too.
-        if let Some(notes) = &self.notes {
-            note_directory(notes, place);
+        if let Some(Err(error)) = self.notes.as_ref().map(|notes| note_directory(notes, place)) {
+            self.warn(format!("{}: `fstone age list` does not list {}: {error}", step.name, place.display()));
         }
         let (journal, lost) = taken_up(place, &key, &build, &boot_id()).map_err(|error| match error {
             JournalError::System { cause } => failed(cause),
-            JournalError::Copy | JournalError::Other | JournalError::Build | JournalError::Lost { .. } => {
-                refused(&error, remove.clone())
+            error => {
+                let words = format!("{}: {error}", place.display());
+                let reason = Reason::new(&step.name, words).with_cure(cure_of(&error, place));
+                Halt::Outcome(Outcome::Refused(reason))
             }
-            JournalError::Busy => refused(&error, "wait for the other run".to_owned()),
-            JournalError::Foreign | JournalError::Others { .. } => refused(&error, "move it away".to_owned()),
-            JournalError::Mounted => refused(&error, format!("umount {}", place.display())),
         })?;
         if let Some(why) = lost {
             self.warn(format!("{}: {why}; it began anew", step.name));
@@ -214,6 +315,7 @@ impl Session {
                 journal.done()
             ));
         }
+        let remove = removal_of(place);
         self.warn(format!("{}: {there} stays, and repeats and later runs take it up; {remove} removes it", step.name));
         Ok(journal)
     }
@@ -229,6 +331,7 @@ impl Session {
         progress: OnProgress<'_>,
         report: &mut StepReport,
     ) -> Result<Lived, Halt> {
+        let is_beneath = journal.is_some();
         let root = match &journal {
             Some(journal) => journal.held().directory().try_clone(),
             None => File::open(place),
@@ -248,7 +351,13 @@ impl Session {
         ended.map_err(|error| match error {
             AgeError::Interrupted => Halt::Stopped(step.name.clone()),
             AgeError::Impossible(words) => Halt::Outcome(Outcome::Refused(Reason::new(&step.name, words))),
-            AgeError::Call { .. } | AgeError::Journal { .. } => failed(step, error.to_string()),
+            AgeError::Call { ref cause, .. } | AgeError::Journal { ref cause } => {
+                let mut reason = of_no_room(error.to_string(), cause, place);
+                if is_beneath && cause.kind() == io::ErrorKind::NotFound {
+                    reason = without_files(&reason.words, place);
+                }
+                Halt::Outcome(Outcome::Failed(Reason { step: step.name.clone(), ..reason }))
+            }
         })
     }
 }
@@ -467,6 +576,132 @@ mod tests {
         assert_eq!(place.join(AGED_DIRECTORY).read_dir().expect("there").count(), 21);
         remove_aged_directory(&place).expect("all is of ageing");
         assert!(!place.exists());
+    }
+
+    /// A small ext4, for root.
+    struct Small(tempfile::TempDir, Vec<String>);
+
+    impl Small {
+        fn make(options: &[&str]) -> Option<Self> {
+            let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+            let image = above.path().join("image");
+            File::create(&image).and_then(|file| file.set_len(8 << 20)).expect("sized");
+            fs::create_dir(above.path().join("mnt")).expect("made");
+            let mkfs = Command::new("mkfs.ext4").arg("-q").args(options).arg(&image).status();
+            let is_made = mkfs.is_ok_and(|status| status.success()) && rustix::process::geteuid().is_root();
+            let mut small = Self(above, Vec::new());
+            if is_made && small.mount() {
+                return Some(small);
+            }
+            eprintln!("skipped: no ext4 can be mounted");
+            None
+        }
+
+        /// By a loop device of its own.
+        fn mount(&mut self) -> bool {
+            let made = Command::new("losetup").args(["-f", "--show"]).arg(self.0.path().join("image")).output();
+            let Ok(device) = made.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()) else {
+                return false;
+            };
+            let mounted = Command::new("mount").arg(&device).arg(self.place()).status();
+            self.1.push(device);
+            mounted.is_ok_and(|status| status.success())
+        }
+
+        fn unmount(&self) -> bool {
+            Command::new("umount").arg(self.place()).status().is_ok_and(|status| status.success())
+        }
+
+        fn place(&self) -> std::path::PathBuf {
+            self.0.path().join("mnt")
+        }
+    }
+
+    impl Drop for Small {
+        fn drop(&mut self) {
+            self.unmount();
+            for device in &self.1 {
+                let _ = Command::new("losetup").args(["-d", device]).status();
+            }
+        }
+    }
+
+    #[test]
+    fn without_birth_times_an_aged_directory_is_known_under_another_device_number() {
+        let Some(mut small) = Small::make(&["-I", "128"]) else { return };
+        let (place, copy) = (small.place().join("fstone-aged"), small.place().join("copy"));
+        aged(&place);
+        let number = fs::metadata(&place).expect("there").dev();
+        let copied = Command::new("cp").arg("-a").args([&place, &copy]).status();
+        assert!(copied.is_ok_and(|status| status.success()));
+        assert!(small.unmount() && small.mount());
+        assert_ne!(fs::metadata(&place).expect("there").dev(), number);
+        let found = taken_up(&place, "key", "build", "boot 1");
+        assert!(matches!(found, Ok((_, None))), "{found:?}");
+        drop(found);
+        assert!(matches!(taken_up(&copy, "key", "build", "boot 1"), Err(JournalError::Copy)));
+    }
+
+    #[test]
+    fn without_inodes_no_directory_is_left_and_the_cause_is_said() {
+        let Some(small) = Small::make(&["-N", "32"]) else { return };
+        let file = |number: u32| small.place().join(number.to_string());
+        let made = (0..).take_while(|number| File::create(file(*number)).is_ok()).count();
+        let place = small.place().join("fstone-aged");
+        let no_room = |place: &Path| {
+            let Err(JournalError::System { cause }) = taken_up(place, "key", "build", "boot") else {
+                panic!("no room")
+            };
+            assert!(!place.exists());
+            of_no_room("x".to_owned(), &cause, place)
+        };
+        let reason = no_room(&place);
+        assert!(reason.words.ends_with("are free, but no inodes") && reason.cure.is_some(), "{reason:?}");
+        // One for the directory, and none for its journal.
+        fs::remove_file(file(made as u32 - 1)).expect("removed");
+        no_room(&place);
+    }
+
+    #[test]
+    fn what_was_killed_before_its_first_line_is_removed_and_a_link_is_not_followed() {
+        let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let [place, link, mine] = ["fstone-aged", "link", "mine"].map(|name| above.path().join(name));
+        for empty in [&place, &mine] {
+            rustix::fs::mkdir(empty, Mode::RWXU).expect("made");
+        }
+        remove_aged_directory(&place).expect("ageing made it");
+        assert!(remove_aged_directory(&mine).is_err() && mine.exists() && !place.exists());
+        let missing = remove_aged_directory(&place).expect_err("it is gone");
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        aged(&place);
+        symlink(&place, &link).expect("linked");
+        for end in ["", "/", "//", "/."] {
+            assert!(remove_aged_directory(Path::new(&format!("{}{end}", link.display()))).is_err());
+        }
+        remove_aged_directory(Path::new(&format!("{}/", place.display()))).expect("it is no link");
+    }
+
+    #[test]
+    fn cures_are_as_a_shell_takes_them_and_none_removes_what_may_be_used() {
+        let place = Path::new("/mnt/my disk/fstone-aged");
+        let sudo = sudo();
+        assert_eq!(removal_of(place), format!("{sudo}fstone age rm '/mnt/my disk/fstone-aged'"));
+        let cures = [
+            (JournalError::Exposed { mode: 0o755 }, format!("{sudo}chmod 700 '/mnt/my disk/fstone-aged'")),
+            (
+                JournalError::Unsure { identity: "7 generation 8".into() },
+                format!(
+                    "if it is the original: {sudo}sed -i '3s/.*/7 generation 8/' '/mnt/my disk/fstone-aged/journal'"
+                ),
+            ),
+            (
+                JournalError::Owner { user: 7 },
+                "run it as that user, or have that user remove it: fstone age rm '/mnt/my disk/fstone-aged'".to_owned(),
+            ),
+        ];
+        for (error, cure) in cures {
+            assert_eq!(cure_of(&error, place), cure);
+        }
     }
 
     /// In a directory that others may write to, they can exchange names between any two calls.

@@ -11,7 +11,7 @@ mod ranks;
 mod sequence;
 mod state;
 
-pub use age::remove_aged_directory;
+pub use age::{removal_of, remove_aged_directory};
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
 pub(in crate::trial) use judge::Checked;
@@ -28,6 +28,7 @@ use super::{
 };
 use crate::{
     command::{CommandOutput, NOT_FOUND},
+    filesystem::Filesystem,
     fragmentation::Fragmentation,
     meters::{KernelWork, Meters},
     place::{
@@ -309,7 +310,15 @@ impl Session {
     }
 
     fn not_mounted(&self, step: &Step, request: &MountRequest, error: &MountError) -> Halt {
-        let reason = Reason::new(&step.name, error.to_string());
+        let mut reason = Reason::new(&step.name, error.to_string());
+        let is_copy = self.device.as_ref().is_some_and(|device| device.purpose().is_of_an_image());
+        let option = self.filesystem.and_then(Filesystem::option_of_copies).filter(|_| is_copy);
+        // The kernel says only in its log that another filesystem of this UUID is mounted.
+        if let (MountError::Refused { .. }, Some(option)) = (error, option)
+            && !request.options.contains(option)
+        {
+            reason = reason.with_cure(format!("if it is a copy of a filesystem that is mounted: mount = \"{option}\""));
+        }
         let chosen = !(self.spec.mount.is_empty() && self.spec.mkfs.is_empty());
         Halt::Outcome(match error {
             MountError::UnknownFilesystem { .. } => Outcome::Skipped(reason),
