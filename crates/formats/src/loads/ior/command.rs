@@ -15,7 +15,9 @@ pub struct Ior {
     pub file_per_process: bool,
     pub write: bool,
     pub read: bool,
-    /// Whose data a task reads.
+    /// Whether a task reads another task's data.
+    pub reordered: bool,
+    /// How many nodes further on, if so.
     pub shift: u32,
     pub random: bool,
     pub fsync: bool,
@@ -61,6 +63,10 @@ impl Ior {
     pub fn file_of(&self, repetition: u64, task: u32) -> String {
         let (name, tail) = (self.name(), self.tail(repetition));
         if self.file_per_process { format!("{name}.{task:08}{tail}") } else { format!("{name}{tail}") }
+    }
+
+    pub(super) fn offset(&self) -> u32 {
+        if self.reordered { self.shift } else { 0 }
     }
 
     /// What tells the files of repetitions apart, as IOR's with -m.

@@ -21,7 +21,6 @@ pub fn parse(line: &CommandLine) -> Result<Ior, Diagnostics> {
 fn ior(said: &mut Said<'_>) -> Ior {
     let (wear_out, json) = directives(said);
     let (write, read) = (said.flag("write"), said.flag("read"));
-    let shift = if said.flag("shift") { said.small("shift-by") } else { 0 };
     let ior = Ior {
         file: said.text("file").unwrap_or_default(),
         block_bytes: said.count("block"),
@@ -30,7 +29,8 @@ fn ior(said: &mut Said<'_>) -> Ior {
         file_per_process: said.flag("file-per-process"),
         write: write || !read,
         read: read || !write,
-        shift,
+        reordered: said.flag("shift"),
+        shift: said.small("shift-by"),
         random: said.flag("random"),
         fsync: said.flag("fsync"),
         fsync_per_write: said.flag("fsync-per-write"),
@@ -118,7 +118,7 @@ fn check(said: &mut Said<'_>, ior: &Ior) {
         let message = "as with IOR, a block of one transfer has no random order";
         said.wrong(&["random"], message, "a larger block, such as -b 1m -t 64k");
     }
-    if ior.random && ior.shift > 0 && !ior.file_per_process {
+    if ior.random && ior.offset() > 0 && !ior.file_per_process {
         let message = "as with IOR, tasks do not read what others wrote in random order in a shared file";
         said.wrong(&["random", "shift"], message, "-F, or only one of -z and -C");
     }

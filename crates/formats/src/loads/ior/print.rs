@@ -21,7 +21,7 @@ pub fn print(results: &Results<'_>) -> String {
         ("access", if ior.file_per_process { "file-per-process" } else { "single-shared-file" }.into()),
         ("segments", ior.segments.to_string()),
         ("ordering in a file", if ior.random { "random" } else { "sequential" }.into()),
-        ("task offset", ior.shift.to_string()),
+        ("task offset", ior.offset().to_string()),
         ("nodes", report.ranked.nodes.to_string()),
         ("tasks", report.ranked.ranks.to_string()),
         ("clients per node", of_node(results).to_string()),
@@ -108,7 +108,7 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
         });
         let seconds = of(lines, access, |line| line.seconds).mean;
         let moved: u64 = lines.iter().filter(|line| line.access == access).map(|line| line.bytes).max().unwrap_or(0);
-        let [wall_seconds, wall_rate] = walls(lines, access, results);
+        let [wall_seconds, wall_rate] = walls(lines, access);
         // Test#, reordrand, seed and RefNum are 0: a run is one test, and tasks are not reordered at random.
         let _ = writeln!(
             out,
@@ -119,8 +119,8 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
             of_node(results),
             ior.repetitions,
             u8::from(ior.file_per_process),
-            u8::from(ior.shift > 0),
-            ior.shift.max(1),
+            u8::from(ior.reordered),
+            ior.shift,
             0,
             0,
             ior.segments,
@@ -133,18 +133,10 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     }
 }
 
-/// Seconds until the stonewall, and what a task moved until then on average, MiB per second; IOR has both only of one that wears out.
-fn walls(lines: &[Line<'_>], access: Access, results: &Results<'_>) -> [String; 2] {
+/// The means of [`Line::wall`].
+fn walls(lines: &[Line<'_>], access: Access) -> [String; 2] {
     let (lines, _) = complete(lines, access);
-    let wall = |line: &&Line<'_>| {
-        let wall = line.meeting.stonewall?;
-        let seconds = Duration::from_nanos(wall.length_ns).as_secs_f64();
-        // Each task has opened its file.
-        let transfers = wall.operations as f64 / f64::from(line.meeting.ranks.max(1)) - 1.0;
-        let moved = transfers.max(0.0) * results.ior.transfer_bytes as f64 / f64::from(1 << 20);
-        Some([seconds, if seconds > 0.0 { moved / seconds } else { 0.0 }])
-    };
-    let walls: Vec<[f64; 2]> = lines.iter().filter_map(wall).collect();
+    let walls: Vec<[f64; 2]> = lines.iter().filter_map(|line| line.wall).collect();
     let mean = |of: usize| Spread::of(&walls.iter().map(|wall| wall[of]).collect::<Vec<_>>(), Deviation::OfAll).mean;
     [0, 1].map(|of| if walls.is_empty() { "NA".into() } else { format!("{:.2}", mean(of)) })
 }

@@ -38,6 +38,9 @@ pub(super) struct Line<'r> {
     pub(super) seconds_of: [Option<f64>; 3],
     /// IOR's column Latency(s): seconds at reading or writing, with the fsync, for each transfer, of the task that has the least.
     pub(super) latency: Option<f64>,
+    /// Seconds until the stonewall, or of all transfers if it was not reached, and what a task moved until then on average, MiB per second.
+    /// IOR has both only of a stonewall that wears out.
+    pub(super) wall: Option<[f64; 2]>,
     pub(super) meeting: &'r PhaseMeeting,
     pub(super) moves: Option<&'r OperationReport>,
     /// What it lacks, if not all tasks did all of it.
@@ -107,6 +110,7 @@ impl<'r> Results<'r> {
             longest: [longest(&stage.phase, OPEN), longest(synced, FSYNC), longest(&stage.phase, CLOSE)],
             seconds_of: [span(OPEN).map(seconds), moving, span(CLOSE).map(seconds)],
             latency: self.latency(stage, meeting),
+            wall: self.wall(stage, meeting, bytes),
             meeting,
             moves,
             lacking: letters::lacking(self.report, meeting, (bytes, whole), stage.sync.as_deref()),
@@ -127,6 +131,22 @@ impl<'r> Results<'r> {
             (transfers > 0).then(|| all / transfers as f64)
         };
         self.report.ranked.per_rank.iter().filter_map(of_task).min_by(f64::total_cmp)
+    }
+
+    fn wall(&self, stage: &Stage, meeting: &PhaseMeeting, bytes: u64) -> Option<[f64; 2]> {
+        let ranks = f64::from(meeting.ranks.max(1));
+        let (length_ns, moved) = if let Some(wall) = meeting.stonewall {
+            // Each task has opened its file.
+            let transfers = (wall.operations as f64 / ranks - 1.0).max(0.0);
+            (wall.length_ns, transfers * self.ior.transfer_bytes as f64)
+        } else if self.ior.wear_out && self.ior.deadline.is_some() {
+            let moves = self.report.action_span(meeting, stage.access.name())?;
+            (moves.of_ranks.values().map(|span| span.length_ns()).max()?, bytes as f64 / ranks)
+        } else {
+            return None;
+        };
+        let seconds = Duration::from_nanos(length_ns).as_secs_f64();
+        Some([seconds, if seconds > 0.0 { moved / f64::from(1 << 20) / seconds } else { 0.0 }])
     }
 
     fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {

@@ -232,6 +232,12 @@ fn times_are_from_the_first_begin_to_the_last_end() {
         assert_eq!(of(name), Some(value), "{name}: {text}");
     }
     assert_eq!(names.len(), values.len(), "{text}");
+    let walled = read("-F -w -b 1m -t 4k -D 5 -O stoneWallingWearOut=1 -Q 3").expect("right");
+    let unreached = print(&Results { ior: &walled, plan: &walled.plan(), ..results.clone() });
+    let row = unreached.lines().rfind(|row| row.starts_with("write ")).expect("a line of the summary");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[10..12], ["0.40", "2.50"], "1 MiB of each task in at most 0.4 s: {row}");
+    assert_eq!(words[17..19], ["0", "3"], "reord and reordoff: {row}");
     let json = json(&results);
     let line = &json["operations"][0]["repetitions"][0];
     assert_eq!((&line["moving_seconds"], &line["longest_close_seconds"]), (&0.8.into(), &0.1.into()), "{line}");

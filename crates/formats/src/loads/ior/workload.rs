@@ -111,7 +111,7 @@ impl Ior {
         let stop = Stop { time: self.deadline, operations, wear_out: self.wear_out, ..Stop::default() };
         let mut phase = Phase::new(name, vec![ThreadGroup::new(name, 1, Actions::Program(steps))], stop);
         if access == Access::Read {
-            phase.node_shift = self.shift;
+            phase.node_shift = self.offset();
         }
         phase
     }
