@@ -61,9 +61,9 @@ impl ExistingFile {
 }
 
 /// How much of a fileset's files has no data, and of how much: holes, and blocks that were allocated and not written, which the kernel reads as
-/// zeros without asking the device. `part` gives where what is looked at of a file of this size begins and ends. The first files, and the
-/// first pieces of each, stand for all.
-pub(crate) fn without_data(files: &Files, part: impl Fn(u64) -> (u64, u64)) -> (u64, u64) {
+/// zeros without asking the device. `parts` gives where what is looked at of a file of this size begins and ends. The first files, and the
+/// first pieces of each part, stand for all.
+pub(crate) fn without_data(files: &Files, parts: impl Fn(u64) -> Vec<(u64, u64)>) -> (u64, u64) {
     const FILES: usize = 1000;
     let mut path = PathBuffer::default();
     let (mut missing, mut all) = (0, 0);
@@ -71,12 +71,27 @@ pub(crate) fn without_data(files: &Files, part: impl Fn(u64) -> (u64, u64)) -> (
         files.layout.file(&mut path, file, files.table.renamed(file));
         let Ok(fd) = kernel::open(files.directory(), path.as_c(), OFlags::RDONLY | OFlags::NONBLOCK) else { continue };
         // What a filesystem without this call has counts as data.
-        let (of_file, looked_at) = holes(fd.borrow(), part(files.table.size(file))).unwrap_or_default();
-        missing += of_file;
-        all += looked_at;
+        for part in parts(files.table.size(file)) {
+            let (of_part, looked_at) = holes(fd.borrow(), part).unwrap_or_default();
+            missing += of_part;
+            all += looked_at;
+        }
         let _ = kernel::close(fd);
     }
     (missing, all)
+}
+
+/// The parts of a file that have begin and length, each byte once, by begin and end.
+pub(crate) fn union(mut parts: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    parts.sort_unstable();
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    for (begin, length) in parts.into_iter().filter(|(_, length)| *length > 0) {
+        match all.last_mut() {
+            Some(last) if begin <= last.1 => last.1 = last.1.max(begin + length),
+            _ => all.push((begin, begin + length)),
+        }
+    }
+    all
 }
 
 /// Drops the cached pages of a fileset's files, as fio does when it has laid them out.
@@ -117,8 +132,13 @@ pub(super) struct Planned {
 
 #[cfg(test)]
 mod tests {
-    use super::holes;
+    use super::{holes, union};
     use std::os::{fd::AsFd, unix::fs::FileExt};
+
+    #[test]
+    fn what_several_read_is_looked_at_once() {
+        assert_eq!(union(vec![(63, 1), (0, 1), (0, 4), (3, 2), (9, 0)]), [(0, 5), (63, 64)]);
+    }
 
     #[test]
     fn holes_are_counted_of_the_part_that_is_read() {

@@ -10,7 +10,7 @@ use crate::data::Depot;
 use crate::error::LoadError;
 use crate::fileset::Files;
 use crate::fileset::build;
-use crate::fileset::existing::{drop_cached, without_data};
+use crate::fileset::existing::{drop_cached, union, without_data};
 use crate::fileset::site::BuildContext;
 use crate::measure::{Clock, Collector};
 use crate::options::{Ownership, Progress, RunOptions};
@@ -22,8 +22,8 @@ use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::operation::Data;
 use fstone_model::workload::{
-    Action, ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, ThreadGroup,
-    Transfer,
+    Action, ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, Region,
+    ThreadGroup, Transfer,
 };
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
@@ -56,7 +56,10 @@ pub(super) struct Running<'a> {
     uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
     /// Whose files were looked at for holes, or have none since the load has filled them.
-    looked_at: Vec<bool>,
+    /// Filesets that have no holes, because they were laid out.
+    whole: Vec<bool>,
+    /// The parts of a fileset's files that were looked at for holes.
+    looked_at: Vec<Vec<(Region, u32)>>,
     pub(super) written_bytes: u64,
     /// Whether files are made for their own sake.
     pub(super) prepares: bool,
@@ -154,7 +157,8 @@ impl<'a> Running<'a> {
             written,
             uses: Uses::of(&workload),
             built: vec![false; files.len()],
-            looked_at: vec![false; files.len()],
+            whole: vec![false; files.len()],
+            looked_at: vec![Vec::new(); files.len()],
             written_bytes: 0,
             prepares: false,
             touched: Touched::nothing(files.len()),
@@ -214,7 +218,7 @@ impl<'a> Running<'a> {
             }
             let built = built?;
             let files = &self.files[index];
-            self.looked_at[index] = !(built.used || files.found || !files.spec.fill);
+            self.whole[index] = !(built.used || files.found || !files.spec.fill);
             self.report.warnings.extend(built.warnings);
             self.written_bytes += built.written_bytes;
             self.built[index] = true;
@@ -416,21 +420,18 @@ impl<'a> Running<'a> {
         for (index, files) in self.files.iter().enumerate().filter(|_| real) {
             let now = (files.spec.existing == Existing::Assume) == over;
             let looks = shared && self.built[index] && files.device.is_none() && now;
-            let readers: Vec<&ThreadGroup> = actions.on(index).filter(reads).map(|(group, _)| *group).collect();
-            if self.looked_at[index] || !looks || readers.is_empty() {
+            if self.whole[index] || !looks {
                 continue;
             }
-            self.looked_at[index] = true;
-            // From where the first of them begins to where the last one ends.
-            let part = |size: u64| {
-                let ends = |group: &&ThreadGroup| {
-                    let threads = u64::from(group.threads);
-                    [0, threads.saturating_sub(1)].map(|thread| group.region.of(size, thread, threads))
+            let readers = actions.on(index).filter(reads).map(|(group, _)| (group.region, group.threads));
+            let parts: Vec<(Region, u32)> = readers.filter(|part| !self.looked_at[index].contains(part)).collect();
+            let (missing, all) = without_data(files, |size| {
+                let of_threads = |&(region, threads): &(Region, u32)| {
+                    (0..threads.into()).map(move |thread| region.of(size, thread, threads.into()))
                 };
-                let parts = readers.iter().flat_map(ends).map(|(begin, length)| (begin, begin + length));
-                parts.fold((size, 0), |whole, part| (whole.0.min(part.0), whole.1.max(part.1)))
-            };
-            let (missing, all) = without_data(files, part);
+                union(parts.iter().flat_map(of_threads).collect())
+            });
+            self.looked_at[index].extend(parts);
             // Less than one in a thousand changes no figure.
             if missing > all / 1000 {
                 self.report.warnings.push(format!(
