@@ -16,7 +16,10 @@ use fstone_ranks::Member;
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult {
@@ -41,6 +44,7 @@ pub(crate) fn ior(_context: &Context, arguments: &IorArguments) -> CommandResult
         output: ranks::Output::Command(Arc::new(IorCommand {
             command_line: tasks::typed("ior", &arguments.words),
             place: OnceLock::new(),
+            gone: AtomicU32::new(0),
             plan,
             ior,
         })),
@@ -52,6 +56,8 @@ struct IorCommand {
     ior: Ior,
     plan: Plan,
     place: OnceLock<Place>,
+    /// Repetitions whose files are gone. Others may have made some of their names since.
+    gone: AtomicU32,
 }
 
 impl IorCommand {
@@ -75,14 +81,18 @@ impl ranks::RankCommand for IorCommand {
     /// As in IOR, which needs no more space than for one repetition.
     fn phase_ended(&self, ended: usize, directory: &Path, member: &Arc<Member>) {
         let of_each = self.plan.workload.phases.len() / self.ior.repetitions.max(1) as usize;
-        let goes = self.ior.write && !self.ior.keep && !self.ior.numbered;
+        let goes = self.ior.write && !self.ior.keep;
         if !goes || !ended.is_multiple_of(of_each) || member.meet().is_err() {
             return;
         }
-        let (repetition, rank) = ((ended / of_each - 1) as u64, member.rank());
-        if rank == 0 || self.ior.file_per_process {
-            // What cannot be removed is reported at the end.
-            let _ = paths::remove_file(&directory.join(self.ior.file_of(repetition, rank)));
+        let (repetition, rank) = ((ended / of_each - 1) as u32, member.rank());
+        if rank > 0 && !self.ior.file_per_process {
+            return;
+        }
+        // What cannot be removed, and what comes after it, is tried again at the end.
+        let path = directory.join(self.ior.file_of(repetition.into(), rank));
+        if self.gone.load(Ordering::Relaxed) == repetition && paths::remove_file(&path).is_ok() {
+            self.gone.store(repetition + 1, Ordering::Relaxed);
         }
     }
 
@@ -96,7 +106,7 @@ impl ranks::RankCommand for IorCommand {
             return Ok(());
         }
         let mut removed = Ok(());
-        for repetition in 0..self.ior.repetitions {
+        for repetition in self.gone.load(Ordering::Relaxed).into()..self.ior.repetitions {
             let path = load.directory.join(self.ior.file_of(repetition, rank));
             // A load that ended early did not reach all repetitions.
             if let Err(error) = paths::remove_file(&path) {
@@ -123,7 +133,8 @@ impl ranks::RankCommand for IorCommand {
             return Vec::new();
         }
         let tasks = if self.ior.file_per_process { report.ranked.ranks } else { 1 };
-        let all = (0..self.ior.repetitions).flat_map(|repetition| (0..tasks).map(move |task| (repetition, task)));
+        let there = self.gone.load(Ordering::Relaxed).into()..self.ior.repetitions;
+        let all = there.flat_map(|repetition| (0..tasks).map(move |task| (repetition, task)));
         all.map(|(repetition, task)| Path::new(self.ior.directory()).join(self.ior.file_of(repetition, task))).collect()
     }
 
@@ -160,7 +171,8 @@ mod tests {
         let left = |line: &str, outcome: RankOutcome, phases: Vec<PhaseMeeting>| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let ior = ior::parse(&CommandLine::of_arguments(&words)).expect("right");
-            let command = IorCommand { command_line: String::new(), plan: ior.plan(), ior, place: OnceLock::new() };
+            let (place, gone) = (OnceLock::new(), AtomicU32::new(0));
+            let command = IorCommand { command_line: String::new(), plan: ior.plan(), ior, place, gone };
             let per_rank = vec![RankReport { outcome, ..RankReport::default() }, RankReport::default()];
             let ranked = Ranked { ranks: 2, phases, per_rank, ..Ranked::default() };
             command.left(&RanksReport { ranked, ..RanksReport::default() })
