@@ -73,7 +73,7 @@ fn what_failed(error: &ErrorReport) -> String {
     let ErrorReport { operation, call, path, text, .. } = error;
     match path.as_str() {
         // The engine names no path when no file could be chosen.
-        "" if call == "choose a file" => format!("{operation} found no file to work on; {text}"),
+        _ if call == "choose a file" => format!("{operation} found no file to work on; {text}"),
         "" => format!("{call} in {operation}: {text}"),
         path => format!("{call} of {path} in {operation}: {text}"),
     }

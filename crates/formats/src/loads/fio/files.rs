@@ -25,6 +25,7 @@ pub enum Placement {
 pub(super) struct Filesets<'l> {
     all: Vec<Fileset>,
     first: Vec<Made>,
+    uses: Vec<Uses>,
     looks: Option<&'l Look<'l>>,
     /// By directory and prefix, and whether that is the whole name.
     known: HashMap<(String, String, bool), usize>,
@@ -39,6 +40,27 @@ struct Made {
     allocate: bool,
     grows: bool,
     when_opened: bool,
+}
+
+/// When files are first written and first verified by jobs with `verify_only`, by level.
+#[derive(Debug, Clone, Copy, Default)]
+struct Uses {
+    written: Option<usize>,
+    verified: Option<usize>,
+}
+
+impl Uses {
+    fn add(&mut self, job: &Job, level: usize) {
+        let at = if job.verify_only { &mut self.verified } else { &mut self.written };
+        if job.verify_only || job.direction.writes {
+            *at = Some(at.map_or(level, |first| first.min(level)));
+        }
+    }
+
+    /// Files that are laid out anew would hide that those of an earlier run are lost.
+    fn require(self) -> bool {
+        self.verified.is_some_and(|verified| self.written.is_none_or(|written| written >= verified))
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +103,11 @@ impl<'l> Filesets<'l> {
     pub(super) fn into_filesets(self) -> Vec<Fileset> {
         let first = self.first;
         let mut all = self.all;
+        for (fileset, _) in all.iter_mut().zip(self.uses).filter(|(_, uses)| uses.require()) {
+            if fileset.existing == Existing::Reuse {
+                fileset.existing = Existing::Require;
+            }
+        }
         for (fileset, made) in all.iter_mut().zip(first) {
             if device_of(fileset).is_some() {
                 (fileset.fill, fileset.existing) = (false, Existing::Require);
@@ -282,15 +309,12 @@ impl<'l> Filesets<'l> {
         // Of files that are not named one by one, only those that the load makes go.
         let takes = matches!(job.engine, Engine::FileDelete | Engine::FileRename) && job.filenames.is_empty();
         let rebuilds = takes || job.engine.makes();
-        // Files that are laid out anew would hide that those of the earlier run are lost.
-        let requires = job.verify_only;
         let key = (directory.clone(), prefix.clone(), exact);
         let known = self.known.get(&key).copied();
         if let Some(index) = known {
-            // Whichever job comes first.
-            let existing = &mut self.all[index].existing;
-            *existing =
-                existing_for(takes || *existing == Existing::Rebuild, requires || *existing == Existing::Require);
+            if takes {
+                self.all[index].existing = Existing::Rebuild;
+            }
             if let (SizeDistribution::Fixed(has), SizeDistribution::Fixed(needs)) = (&mut self.all[index].size, size) {
                 *has = (*has).max(*needs);
             }
@@ -299,6 +323,7 @@ impl<'l> Filesets<'l> {
             {
                 *has = (*has).max(needs);
             }
+            self.uses[index].add(job, level);
             let first = &mut self.first[index];
             *first = match first.level.cmp(&level) {
                 std::cmp::Ordering::Less => *first,
@@ -325,7 +350,7 @@ impl<'l> Filesets<'l> {
         } else {
             Naming { directory_prefix: no_directories, file_prefix: prefix, exact, leaf_prefix: None }
         };
-        fileset.existing = existing_for(rebuilds, requires);
+        fileset.existing = if rebuilds { Existing::Rebuild } else { Existing::Reuse };
         fileset.preallocated = if job.engine.makes() { 0.0 } else { 1.0 };
         // Two may look alike: a name, and a prefix with a number behind it. A workload file has `*` for any fileset.
         while fileset.name == "*" || !self.names.insert(fileset.name.clone()) {
@@ -334,15 +359,9 @@ impl<'l> Filesets<'l> {
         self.known.insert(key, self.all.len());
         self.all.push(fileset);
         self.first.push(wanted);
+        self.uses.push(Uses::default());
+        self.uses[self.all.len() - 1].add(job, level);
         (self.all.len() - 1) as u32
-    }
-}
-
-const fn existing_for(rebuilds: bool, requires: bool) -> Existing {
-    match (rebuilds, requires) {
-        (true, _) => Existing::Rebuild,
-        (false, true) => Existing::Require,
-        (false, false) => Existing::Reuse,
     }
 }
 

@@ -625,6 +625,9 @@ fn random_numbers_are_the_same_in_every_run_unless_they_are_not_to_be() {
         let data = plan(&format!("[a]\nsize=1m\nrw=write\n{repeated}\ndedupe_percentage=50\n")).workload.data;
         assert_eq!((data.repeat, data.duplicate), (Vec::new(), 0.5), "as fio: random blocks, half of them again");
     }
+    let compressed =
+        "[a]\nsize=1m\nrw=write\nbuffer_pattern=0xab\ndedupe_percentage=50\nbuffer_compress_percentage=50\n";
+    assert_eq!(plan(compressed).workload.data.repeat, [0xab], "of the part that can be compressed");
 }
 
 #[test]

@@ -364,21 +364,23 @@ fn fit_targets(workload: &Workload, jobs: &[Job], parts: &[Part], findings: &mut
 /// The bytes that jobs write again and again, which are the same of all.
 fn repeated(jobs: &[Job], findings: &mut Findings) -> Vec<u8> {
     let mut writing = jobs.iter().filter(|job| job.direction.writes && !job.engine.of_files());
-    // Duplicates are of random blocks.
-    if writing.clone().any(|job| job.dedupe_percent > 0) {
-        return Vec::new();
-    }
     let Some(first) = writing.next() else { return Vec::new() };
-    if let Some(other) = writing.find(|job| job.pattern != first.pattern) {
+    let data = |job: &Job| (job.pattern.clone(), job.dedupe_percent, job.compress_percent);
+    if let Some(other) = writing.find(|job| data(job) != data(first)) {
         let what = format!("`{}` and `{}` write different data", first.name, other.name);
         error(
             other,
             findings,
             what,
-            "give all jobs that write the same buffer_pattern, or run them one by one with --section",
+            "give all jobs that write the same buffer_pattern, dedupe_percentage and buffer_compress_percentage, or run them one by one with \
+             --section",
         );
     }
-    first.pattern.clone()
+    // Duplicates are of random blocks; the compressible part of them has the pattern.
+    match (first.dedupe_percent, first.compress_percent) {
+        (1.., 0) => Vec::new(),
+        _ => first.pattern.clone(),
+    }
 }
 
 /// Reports jobs of one group that are steady when another one is not.

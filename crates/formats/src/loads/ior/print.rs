@@ -133,12 +133,14 @@ fn summary(out: &mut String, results: &Results<'_>, lines: &[Line<'_>]) {
     }
 }
 
-/// The means of [`Line::wall`].
+/// The mean time of the stonewall, and the rate up to there: as in IOR, that of all repetitions together.
 fn walls(lines: &[Line<'_>], access: Access) -> [String; 2] {
     let (lines, _) = complete(lines, access);
     let walls: Vec<[f64; 2]> = lines.iter().filter_map(|line| line.wall).collect();
-    let mean = |of: usize| Spread::of(&walls.iter().map(|wall| wall[of]).collect::<Vec<_>>(), Deviation::OfAll).mean;
-    [0, 1].map(|of| if walls.is_empty() { "NA".into() } else { format!("{:.2}", mean(of)) })
+    let [seconds, moved] = [0, 1].map(|of| walls.iter().map(|wall| wall[of]).sum::<f64>());
+    let rate = if seconds > 0.0 { moved / seconds } else { 0.0 };
+    [seconds / walls.len() as f64, rate]
+        .map(|figure| if walls.is_empty() { "NA".into() } else { format!("{figure:.2}") })
 }
 
 fn of_node(results: &Results<'_>) -> u32 {

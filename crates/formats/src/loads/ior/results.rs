@@ -146,7 +146,7 @@ impl<'r> Results<'r> {
             return None;
         };
         let seconds = Duration::from_nanos(length_ns).as_secs_f64();
-        Some([seconds, if seconds > 0.0 { moved / f64::from(1 << 20) / seconds } else { 0.0 }])
+        Some([seconds, moved / f64::from(1 << 20)])
     }
 
     fn operation(&self, phase: &str, name: &str) -> Option<&'r OperationReport> {

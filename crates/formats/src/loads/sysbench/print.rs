@@ -262,11 +262,9 @@ fn fairness(out: &mut String, fileio: &Fileio, report: &LoadReport, figures: &Fi
         if report.per_thread.is_empty() { "-".to_owned() } else { format!("{:.2}", (squares / threads).sqrt()) }
     };
     let events = figures.events as f64 / threads;
-    // Latencies of requests in flight together overlap; those of a rate have the waiting for their turn, as in sysbench.
+    // Latencies of requests in flight together overlap. What of them is waiting for its turn in a rate is not known apart.
     let busy_ns = |thread: &ThreadReport| match fileio.io {
-        IoMode::Async if thread.elapsed_ns > 0 && fileio.rate_per_second.is_none() => {
-            thread.busy_ns.min(thread.elapsed_ns)
-        }
+        IoMode::Async if thread.elapsed_ns > 0 => thread.busy_ns.min(thread.elapsed_ns),
         _ => thread.busy_ns,
     };
     let sum_ns = match report.per_thread.as_slice() {

@@ -100,8 +100,8 @@ fn steady(wanted: &Steady, seconds: u64, seen: &SteadyReport) -> Value {
         (true, true) => "bw_slope",
     };
     let judged = if wanted.slope { seen.slope } else { seen.deviation };
-    let mean = |of: &[f64]| (of.iter().sum::<f64>() / of.len().max(1) as f64) as u64;
-    let whole = |of: &[f64]| -> Value { of.iter().map(|sample| *sample as u64).collect() };
+    let mean = |of: &[f64]| (of.iter().sum::<f64>() / of.len().max(1) as f64).round() as u64;
+    let whole = |of: &[f64]| -> Value { of.iter().map(|sample| sample.round() as u64).collect() };
     json!({
         "ss": format!("{name}:{:.6}{unit}", wanted.limit * if wanted.relative { 100.0 } else { 1.0 }),
         "duration": seconds,

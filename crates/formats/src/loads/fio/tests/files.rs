@@ -11,6 +11,12 @@ fn what_becomes_of_files_that_are_there_does_not_depend_on_the_order_of_jobs() {
         assert_eq!(plan.workload.filesets.len(), 1);
         assert_eq!(plan.workload.filesets[0].existing, Existing::Require, "{jobs:?}");
     }
+    // What an earlier job writes, a later one verifies.
+    let writes = "[a]\nrw=write\nbs=8k\nsize=1m\nfilename=x\nverify=md5\ndo_verify=0\n";
+    let later = verifies.replacen('\n', "\nstonewall\n", 1);
+    assert_eq!(plan(&format!("{writes}{later}")).workload.filesets[0].existing, Existing::Reuse);
+    let before = writes.replacen('\n', "\nstonewall\n", 1);
+    assert_eq!(plan(&format!("{verifies}{before}")).workload.filesets[0].existing, Existing::Require);
 }
 
 #[test]

@@ -55,6 +55,7 @@ fn what_is_wrong_is_shown() {
         ),
         ("[a]\nsize=1m\nrw=write\nverify=md5\nverify_only\ndo_verify=0\n", "which reads nothing"),
         ("[a]\nsize=1m\nignore_error=EFOO\n", "not a value for `ignore_error`"),
+        ("[a]\nsize=1m\nrw=write\n[b]\nsize=1m\nrw=write\ndedupe_percentage=50\n", "write different data"),
         ("[a]\nsize=1m\nioengine=null\n[b]\nsize=1m\n", "beside jobs of other engines"),
         ("[a]\nsize=1m\nnumjobs=4000\n[b]\nsize=1m\n", "at most 4000"),
         ("[a]\nsize=1m\nrw=read:-x\n", "not a value for `rw`"),
