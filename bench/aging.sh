@@ -6,12 +6,16 @@
 #        [LEVELS="fresh once aged"] bench/aging.sh [WORDS OF fstone run]
 # LOADS=none ages alone, and shows how long that takes, which targets were reached, and how long a second run takes, whose trials are all
 # copies. On btrfs or XFS, copies go by reference. MODELS= ages on the running kernel, as root.
+# LOADS=targets ages with each of PROFILES (all), and shows in a table which targets were reached, as ranges over the histories.
 set -euo pipefail
 TMPDIR=${PLACE:-/var/tmp}
 # shellcheck source=bench/compare-common.sh
 . "$(dirname "$0")/compare-common.sh"
 begin
 cd "$place"
+if [ "${LOADS-}" = targets ]; then
+    : "${SIZE=512 MiB}" "${OVERWRITES=1}" "${UTILIZATION=75 %}" "${FILESYSTEMS=ext4}" "${MODELS=sata-ssd}"
+fi
 export XDG_CACHE_HOME=$place/cache FSTONE_STORE=$place/fstone.db FSTONE_WORK_DIRECTORY=$place/work
 models=${MODELS-hdd-today sata-ssd}
 loads=${LOADS:-tree small-file large-file mail}
@@ -118,6 +122,34 @@ run() {
     grep -h 'age:\|failed\|skipped' run || true
 }
 
+if [ "$loads" = targets ]; then
+    echo "|profile|in use|written/target|χ² of sizes|ages|depths|"
+    echo "|---|--:|--:|--:|--:|--:|"
+    for PROFILE in ${PROFILES:-$(cd "$root/ages" && basename -s .toml -- *.toml)}; do
+        # It has 20,000 directories.
+        [ "$PROFILE" != dabre ] || SIZE="1 GiB"
+        { study targets aged; steps_of none; } >study.toml
+        "$fstone" age rm --all >/dev/null
+        run >&2
+        for name in $("$fstone" age list | awk 'NR > 1 { print $1 }'); do "$fstone" age show "$name"; done >shown
+        python3 - "$PROFILE" <<'PYTHON'
+import re, sys
+shown = open("shown").read()
+sizes = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30}
+wrote = re.findall(r"wrote (\S+) (\S+), target (\S+) (\S+)", shown)
+columns = [[float(value) for value in re.findall(rf"^{name} +(\S+)$", shown, re.M)]
+           for name in ("utilization", "χ² of sizes", "χ² of ages", "χ² of depths")]
+columns.insert(1, [float(a) * 2 ** sizes[b] / float(c) / 2 ** sizes[d] for a, b, c, d in wrote])
+def digits(value): return f"{value:.0f}" if value >= 10 else f"{value:.2f}" if value < 1 else f"{value:.1f}"
+def ends(column, told): return "–".join(dict.fromkeys([told(min(column)), told(max(column))]))
+told = [lambda value: f"{value:.1f}", lambda value: f"{value:.2f}"] + [digits] * 3
+print(f"|{sys.argv[1]}|{'|'.join(ends(*both) for both in zip(columns, told))}|")
+for line in dict.fromkeys(re.findall(r"^overwritten in place .*$", shown, re.M)): print(line, file=sys.stderr)
+PYTHON
+        SIZE=${SIZE/1 GiB/512 MiB}
+    done
+    exit
+fi
 if [ "$loads" = none ]; then
     { study aged "fresh aged"; steps_of none; } >study.toml
     for what in "with ageing" "again, with copies"; do

@@ -49,7 +49,11 @@ impl Drive {
 
     /// Whether what is acknowledged survives a loss of power without a flush.
     pub fn is_durable(&self) -> bool {
-        matches!(&self.0, Inside::Ssd(ssd) if ssd.is_durable())
+        match &self.0 {
+            Inside::Constant(_) => false,
+            Inside::Disk(disk) => disk.is_durable(),
+            Inside::Ssd(ssd) => ssd.is_durable(),
+        }
     }
 
     /// Whether writes are acknowledged before they are on the medium, where the model has a cache.

@@ -93,7 +93,22 @@ impl Past {
         }
     }
 
-    /// "agrawal, 80 % in use, 10 overwrites", and what else was asked for: "30 % compressible, seed 7".
+    /// "agrawal, 80 % in use, 10 overwrites".
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Aged(age) => {
+                let [_, utilization, overwrites, ..] = age.words();
+                [Some(age.profile.name.clone()), utilization, overwrites]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            }
+            Self::Image(_) => self.describe(),
+        }
+    }
+
+    /// The same, and what else was asked for: "30 % compressible, seed 7".
     pub fn describe(&self) -> String {
         match self {
             Self::Aged(age) => age.words().into_iter().flatten().collect::<Vec<_>>().join(", "),

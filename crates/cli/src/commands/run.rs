@@ -322,7 +322,7 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
             left.join(", ")
         ));
     }
-    let how = plan.past().map_or_else(|| "as it is".to_owned(), |past| format!("aged: {}", past.describe()));
+    let how = plan.past().map_or_else(|| "as it is".to_owned(), |past| format!("aged: {}", past.brief()));
     Ok(plan.on_directory(&format!("{name}, {how}"), path))
 }
 

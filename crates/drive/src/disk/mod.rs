@@ -182,6 +182,11 @@ impl Disk {
         }
     }
 
+    /// Without a cache, a write is acknowledged when it is on the medium.
+    pub(crate) const fn is_durable(&self) -> bool {
+        self.cache_sectors == 0
+    }
+
     pub(crate) const fn set_write_back(&mut self, write_back: bool) {
         self.write_back = write_back;
     }

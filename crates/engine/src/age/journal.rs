@@ -65,8 +65,8 @@ pub struct Lived {
     pub written_bytes: u64,
     /// What was to be written.
     pub planned_bytes: f64,
-    /// Of those written, in place, if the profile says how much.
-    pub overwritten_bytes: u64,
+    /// Of those written, in place; `None` if the build that aged did not note it.
+    pub overwritten_bytes: Option<u64>,
 }
 
 /// Keeps other processes from a directory of ageing, while it is aged, measured on or removed.
@@ -237,7 +237,9 @@ impl Journal {
             }
             "end" => {
                 let [operations, written_bytes] = [number(&mut words)?, number(&mut words)?];
-                let (planned_bytes, overwritten_bytes) = (number(&mut words)?, number(&mut words)?);
+                let planned_bytes = number(&mut words)?;
+                // Not every build wrote it.
+                let overwritten_bytes = words.next().map_or(Some(None), |word| word.parse().ok().map(Some))?;
                 self.ended = Some(Lived { operations, written_bytes, planned_bytes, overwritten_bytes });
             }
             _ => return None,
@@ -365,7 +367,8 @@ impl Journal {
 
     pub(super) fn end(&mut self, lived: Lived) -> io::Result<()> {
         let Lived { operations, written_bytes, planned_bytes, overwritten_bytes } = lived;
-        self.add(&format!("end {operations} {written_bytes} {planned_bytes} {overwritten_bytes}\n"))?;
+        let overwritten = overwritten_bytes.map_or_else(String::new, |bytes| format!(" {bytes}"));
+        self.add(&format!("end {operations} {written_bytes} {planned_bytes}{overwritten}\n"))?;
         self.held.journal.sync_all()
     }
 }
@@ -580,7 +583,8 @@ mod tests {
         let anew = Journal::begin(held, "key", "build", "boot 3").expect("written");
         assert!((anew.done(), anew.begun()) == (0, None) && matches!(Journal::hold(path), Err(JournalError::Busy)));
         drop(anew);
-        let lived = Lived { operations: 1, written_bytes: u64::MAX, planned_bytes: 0.1 + 0.2, overwritten_bytes: 3 };
+        let lived =
+            Lived { operations: 1, written_bytes: u64::MAX, planned_bytes: 0.1 + 0.2, overwritten_bytes: Some(3) };
         open("key", "boot 3").expect("it was killed").end(lived).expect("written");
         assert_eq!(super::tests::open(path, "key", "another", "boot 4").expect("it ended").ended(), Some(lived));
         let held = Journal::hold(path).expect("it ended");
@@ -603,7 +607,7 @@ mod tests {
         let above = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let [path, copy] = ["aged", "copy"].map(|name| above.path().join(name));
         rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
-        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0, overwritten_bytes: 0 };
+        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0, overwritten_bytes: None };
         open(&path, "key", "build", "boot").expect("it is empty").end(lived).expect("written");
         let copied = std::process::Command::new("cp").arg("-a").args([&path, &copy]).status();
         assert!(copied.is_ok_and(|status| status.success()));
@@ -622,7 +626,7 @@ mod tests {
         let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let path = place.path().join("aged");
         rustix::fs::mkdir(&path, Mode::RWXU).expect("made");
-        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0, overwritten_bytes: 0 };
+        let lived = Lived { operations: 1, written_bytes: 2, planned_bytes: 2.0, overwritten_bytes: None };
         open(&path, "key", "build", "boot").expect("it is empty").end(lived).expect("written");
         let journal = path.join(JOURNAL);
         let line = |identity: &str| {

@@ -180,7 +180,7 @@ pub fn age(
             let times = Timestamps { last_access: now, last_modification: now };
             futimens(&base, &times).map_err(failed("utimens"))?;
             let (written_bytes, planned_bytes) = (planner.written_bytes(), planner.total_bytes());
-            let overwritten_bytes = planner.overwritten_bytes();
+            let overwritten_bytes = Some(planner.overwritten_bytes());
             let lived = Lived { operations, written_bytes, planned_bytes, overwritten_bytes };
             if let Some(journal) = &mut ground.journal {
                 syncfs(&base).map_err(failed("syncfs"))?;

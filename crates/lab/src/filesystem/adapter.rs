@@ -151,8 +151,9 @@ impl Verdict {
     pub const fn of_fsck_status(status: i32) -> Self {
         match status {
             0 => Self::Clean,
+            // Errors that make it give up are errors: e2fsck ends with 12 then.
+            s if s & !0b1111 == 0 && s & 0b100 != 0 => Self::Errors,
             s if s & !0b111 != 0 => Self::Unusable,
-            s if s & 0b100 != 0 => Self::Errors,
             _ => Self::Corrected,
         }
     }

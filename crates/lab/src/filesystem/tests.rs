@@ -190,7 +190,9 @@ fn verdicts_of_common_statuses() {
     }
     assert_eq!(Verdict::of_fsck_status(1), Verdict::Corrected);
     assert_eq!(Verdict::of_fsck_status(4), Verdict::Errors);
-    assert_eq!(Verdict::of_fsck_status(12), Verdict::Unusable);
+    assert_eq!(Verdict::of_fsck_status(12), Verdict::Errors);
+    assert_eq!(Verdict::of_fsck_status(8), Verdict::Unusable);
+    assert_eq!(Verdict::of_fsck_status(132), Verdict::Unusable);
 }
 
 #[test]

@@ -355,7 +355,7 @@ impl<'a> Aged<'a> {
             _ => {}
         }
         let made = Temporary::owned(&path, None)?;
-        make_room(&directory, room(made.file())?, image.metadata()?.blocks() * 512)?;
+        make_room(&directory, room(made.file())?, image.metadata()?.blocks() * 512, self.seed)?;
         copy(image, made.file(), self.size_bytes, stop)?;
         let mut text = serde_json::to_vec(record)?;
         let length = text.len() as u64;
@@ -655,12 +655,16 @@ fn attached_to(file: &File) -> Option<String> {
     })
 }
 
-/// Removes images, the one that was not used for the longest time first, until there is room for another one. Those that this process
-/// asked for stay: it needs them again.
-fn make_room(directory: &Path, free: u64, needed: u64) -> io::Result<()> {
+/// Removes images, the one that was not used for the longest time first, until there is room for one of this seed. Those of the seed that
+/// this process asked for stay: trials of other rows need them. Those of other seeds are mostly of repetitions that are over.
+fn make_room(directory: &Path, free: u64, needed: u64, seed: u64) -> io::Result<()> {
     let (ours, images): (Vec<_>, Vec<_>) = kept_images(directory).into_iter().partition(|image| {
         let turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
-        image.path.file_name().and_then(|name| name.to_str()).is_some_and(|name| turns.contains_key(name))
+        let is_of_seed = image.past.as_ref().is_some_and(|(life, ..)| match &life.age {
+            Past::Aged(age) => age.seed == Some(seed),
+            Past::Image(_) => seed == 0,
+        });
+        is_of_seed && image.path.file_name().and_then(|name| name.to_str()).is_some_and(|name| turns.contains_key(name))
     });
     let mut taken: u64 = ours.iter().chain(&images).map(|image| image.bytes).sum();
     let limit = LIMIT_BYTES.min(free.saturating_add(taken) / 2);
@@ -1056,14 +1060,16 @@ mod tests {
         drop(aged(&options, 21).turn());
         let taken: u64 = kept_images(&directory).iter().map(|image| image.bytes).sum();
         // Half of this is for images: all that are there, and no more.
-        make_room(&directory, taken, first.bytes).expect("the other one goes");
+        make_room(&directory, taken, first.bytes, 21).expect("the other one goes");
         let left = kept_images(&directory);
         assert!(left.len() == 1 && seed(&left[0]) == Some(21), "{left:?}");
-        let full = make_room(&directory, left[0].bytes, left[0].bytes).expect_err("it stays").to_string();
+        let full = make_room(&directory, left[0].bytes, left[0].bytes, 21).expect_err("it stays").to_string();
         assert!(
             full.starts_with("of this run's images, 1 take its room") && kept_images(&directory).len() == 1,
             "{full}"
         );
+        make_room(&directory, 2 * left[0].bytes, left[0].bytes, 23).expect("a repetition that is over");
+        assert!(kept_images(&directory).is_empty() || left[0].bytes == 0);
     }
 
     #[test]

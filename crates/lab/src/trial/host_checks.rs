@@ -32,6 +32,8 @@ impl Agents<'_> {
         let Some((filesystem, seat)) = filesystem.filter(here).zip(self.guest.as_ref()) else { return Ok(None) };
         let path = seat.directory().join("state.img");
         let Some(command) = filesystem.fsck(FsckMode::ReadOnly, &path.display().to_string()) else { return Ok(None) };
+        // That of an earlier step of this trial.
+        let _ = std::fs::remove_file(&path);
         let mirror = Mirror::new(&path).map_err(|error| failed(step, format!("make {}: {error}", path.display())))?;
         Ok(Some(HostChecks { mirror, filesystem, command, runner: Arc::clone(&self.machine.runner) }))
     }
