@@ -171,9 +171,12 @@ impl Age {
         if !(*utilization > 0.0 && *utilization <= MAXIMUM_UTILIZATION) {
             return Err(format!("a utilization must be above 0 % and at most {}", percent(MAXIMUM_UTILIZATION)));
         }
-        if !(*overwrites >= *utilization && *overwrites <= 10_000.0) {
+        if *overwrites > 10_000.0 {
+            return Err(format!("{overwrites} overwrites are too many: expected at most 10000"));
+        }
+        if overwrites.is_nan() || *overwrites < *utilization {
             return Err(format!(
-                "{overwrites} overwrites cannot fill {} of a filesystem: expected from {utilization} to 10000",
+                "{overwrites} overwrites cannot fill {} of a filesystem: expected at least {utilization}",
                 percent(*utilization)
             ));
         }

@@ -22,7 +22,7 @@ pub(crate) struct DurabilityArguments {
     /// Try this sequence instead: 'rename a b; fsync b'. May be given several times
     #[arg(long, value_name = "CALLS", conflicts_with = "pairs")]
     pub(crate) sequence: Vec<String>,
-    /// The most states to try for each sequence. Default: 60, or 200 for the table of properties
+    /// How many states to try for each sequence, or as many as it has calls. Default: 60, or 200 for the table of properties
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) states: Option<u32>,
     /// The seed that pairs and states are drawn by

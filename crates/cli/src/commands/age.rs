@@ -27,6 +27,7 @@ use fstone_model::{
     age::{Class, Depth, OldImage, Profile},
     units::format_bytes,
 };
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use std::{
     collections::{BTreeMap, HashSet},
     fmt::Write as _,
@@ -284,7 +285,7 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
                 continue;
             };
             // Files of an overlay are on other devices, but its directories are on its own.
-            if found.is_dir() && found.dev() != device {
+            if found.dev() != device && (found.is_dir() || is_mounted(&path)) {
                 continue;
             }
             if found.is_dir() {
@@ -387,6 +388,12 @@ fn written(profile: &Profile) -> String {
         rows(profile.ages.iter().map(class).collect()),
         rows(profile.depths.iter().map(depth).collect())
     )
+}
+
+/// Whether a file is one that is mounted there.
+fn is_mounted(path: &Path) -> bool {
+    let facts = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+    facts.is_ok_and(|facts| facts.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 #[cfg(test)]

@@ -91,7 +91,10 @@ impl<'m> AgentExecutor<'m> {
         let noted = self.options.aged.iter().flat_map(|notes| aged_beside(notes, parent));
         let paths: Vec<_> = noted.chain([parent.join(AGED_BENEATH)]).collect();
         let kept = answer_of(move || paths.iter().filter_map(|path| Journal::keep(path)).collect());
-        self.aged = kept.unwrap_or_default();
+        // Without an answer in time, what is held stays so.
+        if let Some(kept) = kept {
+            self.aged = kept;
+        }
     }
 
     /// Ends it. What is left behind, in the journal, because a process hangs in it.

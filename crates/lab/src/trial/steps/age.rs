@@ -144,9 +144,11 @@ fn taken_up(place: &Path, key: &str, build: &str, boot: &str) -> Result<(Journal
     let directory = match rustix::fs::open(place, flags, Mode::empty()) {
         Err(Errno::NOENT) => {
             let opened = Journal::open(open_new_directory(place)?, place, key, build, boot);
-            if matches!(opened, Err(JournalError::System { .. })) {
+            if opened.is_err() {
                 // What cannot be removed, `fstone age rm` can.
                 let _ = Journal::remove_empty(place, true);
+                // One whose mode the filesystem chose; it is empty, or stays.
+                let _ = std::fs::remove_dir(place);
             }
             return Ok((opened?, None));
         }
