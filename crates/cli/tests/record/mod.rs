@@ -626,6 +626,30 @@ fn longest_wait(calls: &str) -> f64 {
     waits.filter_map(|line| line.rsplit_once('<')?.1.split_once('>')?.0.parse::<f64>().ok()).fold(0.0, f64::max)
 }
 
+/// Their waits are short, and what recording costs the one is most of what the other waits for.
+#[test]
+fn processes_that_take_turns_wait_for_each_other() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os
+(asked, ask), (answered, answer) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(ask)
+    while os.read(asked, 1): os.stat("f"), os.write(answer, b"x")
+    os._exit(0)
+for _ in range(1000): os.write(ask, b"x"), os.read(answered, 1)
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let waits = calls.lines().filter(|line| line.contains(" wakeup ") && line.contains(" length ")).count();
+    // Not all: recording may slow one of them down so that it finds what it would have waited for.
+    assert!(waits > 450, "{waits} waits: {told}");
+}
+
 /// As `make -j` waits for its jobs; a timer's signal ends a sleep.
 #[test]
 fn a_wait_that_a_childs_signal_ends_is_one_for_the_child() {

@@ -42,8 +42,14 @@ const BARE_CALLS: u32 = 1000;
 const FADING: f64 = 0.95;
 /// A thread that is active for so much of the most active one's time counts whole: threads that take turns are waited for one after another.
 const COUNTS_WHOLE: f64 = 0.1;
-/// A wait that is longer is one for another thread, if one was at work meanwhile. Shorter ones are no longer than what is not known of a stop.
+/// A wait that is longer, with what recording cost others meanwhile, is one for another thread, if one was at work. What is shorter is no
+/// more than what is not known of a stop.
 const WAIT_NS: u64 = 10_000;
+/// How many threads a wait may have been for: as many as may be at work at once, and some.
+const MOST_AT_WORK: usize = 16;
+/// What is left at each wait of how often a thread was at work at the end of another's waits, and what is as good as never.
+const FORGETTING: f64 = 0.9;
+const RARE: f64 = 0.001;
 const MOST_NAME: usize = 4096;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
@@ -373,6 +379,8 @@ struct Thread {
     /// For how long it ran since it last made or ended a call, without what stops cost.
     ran_ns: u64,
     think_ns: u64,
+    /// How often threads were at work when a wait ended, by number; what is long ago counts less and less.
+    wakers: HashMap<u32, f64>,
 }
 
 impl Thread {
@@ -466,8 +474,8 @@ struct Tracer {
     /// The thread that asks for its processors, and has all of them until it knows.
     asking: HashSet<pid_t>,
     sums: Sums,
-    /// The two threads that were at work last: their numbers, and when they stopped.
-    at_work: [Option<(pid_t, u32, u64)>; 2],
+    /// The threads that were at work last, the latest first: their numbers, and when they stopped.
+    at_work: VecDeque<(pid_t, u32, u64)>,
     /// How many calls of each thread the recording has, by number.
     written: Vec<u64>,
     secret: Option<RandomState>,
@@ -530,7 +538,7 @@ impl Tracer {
             decided_ns: 0,
             asking: HashSet::new(),
             sums: Sums::default(),
-            at_work: [None; 2],
+            at_work: VecDeque::new(),
             written: Vec::new(),
             secret,
             writer,
@@ -755,12 +763,17 @@ impl Tracer {
         let waited_ns = spent_ns - ran_ns;
         let waits = may_wait && state.pending.as_ref().is_some_and(|pending| !pending.call.kind.is_of_threads());
         let (number, resumed_ns) = (state.number, state.resumed_ns);
-        let waker = if waits && waited_ns > WAIT_NS { self.waker(stop.thread, resumed_ns) } else { None };
+        let woken_ns = stopped_ns.saturating_sub(cost_ns / 2 + delayed_ns);
+        let waker = if waits && own_ns - ran_ns > WAIT_NS {
+            self.waker(stop.thread, [resumed_ns, woken_ns.saturating_sub(half_ns + LONG_NS)])
+        } else {
+            None
+        };
         if let Some(state) = self.threads.get_mut(&stop.thread) {
             state.ran_ns += if waker.is_some() { ran_ns } else { spent_ns };
         }
         match waker {
-            Some(waker) => self.woken(stop.thread, waker, waited_ns, stopped_ns),
+            Some(waker) => self.woken(stop.thread, waker, waited_ns, woken_ns, stopped_ns),
             None if sleeps => {}
             None => self.was_at_work(stop.thread, number, stopped_ns),
         }
@@ -768,30 +781,52 @@ impl Tracer {
     }
 
     fn was_at_work(&mut self, thread: pid_t, number: u32, until_ns: u64) {
-        let [last, _] = self.at_work;
-        if last.is_some_and(|(other, ..)| other != thread) {
-            self.at_work[1] = last;
+        if let Some(place) = self.at_work.iter().position(|(other, ..)| *other == thread) {
+            self.at_work.remove(place);
         }
-        self.at_work[0] = Some((thread, number, until_ns));
+        self.at_work.truncate(MOST_AT_WORK - 1);
+        self.at_work.push_front((thread, number, until_ns));
     }
 
-    /// The thread that another one probably waited for: the last that was at work meanwhile.
-    fn waker(&self, thread: pid_t, since_ns: u64) -> Option<(pid_t, u32)> {
-        let mut others = self.at_work.iter().flatten().filter(|(other, ..)| *other != thread);
+    /// The thread that another one probably waited for: of those that were at work when its wait ended, or else meanwhile, the one that was
+    /// so at most of its waits, and of several the last.
+    fn waker(&mut self, thread: pid_t, [since_ns, woken_ns]: [u64; 2]) -> Option<(pid_t, u32)> {
         let is_at_work = |other: &pid_t| self.threads.get(other).is_some_and(|state| state.pending.is_none());
-        let found = others.find(|(other, _, at_ns)| *at_ns > since_ns || is_at_work(other));
-        found.map(|(other, number, _)| (*other, *number))
+        let at_work_since = |ns: u64| {
+            let others = self.at_work.iter().filter(|(other, ..)| *other != thread);
+            others
+                .filter(move |(other, _, at_ns)| *at_ns > ns || is_at_work(other))
+                .map(|(other, number, _)| (*other, *number))
+        };
+        let mut found: Vec<(pid_t, u32)> = at_work_since(woken_ns.max(since_ns)).collect();
+        if found.is_empty() {
+            found.extend(at_work_since(since_ns));
+        }
+        let wakers = &mut self.threads.get_mut(&thread)?.wakers;
+        wakers.retain(|_, often| {
+            *often *= FORGETTING;
+            *often > RARE
+        });
+        found.iter().for_each(|(_, number)| *wakers.entry(*number).or_insert(0.0) += 1.0 - FORGETTING);
+        found.into_iter().rev().max_by(|(_, one), (_, other)| wakers[one].total_cmp(&wakers[other]))
     }
 
     /// Notes that a thread went on when another one had come so far.
-    fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, now: u64) {
+    fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, woken_ns: u64, now: u64) {
         let wakeup = Call { kind: Kind::Wakeup, begin_ns: now, ..Call::default() };
-        let [during, after] = self.overhead[usize::from(self.processors.shared)];
+        let [_, after] = self.overhead[usize::from(self.processors.shared)];
         if let Some(state) = self.threads.get_mut(&waker) {
-            if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < now {
-                // It ran until then, but for what its last stop cost and what this one did.
-                state.think_ns += (now - state.resumed_ns).saturating_sub(during.wall_ns + after.wall_ns);
-                state.resumed_ns = now;
+            if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < woken_ns {
+                // It ran until then, but for what its last stop cost, and while it waited for a processor.
+                let usage = state.account.since();
+                self.usage[0] += usage;
+                state.usage += usage;
+                let mut delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
+                if !self.processors.shared {
+                    delayed_ns = 0;
+                }
+                state.think_ns += (woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns);
+                state.resumed_ns = woken_ns;
             }
             let think_ns = std::mem::take(&mut state.think_ns);
             self.write(Call { thread: of, think_ns, ..wakeup });
@@ -975,6 +1010,7 @@ impl Tracer {
             resumed_ns: u64::MAX,
             ran_ns: 0,
             think_ns: 0,
+            wakers: HashMap::new(),
         };
         self.threads.insert(thread, new);
         number
@@ -1784,5 +1820,33 @@ mod tests {
         // What Python does to start depends on where it is.
         let of_asking = stops(3001).saturating_sub(stops(1));
         assert!((8500..14000).contains(&of_asking), "{of_asking} stops");
+    }
+
+    /// Two clients and their servers: the other pair's are often at work as well when a wait ends.
+    #[test]
+    fn a_thread_waits_for_the_one_that_is_at_work_whenever_its_waits_end() {
+        const CLIENT: pid_t = 1 << 29;
+        const SERVER: pid_t = CLIENT + 1;
+        const OTHER: pid_t = CLIENT + 2;
+        let mut tracer = Tracer::new(Roots::new(&[]), Default::default(), Processors::as_they_are(), None, None);
+        let numbers = [CLIENT, SERVER, OTHER].map(|thread| tracer.add(thread, None, 0));
+        for thread in [CLIENT, SERVER, OTHER] {
+            let pending = tracer.pending(thread, 1, decode(libc::SYS_poll as u64, [0; 6]).expect("known"), 0);
+            tracer.threads.get_mut(&thread).expect("it was added").pending = Some(pending);
+        }
+        let wakers: Vec<_> = (1..40)
+            .map(|round| {
+                let woken_ns = round * 10 * LONG_NS;
+                tracer.was_at_work(SERVER, numbers[1], woken_ns);
+                if round % 3 != 0 {
+                    tracer.was_at_work(OTHER, numbers[2], woken_ns + 1);
+                }
+                tracer.waker(CLIENT, [woken_ns - LONG_NS, woken_ns - 1]).expect("there are two")
+            })
+            .collect();
+        assert!(wakers[10..].iter().all(|waker| *waker == (SERVER, numbers[1])), "{wakers:?}");
+        // It is not known whose work it was before.
+        assert_eq!(wakers[0], (OTHER, numbers[2]));
+        assert_eq!(tracer.waker(CLIENT, [u64::MAX; 2]), None);
     }
 }
