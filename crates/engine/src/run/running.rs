@@ -55,7 +55,6 @@ pub(super) struct Running<'a> {
     pub(super) files: Vec<Files>,
     uses: Vec<Uses>,
     pub(super) built: Vec<bool>,
-    /// Whose files were looked at for holes, or have none since the load has filled them.
     /// Filesets that have no holes, because they were laid out.
     whole: Vec<bool>,
     /// The parts of a fileset's files that were looked at for holes.
@@ -423,15 +422,23 @@ impl<'a> Running<'a> {
             if self.whole[index] || !looks {
                 continue;
             }
-            let readers = actions.on(index).filter(reads).map(|(group, _)| (group.region, group.threads));
-            let parts: Vec<(Region, u32)> = readers.filter(|part| !self.looked_at[index].contains(part)).collect();
+            let looked_at = &mut self.looked_at[index];
+            let before = looked_at.len();
+            for part in actions.on(index).filter(reads).map(|(group, _)| (group.region, group.threads)) {
+                if !looked_at.contains(&part) {
+                    looked_at.push(part);
+                }
+            }
+            let parts = &looked_at[before..];
+            if parts.is_empty() {
+                continue;
+            }
             let (missing, all) = without_data(files, |size| {
                 let of_threads = |&(region, threads): &(Region, u32)| {
                     (0..threads.into()).map(move |thread| region.of(size, thread, threads.into()))
                 };
                 union(parts.iter().flat_map(of_threads).collect())
             });
-            self.looked_at[index].extend(parts);
             // Less than one in a thousand changes no figure.
             if missing > all / 1000 {
                 self.report.warnings.push(format!(
