@@ -868,6 +868,15 @@ mod tests {
         Job { cell, id, position: 0, seed, direct: false, sink: &Silent, explorer: None }
     }
 
+    /// A place for images, as a run has it.
+    fn cache() -> (tempfile::TempDir, PathBuf, LabOptions) {
+        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let directory = place.path().join("aged");
+        let agent = std::env::current_exe().expect("this test");
+        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        (place, directory, options)
+    }
+
     fn aged<'a>(options: &'a LabOptions, seed: u64) -> Aged<'a> {
         Aged::of(&job(&cell(Some(seed)), 0, 3), options, &Machine::host()).expect("it is aged")
     }
@@ -977,10 +986,7 @@ mod tests {
                 }
             }
         }
-        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let directory = place.path().join("aged");
-        let agent = std::env::current_exe().expect("this test");
-        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let (_place, _, options) = cache();
         let (one, heard, stop) = (aged(&options, 1), Heard(Mutex::default()), AtomicBool::new(false));
         let first = one.turn_of_runs(&heard, &stop).expect("nothing is made");
         assert!(aged(&options, 2).turn_of_runs(&heard, &stop).is_some(), "another image");
@@ -1010,10 +1016,7 @@ mod tests {
                 }
             }
         }
-        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let directory = place.path().join("aged");
-        let agent = std::env::current_exe().expect("this test");
-        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let (place, directory, options) = cache();
         let image = |text: &[u8]| {
             let image = fstone_files::nameless(place.path()).expect("made");
             image.set_len(1 << 20).expect("sized");
@@ -1046,10 +1049,7 @@ mod tests {
 
     #[test]
     fn an_image_that_this_run_needs_again_makes_no_room_for_another() {
-        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let directory = place.path().join("aged");
-        let agent = std::env::current_exe().expect("this test");
-        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let (place, directory, options) = cache();
         let stop = AtomicBool::new(false);
         for seed in [21, 22] {
             let image = fstone_files::nameless(place.path()).expect("made");
@@ -1074,10 +1074,7 @@ mod tests {
 
     #[test]
     fn an_image_is_kept_whole_or_not_at_all_and_only_images_are_removed() {
-        let place = tempfile::tempdir_in("/var/tmp").expect("a directory");
-        let directory = place.path().join("aged");
-        let agent = std::env::current_exe().expect("this test");
-        let options = LabOptions { aged: Some(directory.clone()), agent, ..testing::options() };
+        let (place, directory, options) = cache();
         let image = || {
             let image = fstone_files::nameless(place.path()).expect("made");
             image.set_len(1 << 20).expect("sized");
