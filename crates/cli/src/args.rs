@@ -315,7 +315,7 @@ pub(crate) enum AgeAction {
     List,
     /// Show one: its targets, what was reached, its free space, and who owns each region of the disk
     Show {
-        /// Its name in the list
+        /// Its name in the list; with a slash, a directory that was aged in place, as it is now
         #[arg(value_name = "NAME")]
         name: String,
         /// Print the regions as a picture (SVG)

@@ -10,6 +10,7 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_analysis::{
+    Scale,
     text::{counted, line},
     when,
 };
@@ -20,11 +21,12 @@ use fstone_lab::{
     stop::Stop,
     trial::{
         KeptImage, TO_CLEAN, aged_directories, forget_directory, kept_images, old_image, refusal,
-        remove_aged_directory, remove_image,
+        remove_aged_directory, remove_image, state_of_aged_directory,
     },
 };
 use fstone_model::{
-    age::{Class, Depth, OldImage, Profile},
+    age::{Class, Depth, OldImage, Past, Profile},
+    metric::Figure,
     units::format_bytes,
 };
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -49,10 +51,28 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
             terminal::print(&(listed(&images(), &directory) + &in_place(&aged_directories(&directory))));
         }
         AgeAction::Show { name, svg } => {
-            let image = find(&images(), name)?;
-            terminal::print(&if *svg { picture(&image) } else { shown(&image) });
+            let (title, said, figures, warnings) = if name.contains('/') {
+                let failed = || format!("cannot show {name}");
+                let (age, said, figures) =
+                    state_of_aged_directory(Path::new(name)).with_context(failed).or_exit(Exit::BadInput)?;
+                (format!("{name}: {}", Past::from(age).describe()), said, figures, Vec::new())
+            } else {
+                let image = find(&images(), name)?;
+                let title = format!("{}: {}", image.name(), life(&image));
+                let (_, result, warnings) = image.past.ok_or_else(|| Failure::new(Exit::BadInput, title.clone()))?;
+                let said = result
+                    .iter()
+                    .flat_map(|result| &result.commands)
+                    .map(|command| format!("{}\n", command.output_tail));
+                (title, said.collect(), result.iter().flat_map(|result| result.figures.clone()).collect(), warnings)
+            };
+            terminal::print(&if *svg { picture(&said) } else { shown(&title, &said, &figures, &warnings) });
         }
-        AgeAction::Rm { all: true, .. } => return Ok(remove(&images())),
+        AgeAction::Rm { all: true, .. } => {
+            let exit = remove(&images());
+            terminal::print(&in_place(&aged_directories(&directory)));
+            return Ok(exit);
+        }
         AgeAction::Rm { names, .. } if names.iter().any(|name| name.contains('/')) => {
             let remove = |name: &str| {
                 let removed = remove_aged_directory(Path::new(name));
@@ -163,12 +183,10 @@ fn life(image: &KeptImage) -> String {
     ))
 }
 
-/// Its targets beside what was reached, and a histogram of its free extents.
-fn shown(image: &KeptImage) -> String {
-    let mut text = format!("{}: {}\n\n", image.name(), life(image));
-    let Some((_, Some(result), warnings)) = &image.past else { return text };
-    let said = result.commands.iter().map(|command| command.output_tail.as_str());
-    for line in said.flat_map(str::lines) {
+/// Targets beside what was reached, and a histogram of free extents.
+fn shown(title: &str, said: &str, figures: &[Figure], warnings: &[String]) -> String {
+    let mut text = format!("{title}\n\n");
+    for line in said.lines() {
         match line.split_once(' ') {
             Some(("free", extents)) => text += &histogram(extents.trim_start_matches("extents from")),
             Some((REGIONS_OF, regions)) => text += &map(regions),
@@ -176,8 +194,13 @@ fn shown(image: &KeptImage) -> String {
         }
     }
     text.push('\n');
-    for figure in &result.figures {
-        let _ = writeln!(text, "{:<20} {}", figure.metric, (figure.value * 1000.0).round() / 1000.0);
+    for figure in figures {
+        let _ = writeln!(
+            text,
+            "{:<20} {}",
+            figure.metric,
+            Scale::of_one(figure.unit, figure.value).with_unit(figure.value)
+        );
     }
     text.extend(warnings.iter().map(|words| format!("{words}\n")));
     text
@@ -206,11 +229,9 @@ fn map(regions: &str) -> String {
 }
 
 /// The same as an SVG.
-fn picture(image: &KeptImage) -> String {
+fn picture(said: &str) -> String {
     const SIDE: usize = 10;
-    let result = image.past.as_ref().and_then(|past| past.1.as_ref());
-    let said = result.into_iter().flat_map(|result| &result.commands).flat_map(|command| command.output_tail.lines());
-    let regions = said.filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == REGIONS_OF);
+    let regions = said.lines().filter_map(|line| line.split_once(' ')).find(|(key, _)| *key == REGIONS_OF);
     let lines = lines_of(regions.map_or("", |(_, regions)| regions));
     let below = lines.len() * SIDE;
     let (width, height) = (REGIONS_IN_A_LINE * SIDE, below + OWNERS.len() * 2 * SIDE + SIDE);
@@ -299,6 +320,9 @@ fn learn(root: &Path) -> Result<(Profile, usize), Failure> {
         }
     }
     let bounds = std::iter::once(0.0).chain((0..).map(|power| SMALLEST_BYTES * 4f64.powi(power)));
+    if sizes.is_empty() {
+        return Err(Failure::new(Exit::BadInput, format!("{}: there are no files below it", failed())));
+    }
     let profile = Profile {
         name: root.display().to_string(),
         sizes: classes(&sizes, bounds.take_while(|bound| *bound < 1e15)),

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     args::{Arguments, Command, ExecutorChoice, NamedKernel, RerunArguments, RunArguments},
     exit::Exit,
+    paths,
     progress::Expected,
     sources,
     studies::{self, Study},
@@ -42,7 +43,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     sources::provide(&mut told_plan, options.source.as_deref(), sources::Missing::Name)?;
     announce(&recorded, &told_plan);
     if options.dry_run {
-        let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory);
+        let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory, Some(&paths::aged()));
         let told = listed(&told_plan).map_or_else(String::new, |listed| {
             format!("\n{}\nWithout --dry-run it asks first, or needs --allow-commands.\n", capitalised(&listed))
         });

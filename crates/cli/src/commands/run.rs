@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             };
             let (cells, trials) = (counted(plan.cells.len(), "cell"), tries(plan));
             let head = format!("{}: {}\n{cells}, {trials}, seed {seed}\n\n", plan.study, plan.title);
-            let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
+            let plan = fstone_lab::run::describe::describe(plan, &context.work_directory, Some(&paths::aged()));
             terminal::print(&format!("{head}{plan}\n"));
         }
         return Ok(Exit::Success);
@@ -320,6 +320,14 @@ fn on_directory(context: &Context, plan: &Plan, path: Option<&str>) -> Result<Pl
             "Left out, because {} is measured as it is: {}.",
             directory.display(),
             left.join(", ")
+        ));
+    }
+    let mut others: Vec<&str> = plan.cells.iter().map(|cell| &*cell.filesystem.kind).collect();
+    others.retain(|kind| *kind != name);
+    if let (Some(kind), true) = (others.first(), left.is_empty()) {
+        terminal::tell(&format!(
+            "{} is on {name}, which is measured, whatever `type` says ({kind}).",
+            directory.display()
         ));
     }
     let how = plan.past().map_or_else(|| "as it is".to_owned(), |past| format!("aged: {}", past.brief()));

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::{
     collections::VecDeque,
     fs::{self, File},
-    io,
+    io::{self, Read as _},
     os::{
         fd::AsRawFd,
         unix::fs::{FileExt, MetadataExt},
@@ -398,6 +398,18 @@ impl Held {
         let at = MAGIC.len() + COUNT_DIGITS + 1;
         self.journal.write_all_at(format!("{boot:BOOT_LENGTH$}").as_bytes(), at as u64)?;
         self.journal.sync_all()
+    }
+
+    /// The key with which it was aged; `None` while that has not ended.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn key(&self) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        (&self.journal).take(LONGEST).read_to_string(&mut text)?;
+        let mut lines = text.strip_prefix(MAGIC).unwrap_or_default().lines().skip(2);
+        let key = lines.next().map(str::to_owned);
+        Ok(key.filter(|_| lines.any(|line| line.starts_with("end "))))
     }
 
     /// Whether a path leads to it.

@@ -9,7 +9,7 @@ use super::{
     error::ExecutorError,
     job::{Executor, Job, TrialEnd},
     options::LabOptions,
-    preflight::preflight,
+    preflight::{obstacle_of_room, preflight},
     record::{DEVICE, Halt, Record, blame_host, failed, outcome_of_stop, refuse_full, skipped},
     watch::Gauge,
     who::{Whom, left_out, parts, whom},
@@ -562,6 +562,10 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let space =
             devices.space(&directory).map_err(|cause| ExecutorError::Work { path: directory.clone(), cause })?;
         refuse_full(&directory, space)?;
+        let kept = self.host.options.aged.as_deref();
+        if let Some(obstacle) = obstacle_of_room(self.job.cell, &directory, kept, &**devices) {
+            return Err(Halt::Outcome(obstacle.outcome()));
+        }
         if *size_bytes > space.free_bytes - space.reserve_bytes() {
             self.record.warn(format!(
                 "the image may grow to {}, but {} has only {} free; a trial that needs more is stopped",

@@ -50,4 +50,4 @@ pub use job::{Executor, Job, TrialEnd};
 pub use load::{EngineLoader, LoadFailure, LoadRequest, Loader, load_figures};
 pub use options::LabOptions;
 pub use preflight::{Obstacle, preflight};
-pub use steps::{removal_of, remove_aged_directory};
+pub use steps::{removal_of, remove_aged_directory, state_of_aged_directory};

@@ -6,7 +6,10 @@ use crate::{
     filesystem::{self, Filesystem},
     inventory::package_of,
     machine::Machine,
-    place::mount::{MountOption, MountOptions},
+    place::{
+        device::{Devices, copies_by_reference},
+        mount::{MountOption, MountOptions},
+    },
 };
 use fstone_engine::age::{MORE_INODES, expected_files};
 use fstone_model::{
@@ -18,7 +21,10 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
 };
-use std::path::Path;
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+/// The share of a device that is certainly the files'.
+const WITHOUT_METADATA: f64 = 0.9;
 
 /// Why a cell cannot be tried here. It becomes the outcome of its first trial and there is no second.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,11 +154,50 @@ pub(crate) fn obstacle_of_age(cell: &Cell) -> Option<Obstacle> {
     }
     let size_bytes = cell.device.size_bytes()?;
     let inodes = filesystem::find(&cell.filesystem.kind)?.inodes(&cell.filesystem.mkfs, size_bytes)?;
-    // Metadata take some of it.
-    let files = expected_files(age, age.utilization * size_bytes as f64 * 0.9);
+    let files = expected_files(age, age.utilization * size_bytes as f64 * WITHOUT_METADATA);
     let words =
         format!("profile {} needs more than {files:.0} files, and there are {inodes:.0} inodes", age.profile.name);
     (files > inodes).then(|| refused(&words).with_cure(MORE_INODES))
+}
+
+/// Why what ageing leaves in an image has no room in the directory where images are made, as far as that is certain. `kept` is where it is
+/// kept: where it is copied from there as data, on the same filesystem, it takes the room twice.
+pub(crate) fn obstacle_of_room(
+    cell: &Cell,
+    work_directory: &Path,
+    kept: Option<&Path>,
+    devices: &dyn Devices,
+) -> Option<Obstacle> {
+    let DeviceSpec::Loop { size_bytes, directory, in_memory: false, .. } = &cell.device else { return None };
+    let (step, age) = cell.steps.iter().find_map(|step| match &step.action {
+        StepAction::Age(past) => match &**past {
+            Past::Aged(age) => Some((step, age)),
+            Past::Image(_) => None,
+        },
+        _ => None,
+    })?;
+    let directory = directory.as_ref().map_or(work_directory, Path::new);
+    // It may not have been made yet.
+    let there = |path: &Path| path.ancestors().find(|path| path.exists()).map(Path::to_owned);
+    let directory = there(directory)?;
+    let device_of = |path: &Path| fs::metadata(path).ok().map(|facts| facts.dev());
+    let is_copied = !cell.kernel.is_exact()
+        && !copies_by_reference(&directory)
+        && kept.and_then(there).is_some_and(|kept| device_of(&kept) == device_of(&directory));
+    let space = devices.space(&directory).ok()?;
+    let room = space.free_bytes.saturating_sub(space.reserve_bytes());
+    let one = age.utilization * *size_bytes as f64 * WITHOUT_METADATA;
+    let (needed, also) = if is_copied { (2.0 * one, ", and as much in its copy for each trial") } else { (one, "") };
+    let words = || {
+        format!(
+            "ageing leaves about {} in the image{also}; {} has room for {}",
+            format_bytes(one as u64),
+            directory.display(),
+            format_bytes(room)
+        )
+    };
+    let cure = "a smaller device, a lower utilization, or --work-directory on a larger disk";
+    (needed > room as f64).then(|| Obstacle { refused: true, ..Obstacle::skipped(&step.name, words()) }.with_cure(cure))
 }
 
 /// Only an image of fstone's own becomes a copy of an old one, and the log of a guest's disk begins with mkfs.
@@ -315,8 +360,49 @@ fn too_small(cell: &Cell, filesystem: &dyn Filesystem) -> Option<Obstacle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{command::FakeRunner, place::mount::FakeMounter, testing};
+    use crate::{
+        command::FakeRunner,
+        place::{device::FakeDevices, mount::FakeMounter},
+        testing,
+    };
+    use fstone_model::age::{Age, Profile};
     use std::sync::Arc;
+
+    #[test]
+    fn ageing_without_room_for_what_it_leaves_is_refused_before_it_begins() {
+        let (work, devices) = (tempfile::tempdir().expect("a directory"), FakeDevices::new());
+        let age = |utilization| Age {
+            profile: Profile::default(),
+            utilization,
+            overwrites: 1.0,
+            compressible: 0.0,
+            seed: None,
+        };
+        let cell = |utilization, in_memory, kernel| {
+            let step = testing::step("age", StepAction::Age(Arc::new(age(utilization).into())));
+            let mut cell = Cell { kernel, ..testing::cell(0, "ext4", "", &[step]) };
+            cell.device = testing::loop_device(100 << 30);
+            if let DeviceSpec::Loop { in_memory: it, .. } = &mut cell.device {
+                *it = in_memory;
+            }
+            cell
+        };
+        let kept = work.path().join("not there yet");
+        let refused = |cell: &Cell, free_gib: u64, kept: Option<&Path>| {
+            devices.set_free_bytes(free_gib << 30);
+            obstacle_of_room(cell, &work.path().join("work"), kept, &devices)
+        };
+        let host = cell(0.8, false, KernelSpec::Host);
+        assert_eq!(refused(&host, 80, None), None);
+        let words = refused(&host, 11, None).expect("no room").words;
+        assert!(words.starts_with("ageing leaves about 72 GiB in the image; ") && words.ends_with("GiB"), "{words}");
+        // Its copy has to be beside it, unless that is by reference.
+        let twice = refused(&host, 80, Some(&kept));
+        assert_eq!(twice.is_some(), !copies_by_reference(work.path()), "{twice:?}");
+        assert_eq!(refused(&cell(0.8, false, KernelSpec::Exact(String::new())), 80, Some(&kept)), None);
+        assert_eq!(refused(&cell(0.8, true, KernelSpec::Host), 1, Some(&kept)), None, "that is memory's");
+        assert_eq!(refused(&testing::cell(0, "ext4", "", &[]), 0, Some(&kept)), None);
+    }
 
     #[test]
     fn options_that_lead_to_another_device_are_refused() {

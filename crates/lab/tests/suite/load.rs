@@ -464,13 +464,16 @@ fn an_old_xfs_whose_original_is_mounted_has_its_cure() {
     };
     run("mount", &["-o".as_ref(), "loop".as_ref(), original.as_ref(), at.as_ref()]);
     let mut memory = Memory::default();
-    let plan = plan(vec![of(""), of("nouuid")], 1);
+    let fresh = Cell { device: loop_device(320 << 20), ..cell("xfs", "", "nosuchoption", Vec::new()) };
+    let plan = plan(vec![of(""), of("nouuid"), fresh], 1);
     let end = carry_out(&plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
     run("umount", &[at.as_ref()]);
     end.expect("carried out");
     let reason = memory.trials[0].outcome.reason().expect("it is not mounted");
     assert!(reason.cure.as_ref().is_some_and(|cure| cure.ends_with("mount = \"nouuid\"")), "{reason:?}");
     assert_eq!(memory.trials[1].outcome, Outcome::Completed, "{:#?}", memory.trials);
+    let reason = memory.trials[2].outcome.reason().expect("there is no such option");
+    assert_eq!(reason.cure, None, "what mkfs made is no copy");
     assert_clean(work.path());
 }
 

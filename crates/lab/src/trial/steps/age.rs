@@ -59,6 +59,19 @@ pub fn remove_aged_directory(path: &Path) -> io::Result<()> {
     }
 }
 
+/// What ageing left beneath a directory, as it is now: its age, its targets beside what was reached, and the figures.
+///
+/// # Errors
+/// As [`remove_aged_directory`], also while it is aged; those of reading it.
+pub fn state_of_aged_directory(path: &Path) -> io::Result<(Age, String, Vec<Figure>)> {
+    let path = path.components().as_path();
+    let held = Journal::share(path).map_err(io_error)?;
+    let key = held.key()?.ok_or_else(|| io::Error::other("its ageing has not ended"))?;
+    let age: Age = serde_json::from_str(&key)?;
+    let (state, counted) = State::of(path, Some(&age), &Stop::default()).map_err(io::Error::other)?;
+    Ok((age, state.words, state.figures.into_iter().chain(counted.figures()).collect()))
+}
+
 fn io_error(error: JournalError) -> io::Error {
     match error {
         JournalError::System { cause } => cause,
@@ -192,9 +205,19 @@ impl Session {
                 journal = Some(self.journal(step, wanted, seed, place)?);
             }
             let lived = self.live(step, wanted, seed, place, journal.as_mut(), progress, report);
-            if let (Err(Halt::Outcome(Outcome::Refused(_))), Some(journal)) = (&lived, &journal) {
-                // Nothing was made, and what was found may have changed when it is tried again.
-                remove_held(place, journal.held()).map_err(|error| failed(step, error.to_string()))?;
+            match (&lived, &journal) {
+                (Err(Halt::Outcome(Outcome::Refused(_))), Some(journal)) => {
+                    // Nothing was made, and what was found may have changed when it is tried again.
+                    remove_held(place, journal.held()).map_err(|error| failed(step, error.to_string()))?;
+                }
+                (_, Some(_)) => {
+                    let (there, remove) = (place.display(), removal_of(place));
+                    self.warn(format!(
+                        "{}: {there} stays, and repeats and later runs take it up; {remove} removes it",
+                        step.name
+                    ));
+                }
+                (_, None) => {}
             }
             let Lived { operations, written_bytes, planned_bytes, overwritten_bytes } = lived?;
             let [written, planned] = [written_bytes, planned_bytes as u64].map(format_bytes);
@@ -310,7 +333,6 @@ impl Session {
         if let Some(why) = lost {
             self.warn(format!("{}: {why}; it began anew", step.name));
         }
-        let there = place.display();
         if journal.ended().is_none() && journal.done() > 0 {
             self.warn(format!(
                 "{}: it went on where it was interrupted, after {} operations",
@@ -318,8 +340,6 @@ impl Session {
                 journal.done()
             ));
         }
-        let remove = removal_of(place);
-        self.warn(format!("{}: {there} stays, and repeats and later runs take it up; {remove} removes it", step.name));
         Ok(journal)
     }
 

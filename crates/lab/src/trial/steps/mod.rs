@@ -11,7 +11,7 @@ mod ranks;
 mod sequence;
 mod state;
 
-pub use age::{removal_of, remove_aged_directory};
+pub use age::{removal_of, remove_aged_directory, state_of_aged_directory};
 use calls::Call;
 pub(crate) use calls::{Scene, calls};
 pub(in crate::trial) use judge::Checked;
@@ -311,7 +311,9 @@ impl Session {
 
     fn not_mounted(&self, step: &Step, request: &MountRequest, error: &MountError) -> Halt {
         let mut reason = Reason::new(&step.name, error.to_string());
-        let is_copy = self.device.as_ref().is_some_and(|device| device.purpose().is_of_an_image());
+        let is_image = self.device.as_ref().is_some_and(|device| device.purpose().is_of_an_image());
+        // What mkfs made has a UUID of its own.
+        let is_copy = is_image && self.effective.superblock.is_empty();
         let option = self.filesystem.and_then(Filesystem::option_of_copies).filter(|_| is_copy);
         // The kernel says only in its log that another filesystem of this UUID is mounted.
         if let (MountError::Refused { .. }, Some(option)) = (error, option)
