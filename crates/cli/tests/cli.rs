@@ -430,6 +430,16 @@ fn two_runs_are_compared_and_a_baseline_has_a_name() {
         assert!(err.contains(words), "{words} in {err}");
     }
 
+    // A directory's row is named by what is there and its age.
+    let store = rusqlite::Connection::open(bench.store()).expect("it is there");
+    store.execute("UPDATE runs SET plan = replace(plan, ', as it is', ', aged: git')", []).expect("2 runs");
+    store
+        .execute("UPDATE runs SET plan = replace(plan, ', aged: git', ', as it is') WHERE run = 1", [])
+        .expect("run 1");
+    drop(store);
+    let text = undecided(&["compare", "1", "2"]);
+    assert!(text.contains("as it is → ") && text.contains("aged: git") && !text.contains("in common"), "{text}");
+
     bench.succeed(&["run", "./tiny.toml", "--device", "directory", "--duration", "300ms", "--repeats", "1"]);
     let (code, _, err) = bench.run(&["compare", "1", "3"]);
     assert!(
