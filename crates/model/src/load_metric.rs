@@ -172,7 +172,8 @@ pub fn names(workload: &Workload) -> Vec<String> {
     let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
     let syncing = groups.filter(|group| group.fsync != FsyncPolicy::default());
     let fsyncs = syncing.flat_map(|group| {
-        let commits = group.fsync.commits().then(|| [format!("{} {COMMIT}", group.name), COMMIT.into()]);
+        let commits =
+            (group.fsync.commits() || group.fsync.between).then(|| [format!("{} {COMMIT}", group.name), COMMIT.into()]);
         std::iter::once(format!("{} fsync", group.name)).chain(commits.into_iter().flatten())
     });
     let fsyncs = fsyncs.flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));

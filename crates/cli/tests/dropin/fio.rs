@@ -987,6 +987,48 @@ fn a_job_that_is_too_slow_ends_with_an_error() {
     assert!(code == 2 && err.contains("above the rate itself"), "{err}");
 }
 
+/// What etcd's job asks: how long until a write is durable.
+#[test]
+fn a_write_and_the_fdatasync_behind_it_are_a_commit() {
+    let bench = Bench::new();
+    bench.write("wal.fio", "[wal]\nrw=write\nbs=2300\nsize=46000\nfdatasync=1\n");
+    fs::create_dir(bench.path("wal")).expect("made");
+    let json = bench.succeed(&["load", "wal.fio", "--directory", "wal", "--json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let of = &json["group_fsyncs"][0];
+    assert_eq!((&of["periodic"], &of["commits"]["count"]), (&19.into(), &19.into()), "{of}");
+}
+
+/// A rate is one of reads and writes. What has to be durable is so at once, and not when the next write is due.
+#[test]
+fn an_fsync_does_not_wait_for_the_next_write_of_a_rate() {
+    let bench = Bench::new();
+    for engine in ["--ioengine=psync", "--ioengine=libaio"] {
+        let words =
+            ["fio", "--name=j", "--rw=write", "--bs=4k", "--size=28k", "--rate_iops=5", "--fdatasync=1", engine];
+        let mut command = Command::new("strace");
+        command.args(["-f", "-ttt", "-e", "trace=pwrite64,pwritev,io_submit,fdatasync", "-o", "log"]);
+        command.arg(env!("CARGO_BIN_EXE_fstone")).args(words).current_dir(bench.path(""));
+        let Ok(output) = command.output() else {
+            eprintln!("skipped: strace is not installed");
+            return;
+        };
+        assert!(output.status.success(), "{output:?}");
+        let log = fs::read_to_string(bench.path("log")).expect("a log");
+        let calls = log.lines().filter_map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let at: f64 = words.next()?.parse().ok()?;
+            Some((at, words.next()?.starts_with("fdatasync")))
+        });
+        // 28 KiB are laid out without such calls.
+        let calls: Vec<(f64, bool)> = calls.collect();
+        let mut waits: Vec<f64> =
+            calls.windows(2).filter(|two| !two[0].1 && two[1].1).map(|two| two[1].0 - two[0].0).collect();
+        waits.sort_by(f64::total_cmp);
+        assert!(waits.len() >= 6 && waits[waits.len() / 2] < 0.1, "{engine}, every 200 ms: {waits:?}\n{log}");
+    }
+}
+
 /// fio's JSON block, key by key.
 #[test]
 fn a_job_ends_when_its_rate_is_steady() {
@@ -1010,10 +1052,9 @@ fn a_job_ends_when_its_rate_is_steady() {
     let (steady, ran_ms) = of("ss=bw_slope:0.000001%\nss_dur=2s\nruntime=4");
     assert!(steady["attained"] == 0 && ran_ms >= 3900, "{ran_ms}: {steady}");
     // The interval of logs is not that of the samples: two of three seconds would be three equal ones.
-    let (steady, ran_ms) =
-        of("ss=iops:0.000001%\nss_dur=3\nruntime=7\nthinktime=20ms\nthinktime_blocks=7\nlog_avg_msec=3000");
+    let (steady, ran_ms) = of("ss=bw:0.000001%\nss_dur=3\nruntime=7\nbssplit=4k/50:64k/50\nlog_avg_msec=3000");
     let samples: std::collections::BTreeSet<u64> =
-        steady["data"]["iops"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
+        steady["data"]["bw"].as_array().expect("a list").iter().filter_map(Value::as_u64).collect();
     assert!(steady["attained"] == 0 && samples.len() > 1 && ran_ms >= 6900, "{ran_ms}: {steady}");
     let (code, _, err) = bench.run(&["fio", "--name=j", "--size=4k", "--ss=iops:1%"]);
     assert!(code == 0 && err.contains("no effect without a steadystate_duration"), "as in fio: {err}");

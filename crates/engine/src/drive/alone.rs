@@ -24,6 +24,8 @@ impl<E: Io> Worker<'_, E> {
         let mut performed = 0u64;
         let mut granted = (0u64, 0u64);
         let mut last_end = 0;
+        // When the last operation began and ended, until the fsync behind it.
+        let mut before = None;
         let paced = !READS && self.group.schedule.is_some();
         let mut thinks = Pauses::of(&self.group.spec, &clock, now);
         let thread_quota = self.group.thread_quota.unwrap_or(u64::MAX);
@@ -45,6 +47,12 @@ impl<E: Io> Worker<'_, E> {
             if plain {
                 begun = now;
             } else if !claimed {
+                if paced && let Some(due) = self.due_at_once() {
+                    now = self.fsync_between(due, None, point);
+                    self.committed_between(before.take(), now);
+                    last_end = now;
+                    continue;
+                }
                 if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
                     break;
                 }
@@ -70,6 +78,7 @@ impl<E: Io> Worker<'_, E> {
                 }
                 Next::Fsync(file, data) => {
                     now = self.fsync_between((file, data), paced.then_some(begun), point);
+                    self.committed_between(before.take(), now);
                     claimed = !self.group.spec.fsync.counted;
                     if !paced {
                         begun = now;
@@ -142,6 +151,9 @@ impl<E: Io> Worker<'_, E> {
                 Err(Incomplete::Stopped) => break,
             }
             now = next;
+            if !READS {
+                before = Some((begun, end));
+            }
             if pauses {
                 let wrote = (self.done.written_bytes > 0).then(|| (end, clock.between(begun, end)));
                 self.fsync_after(wrote);

@@ -2,7 +2,7 @@
 
 use super::progress::ProgramProgress;
 use crate::io::Io;
-use crate::plan::{GroupPlan, PeriodicFsyncs, Selector};
+use crate::plan::{GroupPlan, PeriodicFsyncs, Selector, Series};
 use crate::worker::{NextOfTour, Worker};
 use std::sync::atomic::Ordering;
 
@@ -95,18 +95,26 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
+    /// The fsync of the series that is due now.
+    fn due(&self, series: &Series) -> Option<(u64, bool)> {
+        let group = self.group;
+        let of = |fileset: &usize| self.load.files[*fileset].table.names();
+        series.due(if group.spec.fsync.between { 1 } else { group.filesets.iter().map(of).sum() })
+    }
+
+    /// The same, where a rate is one of operations and not of fsyncs: these do not wait until the next operation is due.
+    pub(super) fn due_at_once(&self) -> Option<(u64, bool)> {
+        match &self.group.fsyncs {
+            PeriodicFsyncs::Series(series) if !self.group.spec.fsync.counted => self.due(series),
+            _ => None,
+        }
+    }
+
     #[inline(never)]
     fn next_of_series(&mut self, choice: &mut Choice) -> Next {
         let group = self.group;
         let PeriodicFsyncs::Series(series) = &group.fsyncs else { return Next::End };
-        let files = || {
-            if group.spec.fsync.between {
-                1
-            } else {
-                group.filesets.iter().map(|fileset| self.load.files[*fileset].table.names()).sum()
-            }
-        };
-        if let Some((file, data)) = series.due(files()) {
+        if let Some((file, data)) = self.due(series) {
             return Next::Fsync(file, data);
         }
         let next = match choice.waiting.take() {

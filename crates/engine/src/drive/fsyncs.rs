@@ -38,6 +38,13 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
+    /// The same of an fsync between operations, right behind one that began and ended at these times.
+    pub(super) fn committed_between(&mut self, before: Option<(u64, u64)>, end: u64) {
+        if let Some((begun, ended)) = before.filter(|_| self.group.spec.fsync.between && self.done.written_bytes > 0) {
+            self.committed(Some((ended, self.load.clock.between(begun, ended))), end);
+        }
+    }
+
     /// The fsync that is due after an operation on this fileset and file.
     pub(super) fn fsync_due_after(&mut self, wrote: Option<(u64, u64)>, of: Option<(usize, u32)>) -> Option<DueFsync> {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };

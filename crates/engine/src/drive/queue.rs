@@ -142,6 +142,10 @@ impl<E: Io> Worker<'_, E> {
                     break;
                 }
                 if !claimed {
+                    if paced && let Some(due) = self.due_at_once() {
+                        alone = Some(Alone::Fsync(due, None));
+                        continue;
+                    }
                     let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
                     if over || !self.granted(&mut granted) {
                         going = false;

@@ -28,5 +28,6 @@ pub(crate) use program::{Instruction, Program};
 #[cfg(test)]
 pub(crate) use schedule::Schedule;
 pub(crate) use searches::Searches;
+pub(crate) use series::Series;
 pub(crate) use tour::{ActionOfTour, TourPlan, Way};
 pub(crate) use wear::WearOut;
