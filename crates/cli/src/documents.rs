@@ -47,6 +47,19 @@ pub(crate) fn publish(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Fail
     write_for(path, content.as_ref(), 0o644)
 }
 
+/// The same, with the rights that other programs give to a new file: the umask's.
+pub(crate) fn write_as_others(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    write_for(path, content.as_ref(), usual_mode())
+}
+
+/// To ask umask(2) is to change it, of all threads.
+pub(crate) fn usual_mode() -> u32 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let umask = umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());
+    umask.map_or(PRIVATE, |umask| 0o666 & !umask)
+}
+
 fn write_for(path: &Path, content: &[u8], mode: u32) -> Result<(), Failure> {
     let written = match path.symlink_metadata() {
         Ok(found) if found.is_file() => replace(path, content, mode).or_exit(Exit::LabFailed),

@@ -5,6 +5,7 @@ use anyhow::Error;
 use fstone_engine::LoadError;
 use fstone_lab::{place::undo::CleanError, run::carry_out::LabError};
 use fstone_sandbox::kernel::StoreError;
+use rustix::io::Errno;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -92,6 +93,17 @@ impl Exit {
     /// The same, or what the cause of an error says more exactly: a missing right and a full filesystem have statuses of
     /// their own, whatever was being done.
     pub(crate) fn by_cause(self, error: &Error) -> Self {
+        if self == Self::FAILED_AS_SYSBENCH {
+            return self;
+        }
+        let full = |cause: &LoadError| match cause {
+            LoadError::Setup { errno, .. } => matches!(*errno, Errno::NOSPC | Errno::DQUOT),
+            _ => false,
+        };
+        if error.chain().any(|cause| cause.downcast_ref().is_some_and(full)) {
+            // The filesystem under test, not one that fstone writes to.
+            return Self::NothingCompleted;
+        }
         error.chain().find_map(system_error).and_then(Self::of_kind).unwrap_or(self)
     }
 
@@ -112,7 +124,7 @@ fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> 
     if let Some(error) = error.downcast_ref::<io::Error>() {
         return Some(error.kind());
     }
-    if let Some(errno) = error.downcast_ref::<rustix::io::Errno>() {
+    if let Some(errno) = error.downcast_ref::<Errno>() {
         return Some(io::Error::from(*errno).kind());
     }
     if let Some(LoadError::Directory { errno, .. } | LoadError::Setup { errno, .. } | LoadError::Engine { errno, .. }) =
@@ -173,6 +185,11 @@ mod tests {
         // Not standard output's, as far as is known.
         assert_eq!(of(ErrorKind::BrokenPipe), Exit::LabFailed);
         assert_eq!(Exit::BadInput.by_cause(&anyhow::anyhow!("wrong")), Exit::BadInput);
-        assert_eq!(Exit::LabFailed.by_cause(&Error::new(rustix::io::Errno::DQUOT)), Exit::NoRoom);
+        assert_eq!(Exit::LabFailed.by_cause(&Error::new(Errno::DQUOT)), Exit::NoRoom);
+        let fileset = "f".to_owned();
+        let setup = LoadError::Setup { fileset, call: "write", path: "f/0".into(), errno: Errno::NOSPC, cure: "" };
+        assert_eq!(Exit::LabFailed.by_cause(&Error::new(setup)), Exit::NothingCompleted, "it is the one under test");
+        let as_sysbench = Exit::FAILED_AS_SYSBENCH.by_cause(&Error::new(Errno::NOSPC));
+        assert_eq!(as_sysbench, Exit::FAILED_AS_SYSBENCH);
     }
 }

@@ -788,6 +788,30 @@ fn numbers_of_a_load_are_changed() {
     assert!(Target::whole(Parameter::Files).apply(&mut workload, 0).is_err());
 }
 
+/// As fio's jobs have them.
+#[test]
+fn a_duration_is_that_of_groups_where_no_phase_has_one() {
+    let group = |name: &str, stop: &str| {
+        format!(
+            "{{ name = \"{name}\"{stop}, open = \"keep-open\", sequence = [{{ read = {{ size = 512, block = 512 }} }}] }}"
+        )
+    };
+    let with = |a: &str, b: &str| {
+        let groups = [group("a", a), group("b", b)].join(", ");
+        parse(&format!(
+            "name = \"w\"\n[[fileset]]\nname = \"f\"\nfiles = 1\nsize = 512\n[[phase]]\nname = \"p\"\ngroup = [{groups}]\n"
+        ))
+    };
+    let [minute, second] = ["60 s", "1 s"].map(|time| format!(", stop = {{ time = \"{time}\" }}"));
+    let duration = Target::whole(Parameter::Duration);
+    let mut workload = with(&minute, &minute);
+    duration.apply(&mut workload, 5_000_000_000).expect("both are as long");
+    let times = workload.phases[0].groups.iter().map(|group| group.stop.time);
+    assert_eq!(times.collect::<Vec<_>>(), [Some(Duration::from_secs(5)); 2]);
+    let unlike = duration.apply(&mut with(&minute, &second), 1);
+    assert!(matches!(unlike, Err(ApplyError::Ambiguous { names, .. }) if names == "a, b"));
+}
+
 #[test]
 fn groups_have_settings_of_their_own() {
     let reads = "open = \"keep-open\", sequence = [{ read = { size = 512, block = 512 } }]";

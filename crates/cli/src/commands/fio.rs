@@ -32,7 +32,7 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{Seek as _, SeekFrom},
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Component, Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, atomic::Ordering},
     thread,
@@ -95,7 +95,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let live = || {
         let of_parts = plan.parts.iter().filter_map(|part| Some((part, &call_logs.get(&part.job)?.lines)));
         let of_groups = of_parts.flat_map(|(part, log)| part.groups().map(|group| (group.clone(), log.clone() as _)));
-        LiveLoad::new(true).with_logs(of_groups.collect())
+        LiveLoad::new(line.shows_progress).with_logs(of_groups.collect())
     };
     let ended = match &device {
         _ if plan.has_iologs() => carry_out(&plan, line.read_only, &taken)?,
@@ -111,7 +111,7 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     match &line.output.file {
         None => terminal::print_document(&text),
         Some(file) => {
-            if let Err(failure) = documents::write(Path::new(file), &text) {
+            if let Err(failure) = documents::write_as_others(Path::new(file), &text) {
                 // What was measured is not lost.
                 terminal::print_document(&text);
                 return Err(failure);
@@ -120,7 +120,8 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     }
     // All others, too, if one cannot be written.
     let own = call_logs.into_values().map(CallsOfJob::publish);
-    let over_time = fio::logs(&plan, report).into_iter().map(|log| documents::write(Path::new(&log.file), &log.text));
+    let over_time =
+        fio::logs(&plan, report).into_iter().map(|log| documents::write_as_others(Path::new(&log.file), &log.text));
     let written: Vec<Result<(), Failure>> = own.chain(over_time).collect();
     ended.tell_errors();
     written.into_iter().collect::<Result<(), Failure>>()?;
@@ -214,6 +215,7 @@ fn call_logs(plan: &Plan) -> Result<HashMap<usize, CallsOfJob>, Failure> {
         let made = regular(path).and_then(|_| {
             let to = destination(path)?;
             let file = Temporary::beside(&to)?;
+            file.file().set_permissions(std::fs::Permissions::from_mode(documents::usual_mode()))?;
             let lines = Arc::new(IologWriter::new(file.file().try_clone()?)?);
             Ok(CallsOfJob { name: name.to_owned(), to, file, lines })
         });
@@ -382,7 +384,8 @@ fn size_of(path: &str) -> Option<u64> {
 
 fn files(line: &CommandLine) -> Result<Vec<Source>, Failure> {
     let read = |name: &String| {
-        let text = read_text(Path::new(name)).with_context(|| format!("cannot read {name}"));
+        let path = if name == "-" { "/dev/stdin" } else { name };
+        let text = read_text(Path::new(path)).with_context(|| format!("cannot read {name}"));
         Ok(Source::new(name, text.or_exit(Exit::BadInput)?))
     };
     line.files.iter().map(read).collect()

@@ -14,7 +14,9 @@ use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
     let exit = |exit| match exit {
-        Exit::BadInput | Exit::NothingCompleted | Exit::LabFailed => Exit::FAILED_AS_SYSBENCH,
+        Exit::BadInput | Exit::NothingCompleted | Exit::LabFailed | Exit::NoRoom | Exit::CannotHere => {
+            Exit::FAILED_AS_SYSBENCH
+        }
         other => other,
     };
     carry_out(arguments).map(exit).map_err(|failure| Failure { exit: exit(failure.exit), ..failure })
@@ -46,11 +48,12 @@ fn carry_out(arguments: &SysbenchArguments) -> CommandResult {
     match fileio.command {
         Command::Prepare => {
             terminal::print(&sysbench::header(&fileio));
-            for name in fileio.file_names() {
-                let there = std::fs::metadata(&name).ok().map(|file| file.len());
+            let length = |name: &String| std::fs::metadata(name).ok().map(|file| file.len());
+            let before: Vec<_> = fileio.file_names().map(|name| (length(&name), name)).collect();
+            let made = fstone_engine::prepare(&fileio.workload(), directory, &options).map_err(load::failure)?;
+            for (there, name) in before {
                 terminal::print(&sysbench::preparing(&name, there, fileio.file_bytes));
             }
-            let made = fstone_engine::prepare(&fileio.workload(), directory, &options).map_err(load::failure)?;
             terminal::print(&sysbench::prepared(made.written_bytes, made.elapsed));
             Ok(Exit::Success)
         }

@@ -42,6 +42,8 @@ pub struct CommandLine {
     pub seed: Option<u64>,
     pub parse_only: bool,
     pub show_command: bool,
+    /// Whether a terminal shows how far the jobs are.
+    pub shows_progress: bool,
     /// No job may change data.
     pub read_only: bool,
     /// Devices that may be overwritten, and those whose data may be lost.
@@ -56,7 +58,6 @@ pub struct CommandLine {
 
 /// fio's own options that are taken without effect, and whether they have a value.
 const WITHOUT_EFFECT: &[(&str, bool)] = &[
-    ("eta", true),
     ("eta-newline", true),
     ("eta-interval", true),
     ("max-jobs", true),
@@ -66,14 +67,17 @@ const WITHOUT_EFFECT: &[(&str, bool)] = &[
     ("warnings-fatal", false),
 ];
 
-/// Those that are refused, which all have a value: what to do instead.
-const REFUSED: &[(&str, &str)] = &[
+/// Those that are refused, whether they have a value, and what to do instead.
+const REFUSED: &[(&str, bool, &str)] = &[
+    ("bandwidth-log", false, "write_bw_log=NAME logs each job's bandwidth"),
     (
         "idle-prof",
+        true,
         "leave it out: usr_cpu and sys_cpu are the jobs' own, and `mpstat -P ALL` shows how idle the machine is",
     ),
     (
         "status-interval",
+        true,
         "leave it out: standard error has live figures, and write_bw_log and its like have them over time",
     ),
 ];
@@ -94,6 +98,7 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
             seed: None,
             parse_only: false,
             show_command: false,
+            shows_progress: true,
             read_only: false,
             allow_destroy: Vec::new(),
             allow_destroy_data: Vec::new(),
@@ -145,13 +150,13 @@ struct Reader {
 
 impl Reader {
     fn takes_value(&self, key: &str) -> bool {
-        let refused = REFUSED.iter().map(|(name, _)| (*name, true));
+        let refused = REFUSED.iter().map(|(name, value, _)| (*name, *value));
         let own = WITHOUT_EFFECT.iter().copied().chain(refused).find(|(name, _)| *name == key);
         match key {
             "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" | "showcmd" => {
                 false
             }
-            "output" | "output-format" | "section" | "terse-version" | "seed" | "allow-destroy"
+            "eta" | "output" | "output-format" | "section" | "terse-version" | "seed" | "allow-destroy"
             | "allow-destroy-data" => true,
             _ => match own {
                 Some((_, value)) => value,
@@ -192,6 +197,10 @@ impl Reader {
                 _ => wrong("2, 3, 4 or 5"),
             },
             "showcmd" => self.line.show_command = true,
+            "eta" => match text {
+                "always" | "auto" | "never" => self.line.shows_progress = text != "never",
+                _ => wrong("always, auto or never"),
+            },
             "output-format" => {
                 let formats: Option<Vec<OutputFormat>> = text
                     .split(',')
@@ -208,8 +217,8 @@ impl Reader {
                     None => wrong("normal, terse, json or json+"),
                 }
             }
-            _ if REFUSED.iter().any(|(name, _)| *name == key) => {
-                let cures = REFUSED.iter().filter(|(name, _)| *name == key).map(|(_, cure)| *cure);
+            _ if REFUSED.iter().any(|(name, ..)| *name == key) => {
+                let cures = REFUSED.iter().filter(|(name, ..)| *name == key).map(|(.., cure)| *cure);
                 let refused = Diagnostic::error(key_span, format!("--{key} is not supported"));
                 self.report.push(cures.fold(refused, Diagnostic::help));
             }
@@ -218,7 +227,8 @@ impl Reader {
             }
             _ if options::find(key).is_some() => self.of_job((at, key), value),
             _ => {
-                const OWN: [&str; 14] = [
+                const OWN: [&str; 15] = [
+                    "eta",
                     "allow-destroy",
                     "allow-destroy-data",
                     "append-terse",

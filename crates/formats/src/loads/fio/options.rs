@@ -532,7 +532,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     flag("group_reporting", |job| &mut job.group_reporting).switch(),
     flag("new_group", |job| &mut job.new_group).switch(),
     refused_but("stats", &["1"], "every job is reported"),
-    taken!("write_bw_log", |job, v| job.logs[0] = Some(v.prefix()?)).or(&["bandwidth-log"]),
+    taken!("write_bw_log", |job, v| job.logs[0] = Some(v.prefix()?)),
     taken!("write_lat_log", |job, v| job.logs[1] = Some(v.prefix()?)).or(&["latency-log"]),
     taken!("write_iops_log", |job, v| job.logs[2] = Some(v.prefix()?)),
     refused_but("write_hist_log", &[], "histograms are in --output-format=json+"),

@@ -144,8 +144,8 @@ pub enum ApplyError {
 /// Sets a parameter of a load. Sizes are bytes, times nanoseconds.
 ///
 /// - `threads`: of the only group of every measured phase, when they have the same number.
-/// - `duration`, `operations`: of every measured phase that is limited by it, when they are limited alike. They change a
-///   limit that is there and do not add one, because that would change what the load's result means.
+/// - `duration`, `operations`: of every measured phase that is limited by it, when they are limited alike; where none has a duration, of the
+///   groups. They change a limit that is there and do not add one, because that would change what the load's result means.
 /// - `files`, `directories`, `file-size`, `total-size`: of the only fileset. `total-size` is shared out evenly over a
 ///   number of files, and otherwise is the amount.
 /// - `ranks`: of a load that a launcher starts.
@@ -179,8 +179,12 @@ pub(super) fn apply(workload: &mut Workload, parameter: Parameter, value: u64) -
             }
         }
         Parameter::Duration => {
-            for phase in phases_alike(workload, parameter, |phase| phase.stop.time)? {
-                phase.stop.time = Some(Duration::from_nanos(value));
+            let time = Some(Duration::from_nanos(value));
+            match phases_alike(workload, parameter, |phase| phase.stop.time) {
+                Ok(phases) => phases.into_iter().for_each(|phase| phase.stop.time = time),
+                // The groups have limits of their own, as fio's jobs have.
+                Err(ApplyError::Absent(_)) => groups_limited_alike(workload)?.for_each(|group| group.stop.time = time),
+                Err(error) => return Err(error),
             }
         }
         Parameter::Operations => {
@@ -402,6 +406,18 @@ fn phases_alike<T: PartialEq>(
         return Err(ambiguous("phase", limited.iter().map(|phase| phase.name.as_str())));
     }
     Ok(limited)
+}
+
+/// The measured groups that have a time limit, which is the same for all.
+fn groups_limited_alike(workload: &mut Workload) -> Result<impl Iterator<Item = &mut ThreadGroup>, ApplyError> {
+    let measured = workload.phases.iter_mut().filter(|phase| phase.measured);
+    let groups = measured.flat_map(|phase| &mut phase.groups).filter(|group| group.stop.time.is_some());
+    let limited: Vec<&mut ThreadGroup> = groups.collect();
+    let first = limited.first().map(|group| group.stop.time).ok_or(ApplyError::Absent(Parameter::Duration))?;
+    if limited.iter().any(|group| group.stop.time != first) {
+        return Err(ambiguous("group of threads", limited.iter().map(|group| group.name.as_str())));
+    }
+    Ok(limited.into_iter())
 }
 
 /// The groups of the measured phases: one in each, all with as many threads.
