@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use std::{
     collections::VecDeque,
     fs::{self, File},
-    io::{self, Read as _},
+    io,
     os::{
         fd::AsRawFd,
         unix::fs::{FileExt, MetadataExt},
@@ -405,8 +405,9 @@ impl Held {
     /// # Errors
     /// Those of reading it.
     pub fn key(&self) -> io::Result<Option<String>> {
-        let mut text = String::new();
-        (&self.journal).take(LONGEST).read_to_string(&mut text)?;
+        let mut text = vec![0; self.journal.metadata()?.len().min(LONGEST) as usize];
+        self.journal.read_exact_at(&mut text, 0)?;
+        let text = String::from_utf8_lossy(&text);
         let mut lines = text.strip_prefix(MAGIC).unwrap_or_default().lines().skip(2);
         let key = lines.next().map(str::to_owned);
         Ok(key.filter(|_| lines.any(|line| line.starts_with("end "))))
