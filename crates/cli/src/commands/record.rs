@@ -278,8 +278,15 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
         line("not covered", format!("{} requests through io_uring or libaio", summary.queued_requests));
     }
     for group in &summary.groups {
-        if matches!(group.kind, Kind::Msync | Kind::OpenByHandle | Kind::Bind) {
-            line("not covered", format!("{} calls of {}", group.calls, group.kind.name()));
+        let calls = group.calls;
+        match group.kind {
+            Kind::Msync | Kind::OpenByHandle | Kind::Bind => {
+                line("not covered", format!("{calls} calls of {}", group.kind.name()));
+            }
+            Kind::Lost => {
+                line("not covered", format!("{calls} calls whose file had been closed: it is not known which"))
+            }
+            _ => {}
         }
     }
     if summary.outside_calls > 0 {

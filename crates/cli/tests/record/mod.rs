@@ -1,5 +1,7 @@
 //! `fstone record` and `fstone replay` with real programs, beside what strace sees of them.
 
+mod whole;
+
 use crate::support::{Bench, is_root, tool, trials, wait_until};
 use std::collections::BTreeMap;
 use std::fs;

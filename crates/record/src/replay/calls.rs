@@ -552,7 +552,7 @@ impl<'a> Caller<'a> {
                 let range = [file, offset, action.length as i64, to];
                 call(libc::SYS_ioctl, [other, FICLONERANGE.into(), range.as_ptr() as i64, 0, 0, 0])
             }
-            K::Map | K::Uring | K::Aio | K::Msync | K::OpenByHandle | K::Bind => 0,
+            K::Map | K::Uring | K::Aio | K::Msync | K::OpenByHandle | K::Bind | K::Lost => 0,
             K::Spawn | K::Wait | K::Exit | K::Wakeup => 0,
         })
     }

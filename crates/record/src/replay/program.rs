@@ -420,6 +420,7 @@ impl<'a> Compiler<'a> {
             kind if kind.is_uncovered() => Err(match kind {
                 Kind::Map => "mappings: what was read and written through them is not known",
                 Kind::Uring | Kind::Aio => "requests through io_uring or libaio",
+                Kind::Lost => "calls whose file is not known",
                 _ => "msync, open_by_handle_at and names of sockets",
             }),
             _ => self.on_files(block, call, &mut action, mark),

@@ -16,7 +16,7 @@ use crate::file::Writer;
 use crate::tree;
 use decode::{Asked, What, decode};
 use libc::pid_t;
-use preload::{Event, Happened, Pointed, Preload};
+use preload::{Event, Happened, Pointed, Preload, Until};
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
 use std::cell::RefCell;
@@ -400,6 +400,8 @@ struct Noticed {
     /// The thread stopped between these. They are equal if the tracer was waiting for it.
     from_ns: u64,
     to_ns: u64,
+    /// Whatever the wait for a processor may have taken, not after this.
+    seen_ns: u64,
 }
 
 /// A call between its beginning and its end.
@@ -415,6 +417,8 @@ struct Pending {
     new_path: Vec<u8>,
     /// Not about a file of the roots; the name is for a message.
     outside: Option<Option<Vec<u8>>>,
+    /// Its descriptor is of nothing, as if it had been closed before.
+    is_lost: bool,
 }
 
 impl Pending {
@@ -429,7 +433,7 @@ impl Pending {
             self.call.kind,
             Kind::Close | Kind::Map | Kind::Fstat | Kind::Stat | Kind::Access | Kind::Readlink | Kind::Getdents
         );
-        tells_only && matches!(self.asked.what, What::Call(_))
+        tells_only && matches!(self.asked.what, What::Call(_)) && !self.is_lost
     }
 
     /// Of a thread that has stopped.
@@ -597,7 +601,7 @@ impl Tracer {
             }
             match waited {
                 Waited::Stop(stop) => {
-                    stopped.push_back(Noticed { stop, from_ns: looked_ns, to_ns });
+                    stopped.push_back(Noticed { stop, from_ns: looked_ns, to_ns, seen_ns: now });
                     continue;
                 }
                 Waited::NoneLeft if block => return status,
@@ -609,8 +613,12 @@ impl Tracer {
             self.look_after(now, &stopped, cancel);
             let Some(noticed) = stopped.pop_front() else { continue };
             let stop = noticed.stop;
-            self.catch_up(Some(stop.thread), noticed.to_ns);
+            self.catch_up(Some(stop.thread), Until { ns: noticed.to_ns, ..Until::default() });
             let stopped_ns = self.account(&noticed);
+            if noticed.to_ns < noticed.seen_ns {
+                // What that cost is no part of the time until the stop.
+                self.catch_up(Some(stop.thread), self.needed(&noticed));
+            }
             if libc::WIFSTOPPED(stop.status) {
                 self.stopped(stop, stopped_ns);
             } else {
@@ -627,6 +635,23 @@ impl Tracer {
         }
     }
 
+    /// Until when other threads' calls come before what a thread has stopped at.
+    ///
+    /// When it stopped is not known exactly. Before a call it may use what others did until then, and has done nothing itself. After a call
+    /// others may have seen what that did, but the descriptor that it got was free: what has closed that came before.
+    fn needed(&self, Noticed { stop, to_ns, seen_ns, .. }: &Noticed) -> Until {
+        let is_after = libc::WIFSTOPPED(stop.status) && stop.status >> 8 == libc::SIGTRAP | 0x80;
+        let pending = self.threads.get(&stop.thread).and_then(|state| state.pending.as_ref()).filter(|_| is_after);
+        let Some(pending) = pending else { return Until { ns: *seen_ns, ..Until::default() } };
+        let makes = match pending.asked.what {
+            What::Call(kind) => matches!(kind, Kind::Open | Kind::OpenByHandle),
+            what => what == What::Duplicate,
+        };
+        let is_used = makes && self.preload.as_ref().is_some_and(Preload::are_used);
+        let made = if is_used { ptrace::result(stop.thread).filter(|made| *made >= 0) } else { None };
+        Until { ns: *to_ns, closed: made.map(|made| (stop.thread, made as u64)), seen_ns: *seen_ns }
+    }
+
     /// Writes what is old, and ends the program if that is wanted.
     fn look_after(&mut self, now: u64, stopped: &VecDeque<Noticed>, cancel: Option<&AtomicBool>) {
         if now.saturating_sub(self.flushed_ns) > FLUSH_NS {
@@ -635,7 +660,8 @@ impl Tracer {
             self.lost_if(flushed);
         }
         if now.saturating_sub(self.decided_ns) >= DECIDED_NS {
-            self.catch_up(None, stopped.front().map_or(now, |noticed| noticed.from_ns));
+            let until_ns = stopped.front().map_or(now, |noticed| noticed.from_ns);
+            self.catch_up(None, Until { ns: until_ns, ..Until::default() });
             self.decide(now);
         }
         if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
@@ -707,7 +733,7 @@ impl Tracer {
     /// longer: time passes for a thread that waits as it does for those that run. If several of them ran at once, each cost delays some
     /// of what is waited for, so that the costs of all are divided by how many there were on average. Each counts by how active its
     /// thread is.
-    fn account(&mut self, Noticed { stop, from_ns, to_ns }: &Noticed) -> u64 {
+    fn account(&mut self, Noticed { stop, from_ns, to_ns, .. }: &Noticed) -> u64 {
         self.stops += 1;
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
@@ -838,9 +864,9 @@ impl Tracer {
     }
 
     /// Records what programs have kept: of one thread all, of others what was until some time.
-    fn catch_up(&mut self, of: Option<pid_t>, until_ns: u64) {
+    fn catch_up(&mut self, of: Option<pid_t>, until: Until) {
         let Some(mut preload) = self.preload.take_if(|preload| preload.are_used()) else { return };
-        let events = preload.events(of, until_ns, || self.now());
+        let events = preload.events(of, until, || self.now());
         self.preload = Some(preload);
         let spent_ns = self.spent(&events);
         for (Event { ns, cost_ns, thread, entry, what }, spent_ns) in events.into_iter().zip(spent_ns) {
@@ -1266,7 +1292,8 @@ impl Tracer {
                 }
                 None => Slot::Elsewhere(Some(found.path.into())),
             },
-            None => Slot::Elsewhere(None),
+            None if tables::is_open(thread, fd) => Slot::Elsewhere(None),
+            None => return Some(Slot::Gone),
         };
         self.keep(thread, &descriptors, fd, slot.clone());
         Some(slot)
@@ -1434,6 +1461,7 @@ impl Tracer {
             path: Vec::new(),
             new_path: Vec::new(),
             outside: None,
+            is_lost: false,
         };
         match kind {
             Kind::Open if asked.pointer != 0 => {
@@ -1541,6 +1569,7 @@ impl Tracer {
             match self.slot(thread, fd, now) {
                 Some(Slot::Recorded(file)) if second => call.other = file.number,
                 Some(Slot::Recorded(file)) => call.file = file.number,
+                Some(Slot::Gone) => (pending.outside, pending.is_lost) = (Some(None), true),
                 Some(Slot::Elsewhere(path)) if !matches!(kind, Kind::Uring) => {
                     pending.outside = Some(path.map(|path| path.to_vec()));
                 }
@@ -1549,7 +1578,7 @@ impl Tracer {
         }
         if kind.is_copy() && (call.file != 0 || call.other != 0) {
             // With a pipe or a file elsewhere on one side it is still a read or a write of the other.
-            pending.outside = None;
+            (pending.outside, pending.is_lost) = (None, false);
         }
         if self.measures_data && kind.writes() && pending.outside.is_none() {
             call.mode = self.entropy(thread, &asked, call.length);
@@ -1675,7 +1704,7 @@ impl Tracer {
                 if result >= 0 && result as i32 != fd {
                     let slot = self.slot(thread, fd, now);
                     self.release(thread, &descriptors, result as i32, now);
-                    if let Some(slot) = slot {
+                    if let Some(slot @ (Slot::Recorded(_) | Slot::Elsewhere(_))) = slot {
                         self.keep(thread, &descriptors, result as i32, slot);
                     }
                 }
@@ -1754,6 +1783,10 @@ impl Tracer {
         if call.kind == Kind::Reflink && result == 0 && call.file == 0 && call.other != 0 {
             call.think_ns = std::mem::take(&mut state.think_ns);
             return self.clones_from_elsewhere(thread, &call, asked.fd.unwrap_or(-1));
+        }
+        if pending.is_lost && result != -i64::from(libc::EBADF) {
+            call.think_ns = std::mem::take(&mut state.think_ns);
+            return self.write(Call { kind: Kind::Lost, ..call });
         }
         if let Some(name) = &pending.outside {
             state.think_ns += took_ns;

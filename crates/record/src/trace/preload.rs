@@ -52,6 +52,15 @@ pub(super) enum Happened {
     Ended { result: i64 },
 }
 
+/// Until when what threads have kept is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Until {
+    pub(super) ns: u64,
+    /// The thread has this descriptor now. What others did until they closed it is wanted as well, if that was until `seen_ns`.
+    pub(super) closed: Option<(pid_t, u64)>,
+    pub(super) seen_ns: u64,
+}
+
 /// What a process shares with the tracer.
 struct Memory {
     shared: *const Shared,
@@ -297,11 +306,49 @@ impl Preload {
         }
     }
 
+    /// When a thread has last ended or begun a call that was not said yet.
+    fn last_ns(&self, thread: pid_t) -> Option<u64> {
+        let member = self.members.get(&thread)?;
+        let ring = member.ring()?;
+        let taken = ring.taken.load(Acquire).min(member.first + ROOM as u64);
+        let last = taken.checked_sub(1).filter(|last| *last >= member.first)?;
+        let entry = &ring.entries[(last % ROOM as u64) as usize];
+        let which = match entry.state.load(Acquire) {
+            BEGUN => 1,
+            ENDED => 2,
+            _ => return None,
+        };
+        Some(entry.times_ns[which].load(Relaxed))
+    }
+
+    /// When a thread of the same process was last about to close a descriptor, of what was not said yet.
+    fn closed(&self, thread: pid_t, fd: u64) -> Option<u64> {
+        let of = &self.members.get(&thread)?.memory;
+        let others = self.members.values().filter(|member| Rc::ptr_eq(&member.memory, of));
+        let calls = others.filter_map(|member| member.ring().map(|ring| (member, ring))).flat_map(|(member, ring)| {
+            let taken = ring.taken.load(Acquire).min(member.first + ROOM as u64);
+            (member.first..taken).map(|number| (number % ROOM as u64) as usize).filter_map(|place| {
+                let entry = &ring.entries[place];
+                let is_new = member.said[place] == 0 && [BEGUN, ENDED].contains(&entry.state.load(Acquire));
+                let closes = entry.number.load(Relaxed) == libc::SYS_close as u64;
+                (is_new && closes && entry.arguments[0].load(Relaxed) as u32 == fd as u32)
+                    .then(|| entry.times_ns[1].load(Relaxed))
+            })
+        });
+        calls.max()
+    }
+
     /// What was kept and not said yet, in the order of time: of the thread all, of others what was until some time.
-    pub(super) fn events(&mut self, of: Option<pid_t>, until_ns: u64, now_ns: impl Fn() -> u64) -> Vec<Event> {
+    pub(super) fn events(&mut self, of: Option<pid_t>, until: Until, now_ns: impl Fn() -> u64) -> Vec<Event> {
         let mut events = Vec::new();
         let (now_ns, clock_ns) = (now_ns(), ptrace::clock(libc::CLOCK_MONOTONIC));
+        // In this order of the two it is not later than it was.
         let moment = |then: u64| now_ns.saturating_sub(clock_ns.saturating_sub(then));
+        let closed_ns = until.closed.and_then(|(thread, fd)| self.closed(thread, fd));
+        let closed_ns = closed_ns.map(moment).filter(|ns| *ns <= until.seen_ns);
+        // Nor is the thread's own last call later than when it stopped, which is not known exactly.
+        let own_ns = of.and_then(|thread| self.last_ns(thread)).map(moment);
+        let until_ns = until.ns.max(closed_ns.unwrap_or(0)).max(own_ns.unwrap_or(0));
         for (&thread, member) in &mut self.members {
             let Some(ring) = member.ring else { continue };
             let (memory, before) = (member.memory.clone(), member.first);

@@ -90,6 +90,8 @@ pub(super) enum Slot {
     Recorded(Rc<OpenFile>),
     /// A file elsewhere with its path, or no file at all.
     Elsewhere(Option<Rc<[u8]>>),
+    /// Nothing: it is closed.
+    Gone,
 }
 
 impl Slot {
@@ -100,7 +102,7 @@ impl Slot {
             Self::Elsewhere(Some(path)) => {
                 path.starts_with(b"/dev/shm/") || !path.starts_with(b"/dev/") && !path.starts_with(b"/proc/")
             }
-            Self::Elsewhere(None) => false,
+            Self::Elsewhere(None) | Self::Gone => false,
         };
         let is_file = |found: fs::Metadata| found.is_file() || found.is_dir();
         may_be_file && fs::metadata(format!("/proc/{thread}/fd/{fd}")).is_ok_and(is_file)
@@ -129,6 +131,10 @@ pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
     let flags = value("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok()).unwrap_or(0);
     let position = value("pos:").and_then(|position| position.parse().ok()).unwrap_or(0);
     Some(Found { path, flags, position })
+}
+
+pub(super) fn is_open(thread: i32, fd: i32) -> bool {
+    fs::read_link(format!("/proc/{thread}/fd/{fd}")).is_ok()
 }
 
 /// Where relative names of a thread ("cwd") or its absolute ones ("root") are now.

@@ -1,0 +1,72 @@
+//! What a program did is in its recording once, and nothing else is; what cannot be recorded is counted.
+
+use super::record;
+use crate::support::{Bench, tool};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// `None` without a compiler.
+fn compiled(bench: &Bench, source: &str) -> Option<String> {
+    if !tool("cc") {
+        eprintln!("skipped: cc is not installed");
+        return None;
+    }
+    bench.write("program.c", source);
+    let [from, to] = ["program.c", "program"].map(|name| bench.path(name));
+    let made = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&to).arg(from).status();
+    assert!(made.expect("cc starts").success());
+    Some(to.display().to_string())
+}
+
+fn place(bench: &Bench) -> PathBuf {
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    place
+}
+
+/// Calls of a kind, by `record show --calls`.
+fn count(calls: &str, kind: &str) -> usize {
+    calls.lines().filter(|line| line.split_whitespace().nth(2) == Some(kind)).count()
+}
+
+/// Descriptors go from one thread to the next. Long names stop, and so does dup(2); other calls are kept by the program.
+#[test]
+fn calls_of_threads_are_about_the_files_that_their_descriptors_are_of_then() {
+    const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static int width, duplicates;
+static void *work(void *number) {
+    char name[300];
+    snprintf(name, sizeof name, "%0*ld", width, (long)number);
+    for (int i = 0; i < 300; i++) {
+        int fd = open(name, O_RDWR | O_CREAT, 0644), file = fd;
+        if (pwrite(fd, "xx", 2, 0) != 2) abort();
+        if (duplicates) { file = dup(fd); close(fd); }
+        if (fsync(file) || close(file)) abort();
+    }
+    return 0;
+}
+int main(int count, char **words) {
+    width = atoi(words[1]); duplicates = atoi(words[2]);
+    pthread_t threads[6];
+    for (long i = 0; i < 6; i++) pthread_create(threads + i, 0, work, (void *)i);
+    for (int i = 0; i < 6; i++) pthread_join(threads[i], 0);
+}
+"#;
+    let bench = Bench::new();
+    let Some(program) = compiled(&bench, PROGRAM) else { return };
+    for (number, [width, duplicates]) in [["180", "0"], ["180", "1"], ["5", "0"], ["5", "1"]].into_iter().enumerate() {
+        let recording = format!("{number}.rec");
+        record(&bench, &place(&bench), &recording, &[&program, width, duplicates]);
+        let calls = bench.succeed(&["record", "show", "--calls", &recording]);
+        for kind in ["open", "pwrite", "fsync", "close"] {
+            assert_eq!(count(&calls, kind), 1800, "{kind} {width} {duplicates}");
+        }
+        assert!(!calls.contains("inherited"), "{width} {duplicates}");
+    }
+}
