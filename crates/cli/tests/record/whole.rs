@@ -70,3 +70,38 @@ int main(int count, char **words) {
         assert!(!calls.contains("inherited"), "{width} {duplicates}");
     }
 }
+
+/// A socket's name needs no end, and an attribute's that is too long is none.
+#[test]
+fn of_a_name_there_is_in_a_recording_what_the_kernel_took_for_it() {
+    const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+static struct { struct sockaddr_un address; char behind[4096]; } memory;
+static char longer[3000];
+int main(void) {
+    memset(&memory, 'S', sizeof memory - 1);
+    memory.address.sun_family = AF_UNIX;
+    memcpy(memory.address.sun_path, "name", 4);
+    for (int length = 4; length >= 3; length--)
+        if (bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&memory, 2 + length)) return 1;
+    memset(memory.address.sun_path, 'n', 108);
+    if (bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&memory, 110)) return 2;
+    bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&memory, 2);
+    int fd = open("f", O_RDWR | O_CREAT, 0644);
+    memset(longer, 'S', sizeof longer - 1);
+    return fsetxattr(fd, longer, "x", 1, 0) != -1;
+}
+"#;
+    let bench = Bench::new();
+    let Some(program) = compiled(&bench, PROGRAM) else { return };
+    record(&bench, &place(&bench), "x.rec", &[&program]);
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    assert!(calls.contains("\"name\"") && calls.contains("\"nam\"") && calls.contains(&"n".repeat(108)), "{calls}");
+    assert!(!calls.contains("SS"), "{calls}");
+    assert_eq!(count(&calls, "bind"), 3, "{calls}");
+}

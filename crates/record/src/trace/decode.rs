@@ -65,6 +65,8 @@ fn on(kind: Kind, fd: u64) -> Asked {
     Asked { what: What::Call(kind), fd: Some(fd as i32), ..Asked::default() }
 }
 
+/// Of the first `struct open_how`.
+const HOW_BYTES: u64 = 24;
 /// The part of futex(2)'s operation that is no flag.
 pub(super) const FUTEX_COMMAND: i32 = 0x7f;
 const HERE: i32 = AT_FDCWD;
@@ -171,7 +173,9 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
                 _ => asked,
             }
         }
-        libc::SYS_bind => Asked { what: What::Call(K::Bind), pointer: a[1], ..Asked::default() },
+        libc::SYS_bind => Asked { what: What::Call(K::Bind), pointer: a[1], count: a[2], ..Asked::default() },
+        // The kernel reads no structure that is shorter.
+        libc::SYS_openat2 if a[3] < HOW_BYTES => Asked { pointer: 0, ..of_table()? },
         // The filter lets no other request stop.
         libc::SYS_ioctl if a[1] as u32 == FICLONERANGE => {
             Asked { other: Some(a[0] as i32), pointer: a[2], ..on(K::Reflink, 0) }

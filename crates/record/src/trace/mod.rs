@@ -51,6 +51,10 @@ const MOST_AT_WORK: usize = 16;
 const FORGETTING: f64 = 0.9;
 const RARE: f64 = 0.001;
 const MOST_NAME: usize = 4096;
+/// Of the name of an attribute, with its end.
+const MOST_ATTRIBUTE: usize = 256;
+/// Of a socket's name, whose end the kernel does not ask for.
+const MOST_SOCKET: usize = 108;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
 /// What a call returns inside the kernel that will be made again.
@@ -1463,6 +1467,7 @@ impl Tracer {
             outside: None,
             is_lost: false,
         };
+        let mut bound = None;
         match kind {
             Kind::Open if asked.pointer != 0 => {
                 let how = [0, 8].map(|at| self.number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
@@ -1489,13 +1494,17 @@ impl Tracer {
                 call.mode = mode_of_acl(&value[..got]).unwrap_or(0);
             }
             Kind::Bind => {
-                // struct sockaddr_un, unless the name is none of a file.
-                let mut head = [0; 3];
-                self.read(thread, asked.pointer, &mut head);
-                if head[..2] == (libc::AF_UNIX as u16).to_ne_bytes() && head[2] != 0 {
-                    asked.at = Some((libc::AT_FDCWD, asked.pointer.wrapping_add(2)));
-                } else {
+                // struct sockaddr_un, unless the name is none of a file. What is behind its length is the program's.
+                let mut address = [0; 2 + MOST_SOCKET];
+                let length = address.len().min(asked.count as u32 as usize);
+                let got = self.read(thread, asked.pointer, &mut address[..length]);
+                let name = address[..got].strip_prefix(&(libc::AF_UNIX as u16).to_ne_bytes()).unwrap_or_default();
+                let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+                if name.is_empty() {
                     pending.outside = Some(None);
+                } else {
+                    asked.at = Some((libc::AT_FDCWD, asked.pointer.wrapping_add(2)));
+                    bound = Some(name.to_vec());
                 }
             }
             Kind::Lock => {
@@ -1516,11 +1525,16 @@ impl Tracer {
             return pending;
         }
         if asked.text != 0 {
-            pending.text = self.string(thread, asked.text);
+            let most = if kind == Kind::Symlink { MOST_NAME } else { MOST_ATTRIBUTE };
+            pending.text = self.string(thread, asked.text).filter(|text| text.len() < most);
         }
         for second in [false, true] {
             let Some((mut directory, address)) = (if second { asked.to } else { asked.at }) else { continue };
-            let name = if address == 0 { Some(Vec::new()) } else { self.string(thread, address) };
+            let name = match bound.take() {
+                None if address == 0 => Some(Vec::new()),
+                None => self.string(thread, address),
+                bound => bound,
+            };
             let Some(mut name) = name else {
                 pending.outside = Some(None);
                 continue;
