@@ -36,7 +36,8 @@ kinds! {
     CopyRange "copy_file_range", Splice "splice", Reflink "ioctl FICLONE", Map "mmap", Uring "io_uring_enter", Aio "io_submit",
     Spawn "clone", Wait "wait4", Exit "exit", Readahead "readahead", Statfs "statfs", Fstatfs "fstatfs",
     SetFlags "fcntl F_SETFL", Msync "msync", OpenByHandle "open_by_handle_at", Bind "bind", Wakeup "wakeup",
-    Lost "lost call",
+    Lost "lost call", Unreturned "unreturned", PolledRing "io_uring_setup", Ioctl "ioctl", Handle "name_to_handle_at",
+    GetAttributes "file_getattr", SetAttributes "file_setattr",
 }
 
 impl Kind {
@@ -60,7 +61,22 @@ impl Kind {
 
     /// What is recorded and not replayed: I/O that a tracer of system calls does not see, and calls that no replay can make.
     pub const fn is_uncovered(self) -> bool {
-        matches!(self, Self::Map | Self::Uring | Self::Aio | Self::Msync | Self::OpenByHandle | Self::Bind | Self::Lost)
+        matches!(
+            self,
+            Self::Map
+                | Self::Uring
+                | Self::Aio
+                | Self::Msync
+                | Self::OpenByHandle
+                | Self::Bind
+                | Self::Lost
+                | Self::Unreturned
+                | Self::PolledRing
+                | Self::Ioctl
+                | Self::Handle
+                | Self::GetAttributes
+                | Self::SetAttributes
+        )
     }
 }
 

@@ -37,6 +37,8 @@ older!(
 );
 /// Newer than libc's list; the same on every architecture.
 const SYS_FCHMODAT2: c_long = 452;
+const SYS_FILE_GETATTR: c_long = 468;
+const SYS_FILE_SETATTR: c_long = 469;
 
 /// What each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `r` one that
 /// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `b` what is
@@ -72,6 +74,9 @@ pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (libc::SYS_fstatfs, "fstatfs", Kind::Fstatfs, "f"),
     (libc::SYS_msync, "msync", Kind::Msync, "-nx"),
     (libc::SYS_open_by_handle_at, "open_by_handle_at", Kind::OpenByHandle, "--x"),
+    (libc::SYS_name_to_handle_at, "name_to_handle_at", Kind::Handle, "dp"),
+    (SYS_FILE_GETATTR, "file_getattr", Kind::GetAttributes, "dp"),
+    (SYS_FILE_SETATTR, "file_setattr", Kind::SetAttributes, "dp"),
     (SYS_stat, "stat", Kind::Stat, "ps"),
     (SYS_lstat, "lstat", Kind::Stat, "ps"),
     (libc::SYS_fstat, "fstat", Kind::Fstat, "fs"),

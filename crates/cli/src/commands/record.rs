@@ -280,11 +280,23 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
     for group in &summary.groups {
         let calls = group.calls;
         match group.kind {
-            Kind::Msync | Kind::OpenByHandle | Kind::Bind => {
+            Kind::Msync
+            | Kind::OpenByHandle
+            | Kind::Bind
+            | Kind::Ioctl
+            | Kind::Handle
+            | Kind::GetAttributes
+            | Kind::SetAttributes => {
                 line("not covered", format!("{calls} calls of {}", group.kind.name()));
             }
+            Kind::Unreturned => {
+                line("not covered", format!("{calls} calls that had not returned when their threads ended"));
+            }
+            Kind::PolledRing if group.failed < calls => {
+                line("not covered", "requests of a polled ring (io_uring), number unknown".to_owned());
+            }
             Kind::Lost => {
-                line("not covered", format!("{calls} calls whose file had been closed: it is not known which"))
+                line("not covered", format!("{calls} calls whose file had been closed: it is not known which"));
             }
             _ => {}
         }

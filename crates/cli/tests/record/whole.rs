@@ -105,3 +105,75 @@ int main(void) {
     assert!(!calls.contains("SS"), "{calls}");
     assert_eq!(count(&calls, "bind"), 3, "{calls}");
 }
+
+/// Where the kernel does not know a call its error is recorded.
+#[test]
+fn calls_that_no_replay_makes_are_counted() {
+    const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/io_uring.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char handle[200], range[64], attributes[64];
+static struct { uint64_t value; uint32_t size, flags; } arguments;
+int main(void) {
+    int mount, flags, one = open("f", O_RDWR | O_CREAT, 0644);
+    ((unsigned *)handle)[0] = 128;
+    syscall(SYS_name_to_handle_at, AT_FDCWD, "f", handle, &mount, 0);
+    syscall(468, AT_FDCWD, "f", attributes, 24, 0);
+    syscall(469, AT_FDCWD, "f", attributes, 24, 0);
+    ioctl(one, FIDEDUPERANGE, range);
+    ioctl(one, FS_IOC_GETFLAGS, &flags);
+    arguments.value = (uintptr_t)"value"; arguments.size = 5;
+    syscall(463, AT_FDCWD, "f", 0, "user.name", &arguments, 16);
+    syscall(463, one, "", AT_EMPTY_PATH, "user.name", &arguments, 16);
+    syscall(464, AT_FDCWD, "f", 0, "user.name", &arguments, 16);
+    syscall(465, AT_FDCWD, "f", 0, handle, 100);
+    syscall(466, AT_FDCWD, "f", 0, "user.name");
+    struct io_uring_params plain = { 0 }, polled = { .flags = IORING_SETUP_SQPOLL };
+    syscall(SYS_io_uring_setup, 4, &plain);
+    syscall(SYS_io_uring_setup, 4, &polled);
+    flock(one, LOCK_EX);
+    int child = fork();
+    if (child == 0) return flock(open("f", O_RDONLY), LOCK_EX);
+    usleep(300000);
+    kill(child, SIGKILL);
+    waitpid(child, &flags, 0);
+    return 0;
+}
+"#;
+    let bench = Bench::new();
+    let Some(program) = compiled(&bench, PROGRAM) else { return };
+    record(&bench, &place(&bench), "x.rec", &[&program]);
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    for (kind, number) in [
+        ("name_to_handle_at", 1),
+        ("file_getattr", 1),
+        ("file_setattr", 1),
+        ("ioctl", 2),
+        ("setxattr", 1),
+        ("fsetxattr", 1),
+        ("getxattr", 1),
+        ("listxattr", 1),
+        ("removexattr", 1),
+        ("io_uring_setup", 1),
+        ("unreturned", 1),
+    ] {
+        assert_eq!(count(&calls, kind), number, "{kind}: {calls}");
+    }
+    assert!(calls.contains("\"user.name\""), "{calls}");
+    let shown = bench.succeed(&["record", "show", "x.rec"]);
+    assert!(shown.contains("1 calls that had not returned"), "{shown}");
+    let can_poll = !calls.lines().any(|line| line.contains(" io_uring_setup ") && line.contains("= -"));
+    assert_eq!(shown.contains("a polled ring (io_uring), number unknown"), can_poll, "{shown}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("did not return"), "{report}");
+}

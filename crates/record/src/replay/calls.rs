@@ -552,7 +552,8 @@ impl<'a> Caller<'a> {
                 let range = [file, offset, action.length as i64, to];
                 call(libc::SYS_ioctl, [other, FICLONERANGE.into(), range.as_ptr() as i64, 0, 0, 0])
             }
-            K::Map | K::Uring | K::Aio | K::Msync | K::OpenByHandle | K::Bind | K::Lost => 0,
+            K::Map | K::Uring | K::Aio | K::Msync | K::OpenByHandle | K::Bind | K::Lost | K::Unreturned => 0,
+            K::PolledRing | K::Ioctl | K::Handle | K::GetAttributes | K::SetAttributes => 0,
             K::Spawn | K::Wait | K::Exit | K::Wakeup => 0,
         })
     }

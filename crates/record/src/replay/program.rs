@@ -419,9 +419,11 @@ impl<'a> Compiler<'a> {
             }
             kind if kind.is_uncovered() => Err(match kind {
                 Kind::Map => "mappings: what was read and written through them is not known",
-                Kind::Uring | Kind::Aio => "requests through io_uring or libaio",
+                Kind::Uring | Kind::Aio | Kind::PolledRing => "requests through io_uring or libaio",
                 Kind::Lost => "calls whose file is not known",
-                _ => "msync, open_by_handle_at and names of sockets",
+                Kind::Unreturned => "calls that did not return",
+                Kind::Msync | Kind::OpenByHandle | Kind::Bind => "msync, open_by_handle_at and names of sockets",
+                _ => "ioctl, file_getattr, file_setattr and name_to_handle_at",
             }),
             _ => self.on_files(block, call, &mut action, mark),
         };

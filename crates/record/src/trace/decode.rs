@@ -67,12 +67,23 @@ fn on(kind: Kind, fd: u64) -> Asked {
 
 /// Of the first `struct open_how`.
 const HOW_BYTES: u64 = 24;
+/// Of the first `struct xattr_args`.
+const XATTR_BYTES: u64 = 16;
 /// The part of futex(2)'s operation that is no flag.
 pub(super) const FUTEX_COMMAND: i32 = 0x7f;
 const HERE: i32 = AT_FDCWD;
 const NOFOLLOW: u32 = AT_SYMLINK_NOFOLLOW as u32;
 pub(crate) const FICLONE: u32 = 0x4004_9409;
 pub(crate) const FICLONERANGE: u32 = 0x4020_940D;
+
+/// Other requests of ioctl(2) about a file's blocks and attributes: FIDEDUPERANGE, FS_IOC_FIEMAP, FS_IOC_GETFLAGS and SETFLAGS,
+/// FS_IOC_FSGETXATTR and FSSETXATTR.
+pub(super) const REQUESTS: [u32; 6] = [0xC018_9436, 0xC020_660B, 0x8008_6601, 0x4008_6602, 0x801C_581F, 0x401C_5820];
+/// Newer than libc's list; the same on every architecture.
+const SYS_SETXATTRAT: c_long = 463;
+const SYS_GETXATTRAT: c_long = 464;
+const SYS_LISTXATTRAT: c_long = 465;
+const SYS_REMOVEXATTRAT: c_long = 466;
 
 /// Kind and arguments of a call of the table.
 fn known(number: u64) -> Option<(Kind, &'static str)> {
@@ -121,6 +132,25 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_lsetxattr | libc::SYS_lgetxattr | libc::SYS_llistxattr | libc::SYS_lremovexattr => {
             Asked { flags: NOFOLLOW, ..of_table()? }
         }
+        SYS_SETXATTRAT | SYS_GETXATTRAT | SYS_LISTXATTRAT | SYS_REMOVEXATTRAT => {
+            let kind = match number as c_long {
+                SYS_SETXATTRAT => K::Setxattr,
+                SYS_GETXATTRAT => K::Getxattr,
+                SYS_LISTXATTRAT => K::Listxattr,
+                _ => K::Removexattr,
+            };
+            let is_list = kind == K::Listxattr;
+            Asked {
+                what: What::Call(kind),
+                at: Some((a[0] as i32, a[1])),
+                flags: a[2] as u32 & NOFOLLOW,
+                text: if is_list { 0 } else { a[3] },
+                length: if is_list { a[4] } else { 0 },
+                other_pointer: if a[5] >= XATTR_BYTES { a[4] } else { 0 },
+                ..Asked::default()
+            }
+        }
+        libc::SYS_io_uring_setup => Asked { what: What::Call(K::PolledRing), pointer: a[1], ..Asked::default() },
         libc::SYS_unlinkat => {
             let kind = if a[2] as i32 & AT_REMOVEDIR == 0 { K::Unlink } else { K::Rmdir };
             Asked { what: What::Call(kind), flags: 0, ..of_table()? }
@@ -180,6 +210,7 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         libc::SYS_ioctl if a[1] as u32 == FICLONERANGE => {
             Asked { other: Some(a[0] as i32), pointer: a[2], ..on(K::Reflink, 0) }
         }
+        libc::SYS_ioctl if REQUESTS.contains(&(a[1] as u32)) => on(K::Ioctl, a[0]),
         libc::SYS_ioctl => Asked { other: Some(a[0] as i32), ..on(K::Reflink, a[2]) },
         libc::SYS_mmap => Asked { flags: a[2] as u32 & 7 | (a[3] as u32 & 3) << 3, ..of_table()? },
         libc::SYS_clone => Asked { what: What::Call(K::Spawn), flags: a[0] as u32, ..Asked::default() },

@@ -1,6 +1,6 @@
 //! The filter of seccomp(2) that stops a program at the calls of [`super::decode`] and at no others.
 
-use super::decode::{ARCHITECTURE, FICLONE, FICLONERANGE, FUTEX_COMMAND, decode};
+use super::decode::{ARCHITECTURE, FICLONE, FICLONERANGE, FUTEX_COMMAND, REQUESTS, decode};
 use super::preload::{STUB, STUB_BYTES};
 use libc::{BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
@@ -64,6 +64,11 @@ const COMMANDS: [i32; 7] = [
 
 const WAITS: [i32; 2] = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
 
+/// Of ioctl(2).
+fn requests() -> impl Iterator<Item = u32> {
+    [FICLONE, FICLONERANGE].into_iter().chain(REQUESTS)
+}
+
 /// Which argument of a wait is its time limit in milliseconds: 0 only looks.
 fn limit(number: u64) -> Option<u32> {
     match number as std::os::raw::c_long {
@@ -88,7 +93,7 @@ pub(super) fn stops_at(number: u64, arguments: [u64; 6]) -> bool {
     match call {
         libc::SYS_fcntl => COMMANDS.contains(&(arguments[1] as i32)),
         libc::SYS_mmap => arguments[3] & libc::MAP_ANONYMOUS as u64 == 0,
-        libc::SYS_ioctl => [FICLONE, FICLONERANGE].contains(&(arguments[1] as u32)),
+        libc::SYS_ioctl => requests().any(|request| request == arguments[1] as u32),
         _ => true,
     }
 }
@@ -131,7 +136,12 @@ pub(super) fn program() -> Vec<sock_filter> {
                 let [filter, clock] = [libc::PR_SET_SECCOMP, libc::PR_SET_TSC].map(|option| option as u32);
                 vec![argument(0), is(filter, 1), STOP, is(clock, 1), STOP, ALLOW]
             }
-            libc::SYS_ioctl => vec![argument(1), is(FICLONE, 1), STOP, is(FICLONERANGE, 1), STOP, ALLOW],
+            libc::SYS_ioctl => {
+                let mut steps = vec![argument(1)];
+                steps.extend(requests().flat_map(|request| [is(request, 1), STOP]));
+                steps.push(ALLOW);
+                steps
+            }
             _ => limit(number).map_or_else(|| vec![STOP], limited),
         };
         all.extend(steps);

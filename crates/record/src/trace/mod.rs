@@ -1197,13 +1197,34 @@ impl Tracer {
     fn keeps_none(&mut self, thread: pid_t) {
         if let Some(preload) = &mut self.preload {
             preload.leave(thread);
-            self.kept.retain(|(of, _), _| *of != thread);
+            let gone: Vec<_> = self.kept.extract_if(|(of, _), _| *of == thread).map(|(_, pending)| pending).collect();
+            gone.into_iter().for_each(|pending| self.unreturned(thread, &pending));
         }
+    }
+
+    /// A thread has ended in a call, or has begun another program.
+    fn unreturned(&mut self, thread: pid_t, pending: &Pending) {
+        let Some(state) = self.threads.get_mut(&thread) else { return };
+        let What::Call(kind) = pending.asked.what else { return };
+        if kind.is_of_threads() || pending.outside.is_some() {
+            return;
+        }
+        let think_ns = std::mem::take(&mut state.think_ns);
+        let took_ns = std::mem::take(&mut state.ran_ns);
+        let call = match kind {
+            // The descriptor is no longer the file's.
+            Kind::Close => Call { flags: IMPLICIT, ..pending.call },
+            _ => Call { kind: Kind::Unreturned, flags: 0, result: 0, ..pending.call },
+        };
+        self.write_named(Call { think_ns, took_ns, ..call }, pending.at.as_ref(), None, None);
     }
 
     fn ended(&mut self, thread: pid_t, now: u64) {
         self.early.remove(&thread);
         self.keeps_none(thread);
+        if let Some(pending) = self.threads.get_mut(&thread).and_then(|state| state.pending.take()) {
+            self.unreturned(thread, &pending);
+        }
         let Some(state) = self.threads.get_mut(&thread) else { return };
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let (number, descriptors) = (state.number, state.descriptors.clone());
@@ -1362,6 +1383,10 @@ impl Tracer {
 
     /// A thread is about to make a call.
     fn entered(&mut self, thread: pid_t, now: u64, called: Option<Called>) {
+        // A signal's handler has jumped out of the one before.
+        if let Some(pending) = self.threads.get_mut(&thread).and_then(|state| state.pending.take()) {
+            self.unreturned(thread, &pending);
+        }
         let Some(state) = self.threads.get_mut(&thread) else { return self.go_on(thread, 0) };
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
@@ -1468,6 +1493,11 @@ impl Tracer {
             is_lost: false,
         };
         let mut bound = None;
+        if matches!(kind, Kind::Setxattr | Kind::Getxattr) && asked.other_pointer != 0 {
+            // struct xattr_args: where the value is, its length, flags.
+            let arguments = [0, 8].map(|at| self.number(thread, asked.other_pointer.wrapping_add(at)).unwrap_or(0));
+            (asked.pointer, call.length) = (arguments[0], u64::from(arguments[1] as u32));
+        }
         match kind {
             Kind::Open if asked.pointer != 0 => {
                 let how = [0, 8].map(|at| self.number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
@@ -1505,6 +1535,13 @@ impl Tracer {
                 } else {
                     asked.at = Some((libc::AT_FDCWD, asked.pointer.wrapping_add(2)));
                     bound = Some(name.to_vec());
+                }
+            }
+            Kind::PolledRing => {
+                // struct io_uring_params: two numbers of entries, flags. Without a thread that polls each request needs a call.
+                const SQPOLL: u32 = 1 << 1;
+                if self.number(thread, asked.pointer.wrapping_add(8)).unwrap_or(0) as u32 & SQPOLL == 0 {
+                    pending.outside = Some(None);
                 }
             }
             Kind::Lock => {
@@ -1557,6 +1594,10 @@ impl Tracer {
                     Kind::Chown => Kind::Fchown,
                     Kind::Chmod => Kind::Fchmod,
                     Kind::Utimens => Kind::Futimens,
+                    Kind::Setxattr => Kind::Fsetxattr,
+                    Kind::Getxattr => Kind::Fgetxattr,
+                    Kind::Listxattr => Kind::Flistxattr,
+                    Kind::Removexattr => Kind::Fremovexattr,
                     kind => kind,
                 };
                 asked.fd = Some(directory);
