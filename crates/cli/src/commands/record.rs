@@ -63,6 +63,7 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         let exit = match &error {
             RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
             RecordError::Trace { .. } | RecordError::Join { .. } => Exit::CannotHere,
+            RecordError::Cancelled => Exit::Interrupted,
             RecordError::Write { cause } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
         };
         Failure { exit, error: anyhow::Error::new(error).context("failed to record") }

@@ -1,7 +1,7 @@
 //! What a program did is in its recording once, and nothing else is; what cannot be recorded is counted.
 
 use super::record;
-use crate::support::{Bench, tool};
+use crate::support::{Bench, is_root, tool};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -176,4 +176,27 @@ int main(void) {
     fs::create_dir(bench.path("target")).expect("writable");
     let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full"]);
     assert!(report.contains("did not return"), "{report}");
+}
+
+/// As in a whole system, `--under /`.
+#[test]
+fn what_the_kernel_makes_up_is_no_part_of_the_tree() {
+    let bench = Bench::new();
+    let place = place(&bench);
+    fs::create_dir(place.join("proc")).expect("writable");
+    fs::write(place.join("f"), "x").expect("writable");
+    let mut shell = Command::new("unshare");
+    let script = "mount -t proc proc proc && exec \"$@\"";
+    let file = bench.path("x.rec").display().to_string();
+    let command = bench.command(&["record", "-o", &file, "--", "cat", "proc/self/status", "f"]);
+    if !is_root() || !Command::new("unshare").args(["-m", "true"]).status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: mounting needs root");
+    }
+    shell.args(["-m", "sh", "-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    let output = shell.current_dir(&place).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = bench.succeed(&["record", "show", "x.rec"]);
+    assert!(shown.contains("1 files and 1 directories"), "{shown}");
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    assert!(calls.contains("\"f\"") && !calls.contains("status"), "{calls}");
 }

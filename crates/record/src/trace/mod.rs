@@ -13,7 +13,7 @@ pub(crate) use tables::{Roots, joined, normal, top_name};
 
 use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT, mode_of_acl};
 use crate::file::Writer;
-use crate::tree;
+use crate::tree::{self, Walk};
 use decode::{Asked, What, decode};
 use libc::pid_t;
 use preload::{Event, Happened, Pointed, Preload, Until};
@@ -86,6 +86,8 @@ pub enum RecordError {
     Join { process: i32, cause: io::Error },
     #[error("cannot start {program}")]
     Program { program: String },
+    #[error("a signal came while the files were listed, before the program")]
+    Cancelled,
     #[error("a word of the command has a zero byte")]
     Word,
     #[error("cannot write the recording: {cause}; what was written is good to its last whole block")]
@@ -174,11 +176,16 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .process
         .map(|process| ptrace::attach(process).map_err(|cause| RecordError::Join { process, cause }))
         .transpose()?;
-    tree::walk(&paths, (facts.dev(), facts.ino()), &mut |entry| writer.entry(hashed_entry(entry, secret.as_ref())))
-        .map_err(write)?;
+    let mut walk = Walk { leave_out: (facts.dev(), facts.ino()), cancel: Some(wanted.cancel), ..Walk::default() };
+    tree::walk(&paths, &mut walk, &mut |entry| writer.entry(hashed_entry(entry, secret.as_ref()))).map_err(
+        |cause| {
+            let is_cancelled = cause.kind() == io::ErrorKind::Interrupted && wanted.cancel.load(Ordering::Relaxed);
+            if is_cancelled { RecordError::Cancelled } else { write(cause) }
+        },
+    )?;
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
-        Roots::new(&roots).except(own.as_os_str().as_bytes()),
+        Roots::new(&roots).except(own.as_os_str().as_bytes()).without(&walk.made_up),
         [apart, shared],
         if wanted.process.is_some() { Processors::as_they_are() } else { Processors::of_tracer() },
         secret,
@@ -1686,7 +1693,7 @@ impl Tracer {
         let top = Entry { path: self.elsewhere.clone().into_bytes(), mode: 0o700, node: Node::Directory };
         let mut added = if self.moved == 0 { add(top) } else { Ok(()) };
         if let (Some(path), Ok(())) = (path, &added) {
-            added = tree::walk_one(path, name.clone(), (0, 0), &mut HashMap::new(), &mut add);
+            added = tree::walk_one(path, name.clone(), &mut Walk::default(), &mut add);
         }
         self.moved += 1;
         self.lost_if(added);

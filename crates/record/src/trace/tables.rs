@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// A directory that is recorded, as an absolute path: as it was given, and without links.
@@ -16,6 +17,8 @@ pub(crate) struct Roots {
     prefixes: Vec<(Vec<u8>, Vec<u8>)>,
     /// What is not recorded although it is below one: the recording itself.
     except: Option<Vec<u8>>,
+    /// The same of directories and all that is below them, as absolute paths.
+    without: Vec<Vec<u8>>,
 }
 
 impl Roots {
@@ -28,7 +31,12 @@ impl Roots {
                 prefixes.push((normal(given), top));
             }
         }
-        Self { prefixes, except: None }
+        Self { prefixes, except: None, without: Vec::new() }
+    }
+
+    pub(super) fn without(mut self, paths: &[PathBuf]) -> Self {
+        self.without = paths.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+        self
     }
 
     pub(super) fn except(mut self, path: &[u8]) -> Self {
@@ -38,6 +46,11 @@ impl Roots {
 
     /// An absolute path below a root, from the top; `None` for others.
     pub(crate) fn below(&self, path: &[u8]) -> Option<Vec<u8>> {
+        let is_in =
+            |one: &Vec<u8>| path.strip_prefix(one.as_slice()).is_some_and(|rest| matches!(rest, [] | [b'/', ..]));
+        if self.without.iter().any(is_in) {
+            return None;
+        }
         self.prefixes.iter().find_map(|(prefix, top)| {
             let rest = path.strip_prefix(prefix.as_slice())?;
             let rest = match rest {
