@@ -200,3 +200,31 @@ fn what_the_kernel_makes_up_is_no_part_of_the_tree() {
     let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
     assert!(calls.contains("\"f\"") && !calls.contains("status"), "{calls}");
 }
+
+/// Some of these opens stop, and others do not.
+#[test]
+fn files_are_recorded_by_whatever_name_they_are_opened() {
+    const SCRIPT: &str = "cat ../link/read; cat ../link/deep/../read; printf xx > ../link/written; printf xxx > /dev/stdout; \
+        cat ../to-file; cat /proc/self/cwd/read; cat ../elsewhere";
+    let bench = Bench::new();
+    let place = place(&bench);
+    fs::create_dir(place.join("deep")).expect("writable");
+    for name in ["place/read", "place/linked", "elsewhere"] {
+        bench.write(name, "some text");
+    }
+    std::os::unix::fs::symlink(&place, bench.path("link")).expect("writable");
+    std::os::unix::fs::symlink("place/linked", bench.path("to-file")).expect("writable");
+    let script = format!("{{ {SCRIPT}; }} > out");
+    record(&bench, &place, "x.rec", &["sh", "-c", &script]);
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    let opens = |name: &str| {
+        let name = format!("\"{name}\"");
+        calls.lines().filter(|line| line.contains(" open ") && line.contains(&name)).count()
+    };
+    let found = ["read", "written", "out", "linked", "elsewhere"].map(opens);
+    assert_eq!(found, [3, 1, 2, 1, 0], "{calls}");
+    assert!(!calls.contains("inherited"), "{calls}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}

@@ -26,7 +26,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufWriter};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -1331,6 +1331,21 @@ impl Tracer {
         Some(slot)
     }
 
+    /// The path without links of what a thread has opened by a name.
+    fn opened(&self, thread: pid_t, fd: i32, name: &[u8], is_link: bool) -> Option<Vec<u8>> {
+        if self.pointed.is_none() {
+            return tables::path(thread, fd);
+        }
+        // Of a call that is over the descriptor may be another file's.
+        let path = Path::new(std::ffi::OsStr::from_bytes(name));
+        let whole = if is_link {
+            path.parent()?.canonicalize().ok()?.join(path.file_name()?)
+        } else {
+            path.canonicalize().ok()?
+        };
+        Some(whole.into_os_string().into_vec())
+    }
+
     fn open_file(&mut self, path: Vec<u8>) -> Rc<OpenFile> {
         self.last_file += 1;
         Rc::new(OpenFile { number: self.last_file, path })
@@ -1850,6 +1865,18 @@ impl Tracer {
             call.think_ns = std::mem::take(&mut state.think_ns);
             return self.write(Call { kind: Kind::Lost, ..call });
         }
+        if call.kind == Kind::Open && result >= 0 && pending.outside.is_some() {
+            // By a link from elsewhere, or a name in /proc, it may be below a root all the same.
+            let is_link = call.flags & libc::O_NOFOLLOW as u32 != 0;
+            let found = self.opened(thread, result as i32, &pending.path, is_link);
+            if let Some(path) = found
+                && let Some(name) = self.roots.below(&path)
+            {
+                (pending.outside, pending.path) = (None, path);
+                pending.at = Some(Named { base: 0, name });
+            }
+        }
+        let state = self.threads.get_mut(&thread).expect("it was there above");
         if let Some(name) = &pending.outside {
             state.think_ns += took_ns;
             if call.kind == Kind::Open && result >= 0 {

@@ -4,7 +4,7 @@ use super::ptrace::proc_text;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -146,6 +146,12 @@ pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
     Some(Found { path, flags, position })
 }
 
+/// The path of what a descriptor is of, without links; `None` for what has none.
+pub(super) fn path(thread: i32, fd: i32) -> Option<Vec<u8>> {
+    let path = fs::read_link(format!("/proc/{thread}/fd/{fd}")).ok()?.into_os_string().into_vec();
+    (path.starts_with(b"/") && !path.ends_with(b" (deleted)")).then_some(path)
+}
+
 pub(super) fn is_open(thread: i32, fd: i32) -> bool {
     fs::read_link(format!("/proc/{thread}/fd/{fd}")).is_ok()
 }
@@ -158,6 +164,12 @@ pub(super) fn directory(thread: i32, which: &str) -> Vec<u8> {
 
 /// The descriptor that a name is another name of.
 pub(super) fn descriptor(name: &[u8]) -> Option<i32> {
+    match name {
+        b"/dev/stdin" => return Some(0),
+        b"/dev/stdout" => return Some(1),
+        b"/dev/stderr" => return Some(2),
+        _ => {}
+    }
     let prefixes = ["/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"];
     let number = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_bytes()))?;
     std::str::from_utf8(number).ok()?.parse().ok()
