@@ -228,3 +228,53 @@ fn files_are_recorded_by_whatever_name_they_are_opened() {
     let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full"]);
     assert!(report.contains("differences    0 calls"), "{report}");
 }
+
+/// What a request of io_uring closes is closed, and its descriptor may be a socket's next.
+#[test]
+fn a_descriptor_that_a_ring_has_closed_is_no_longer_the_files() {
+    const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static char *map(int ring, size_t bytes, off_t what) {
+    char *at = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, what);
+    return at == MAP_FAILED ? exit(2), at : at;
+}
+int main(void) {
+    struct io_uring_params p = { 0 };
+    int ring = syscall(SYS_io_uring_setup, 4, &p), sockets[2], file, other;
+    if (ring < 0) return 3;
+    char *queue = map(ring, p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+    struct io_uring_sqe *entries = (void *)map(ring, p.sq_entries * sizeof *entries, IORING_OFF_SQES);
+    file = open("f", O_RDWR | O_CREAT, 0644);
+    other = open("g", O_RDWR | O_CREAT, 0644);
+    if (write(file, "four", 4) != 4) return 4;
+    entries[0] = (struct io_uring_sqe) { .opcode = IORING_OP_CLOSE, .fd = file };
+    ((unsigned *)(queue + p.sq_off.array))[0] = 0;
+    __atomic_store_n((unsigned *)(queue + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+    if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, 0, 0) != 1) return 5;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) || sockets[0] != file) return 6;
+    for (int i = 0; i < 10; i++) if (write(file, "traffic", 7) != 7) return 7;
+    if (write(other, "four", 4) != 4 || rename("g", "h") || write(other, "four", 4) != 4) return 8;
+    return close(file) || close(other);
+}
+"#;
+    let bench = Bench::new();
+    let Some(program) = compiled(&bench, PROGRAM) else { return };
+    let place = place(&bench);
+    let alone = Command::new(&program).current_dir(&place).status().expect("it starts");
+    if alone.code() == Some(3) {
+        return eprintln!("skipped: io_uring is not allowed here");
+    }
+    assert!(alone.success(), "{alone}");
+    record(&bench, &place, "x.rec", &[&program]);
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    let numbers = ["open", "write", "close", "io_uring_enter", "rename"].map(|kind| count(&calls, kind));
+    assert_eq!(numbers, [2, 3, 2, 1, 1], "{calls}");
+    assert!(!calls.contains("inherited"), "{calls}");
+}

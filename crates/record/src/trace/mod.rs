@@ -19,7 +19,7 @@ use libc::pid_t;
 use preload::{Event, Happened, Pointed, Preload, Until};
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
 use std::fs::File;
@@ -369,6 +369,8 @@ struct Thread {
     pending: Option<Pending>,
     /// No other has its memory or its descriptors.
     is_alone: bool,
+    /// Requests of io_uring may close its descriptors, and make others.
+    has_ring: bool,
     /// A sleep or a wait that a signal has interrupted.
     interrupted: Option<Asked>,
     /// Its working directory and its root, if they are known.
@@ -988,8 +990,28 @@ impl Tracer {
         }
     }
 
+    /// A process is about to use io_uring for the first time. What its descriptors are of is looked at before each call from now on, which it
+    /// therefore no longer keeps itself.
+    fn has_ring(&mut self, thread: pid_t) {
+        let Some(state) = self.threads.get(&thread).filter(|state| !state.has_ring) else { return };
+        let descriptors = state.descriptors.clone();
+        for (fd, slot) in descriptors.borrow().iter() {
+            if let Slot::Recorded(file) = slot {
+                file.identity.set(tables::identity(thread, *fd));
+            }
+        }
+        let all = self.threads.values_mut().filter(|state| Rc::ptr_eq(&state.descriptors, &descriptors));
+        all.for_each(|state| state.has_ring = true);
+        if let Some(preload) = &self.preload {
+            preload.off(thread);
+        }
+    }
+
     fn keep(&mut self, thread: pid_t, descriptors: &Descriptors, fd: i32, slot: Slot) {
         self.know(thread, fd, Some(&slot));
+        if let (Slot::Recorded(file), true) = (&slot, self.threads.get(&thread).is_some_and(|state| state.has_ring)) {
+            file.identity.set(tables::identity(thread, fd));
+        }
         descriptors.borrow_mut().insert(fd, slot);
     }
 
@@ -1019,6 +1041,7 @@ impl Tracer {
         }
         let is_alone = is_alone && parent.is_some();
         let parent = parent.and_then(|parent| self.threads.get(&parent));
+        let has_ring = shares(libc::CLONE_FILES) && parent.is_some_and(|parent| parent.has_ring);
         let directories = parent.map(|parent| parent.directories.clone()).unwrap_or_default();
         let descriptors = match parent {
             Some(parent) if shares(libc::CLONE_FILES) => parent.descriptors.clone(),
@@ -1035,6 +1058,7 @@ impl Tracer {
             descriptors,
             pending: None,
             is_alone,
+            has_ring,
             interrupted: None,
             directories,
             kept: false,
@@ -1188,7 +1212,7 @@ impl Tracer {
             preload.insert(thread);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        (state.pending, state.is_alone) = (None, true);
+        (state.pending, state.is_alone, state.has_ring) = (None, true, false);
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let descriptors = state.own_descriptors();
         if !descriptors.borrow().is_empty()
@@ -1301,8 +1325,18 @@ impl Tracer {
     fn slot(&mut self, thread: pid_t, fd: i32, now: u64) -> Option<Slot> {
         let state = self.threads.get(&thread)?;
         let (number, descriptors) = (state.number, state.descriptors.clone());
-        if let Some(slot) = descriptors.borrow().get(&fd) {
-            return Some(slot.clone());
+        // What a call that is over was about cannot be looked at any more.
+        let is_sure = !state.has_ring || self.pointed.is_some();
+        let known = descriptors.borrow().get(&fd).cloned();
+        let is_same = |file: &OpenFile| file.identity.get() == tables::identity(thread, fd);
+        match &known {
+            Some(_) if is_sure => return known,
+            Some(Slot::Recorded(file)) if is_same(file) => return known,
+            _ => {}
+        }
+        if known.is_some() {
+            drop(known);
+            self.release(thread, &descriptors, fd, now);
         }
         let found = tables::look(thread, fd);
         let slot = match found {
@@ -1348,7 +1382,7 @@ impl Tracer {
 
     fn open_file(&mut self, path: Vec<u8>) -> Rc<OpenFile> {
         self.last_file += 1;
-        Rc::new(OpenFile { number: self.last_file, path })
+        Rc::new(OpenFile { number: self.last_file, path, identity: Cell::new(None) })
     }
 
     /// Where a name is: relative to an open file of the recording or to the top, and its absolute path; the path alone elsewhere.
@@ -1573,7 +1607,13 @@ impl Tracer {
             }
             _ => {}
         }
+        if matches!(kind, Kind::Uring | Kind::PolledRing) && pending.outside.is_none() {
+            self.has_ring(thread);
+        }
         if asked.what == What::Call(Kind::Close) {
+            if self.threads.get(&thread).is_some_and(|state| state.has_ring) {
+                self.slot(thread, asked.fd.unwrap_or(-1), now);
+            }
             // Its number may be given to another thread's file as soon as the call begins.
             let descriptors = self.threads[&thread].descriptors.clone();
             match self.forget(thread, &descriptors, asked.fd.unwrap_or(-1)) {

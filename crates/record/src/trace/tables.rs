@@ -1,10 +1,11 @@
 //! What a program's descriptors and relative names stand for.
 
 use super::ptrace::proc_text;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -96,6 +97,8 @@ pub(super) struct OpenFile {
     pub(super) number: u32,
     /// Absolute.
     pub(super) path: Vec<u8>,
+    /// Its device and number, of a process that has a ring.
+    pub(super) identity: Cell<Option<(u64, u64)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -150,6 +153,12 @@ pub(super) fn look(thread: i32, fd: i32) -> Option<Found> {
 pub(super) fn path(thread: i32, fd: i32) -> Option<Vec<u8>> {
     let path = fs::read_link(format!("/proc/{thread}/fd/{fd}")).ok()?.into_os_string().into_vec();
     (path.starts_with(b"/") && !path.ends_with(b" (deleted)")).then_some(path)
+}
+
+/// Device and number of what a descriptor is of.
+pub(super) fn identity(thread: i32, fd: i32) -> Option<(u64, u64)> {
+    let facts = fs::metadata(format!("/proc/{thread}/fd/{fd}")).ok()?;
+    Some((facts.dev(), facts.ino()))
 }
 
 pub(super) fn is_open(thread: i32, fd: i32) -> bool {
