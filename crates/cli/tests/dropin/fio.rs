@@ -163,6 +163,37 @@ fn terse_versions_and_command_lines_are_those_of_fio() {
     );
 }
 
+/// Groups and counts of fio 3.33.
+#[test]
+fn a_further_job_file_begins_behind_a_stonewall_and_without_the_defaults_of_others() {
+    let bench = Bench::new();
+    bench.write("a.fio", "[global]\nbs=4k\nsize=64k\n[a1]\nrw=write\n[a2]\nrw=write\n");
+    bench.write("b.fio", "[b1]\nrw=write\nbs=8k\nsize=32k\n[b2]\nrw=write\nsize=32k\n");
+    bench.write("c.fio", "[global]\nloops=3\n[c1]\nrw=write\nsize=32k\n");
+    let run = |words: &[&str]| -> (Vec<(u64, u64)>, Value) {
+        let line: Vec<&str> = ["fio"].iter().chain(words).copied().chain(["--output-format=json"]).collect();
+        let json: Value = serde_json::from_str(&bench.succeed(&line)).expect("JSON");
+        let jobs = json["jobs"].as_array().expect("jobs");
+        let group = |job: &Value| job["groupid"].as_u64().expect("a number");
+        let of = jobs.iter().zip(counts(&json)).map(|(job, counts)| (group(job), counts[1])).collect();
+        (of, json["global options"].clone())
+    };
+    let (jobs, global) = run(&["--loops=2", "a.fio", "b.fio", "c.fio"]);
+    assert_eq!(jobs, [(0, 32), (0, 32), (1, 4), (1, 8), (2, 24)]);
+    assert_eq!(global, serde_json::json!({ "loops": "3" }));
+    // Jobs of the command line belong to the first file.
+    let (jobs, global) = run(&["--bs=8k", "--name=x", "--rw=write", "--size=16k", "b.fio", "a.fio"]);
+    assert_eq!(jobs, [(0, 2), (0, 4), (0, 4), (1, 16), (1, 16)]);
+    assert_eq!(global, serde_json::json!({ "bs": "4k", "size": "64k" }));
+    // A section that is left out takes no stonewall with it.
+    assert_eq!(run(&["a.fio", "b.fio", "--section=a1", "--section=b2"]).0, [(0, 16), (1, 8)]);
+    assert_eq!(run(&["--batches", "b.fio", "c.fio"]).0, [(0, 4), (0, 8), (1, 24)]);
+    assert_eq!(
+        bench.succeed(&["fio", "--showcmd", "b.fio", "c.fio"]),
+        "fio --name=b1 --rw=write --bs=8k --size=32k --name=b2 --rw=write --size=32k \nfio --loops=3 --name=c1 --rw=write --size=32k \n"
+    );
+}
+
 /// As fio 3.33 does, also with `invalidate=0`; what was there before stays cached.
 #[test]
 fn what_was_laid_out_is_not_cached() {

@@ -261,12 +261,12 @@ impl Reader {
         let key_word = word(at, key);
         let value = value.map(|(at, text)| word(at, text));
         if let ("name", Some(name)) = (key, &value) {
-            self.line.jobs.push(Section { name: name.clone(), settings: vec![Setting { key: key_word, value }] });
+            self.line.jobs.push(Section::new(name.clone(), vec![Setting { key: key_word, value }]));
             return;
         }
         if self.line.jobs.is_empty() {
             let name = word(at, "global");
-            self.line.jobs.push(Section { name, settings: Vec::new() });
+            self.line.jobs.push(Section::new(name, Vec::new()));
         }
         let job = self.line.jobs.last_mut().expect("there is one now");
         job.settings.push(Setting { key: key_word, value });
@@ -278,24 +278,28 @@ impl CommandLine {
     fn batched(&self) -> Vec<Section> {
         let word = |text: &str| Word { text: text.into(), source: self.source.clone(), span: Span::default() };
         let all = Setting { key: word("iodepth_batch"), value: Some(word("0")) };
-        let section = Section { name: word("global"), settings: vec![all] };
+        let section = Section { file: None, ..Section::new(word("global"), vec![all]) };
         self.batches.then_some(section).into_iter().collect()
     }
 
-    /// The jobs of files as fio's command line.
+    /// The jobs of files as fio's command lines, one for each file.
     pub fn shown(&self, files: &[Source], loader: &mut Loader<'_>) -> String {
-        let mut out = "fio ".to_owned();
+        let mut out = String::new();
         let mut findings = Findings::new(self.source.clone());
-        for section in files.iter().flat_map(|file| sections(file, loader, &mut findings)) {
-            if section.name.text != "global" {
-                out.push_str(&format!("--name={} ", section.name.text));
+        for file in files {
+            out.push_str("fio ");
+            for section in sections(file, loader, &mut findings) {
+                if !section.is_global() {
+                    out.push_str(&format!("--name={} ", section.name.text));
+                }
+                for Setting { key, value } in &section.settings {
+                    let value = value.as_ref().map_or_else(String::new, |value| format!("={}", value.text));
+                    out.push_str(&format!("--{}{value} ", key.text));
+                }
             }
-            for Setting { key, value } in &section.settings {
-                let value = value.as_ref().map_or_else(String::new, |value| format!("={}", value.text));
-                out.push_str(&format!("--{}{value} ", key.text));
-            }
+            out.push('\n');
         }
-        out + "\n"
+        out
     }
 
     /// The plan of its jobs and of those in job files, whose texts are handed in.
@@ -310,12 +314,13 @@ impl CommandLine {
         }
         let mut all = self.batched();
         all.extend(self.jobs.iter().cloned());
-        for file in files {
+        for (number, file) in files.iter().enumerate() {
             if file.text().len() > super::MAXIMUM_SIZE {
                 findings.at(file, Diagnostic::whole("the job file is too large"));
                 continue;
             }
-            all.extend(sections(file, options.loader, &mut findings));
+            let of_file = sections(file, options.loader, &mut findings);
+            all.extend(of_file.into_iter().map(|section| Section { file: Some(number), ..section }));
         }
         plan(first, &all, options, findings)
     }

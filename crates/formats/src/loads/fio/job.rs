@@ -11,6 +11,8 @@ pub struct Job {
     /// The section's name, after which its files are called.
     pub(super) section_name: String,
     pub(super) section: Option<(Source, crate::Span)>,
+    /// The number of its job file.
+    pub(super) file: usize,
     /// What `k` means: 1024, or 1000.
     pub(super) kilo: u64,
     pub engine: Engine,
@@ -371,6 +373,7 @@ impl Job {
             section_name: name.clone(),
             name,
             section: None,
+            file: 0,
             kilo: 1024,
             engine: Engine::Psync,
             direction: Direction::READS,

@@ -122,6 +122,10 @@ fn plan(
         }
         jobs.retain(|job| options.sections.contains(&job.section_name));
     }
+    // As in fio, each further job file begins behind a stonewall.
+    for index in 1..jobs.len() {
+        jobs[index].stonewall |= jobs[index].file != jobs[index - 1].file;
+    }
     if let Some(seconds) = options.seconds {
         for job in &mut jobs {
             job.runtime = Some(std::time::Duration::from_secs(seconds));
@@ -135,8 +139,10 @@ fn plan(
         };
         findings.report().push(crate::Diagnostic::whole("there is no job").help(cure));
     }
+    // As fio prints them: those of the last file.
+    let last = sections.iter().rev().find_map(|section| section.file);
     let global: Vec<&text::Setting> =
-        sections.iter().filter(|section| section.name.text == "global").flat_map(|section| &section.settings).collect();
+        sections.iter().filter(|section| section.holds_in(last)).flat_map(|section| &section.settings).collect();
     let global = read::written(&global);
     if findings.report().has_errors() {
         // What follows from jobs that are not as they were meant is no news.

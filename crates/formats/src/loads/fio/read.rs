@@ -53,26 +53,29 @@ const ENGINES: &[&str] = &[
 /// What a machine and its user have to say to a job file.
 pub(super) type Variable<'v> = dyn Fn(&str) -> Option<String> + 'v;
 
-/// The jobs of sections, each with what the `[global]` sections before it say.
+/// The jobs of sections, each with what the `[global]` sections before it in its file say.
 pub(super) fn jobs(sections: &[Section], variable: &Variable<'_>, findings: &mut Findings) -> Vec<Job> {
-    let mut global: Vec<&Setting> = Vec::new();
+    let mut global: Vec<&Section> = Vec::new();
     let mut jobs = Vec::new();
     for section in sections {
-        if section.name.text == "global" {
-            global.extend(&section.settings);
+        if section.is_global() {
+            global.push(section);
             continue;
         }
+        let of_all: Vec<&Setting> =
+            global.iter().filter(|of| of.holds_in(section.file)).flat_map(|of| &of.settings).collect();
         let own: Vec<&Setting> = section.settings.iter().collect();
         let mut job = Job::new(section.name.text.clone());
         job.section = Some((section.name.source.clone(), section.name.span));
+        job.file = section.file.unwrap_or(0);
         let mut reader = Reader { job, variable, findings };
-        let all = || global.iter().chain(&own);
+        let all = || of_all.iter().chain(&own);
         // What `k` means holds for the whole job, wherever it is said.
         if let Some(base) = all().rfind(|setting| setting.key.text == "kb_base") {
             reader.setting(base);
         }
         // A name that all sections have is none's.
-        for setting in global.iter().copied().filter(|setting| setting.key.text != "name").chain(own.iter().copied()) {
+        for setting in of_all.iter().copied().filter(|setting| setting.key.text != "name").chain(own.iter().copied()) {
             reader.setting(setting);
         }
         reader.job.written = written(&own);

@@ -36,6 +36,23 @@ pub(super) struct Setting {
 pub(super) struct Section {
     pub(super) name: Word,
     pub(super) settings: Vec<Setting>,
+    /// The number of the job file that it comes from. The first is 0, as is the command line; `None` is for a section that holds for all files.
+    pub(super) file: Option<usize>,
+}
+
+impl Section {
+    pub(super) const fn new(name: Word, settings: Vec<Setting>) -> Self {
+        Self { name, settings, file: Some(0) }
+    }
+
+    pub(super) fn is_global(&self) -> bool {
+        self.name.text == "global"
+    }
+
+    /// Whether a `[global]` section says something of the jobs of this file. As in fio, those of other files do not.
+    pub(super) fn holds_in(&self, file: Option<usize>) -> bool {
+        self.is_global() && (self.file.is_none() || self.file == file)
+    }
 }
 
 #[derive(Debug)]
@@ -137,7 +154,7 @@ impl Reader<'_, '_> {
             return;
         }
         let name = Word::new(&word.source, word.span.start + 1, name);
-        self.sections.push(Section { name, settings: Vec::new() });
+        self.sections.push(Section::new(name, Vec::new()));
     }
 
     fn setting(&mut self, word: &Word, lost: &mut bool) {
