@@ -329,6 +329,38 @@ fn operations_on_whole_files_take_no_others() {
     assert!(!bench.path("b.0.0").exists(), "nothing is made before all was looked at");
 }
 
+/// Size, blocks and whether there is data, of fio 3.33: blocks of a filesystem may hold more than the file.
+#[test]
+fn files_to_be_looked_at_or_deleted_are_laid_out_like_others() {
+    for engine in ["filestat", "filedelete", "filerename"] {
+        for (options, size, allocated, filled) in [
+            ("rw=read", 16384, true, true),
+            ("fallocate=none", 16384, true, true),
+            ("rw=write", 16384, true, false),
+            ("rw=write\noverwrite=1", 16384, true, true),
+            ("rw=write\nfallocate=keep", 0, true, false),
+            ("rw=write\nfallocate=truncate", 16384, false, false),
+            ("rw=write\nfallocate=none", 0, false, false),
+        ] {
+            let bench = Bench::new();
+            bench.write(
+                "job.fio",
+                &format!("[j]\nioengine={engine}\ncreate_only=1\nnrfiles=2\nfilesize=16k\n{options}\n"),
+            );
+            results(&bench, "job.fio");
+            let of = fs::metadata(bench.path("j.0.1")).expect("it was laid out");
+            assert_eq!((of.len(), of.blocks() > 0), (size, allocated), "{engine} {options}");
+            let has_data = fs::read(bench.path("j.0.1")).expect("ours").iter().any(|byte| *byte != 0);
+            assert_eq!(has_data, filled, "{engine} {options}");
+        }
+    }
+    let bench = Bench::new();
+    bench.write("job.fio", "[j]\nioengine=filecreate\nnrfiles=2\nfilesize=16k\n");
+    results(&bench, "job.fio");
+    let of = fs::metadata(bench.path("j.0.1")).expect("it was created");
+    assert_eq!((of.len(), of.blocks()), (0, 0), "a file that is created has no data, as with fio");
+}
+
 #[test]
 fn operations_on_whole_files_are_no_reads() {
     let bench = Bench::new();

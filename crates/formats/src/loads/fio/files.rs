@@ -296,14 +296,15 @@ impl<'l> Filesets<'l> {
         size: &SizeDistribution,
         level: usize,
     ) -> u32 {
-        let data = !job.engine.of_files();
+        // As in fio, files that are only looked at or deleted are laid out like others.
+        let has_data = !job.engine.makes() && !job.engine.of_directories();
         let wanted = Made {
             level,
             // A mapping writes only where there is something.
-            fill: data && (job.direction.reads || job.overwrite || job.engine == Engine::Mmap),
-            allocate: data && job.allocate && !job.fills,
-            grows: data && (job.grows || job.fills),
-            when_opened: data && job.create_on_open,
+            fill: has_data && (job.direction.reads || job.overwrite || job.engine == Engine::Mmap),
+            allocate: has_data && job.allocate && !job.fills,
+            grows: has_data && (job.grows || job.fills),
+            when_opened: !job.engine.of_files() && job.create_on_open,
         };
         let exact = numbered.is_none();
         // Of files that are not named one by one, only those that the load makes go.

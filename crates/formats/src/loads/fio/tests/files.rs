@@ -116,7 +116,9 @@ fn files_are_made_as_the_first_jobs_want_them() {
         ("rw=randwrite\nioengine=mmap", data),
         ("rw=write\n[b]\nstonewall\nsize=1m\nfilename=f\nrw=read", blocks),
         ("rw=write\n[b]\nsize=1m\nfilename=f\nrw=read", data),
-        ("ioengine=filestat", nothing),
+        ("ioengine=filestat", data),
+        ("ioengine=filedelete\nrw=write", blocks),
+        ("ioengine=filedelete\nrw=write\nfallocate=none", nothing),
     ] {
         assert_eq!(made(job), wanted, "{job}");
     }
