@@ -172,14 +172,16 @@ impl Figures {
         let (writes, write_latency) = of_action(WRITE);
         let mut event_latency = read_latency.clone();
         event_latency.merge(&write_latency);
+        // As the run counts them: towards its limit, and as what its threads did.
+        let counts_fsyncs = fileio.counts_fsyncs();
         let mut fsync_latency = Histogram::default();
         let (mut periodic, mut at_end) = (0, 0);
         for fsyncs in &report.group_fsyncs {
             periodic += fsyncs.periodic;
             at_end += fsyncs.at_end;
             fsync_latency.merge(&fsyncs.latency);
-            // Periodic fsyncs are events, those at the end are not.
-            if fsyncs.periodic > 0 {
+            // Those at the end are no events.
+            if counts_fsyncs && fsyncs.periodic > 0 {
                 event_latency.merge(&fsyncs.latency);
             }
         }
@@ -194,7 +196,7 @@ impl Figures {
             reads,
             writes,
             fsyncs: periodic + at_end + within_writes,
-            events: reads + writes + periodic,
+            events: reads + writes + if counts_fsyncs { periodic } else { 0 },
             read_latency,
             write_latency,
             fsync_latency,

@@ -254,6 +254,24 @@ fn results_are_printed_as_sysbench_does() {
     );
 }
 
+/// With `--max-requests` fsyncs are no events: not in their number, and not in the latency and the threads' time either.
+#[test]
+fn events_and_their_latency_are_of_the_same_operations() {
+    let mut report = report();
+    report.per_thread.iter_mut().for_each(|thread| (thread.operations, thread.busy_ns) = (2, 1_000_000));
+    let text = |limit: &str| {
+        let line = format!("--threads=2 --file-test-mode=rndrw {limit} run");
+        print(&parse(&words(&line)).expect("a warning at most"), &report)
+    };
+    let with = text("--events=10");
+    assert!(with.contains("total number of events:              6") && with.contains("40.00"), "{with}");
+    let without = text("--max-requests=10");
+    assert!(without.contains("total number of events:              5"), "{without}");
+    let slowest = without.lines().find(|line| line.contains("max:")).expect("a line");
+    assert!(!slowest.contains("40.00"), "the fsync is in {slowest}");
+    assert!(without.contains("fsyncs/s:                     1.50"), "{without}");
+}
+
 #[test]
 fn requests_in_flight_together_do_not_make_a_run_longer() {
     let mut report = report();

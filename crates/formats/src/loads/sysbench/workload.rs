@@ -83,11 +83,9 @@ impl Fileio {
     }
 
     fn phase(&self, mode: TestMode) -> Phase {
-        let (operations, counted) = match self.limit {
-            Some(Limit::Events(events)) => (Some(events), true),
-            Some(Limit::Requests(requests)) => (Some(requests), false),
-            None => (None, true),
-        };
+        let operations = self.limit.map(|limit| match limit {
+            Limit::Events(count) | Limit::Requests(count) => count,
+        });
         let group = ThreadGroup {
             open: OpenPolicy::KeepShared,
             rate_per_second: self.rate_per_second.map(|rate| rate as f64),
@@ -97,7 +95,7 @@ impl Fileio {
             fsync: FsyncPolicy {
                 every_operations: if mode.writes() { self.fsync.every } else { 0 },
                 all_files: true,
-                counted,
+                counted: self.counts_fsyncs(),
                 at_end: mode.writes() && self.fsync.at_end,
                 data_only: self.fsync.data_only,
                 ..FsyncPolicy::default()
@@ -127,6 +125,11 @@ impl Fileio {
             TestMode::Seqwr | TestMode::Seqrewr | TestMode::Rndwr => Actions::Sequence(vec![write()]),
             TestMode::Rndrw => Actions::Ratio { first: read(), second: write(), ratio: self.rw_ratio },
         }
+    }
+
+    /// Whether periodic fsyncs are events, as reads and writes are. With `--max-requests` they are not.
+    pub(super) fn counts_fsyncs(&self) -> bool {
+        !matches!(self.limit, Some(Limit::Requests(_)))
     }
 
     pub(super) fn request_bytes(&self) -> u64 {
