@@ -406,8 +406,8 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             step_bytes
         })
     ];
-    let batches = (option::of(1u32..), 1u32.., option::of(any::<u32>()));
-    let batches = batches.prop_map(|(submit, least, refill_at)| Batches { submit, least, refill_at });
+    let batches = (option::of(1u32..), 1u32.., option::of(any::<u32>()), option::of(1u32..));
+    let batches = batches.prop_map(|(submit, least, refill_at, most)| Batches { submit, least, refill_at, most });
     let target = (time(), share(), time(), any::<bool>()).prop_map(|(latency, share, window, follow)| LatencyTarget {
         latency,
         share,

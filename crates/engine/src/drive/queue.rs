@@ -34,7 +34,9 @@ struct Queue {
     depth: u32,
     /// By slot: the action, when it began (was meant to, under a target rate), and the transfer.
     slots: Vec<Option<(usize, u64, Flight)>>,
+    /// What was reaped: with `reap_at_most`, also what is left for the next time.
     done: Vec<Completion>,
+    reap_at_most: usize,
     pushed: u32,
     submit_at: u32,
     fsyncs: Vec<DueFsync>,
@@ -73,6 +75,7 @@ impl Queue {
             depth: 0,
             slots: vec![None; most as usize],
             done: Vec::with_capacity(most as usize),
+            reap_at_most: batches.most.map_or(usize::MAX, |most| most.max(batches.least).max(1) as usize),
             pushed: 0,
             submit_at: batches.submit.unwrap_or(u32::MAX),
             fsyncs: Vec::new(),
@@ -440,23 +443,30 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// Submits what is pushed and reaps what is done, at least so many unless the wait is over.
+    /// Submits what is pushed and reaps what is done, at least so many unless the wait is over. What is done beyond the most that may be reaped
+    /// at once is left for the next time.
     fn take_back(&mut self, least: u32, wait: Option<Duration>, queue: &mut Queue, point: &mut Point) {
         let mut done = std::mem::take(&mut queue.done);
-        queue.pushed = 0;
-        let handed = self.io.complete(least, wait, |completion| done.push(completion));
+        let pushed = std::mem::take(&mut queue.pushed);
+        let wanted = least.saturating_sub(done.len() as u32);
+        let handed = match done.is_empty() || wanted > 0 {
+            true => self.io.complete(wanted, wait, |completion| done.push(completion)),
+            false if pushed > 0 => self.io.submit(),
+            false => Ok(()),
+        };
         if let Err(errno) = handed {
             self.queue_failed(errno, queue);
             return;
         }
-        if !done.is_empty() {
+        let reaped = done.len().min(queue.reap_at_most);
+        if reaped > 0 {
             queue.last_end = self.load.clock.now();
         }
-        queue.window.requests += done.len() as u64;
+        queue.window.requests += reaped as u64;
         let clock = self.load.clock;
         // What was handed over together and comes back together took the same time.
         let (mut of, mut latency_ns) = (queue.last_end, 0);
-        for completion in done.drain(..) {
+        for completion in done.drain(..reaped) {
             let taken = queue.slots.get_mut(completion.slot as usize).and_then(Option::take);
             let Some((index, begun, flight)) = taken else { continue };
             let outcome = self.outcome(&flight, completion);

@@ -73,7 +73,7 @@ fn a_commit_is_the_operation_with_the_fsync_after_it() {
 #[test]
 fn policies_count_the_same_at_any_depth() {
     type Change = fn(&mut ThreadGroup);
-    let policies: [(&str, Change); 24] = [
+    let policies: [(&str, Change); 26] = [
         ("operations", |_| {}),
         ("bytes", |group| group.stop = Stop { bytes: Some(100 << 12), ..Stop::default() }),
         ("a time that is not reached", |group| group.stop.time = Some(Duration::from_secs(3600))),
@@ -142,7 +142,13 @@ fn policies_count_the_same_at_any_depth() {
             group.fsync.every_operations = 10;
         }),
         ("a late start", |group| group.start_delay = Duration::from_millis(1)),
-        ("batches", |group| group.batches = Batches { submit: None, least: 4, refill_at: Some(2) }),
+        ("batches", |group| group.batches = Batches { least: 4, refill_at: Some(2), ..Batches::default() }),
+        ("requests reaped one by one", |group| group.batches.most = Some(1)),
+        ("fsyncs, and requests reaped three by three", |group| {
+            only_writes(group);
+            group.batches = Batches { submit: Some(2), least: 2, most: Some(3), ..Batches::default() };
+            group.fsync.every_operations = 7;
+        }),
         ("requests submitted one by one", |group| group.batches.submit = Some(1)),
         ("fsyncs, and requests submitted two by two", |group| {
             only_writes(group);

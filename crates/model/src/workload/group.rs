@@ -247,11 +247,14 @@ pub struct Batches {
     pub least: u32,
     /// It submits more when no more than this many are in flight; `None` means as soon as one completes.
     pub refill_at: Option<u32>,
+    /// It takes note of at most so many that are done before it goes on, and no fewer than `least`; `None` means of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
 }
 
 impl Default for Batches {
     fn default() -> Self {
-        Self { submit: None, least: 1, refill_at: None }
+        Self { submit: None, least: 1, refill_at: None, most: None }
     }
 }
 

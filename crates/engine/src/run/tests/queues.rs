@@ -337,6 +337,29 @@ fn batches_are_submitted_as_they_are_asked_for() {
     }
 }
 
+/// All requests take the same time, so that those that were submitted together are done together.
+#[test]
+fn no_more_requests_are_reaped_at_once_than_was_asked_for() {
+    // Requests submitted together at first, and afterwards.
+    for (submit, most, first, later) in [
+        (None, 1, 32, 1),
+        (Some(8), 1, 8, 1),
+        (None, 4, 32, 4),
+        (Some(8), 4, 8, 4),
+        (Some(4), 8, 4, 4),
+        (None, 32, 32, 32),
+    ] {
+        let mut reads = group(Operation::Read(block()));
+        (reads.batches.submit, reads.batches.most) = (submit, Some(most));
+        let stop = Stop { operations: Some(320), ..Stop::default() };
+        let (reads, seen) = simulated_run::<Served>(reads, stop, 32);
+        let (filling, refilling) = seen.submissions.split_at(32 / first);
+        assert!(filling.iter().all(|together| *together == first), "{submit:?}, {most}: {filling:?}");
+        assert!(refilling.iter().all(|together| *together == later), "{submit:?}, {most}: {refilling:?}");
+        assert_eq!((reads.latency.count(), refilling.len()), (320, 288 / later), "{submit:?}, {most}");
+    }
+}
+
 #[test]
 fn handing_over_is_in_no_latency_of_a_queue() {
     const HELD: Duration = Duration::from_secs(1);

@@ -277,8 +277,10 @@ impl CommandLine {
     /// What `--batches` says of all jobs, as they could say it themselves.
     fn batched(&self) -> Vec<Section> {
         let word = |text: &str| Word { text: text.into(), source: self.source.clone(), span: Span::default() };
-        let all = Setting { key: word("iodepth_batch"), value: Some(word("0")) };
-        let section = Section { file: None, ..Section::new(word("global"), vec![all]) };
+        let all =
+            [("iodepth_batch", "0".to_owned()), ("iodepth_batch_complete_max", options::MAXIMUM_DEPTH.to_string())]
+                .map(|(key, value)| Setting { key: word(key), value: Some(word(&value)) });
+        let section = Section { file: None, ..Section::new(word("global"), all.into()) };
         self.batches.then_some(section).into_iter().collect()
     }
 

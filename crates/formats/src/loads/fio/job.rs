@@ -64,6 +64,8 @@ pub struct Job {
     pub submit: Option<u32>,
     /// The fewest requests that are taken back when the queue is full.
     pub complete_least: u32,
+    /// At most so many are reaped at once, if that was said.
+    pub(super) complete_most: Option<u32>,
     /// How many are left in flight then.
     pub low: Option<u32>,
     pub clones: u32,
@@ -407,6 +409,7 @@ impl Job {
             atomic: false,
             submit: Some(1),
             complete_least: 1,
+            complete_most: None,
             low: None,
             clones: 1,
             loops: 1,

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Clones and files that a job has at most: what the engine can have at once.
 const MAXIMUM_CLONES: u64 = 4_000;
 const MAXIMUM_FILES: u64 = 100_000_000;
-const MAXIMUM_DEPTH: u64 = 4_096;
+pub(super) const MAXIMUM_DEPTH: u64 = 4_096;
 const MAXIMUM_FSYNC: u64 = 1_000_000;
 /// Percentiles that a list may have, as in fio.
 const MAXIMUM_PERCENTILES: usize = 20;
@@ -391,7 +391,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     .or(&["iodepth_batch"]),
     taken!("iodepth_batch_complete_min", |job, v| job.complete_least = v.up_to(MAXIMUM_DEPTH)?.max(1) as u32)
         .or(&["iodepth_batch_complete"]),
-    none("iodepth_batch_complete_max", Check::Number, "all completed requests are collected"),
+    taken!("iodepth_batch_complete_max", |job, v| job.complete_most = Some(v.up_to(MAXIMUM_DEPTH)? as u32)),
     taken!("iodepth_low", |job, v| job.low = Some(v.up_to(MAXIMUM_DEPTH)? as u32)),
     refused("serialize_overlap", "overlapping requests are not held back; blocks of a random map do not overlap"),
     refused_but(

@@ -703,11 +703,22 @@ fn queues_are_refilled_as_asked() {
     let one = Batches { submit: Some(1), ..Batches::default() };
     assert_eq!((batches(""), batches("iodepth_batch_complete_min=0")), (one, one));
     let asked = batches("iodepth_batch=8\niodepth_batch_complete=8\niodepth_low=4");
-    assert_eq!(asked, Batches { submit: Some(8), least: 8, refill_at: Some(4) });
+    assert_eq!(asked, Batches { submit: Some(8), least: 8, refill_at: Some(4), most: Some(8) });
     assert_eq!(batches("iodepth_batch_complete_min=99\niodepth_low=16"), Batches { least: 16, ..one });
-    for all in ["iodepth_batch=0", "iodepth_batch_submit=16"] {
-        assert_eq!(batches(all), Batches::default(), "{all}");
+    // No more are reaped at once than iodepth_batch_complete_max says, or else its minimum.
+    for (most, text) in [
+        (1, "iodepth_batch=0"),
+        (1, "iodepth_batch_submit=16"),
+        (1, "iodepth_batch=16\niodepth_batch_complete_max=0"),
+        (4, "iodepth_batch=0\niodepth_batch_complete_max=4"),
+    ] {
+        assert_eq!(batches(text), Batches { most: Some(most), ..Batches::default() }, "{text}");
     }
+    assert_eq!(batches("iodepth_batch=0\niodepth_batch_complete_max=16"), Batches::default());
+    let least = batches("iodepth_batch_complete_min=4\niodepth_batch_complete_max=2");
+    assert_eq!(least, Batches { least: 4, most: Some(4), ..one });
+    // It is all the same to requests that are submitted one by one.
+    assert_eq!(batches("iodepth_batch_complete_max=1"), Batches { most: Some(1), ..one });
 }
 
 #[test]

@@ -603,7 +603,11 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     if job.depth > 1 {
         let least = job.complete_least.min(job.depth);
         let below = |number: Option<u32>| number.filter(|number| *number < job.depth);
-        group.batches = Batches { submit: below(job.submit), least, refill_at: below(job.low) };
+        // fio reaps one by one unless it is to wait for more. That makes no difference to requests that are submitted one by one and not waited
+        // for either, and reaping all costs fewer calls.
+        let usual = job.submit == Some(1) && least == 1 && job.low.is_none() && job.complete_most.is_none();
+        let most = (!usual).then(|| job.complete_most.unwrap_or(0).max(least));
+        group.batches = Batches { submit: below(job.submit), least, refill_at: below(job.low), most: below(most) };
     }
     group.latency_target = job.latency_target.map(|latency| LatencyTarget {
         latency,

@@ -218,6 +218,7 @@ fn batches(batches: Batches) -> Option<String> {
         ("submit", batches.submit.map(|submit| submit.to_string())),
         ("least", unless(batches.least == 1, || batches.least.to_string())),
         ("refill-at", batches.refill_at.map(|low| low.to_string())),
+        ("most", batches.most.map(|most| most.to_string())),
     ]);
     unless(keys.is_empty(), || inline(&keys))
 }

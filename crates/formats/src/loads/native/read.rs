@@ -502,6 +502,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
                 .refill_at
                 .as_ref()
                 .map(|low| u32::try_from(low.value.0).expect("the type allows no more")),
+            most: field.value.most.as_ref().map(|most| small(Some(most))),
         }),
         latency_target: surface.latency_target.as_ref().map(|field| latency_target(&field.value)),
         continues: flag(surface.continues.as_ref(), false),

@@ -286,6 +286,8 @@ table! {
         "least" => least: Small;
         /// The thread starts others when at most this many are in flight. As soon as one is complete unless given.
         "refill-at" => refill_at: Count<0, { u32::MAX as u64 }>;
+        /// The thread takes note of at most this many that are complete, and no fewer than `least`, before it starts others. Of all unless given.
+        "most" => most: Small;
     }
 }
 

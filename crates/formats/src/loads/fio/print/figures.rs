@@ -48,7 +48,7 @@ pub(super) struct JobFigures {
     pub(super) steady: Option<SteadyReport>,
     /// Operations by the class of the depth that their clone kept to; none of one whose depth changed while it was measured.
     by_depth: [u64; 7],
-    /// How many requests are submitted together at most, and how many are in flight at most.
+    /// How many requests are submitted together at most, and how many are found complete together at most.
     most: [u32; 2],
 }
 
@@ -148,10 +148,12 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         let thread = ran.get(part.group.as_str());
         figures.steady = thread.and_then(|thread| thread.steady.clone()).or(figures.steady.take());
         let found = thread.map(|thread| thread.queue_depth).filter(|depth| *depth > 0);
-        let one = in_load.get(part.group.as_str()).is_some_and(|group| plan.workload.one_at_a_time(group).is_some());
+        let group_in_load = in_load.get(part.group.as_str());
+        let one = group_in_load.is_some_and(|group| plan.workload.one_at_a_time(group).is_some());
         let depth = if one { 1 } else { job.depth };
         figures.depth = found.unwrap_or(depth);
-        let most = [job.submit.unwrap_or(depth).min(depth), depth];
+        let reaped = group_in_load.and_then(|group| group.batches.most).unwrap_or(depth);
+        let most = [job.submit.unwrap_or(depth), reaped].map(|most| most.min(depth));
         figures.most = [0, 1].map(|of| figures.most[of].max(most[of]));
         if job.latency_target.is_none() || !job.latency_run {
             figures.by_depth[depth_class(figures.depth)] += thread.map_or(1, |thread| thread.operations.max(1));
@@ -434,7 +436,8 @@ mod tests {
             let report = LoadReport { per_thread, ..LoadReport::default() };
             let figures = jobs(&plan, &report).remove(0);
             assert_eq!(figures.submitted()[1], if options.contains("batch") { 0.0 } else { 100.0 });
-            assert_eq!(figures.completed(), [0.0; 7]);
+            // fio reaps one by one then.
+            assert_eq!(figures.completed()[1], if options.contains("batch") { 100.0 } else { 0.0 });
             figures.depths()
         };
         assert_eq!(depths(""), [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 100.0]);
