@@ -303,6 +303,28 @@ fn files_of_the_users_stay() {
     }
 }
 
+/// Numbers of fio 3.33, of the same jobs and a block that was damaged in between.
+#[test]
+fn a_failed_verification_has_the_error_of_fio_and_is_counted() {
+    let bench = Bench::new();
+    let write = "[v]\nrw=write\nbs=4k\nsize=256k\nverify=crc32c\n";
+    bench.write("write.fio", write);
+    results(&bench, "write.fio");
+    let mut data = fs::read(bench.path("v.0.0")).expect("it was written");
+    data[20_500] ^= 1;
+    fs::write(bench.path("v.0.0"), data).expect("ours");
+    for (more, operations) in [("", 6), ("continue_on_error=verify\n", 64)] {
+        bench.write("read.fio", &format!("{write}verify_only=1\n{more}"));
+        let (code, out, err) = bench.run(&["fio", "read.fio", "--output-format=json"]);
+        let json: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out} {err}"));
+        let job = &json["jobs"][0];
+        assert_eq!((code, &job["error"], &job["read"]["total_ios"]), (4, &84.into(), &operations.into()), "{json}");
+        if !more.is_empty() {
+            assert_eq!((&job["total_err"], &job["first_error"]), (&1.into(), &84.into()), "{json}");
+        }
+    }
+}
+
 /// Jobs that remove or rename files: only those that they name, or those that they made.
 #[test]
 fn operations_on_whole_files_take_no_others() {
@@ -595,7 +617,9 @@ fn errors_of_a_log_are_those_of_its_job() {
         let results: Value = serde_json::from_str(&out).expect("JSON");
         let errors = [0, 1].map(|job| ["error", "total_err"].map(|of| results["jobs"][job][of].as_u64()));
         assert_eq!((status, errors), (4, [[Some(5), Some(1000)], [Some(2), Some(1)]]), "{action}: {results}");
-        assert_eq!(counts(&results), [[1, 0, 4096, 0, 0], [0; 5]], "{action}");
+        // Like fio, with the operations that failed; only one moved something.
+        let written = u64::from(action.starts_with("write"));
+        assert_eq!(counts(&results), [[1001, 0, 4096, 0, 0], [0, written, 0, 0, 0]], "{action}");
         assert_eq!(results["jobs"][0]["read"]["clat_ns"]["N"], 1);
         assert!(told.contains("read of f: ") && told.contains("(x1000)") && told.contains("(x1)"), "{told}");
     }

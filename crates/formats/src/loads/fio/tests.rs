@@ -2,7 +2,7 @@ use super::*;
 use crate::{Source, native};
 use fstone_model::{
     Histogram, LoadReport,
-    load::{GroupFsyncs, OperationReport, ThreadReport},
+    load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{
         Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FileChoice,
         IoEngineKind, LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
@@ -909,6 +909,42 @@ fn results_are_printed_as_fio_does() {
     let bins = job["read"]["clat_ns"]["bins"].as_object().expect("bins");
     assert_eq!(bins.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 3);
     assert_eq!(json["global options"]["bs"], "4k");
+}
+
+/// As fio counts them: what failed is an operation, and what could not be opened is none.
+#[test]
+fn operations_that_failed_are_counted() {
+    let plan = plan("[a]\nrw=randrw\nsize=20k\n");
+    let error = |operation: &str, call: &str, errno: i32, count: u64| ErrorReport {
+        group: "a".into(),
+        operation: operation.into(),
+        call: call.into(),
+        errno,
+        count,
+        ..ErrorReport::default()
+    };
+    let errors = vec![
+        error("write", "write", 28, 2),
+        error("write", "open", 2, 8),
+        error("fsync policy", "fsync", 5, 16),
+        error("read", "read", 61, 4),
+    ];
+    let with = LoadReport { errors, ..report() };
+    let shown = |report: &LoadReport| -> serde_json::Value {
+        let json = json(&plan, report, &When::default(), false);
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")["jobs"][0].clone()
+    };
+    let (good, bad) = (shown(&report()), shown(&with));
+    let of = |job: &serde_json::Value, direction: &str, key: &str| job[direction][key].as_u64().expect("a number");
+    for (direction, more) in [("read", 4), ("write", 2)] {
+        assert_eq!(of(&bad, direction, "total_ios"), of(&good, direction, "total_ios") + more, "{bad}");
+        assert_eq!(of(&bad, direction, "io_bytes"), of(&good, direction, "io_bytes"), "{bad}");
+    }
+    assert_eq!(bad["error"], 28);
+    let reads = LoadReport { errors: vec![error("read", "read", 61, 4), error("read", "verify", 74, 1)], ..report() };
+    assert_eq!(shown(&reads)["error"], 5);
+    let verifies = LoadReport { errors: vec![error("read", "verify", 74, 1)], ..report() };
+    assert_eq!(shown(&verifies)["error"], 84);
 }
 
 #[test]

@@ -13,9 +13,9 @@ use fstone_model::{
 };
 use std::collections::HashMap;
 
-/// What fio calls a read behind a file's end.
 const EIO: i32 = 5;
 const ENODATA: i32 = 61;
+const EILSEQ: i32 = 84;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct When {
@@ -174,9 +174,11 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
             for of_group in fsyncs.get(name.as_str()).into_iter().flatten() {
                 figures.syncs.merge(&of_group.latency);
             }
-            let first = errors.get(name.as_str()).and_then(|errors| errors.first());
-            if let Some(error) = first.filter(|_| figures.error == 0) {
-                figures.error = if error.errno == ENODATA { EIO } else { error.errno };
+            for error in errors.get(name.as_str()).into_iter().flatten() {
+                if figures.error == 0 {
+                    figures.error = number(error);
+                }
+                figures.add_failed(error);
             }
         }
         for (direction, ran_ms) in figures.directions.iter_mut().zip(ran_ms) {
@@ -207,7 +209,30 @@ fn share_out(all: &mut [JobFigures]) {
     }
 }
 
+/// What fio calls an error: it has its own names for a read behind a file's end, and for data that is not as it was written.
+fn number(error: &ErrorReport) -> i32 {
+    match (error.call.as_str(), error.errno) {
+        ("verify", _) => EILSEQ,
+        (_, ENODATA) => EIO,
+        (_, errno) => errno,
+    }
+}
+
 impl JobFigures {
+    /// Counts operations that failed as fio does, which has them in `total_ios` without a byte. Files that could not be opened are none.
+    fn add_failed(&mut self, error: &ErrorReport) {
+        if !matches!(error.call.as_str(), "read" | "write" | "verify" | "fallocate" | "BLKDISCARD") {
+            return;
+        }
+        let direction = match error.operation.as_str() {
+            name if reads(name) => 0,
+            name if writes(name) => 1,
+            TRIM => 2,
+            _ => return,
+        };
+        self.directions[direction].operations += error.count;
+    }
+
     fn add(&mut self, operation: &OperationReport, job: &Job) {
         self.errors += operation.errors;
         let direction = match operation.name.as_str() {
