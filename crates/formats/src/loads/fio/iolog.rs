@@ -19,6 +19,7 @@ use std::{collections::HashMap, time::Duration};
 const MEANT: [&[&str]; 2] = [
     &[
         "name",
+        "description",
         "read_iolog",
         "replay_no_stall",
         "replay_time_scale",

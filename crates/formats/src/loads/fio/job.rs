@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct Job {
     /// The section's name, or the section's own `name`.
     pub name: String,
+    /// What is printed of it with the results.
+    pub description: Option<String>,
     /// The section's name, after which its files are called.
     pub(super) section_name: String,
     pub(super) section: Option<(Source, crate::Span)>,
@@ -374,6 +376,7 @@ impl Job {
         Self {
             section_name: name.clone(),
             name,
+            description: None,
             section: None,
             file: 0,
             kilo: 1024,

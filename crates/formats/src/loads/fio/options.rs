@@ -172,7 +172,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         _ => return Err("1000 or 1024"),
     }),
     none("unit_base", Check::Word(&["0", "1", "8"]), "it changes how rates are printed"),
-    none("description", Check::Any, "it is a comment"),
+    taken!("description", |job, v| job.description = Some(v.text().to_owned()).filter(|text| !text.is_empty())),
     taken!("name", |job, v| {
         if v.text().trim().is_empty() {
             return Err("a name");

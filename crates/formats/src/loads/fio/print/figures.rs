@@ -30,6 +30,8 @@ pub struct When {
 #[derive(Debug, Clone)]
 pub(super) struct JobFigures {
     pub(super) name: String,
+    /// Of jobs that are reported together, that of the first, as is the name.
+    pub(super) description: Option<String>,
     pub(super) group: u32,
     pub(super) clones: u64,
     /// The first error number.
@@ -105,6 +107,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
         if !joins {
             all.push(JobFigures {
                 name: job.name.clone(),
+                description: job.description.clone(),
                 group,
                 clones: 0,
                 error: 0,

@@ -85,6 +85,9 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     put("latency_target", nanoseconds(job.latency_target.unwrap_or_default()).into());
     put("latency_percentile", json!(job.latency_percent));
     put("latency_window", (nanoseconds(job.latency_window) / 1000).into());
+    if let Some(description) = &figures.description {
+        put("desc", description.clone().into());
+    }
     if let (Some(wanted), Some(seen)) = (&job.steady, &figures.steady) {
         put("steadystate", steady(wanted, job.steady_window.as_secs(), seen));
     }

@@ -39,6 +39,9 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         "\n{}: (groupid={}, jobs={}): err={:2}: {}",
         figures.name, figures.group, figures.clones, figures.error, when.text
     );
+    if let Some(description) = &figures.description {
+        let _ = writeln!(out, "  Description  : [{description}]");
+    }
     for (name, direction) in ["read", "write", "trim"].iter().zip(&figures.directions) {
         if direction.operations == 0 {
             continue;
