@@ -619,7 +619,9 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     let least = |of: [Option<u64>; 2]| of.into_iter().zip(used).find_map(|(least, used)| least.filter(|_| used));
     let (bytes, operations) = (least(job.least_bytes).unwrap_or(0), least(job.least_operations).unwrap_or(0));
     group.least_rate = (bytes.max(operations) > 0).then_some(LeastRate { bytes, operations, every: job.least_every });
-    group.steady = job.steady.map(|of| Steady { window: job.steady_window, ramp: job.steady_ramp, ..of });
+    // fio lets the second go by in which the ramp ends.
+    let ramp = job.steady_ramp.saturating_add(Duration::from_secs(u64::from(!job.steady_ramp.is_zero())));
+    group.steady = job.steady.map(|of| Steady { window: job.steady_window, ramp, ..of });
     group.own_series = job.logs.iter().any(Option::is_some);
     group
 }
