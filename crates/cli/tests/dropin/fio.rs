@@ -605,6 +605,19 @@ fn a_log_is_carried_out_as_fio_does_it() {
 }
 
 #[test]
+fn logs_of_several_job_files_are_not_carried_out_at_once() {
+    let bench = Bench::new();
+    bench.write("f", &"x".repeat(4096));
+    bench.write("a.log", "fio version 2 iolog\nf read 0 4096\n");
+    bench.write("one.fio", "[a]\nread_iolog=a.log\n");
+    bench.write("two.fio", "[b]\nread_iolog=a.log\n");
+    let (code, _, err) = bench.run(&["fio", "one.fio", "two.fio"]);
+    assert!(code == 2 && err.contains("one after the other") && err.contains("two.fio"), "{err}");
+    bench.write("both.fio", "[a]\nread_iolog=a.log\n[b]\nread_iolog=a.log\n");
+    assert_eq!(counts(&results(&bench, "both.fio")), [[1, 0, 4096, 0, 0]; 2]);
+}
+
+#[test]
 fn errors_of_a_log_are_those_of_its_job() {
     let bench = Bench::new();
     bench.write("f", &"x".repeat(4096));

@@ -83,6 +83,12 @@ pub(super) fn jobs<'s>(
         let cure = "give both a log, or run them one after the other";
         error(job, findings, format!("`{}` is a load beside a job that carries out a log", job.name), cure);
     }
+    // Those of a further file begin behind a stonewall, which is for loads.
+    if let Some(job) = jobs.iter().find(|job| job.file != first.file) {
+        let cure =
+            "run the job files one by one, or put their jobs into one file to carry out the logs at the same time";
+        error(job, findings, "logs of several job files, which fio carries out one after the other".to_owned(), cure);
+    }
     let mut engine = None;
     for setting in settings {
         let Some(option) = options::find(&setting.key.text) else { continue };
