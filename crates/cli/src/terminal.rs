@@ -6,7 +6,7 @@ mod output;
 
 pub(crate) use bar::Bar;
 pub(crate) use failure::{CommandResult, Failure, OrExit};
-pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, write_out};
+pub(crate) use output::{ask, is_stdout, print, print_document, print_now, tell, tell_in_handler, write_out};
 
 use crate::{args::ColorWhen, exit::Exit};
 use fstone_formats::diagnostic::Diagnostics;

@@ -177,14 +177,14 @@ impl Context {
     }
 }
 
-/// Sets a flag on Ctrl-C, SIGTERM and SIGHUP. A second signal ends the process at once; `fstone clean` then undoes
-/// what it had made.
 /// This program as it was called.
 pub(crate) fn program() -> String {
     let program = std::env::args_os().next().unwrap_or_else(|| "fstone".into());
     program.to_string_lossy().into_owned()
 }
 
+/// Sets a flag on Ctrl-C, SIGTERM and SIGHUP. A signal at least a second later ends the process at once; `fstone clean` then undoes
+/// what it had made.
 pub(crate) fn cancel_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     signals::cancel().context("cannot handle signals").or_exit(Exit::LabFailed)
 }

@@ -46,14 +46,14 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
     // A process that runs goes on, however its recording ends.
     let cancel = if arguments.pid.is_some() { signals::cancel() } else { signals::cancel_unless_ignored() };
-    let cancel = cancel.context("cannot handle signals").or_exit(Exit::LabFailed)?;
+    cancel.context("cannot handle signals").or_exit(Exit::LabFailed)?;
     let wanted = Wanted {
         command: &command,
         process: arguments.pid,
         under,
         hash_names: arguments.hash_names,
         data_entropy: arguments.data_entropy,
-        cancel: &cancel,
+        cancel: signals::first(),
     };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.

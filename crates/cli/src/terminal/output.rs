@@ -101,6 +101,11 @@ pub(super) fn tell_styled(message: &str) {
     let _ = write_err(&styled(message));
 }
 
+/// One in a signal's handler, where only calls to the kernel are safe.
+pub(crate) fn tell_in_handler(message: &[u8]) {
+    let _ = rustix::io::write(std::os::fd::AsFd::as_fd(&std::io::stderr()), message);
+}
+
 pub(crate) fn ask(question: &str) -> io::Result<()> {
     write_err(&text::lines(question))
 }

@@ -1145,7 +1145,8 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
     use rustix::process::Signal;
     for (name, script, asked, code) in [
         ("term", "echo x > term; sleep 60", Signal::TERM, 143),
-        ("int", "echo x > int; sleep 60", Signal::INT, 143),
+        ("int", "echo x > int; sleep 60", Signal::INT, 130),
+        ("late", "trap '' INT; echo x > late; while :; do sleep 60; done", Signal::INT, 143),
         ("deaf", "trap '' TERM; echo x > deaf; while :; do sleep 60; done", Signal::TERM, 137),
     ] {
         let recording = format!("{name}.rec");
@@ -1172,6 +1173,63 @@ fn a_recording_ends_with_a_signal_and_its_status_is_the_programs() {
     process.wait().expect("it ends");
     let shown = bench.succeed(&["record", "show", "killed.rec"]);
     assert!(shown.contains("was not finished") && shown.contains("  open "), "{shown}");
+}
+
+/// As from a terminal. What the program does at its end takes a while, and nothing is to come in between.
+#[test]
+fn an_interrupt_for_the_whole_process_group_comes_to_the_program_once() {
+    use std::os::unix::process::CommandExt;
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    open("ready", "w").close()
+    time.sleep(60)
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    time.sleep(0.7)
+    open("saved", "w").close()
+    raise SystemExit(5)
+"#;
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let file = bench.path("app.rec").display().to_string();
+    let mut command = bench.command(&["record", "-o", &file, "--", "python3", "-c", PROGRAM]);
+    let command = command.current_dir(&place).stderr(std::process::Stdio::null()).process_group(0);
+    let mut process = command.spawn().expect("it starts");
+    wait_until("it is ready", || place.join("ready").exists());
+    kill_process_group(Pid::from_child(&process), Signal::INT).expect("it is there");
+    assert_eq!(process.wait().expect("it ends").code(), Some(5));
+    assert!(place.join("saved").exists());
+    let shown = bench.succeed(&["record", "show", "app.rec"]);
+    assert!(!shown.contains("was not finished"), "{shown}");
+}
+
+/// timeout(1) sends the same signal twice.
+#[test]
+fn what_is_ended_by_timeout_ends_as_if_it_were_asked_once() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    fs::create_dir(bench.path("target")).expect("writable");
+    bench.write("app.sh", "trap 'echo x > caught; exit 9' TERM; echo x > a; while :; do sleep 0.1; done");
+    let file = bench.path("app.rec").display().to_string();
+    let words = bench.typed(&["record", "-o", &file, "--", "sh", "../app.sh"]).join(" ");
+    let mut command = bench.shell(&format!("cd {}; timeout --preserve-status 1 {words}", place.display()));
+    assert_eq!(command.output().expect("it starts").status.code(), Some(9));
+    assert!(place.join("caught").exists());
+    let shown = bench.succeed(&["record", "show", "app.rec"]);
+    assert!(!shown.contains("was not finished"), "{shown}");
+    record(&bench, &place, "slow.rec", &["sh", "-c", "echo x > b; sleep 4; echo y > c"]);
+    let words = bench.typed(&["replay", "slow.rec", "--directory", "target"]).join(" ");
+    let status = bench.shell(&format!("timeout --preserve-status 1 {words}")).output().expect("it starts").status;
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(fs::read_dir(bench.path("target")).expect("readable").count(), 0, "its directory is gone");
 }
 
 #[test]

@@ -30,7 +30,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, OpenFile, Root, Slot};
 
@@ -69,8 +69,14 @@ const LONG_NS: u64 = 100_000;
 const TICK_NS: i64 = DECIDED_NS as i64;
 /// A block is written when it is so old: with a tick, within a second.
 const FLUSH_NS: u64 = 500_000_000;
-/// A program that was asked to end has so long before it is killed.
+/// A program that was asked to end has so long before it is asked with a stronger signal, and at last killed.
 const GRACE_NS: u64 = 5_000_000_000;
+/// A signal for the whole process group has come to all of it by then.
+const ARRIVED_NS: u64 = 100_000_000;
+/// And so long before the tracer knew of its own, it was the same.
+const SAME_NS: u64 = 1_000_000_000;
+/// What ends recordings.
+const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -125,9 +131,9 @@ pub struct Wanted<'a> {
     pub hash_names: bool,
     /// Measure how well what is written compresses.
     pub data_entropy: bool,
-    /// Set from outside, it ends the program: with SIGTERM, and after some seconds with SIGKILL. Of a process that ran before it ends the
-    /// recording only.
-    pub cancel: &'a AtomicBool,
+    /// A signal's number, set from outside, ends the program: with that signal, unless it has come to the program as well, as from a
+    /// terminal; some seconds later with SIGTERM, and then SIGKILL. Of a process that ran before it ends the recording only.
+    pub cancel: &'a AtomicI32,
 }
 
 /// Runs a command, or joins a process that runs, and records it. Returns when the last of its processes has ended. A process that still
@@ -527,8 +533,10 @@ struct Tracer {
     /// When the tracer's account was last read.
     accounted_ns: u64,
     flushed_ns: u64,
-    /// When the program was asked to end.
-    asked_ns: Option<u64>,
+    /// The signal that the program is sent next so that it ends, and when.
+    ending: Option<(i32, u64)>,
+    /// When such signals last came to each process, whoever has sent them.
+    came: HashMap<(pid_t, i32), u64>,
     /// Times of calls and between them, for the calibration.
     samples: Option<Vec<[Spent; 2]>>,
 }
@@ -581,7 +589,8 @@ impl Tracer {
             resumed_ns: 0,
             accounted_ns: 0,
             flushed_ns: 0,
-            asked_ns: None,
+            ending: None,
+            came: HashMap::new(),
             samples: None,
         }
     }
@@ -594,7 +603,7 @@ impl Tracer {
     ///
     /// Threads stop while the tracer is at work for others. After each stop that it answers it looks which others have come, so that
     /// the moment of a stop is known to the time that one answer takes, however long it then waits for its own.
-    fn follow(&mut self, first: pid_t, cancel: Option<&AtomicBool>) -> i32 {
+    fn follow(&mut self, first: pid_t, cancel: Option<&AtomicI32>) -> i32 {
         let mut status = 0;
         let mut stopped: VecDeque<Noticed> = VecDeque::new();
         let mut looked_ns = self.now();
@@ -620,7 +629,7 @@ impl Tracer {
                 Waited::NoneLeft if block => return status,
                 Waited::Nothing | Waited::NoneLeft => looked_ns = now,
             }
-            if self.stops_at_all && cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            if self.stops_at_all && cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed) != 0) {
                 return 0;
             }
             self.look_after(now, &stopped, cancel);
@@ -666,7 +675,7 @@ impl Tracer {
     }
 
     /// Writes what is old, and ends the program if that is wanted.
-    fn look_after(&mut self, now: u64, stopped: &VecDeque<Noticed>, cancel: Option<&AtomicBool>) {
+    fn look_after(&mut self, now: u64, stopped: &VecDeque<Noticed>, cancel: Option<&AtomicI32>) {
         if now.saturating_sub(self.flushed_ns) > FLUSH_NS {
             self.flushed_ns = now;
             let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
@@ -677,20 +686,33 @@ impl Tracer {
             self.catch_up(None, Until { ns: until_ns, ..Until::default() });
             self.decide(now);
         }
-        if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            let signal = match self.asked_ns {
-                None => libc::SIGTERM,
-                Some(asked_ns) if now.saturating_sub(asked_ns) > GRACE_NS => libc::SIGKILL,
-                Some(_) => return,
-            };
-            self.asked_ns = Some(now);
-            // The number of one that has ended may be another's by now.
-            let ended = |thread: pid_t| {
-                stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
-            };
-            let all = self.threads.keys().chain(&self.early);
-            all.filter(|thread| !ended(**thread)).for_each(|thread| ptrace::send(*thread, signal));
+        if let Some(signal) = cancel.map(|cancel| cancel.load(Ordering::Relaxed)).filter(|signal| *signal != 0) {
+            self.end(signal, now, stopped);
         }
+    }
+
+    /// Asks the program to end, with one signal after the other.
+    fn end(&mut self, signal: i32, now: u64, stopped: &VecDeque<Noticed>) {
+        let (next, due_ns) = *self.ending.get_or_insert((signal, now + ARRIVED_NS));
+        if now < due_ns {
+            return;
+        }
+        let stronger = if matches!(next, libc::SIGINT | libc::SIGHUP) { libc::SIGTERM } else { libc::SIGKILL };
+        self.ending = Some((stronger, now + GRACE_NS));
+        // The number of one that has ended may be another's by now.
+        let ended = |thread: pid_t| {
+            stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
+        };
+        let all = self.threads.keys().chain(&self.early).copied();
+        let mut processes: HashSet<pid_t> =
+            all.filter(|thread| !ended(*thread)).map(|thread| tables::process(thread).unwrap_or(thread)).collect();
+        if next == signal {
+            // Twice it would end the program in the middle of what it does at the end.
+            let since_ns = now.saturating_sub(ARRIVED_NS + SAME_NS);
+            let has_it = |process: &pid_t| self.came.get(&(*process, signal)).is_some_and(|ns| *ns >= since_ns);
+            processes.retain(|process| !has_it(process));
+        }
+        processes.into_iter().for_each(|process| ptrace::send(process, next));
     }
 
     /// Most programs have one thread that runs, and others that wait for what it does: then one processor is enough.
@@ -1146,7 +1168,12 @@ impl Tracer {
                 self.go_on(thread, 0);
             }
             // A signal is delivered.
-            0 => self.go_on(thread, signal),
+            0 => {
+                if ENDING.contains(&signal) {
+                    self.came.insert((tables::process(thread).unwrap_or(thread), signal), now);
+                }
+                self.go_on(thread, signal);
+            }
             _ => self.go_on(thread, 0),
         }
     }
@@ -1949,7 +1976,7 @@ mod tests {
             under: &[place.path().to_owned()],
             hash_names: false,
             data_entropy: false,
-            cancel: &AtomicBool::new(false),
+            cancel: &AtomicI32::new(0),
         };
         std::env::set_current_dir(place.path()).expect("it was just made");
         let file = File::options().read(true).write(true).create_new(true).open(place.path().join("a.rec"));

@@ -191,6 +191,16 @@ pub(super) fn parent(thread: i32) -> Option<i32> {
     value("Tgid:").filter(|group| *group != thread).or(value("PPid:"))
 }
 
+/// The process that a thread is of.
+pub(super) fn process(thread: i32) -> Option<i32> {
+    proc_text(&format!("/proc/{thread}/status"))?
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))?
+        .trim()
+        .parse()
+        .ok()
+}
+
 /// The descriptors that a process has now.
 pub(super) fn present(thread: i32) -> Option<HashSet<i32>> {
     let entries = fs::read_dir(format!("/proc/{thread}/fd")).ok()?;
