@@ -108,7 +108,8 @@ pub struct Call {
     pub at: Option<Place>,
     /// The second name: of rename and link; the target of a symbolic link and the name of an attribute as they are, with base 0.
     pub to: Option<Place>,
-    /// Of a copy, where it begins in `file` and in `other`; -1 for their positions.
+    /// Of a copy, where it begins in `file` and in `other`; -1 for their positions. Of a lock, where it begins, and from where that counts
+    /// (lseek(2)'s numbers).
     pub offset: i64,
     pub other_offset: i64,
     pub length: u64,

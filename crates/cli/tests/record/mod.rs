@@ -1521,6 +1521,40 @@ fn a_recording_of_nothing_says_so_and_is_refused() {
     }
 }
 
+#[test]
+fn locks_that_others_have_and_those_from_the_end_of_a_file_are_replayed() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import fcntl, os
+EXCLUSIVE = fcntl.LOCK_EX | fcntl.LOCK_NB
+file = open("f", "wb")
+file.write(b"x" * 100)
+file.flush()
+fcntl.lockf(file, EXCLUSIVE, 10, -10, os.SEEK_END)
+fcntl.lockf(file, EXCLUSIVE, 10, -60, os.SEEK_CUR)
+fcntl.flock(file, EXCLUSIVE)
+if os.fork() == 0:
+    other = open("f", "r+b")
+    refused = 0
+    for round in range(20):
+        for lock in [lambda: fcntl.lockf(other, EXCLUSIVE, 1, 95), lambda: fcntl.flock(other, EXCLUSIVE)]:
+            try: lock()
+            except BlockingIOError: refused += 1
+    assert refused == 40
+    os._exit(0)
+assert os.wait()[1] == 0
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    record(&bench, &place, "locks.rec", &["python3", "-I", "-c", PROGRAM]);
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "locks.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}
+
 /// None is wider than a terminal, but for words that are.
 #[test]
 fn lines_fit_into_a_terminal() {

@@ -707,7 +707,7 @@ impl Reading<'_, '_> {
             }
             "F_SETLK" | "F_SETLKW" | "F_OFD_SETLK" | "F_OFD_SETLKW" => {
                 let Some(slot) = self.slot(pid, fd, begin_ns)? else { return Ok(()) };
-                let [kind, offset, length] = ["l_type=", "l_start=", "l_len="]
+                let [kind, offset, length, other_offset] = ["l_type=", "l_start=", "l_len=", "l_whence="]
                     .map(|name| field(argument, name).map_or(0, |text| number(text, &self.words)));
                 let call = Call {
                     kind: Kind::Lock,
@@ -717,6 +717,7 @@ impl Reading<'_, '_> {
                     file: slot.file.number,
                     mode: kind as u16,
                     offset,
+                    other_offset,
                     length: length as u64,
                     result,
                     ..Call::default()

@@ -98,6 +98,12 @@ impl Common<'_> {
     }
 }
 
+/// Another process had the lock, or the wait for it was given up. A replay is one process, whose locks do not keep it from more: it only
+/// looks.
+fn lacked_lock(action: &Action) -> bool {
+    [libc::EAGAIN, libc::EACCES, libc::EDEADLK, libc::EINTR].contains(&-action.result)
+}
+
 fn most(bytes: u64) -> usize {
     bytes.min(MOST_BYTES) as usize
 }
@@ -521,12 +527,22 @@ impl<'a> Caller<'a> {
             }
             K::Fremovexattr => on(libc::SYS_fremovexattr, [attribute, 0, 0, 0, 0]),
             // The order in which locks were had is kept by the program: none is waited for in the kernel.
-            K::Flock => on(libc::SYS_flock, [i64::from(action.flags | libc::LOCK_NB as u32), 0, 0, 0, 0]),
+            K::Flock => {
+                let got = on(libc::SYS_flock, [i64::from(action.flags | libc::LOCK_NB as u32), 0, 0, 0, 0]);
+                if got == 0 && lacked_lock(action) {
+                    // One that it had before is lost in the attempt to change it as well.
+                    on(libc::SYS_flock, [libc::LOCK_UN.into(), 0, 0, 0, 0]);
+                }
+                if lacked_lock(action) { action.result.into() } else { got }
+            }
             K::Lock => {
                 // SAFETY: integers alone.
                 let mut lock: libc::flock = unsafe { std::mem::zeroed() };
                 (lock.l_type, lock.l_start, lock.l_len) = (action.mode as i16, offset, action.length as i64);
-                on(libc::SYS_fcntl, [i64::from(libc::F_SETLK), &raw const lock as i64, 0, 0, 0])
+                lock.l_whence = to as i16;
+                let command = if lacked_lock(action) { libc::F_GETLK } else { libc::F_SETLK };
+                let got = on(libc::SYS_fcntl, [command.into(), &raw mut lock as i64, 0, 0, 0]);
+                if lacked_lock(action) { action.result.into() } else { got }
             }
             // With one side only in the recorded directories, it reads from there or writes there.
             K::Sendfile | K::CopyRange | K::Splice => match (action.file, action.other) {

@@ -1631,6 +1631,7 @@ impl Tracer {
                 // struct flock: type, whence, start, length.
                 let fields = [0, 8, 16].map(|at| self.number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
                 (call.mode, call.offset, call.length) = (fields[0] as u16, fields[1] as i64, fields[2]);
+                call.other_offset = i64::from((fields[0] >> 16) as u16);
             }
             _ => {}
         }
