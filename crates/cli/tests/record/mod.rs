@@ -1522,6 +1522,54 @@ fn a_recording_of_nothing_says_so_and_is_refused() {
 }
 
 #[test]
+fn attributes_that_are_only_made_or_replaced_and_names_of_pipes_do_not_differ() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, socket, sys
+def fails(call):
+    try: call()
+    except OSError: return
+    assert False
+open("f", "w").close()
+file = os.open("f", os.O_RDWR)
+for of in ["f", file]:
+    for name in ["user.one", "user.two"]:
+        fails(lambda: os.setxattr(of, name, b"x", os.XATTR_REPLACE))
+        os.setxattr(of, name, b"x", os.XATTR_CREATE)
+        fails(lambda: os.setxattr(of, name, b"y", os.XATTR_CREATE))
+        os.setxattr(of, name, b"y", os.XATTR_REPLACE)
+        os.removexattr(of, name)
+os.mkdir("d")
+if sys.argv[1] == "pipe": os.mkfifo("d/p")
+else: socket.socket(socket.AF_UNIX).bind("d/p")
+os.stat("d/p")
+os.chmod("d/p", 0o600)
+fails(lambda: os.mkdir("d/p"))
+fails(lambda: os.rmdir("d"))
+os.rename("d/p", "q")
+os.link("q", "d/r")
+os.stat("d/r")
+os.unlink("d/r")
+fails(lambda: os.stat("d/p"))
+os.rename("f", "q")
+os.stat("q")
+os.rmdir("d")
+"#;
+    let bench = Bench::new();
+    fs::create_dir(bench.path("target")).expect("writable");
+    for what in ["pipe", "socket"] {
+        let place = bench.path(what);
+        fs::create_dir_all(&place).expect("writable");
+        let file = format!("{what}.rec");
+        record(&bench, &place, &file, &["python3", "-I", "-c", PROGRAM, what]);
+        let report = bench.succeed(&["replay", &file, "--directory", "target", "--pace", "full"]);
+        assert!(report.contains("differences    0 calls") && report.contains("devices, pipes and sockets"), "{report}");
+    }
+}
+
+#[test]
 fn locks_that_others_have_and_those_from_the_end_of_a_file_are_replayed() {
     if !tool("python3") {
         return eprintln!("skipped: python3 is not installed");

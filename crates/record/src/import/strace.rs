@@ -44,6 +44,8 @@ const WORDS: &[(&str, i32)] = &[
     ("FALLOC_FL_INSERT_RANGE", libc::FALLOC_FL_INSERT_RANGE),
     ("RENAME_NOREPLACE", libc::RENAME_NOREPLACE as i32),
     ("RENAME_EXCHANGE", libc::RENAME_EXCHANGE as i32),
+    ("XATTR_CREATE", libc::XATTR_CREATE),
+    ("XATTR_REPLACE", libc::XATTR_REPLACE),
     ("LOCK_SH", libc::LOCK_SH),
     ("LOCK_EX", libc::LOCK_EX),
     ("LOCK_UN", libc::LOCK_UN),

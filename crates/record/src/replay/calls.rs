@@ -507,14 +507,15 @@ impl<'a> Caller<'a> {
             }
             K::Fgetxattr => on(libc::SYS_fgetxattr, [attribute, input, room, 0, 0]),
             K::Setxattr | K::Fsetxattr => {
+                let flags = i64::from(action.flags & (libc::XATTR_CREATE | libc::XATTR_REPLACE) as u32);
                 let acl = acl_of_mode(action.mode);
                 let [data, length] =
                     if action.mode & IS_ACL != 0 { [acl.as_ptr() as i64, acl.len() as i64] } else { [data, length] };
                 if action.kind == K::Fsetxattr {
-                    return Ok(on(libc::SYS_fsetxattr, [attribute, data, length, 0, 0]));
+                    return Ok(on(libc::SYS_fsetxattr, [attribute, data, length, flags, 0]));
                 }
                 let path = self.by_descriptor(action.at)?;
-                call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length, 0, 0])
+                call(libc::SYS_lsetxattr, [path.as_ptr() as i64, attribute, data, length, flags, 0])
             }
             K::Listxattr => {
                 let path = self.by_descriptor(action.at)?;

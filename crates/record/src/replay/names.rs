@@ -36,9 +36,18 @@ impl Marks {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Directory { above: u32, name: u32 },
-    File { size_bytes: u64 },
-    Link { target: Vec<u8> },
+    Directory {
+        above: u32,
+        name: u32,
+    },
+    File {
+        size_bytes: u64,
+    },
+    Link {
+        target: Vec<u8>,
+    },
+    /// A device, a pipe or a socket, which no replay makes.
+    Special,
 }
 
 #[derive(Debug)]
@@ -77,6 +86,8 @@ pub(super) struct Names {
     pub(super) text: Vec<Box<[u8]>>,
     /// Bytes of the texts.
     pub(super) bytes: usize,
+    /// How many names in each directory are of something special.
+    special: HashMap<u32, i64>,
     /// For links with absolute paths.
     roots: Roots,
     /// The names that the last resolution passed.
@@ -106,6 +117,7 @@ impl Names {
             texts: HashMap::new(),
             text: Vec::new(),
             bytes: 0,
+            special: HashMap::new(),
             roots,
             passed: Vec::new(),
         };
@@ -237,12 +249,31 @@ impl Names {
     /// A name begins to stand for a node, or for none.
     pub(super) fn bind(&mut self, found: &Found, node: Option<u32>) {
         let (Some(index), Some(directory)) = (found.index, found.directory) else { return };
-        self.names[index as usize].node = node;
+        let before = std::mem::replace(&mut self.names[index as usize].node, node);
+        for (node, more) in [(before, -1), (node, 1)] {
+            if node.is_some_and(|node| self.is_special(node)) {
+                *self.special.entry(directory).or_default() += more;
+            }
+        }
         if let Some(node) = node
             && let What::Directory { above, name } = &mut self.nodes[node as usize].what
         {
             (*above, *name) = (directory, found.name);
         }
+    }
+
+    /// Whether there ever was one.
+    pub(super) fn had_special(&self) -> bool {
+        !self.special.is_empty()
+    }
+
+    /// Whether one is in a directory.
+    pub(super) fn has_special(&self, directory: u32) -> bool {
+        self.special.get(&directory).is_some_and(|count| *count > 0)
+    }
+
+    pub(super) fn is_special(&self, node: u32) -> bool {
+        matches!(self.nodes[node as usize].what, What::Special)
     }
 
     /// Whether a directory is another, or above it: then it cannot be moved into that.

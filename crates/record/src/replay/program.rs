@@ -17,6 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const OUTSIDE: &str = "about files outside of the recorded directories";
 /// Why a recording is of no use.
 pub const EMPTY: &str = "it has no calls to replay: make it with --under and the directory of the program's files";
+const UNCOVERED: &str = "msync, open_by_handle_at and names of sockets";
+const SPECIAL: &str = "about devices, pipes and sockets";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
 /// Memory is asked for after so many calls, and so many bytes of names.
@@ -417,12 +419,13 @@ impl<'a> Compiler<'a> {
                 self.wakeup(call, &mut action, mark);
                 Ok(())
             }
+            Kind::Bind if call.result == 0 && call.at.is_some() => self.bound(block, call, mark),
             kind if kind.is_uncovered() => Err(match kind {
                 Kind::Map => "mappings: what was read and written through them is not known",
                 Kind::Uring | Kind::Aio | Kind::PolledRing => "requests through io_uring or libaio",
                 Kind::Lost => "calls whose file is not known",
                 Kind::Unreturned => "calls that did not return",
-                Kind::Msync | Kind::OpenByHandle | Kind::Bind => "msync, open_by_handle_at and names of sockets",
+                Kind::Msync | Kind::OpenByHandle | Kind::Bind => UNCOVERED,
                 _ => "ioctl, file_getattr, file_setattr and name_to_handle_at",
             }),
             _ => self.on_files(block, call, &mut action, mark),
@@ -625,6 +628,7 @@ impl<'a> Compiler<'a> {
             }
             None => None,
         };
+        self.on_special(call, at.as_ref(), to.as_ref(), mark)?;
         let mut node = at.and_then(|found| found.node);
         if call.kind != Kind::Open && call.file != 0 {
             let (slot, of) = self.used(call.file, mark)?;
@@ -684,7 +688,10 @@ impl<'a> Compiler<'a> {
             Kind::Mknod
                 if u32::from(call.mode) & libc::S_IFMT != libc::S_IFREG && u32::from(call.mode) & libc::S_IFMT != 0 =>
             {
-                return Err("that make devices, pipes and sockets");
+                if succeeded {
+                    self.makes_special(&at.expect("checked above"), mark);
+                }
+                return Err(SPECIAL);
             }
             Kind::Setxattr | Kind::Fsetxattr | Kind::Removexattr | Kind::Fremovexattr => {
                 let removes = matches!(call.kind, Kind::Removexattr | Kind::Fremovexattr);
@@ -774,6 +781,58 @@ impl<'a> Compiler<'a> {
         }
         self.sized(call, node, mark);
         Ok(())
+    }
+
+    /// The name of a socket.
+    fn bound(&mut self, block: &Block, call: &Call, mark: Mark) -> Result<(), &'static str> {
+        let found = self.named(block, call.at.expect("its caller has looked"), false, mark)?;
+        self.makes_special(&found, mark);
+        Err(UNCOVERED)
+    }
+
+    /// It is not made, and calls that use it are left out.
+    fn makes_special(&mut self, found: &Found, mark: Mark) {
+        let new = self.names.node(What::Special);
+        self.bind(found, Some(new), mark);
+    }
+
+    /// Leaves out what is about a device, a pipe or a socket that was not made, or failed because of one.
+    fn on_special(
+        &mut self,
+        call: &Call,
+        at: Option<&Found>,
+        to: Option<&Found>,
+        mark: Mark,
+    ) -> Result<(), &'static str> {
+        if !self.names.had_special() {
+            return Ok(());
+        }
+        let node = |found: Option<&Found>| found.and_then(|found| found.node);
+        let is_special = |found: Option<&Found>| node(found).is_some_and(|node| self.names.is_special(node));
+        let [at_special, to_special] = [is_special(at), is_special(to)];
+        if call.result < 0 {
+            let full = match call.kind {
+                Kind::Rmdir => node(at),
+                Kind::Rename => node(to),
+                _ => None,
+            };
+            let in_full = full.is_some_and(|directory| self.names.has_special(directory));
+            return if at_special || to_special || in_full { Err(SPECIAL) } else { Ok(()) };
+        }
+        let exchanges = call.kind == Kind::Rename && call.flags & libc::RENAME_EXCHANGE != 0;
+        if !(at_special || exchanges && to_special) {
+            return Ok(());
+        }
+        match (call.kind, at, to) {
+            (Kind::Unlink, Some(at), _) => self.bind(at, None, mark),
+            (Kind::Link, Some(at), Some(to)) => self.bind(to, at.node, mark),
+            (Kind::Rename, Some(at), Some(to)) if at.node != to.node => {
+                self.bind(at, if exchanges { to.node } else { None }, mark);
+                self.bind(to, at.node, mark);
+            }
+            _ => {}
+        }
+        Err(SPECIAL)
     }
 
     /// What a call does to the size of a file: others that use the file wait for it.

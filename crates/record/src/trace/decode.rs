@@ -130,7 +130,8 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_lstat | libc::SYS_lchown => Asked { flags: NOFOLLOW, ..of_table()? },
         libc::SYS_lsetxattr | libc::SYS_lgetxattr | libc::SYS_llistxattr | libc::SYS_lremovexattr => {
-            Asked { flags: NOFOLLOW, ..of_table()? }
+            let asked = of_table()?;
+            Asked { flags: asked.flags | NOFOLLOW, ..asked }
         }
         SYS_SETXATTRAT | SYS_GETXATTRAT | SYS_LISTXATTRAT | SYS_REMOVEXATTRAT => {
             let kind = match number as c_long {
