@@ -1569,6 +1569,63 @@ os.rmdir("d")
     }
 }
 
+/// The kernel goes where a link leads before it goes up, and refuses files with a slash behind their names.
+#[test]
+fn names_lead_where_the_kernel_goes() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import errno, os
+def fails(call, *numbers):
+    try: call()
+    except OSError as error: assert error.errno in numbers, error
+    else: assert False
+for directory in ["sub", "sub/dir", "d", "full"]: os.mkdir(directory)
+here = os.getcwd()
+os.symlink("sub/dir", "l")
+os.symlink(here + "/l/../dir", "up")
+for name in ["sub/file", "full/f", "f"]:
+    with open(name, "w") as file: file.write(name)
+for name in ["l/../file", here + "/l/../file", "l/./..//file", "up/../file", "../" + os.path.basename(here) + "/l/../file"]:
+    with open(name) as file: assert file.read() == "sub/file", name
+os.chdir("d")
+with open("../l/../file") as file: assert file.read() == "sub/file"
+os.chdir("..")
+fails(lambda: os.rmdir("d/."), errno.EINVAL)
+fails(lambda: os.rename("d/.", "e"), errno.EBUSY, errno.EINVAL)
+os.stat("d/.")
+fails(lambda: os.stat("f/"), errno.ENOTDIR)
+fails(lambda: open("f/"), errno.ENOTDIR)
+fails(lambda: open("none/", "w"), errno.EISDIR)
+fails(lambda: os.truncate("f/", 0), errno.ENOTDIR)
+fails(lambda: os.unlink("f/"), errno.ENOTDIR)
+fails(lambda: os.rename("f/", "g"), errno.ENOTDIR)
+fails(lambda: os.rename("f", "g/"), errno.ENOTDIR)
+fails(lambda: os.rename("f", "full/f/"), errno.ENOTDIR)
+fails(lambda: os.rmdir("l/"), errno.ENOTDIR)
+fails(lambda: os.unlink("l/"), errno.ENOTDIR)
+fails(lambda: os.symlink("x", "none/"), errno.ENOENT)
+fails(lambda: os.link("f", "none/"), errno.ENOENT)
+fails(lambda: os.mkdir("l/"), errno.EEXIST)
+fails(lambda: os.stat("none"), errno.ENOENT)
+os.mkdir("new/")
+os.rename("new/", "newer/")
+os.rmdir("newer/")
+for name in ["f", "d", "l", "sub/dir", "full/f"]: os.lstat(name)
+fails(lambda: os.lstat("g"), errno.ENOENT)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    record(&bench, &place, "names.rec", &["python3", "-I", "-c", PROGRAM]);
+    fs::create_dir(bench.path("target")).expect("writable");
+    let words = ["replay", "names.rec", "--directory", "target", "--pace", "full"];
+    let report = bench.succeed(&words);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    assert!(!report.contains("lead out"), "{report}");
+}
+
 #[test]
 fn locks_that_others_have_and_those_from_the_end_of_a_file_are_replayed() {
     if !tool("python3") {

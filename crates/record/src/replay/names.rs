@@ -182,6 +182,14 @@ impl Names {
 
     fn resolve_within(&mut self, from: u32, name: &[u8], follow: bool, links: &mut u32) -> Option<Found> {
         let wants_directory = name.ends_with(b"/");
+        // In the directory that it is: "d/." can neither be removed nor renamed.
+        let whole = name.iter().rposition(|byte| *byte != b'/').map_or(&name[..0], |last| &name[..=last]);
+        let is_itself = whole.ends_with(b"/.");
+        let end: &[u8] = match (is_itself, wants_directory) {
+            (true, _) => b"/.",
+            (false, true) => b"/",
+            (false, false) => b"",
+        };
         let parts: Vec<&[u8]> =
             name.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").collect();
         let mut directory = from;
@@ -189,7 +197,7 @@ impl Names {
             return None;
         }
         for (index, part) in parts.iter().enumerate() {
-            let is_last = index + 1 == parts.len();
+            let is_last = index + 1 == parts.len() && !is_itself;
             if *part == b".." {
                 if directory == TOP {
                     return None;
@@ -213,11 +221,17 @@ impl Names {
                 }
                 let (base, target) = self.link(directory, &target)?;
                 let rest = parts[index + 1..].join(&b'/');
-                let whole = if is_last { target } else { [target.as_slice(), b"/", &rest].concat() };
+                let between: &[u8] = if is_last { b"" } else { b"/" };
+                let whole = [&target, between, &rest, end].concat();
                 return self.resolve_within(base, &whole, follow, links);
             }
             if is_last {
                 let path = self.path(directory);
+                let is_other = |node: u32| !matches!(self.nodes[node as usize].what, What::Directory { .. });
+                if wants_directory && node.is_some_and(is_other) {
+                    let (path, name) = (self.text(&crate::trace::joined(&path, part)), self.text(b"."));
+                    return Some(Found { directory: None, path, name, index: None, node: None });
+                }
                 let path = self.text(&path);
                 return Some(Found { directory: Some(directory), path, name: text, index: Some(entry), node });
             }
@@ -225,9 +239,9 @@ impl Names {
                 Some((node, What::Directory { .. })) => directory = node,
                 // Not there, or no directory: the call fails, and has to fail here.
                 _ => {
-                    let rest = parts[index..parts.len() - 1].join(&b'/');
-                    let path = crate::trace::joined(&self.path(directory), &rest);
-                    let (path, name) = (self.text(&path), self.text(parts[parts.len() - 1]));
+                    let names = if is_itself { parts.len() } else { parts.len() - 1 };
+                    let path = crate::trace::joined(&self.path(directory), &parts[index..names].join(&b'/'));
+                    let (path, name) = (self.text(&path), self.text(parts.get(names).unwrap_or(&&b"."[..])));
                     let is_plain = !parts[index..].contains(&&b".."[..]);
                     return is_plain.then_some(Found { directory: None, path, name, index: None, node: None });
                 }
@@ -243,7 +257,7 @@ impl Names {
         if !target.starts_with(b"/") {
             return Some((directory, target.to_vec()));
         }
-        self.roots.below(&crate::trace::normal(target)).map(|name| (TOP, name))
+        self.roots.inside(target).map(|name| (TOP, name))
     }
 
     /// A name begins to stand for a node, or for none.
@@ -327,6 +341,18 @@ mod tests {
         assert_eq!(node("a/up", true), Some(Some(b)));
         assert_ne!(node("a/up", false), Some(Some(b)));
         assert_eq!(node("a/up/", false), Some(Some(b)));
+        // A link before ".." leads to what is above its target, and only a directory has a slash or "." behind it.
+        let mut found = |path: &str| names.resolve(TOP, path.as_bytes(), true).expect("in the tree");
+        assert_eq!(found("a/up/../../a/b/file").node, Some(file));
+        assert_eq!(found("a/abs/b/../abs/b/file").node, Some(file));
+        for path in ["a/b/file/", "a/b/file/.", "a/up/file/"] {
+            let found = found(path);
+            assert_eq!((found.directory, found.node), (None, None), "{path}");
+        }
+        let itself = found("a/up/.");
+        assert_eq!((itself.directory, itself.node, itself.index), (Some(b), Some(b), None));
+        assert_eq!(found("none/.").directory, None);
+        let mut node = |path: &str, follow| names.resolve(TOP, path.as_bytes(), follow).map(|found| found.node);
         for path in ["a/out/passwd", "a/out2", "..", "a/../..", "a/loop/x"] {
             assert_eq!(node(path, true), None, "{path}");
         }

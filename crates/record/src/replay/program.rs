@@ -536,7 +536,18 @@ impl<'a> Compiler<'a> {
     }
 
     /// A name of a call, with what using it waits for.
-    fn named(&mut self, block: &Block, place: Place, follow: bool, mark: Mark) -> Result<Found, &'static str> {
+    /// One that is `last` is about the last name itself, for which a slash behind it says nothing.
+    fn named(
+        &mut self,
+        block: &Block,
+        place: Place,
+        [follow, last]: [bool; 2],
+        mark: Mark,
+    ) -> Result<Found, &'static str> {
+        let mut name = block.name(place);
+        while let (true, [rest @ .., b'/']) = (last, name) {
+            name = rest;
+        }
         let from = match place.base {
             0 => TOP,
             base => {
@@ -546,10 +557,7 @@ impl<'a> Compiler<'a> {
                 file.node
             }
         };
-        let found = self
-            .names
-            .resolve(from, block.name(place), follow)
-            .ok_or("whose names lead out of the recorded directories")?;
+        let found = self.names.resolve(from, name, follow).ok_or("whose names lead out of the recorded directories")?;
         if place.base != 0 {
             self.names.pass_above(from);
         }
@@ -606,9 +614,11 @@ impl<'a> Compiler<'a> {
             Kind::Truncate | Kind::Statfs => true,
             _ => false,
         };
+        let is_last =
+            matches!(call.kind, Kind::Mkdir | Kind::Rmdir | Kind::Unlink | Kind::Rename | Kind::Symlink | Kind::Mknod);
         let at = match call.at {
             Some(place) => {
-                let found = self.named(block, place, follow, mark)?;
+                let found = self.named(block, place, [follow, is_last], mark)?;
                 action.at = self.target(&found);
                 Some(found)
             }
@@ -617,7 +627,7 @@ impl<'a> Compiler<'a> {
         let second_is_name = matches!(call.kind, Kind::Rename | Kind::Link);
         let to = match call.to {
             Some(place) if second_is_name => {
-                let found = self.named(block, place, false, mark)?;
+                let found = self.named(block, place, [false, true], mark)?;
                 action.to = self.target(&found);
                 Some(found)
             }
@@ -629,6 +639,9 @@ impl<'a> Compiler<'a> {
             None => None,
         };
         self.on_special(call, at.as_ref(), to.as_ref(), mark)?;
+        if self.fails_by_slash(block, call, at.as_ref(), to.as_ref()) {
+            return Err("that failed because of a slash behind a name that is of no directory");
+        }
         let mut node = at.and_then(|found| found.node);
         if call.kind != Kind::Open && call.file != 0 {
             let (slot, of) = self.used(call.file, mark)?;
@@ -783,9 +796,30 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
+    /// Whether a call failed that would make, remove or rename something here, where names have no slash behind them.
+    fn fails_by_slash(&self, block: &Block, call: &Call, at: Option<&Found>, to: Option<&Found>) -> bool {
+        let has_slash = |place: Option<Place>| place.is_some_and(|place| block.name(place).ends_with(b"/"));
+        let node = |found: Option<&Found>| found.and_then(|found| found.node);
+        let is_other = |found: Option<&Found>| {
+            node(found).is_some_and(|node| !matches!(self.names.nodes[node as usize].what, What::Directory { .. }))
+        };
+        let by_first = match call.kind {
+            Kind::Open => call.flags & libc::O_CREAT as u32 != 0 && node(at).is_none(),
+            Kind::Symlink | Kind::Mknod => node(at).is_none(),
+            Kind::Unlink | Kind::Rename => is_other(at),
+            _ => false,
+        };
+        let by_second = match call.kind {
+            Kind::Link => node(to).is_none(),
+            Kind::Rename => node(to).is_none() || is_other(to),
+            _ => false,
+        };
+        call.result < 0 && (by_first && has_slash(call.at) || by_second && has_slash(call.to))
+    }
+
     /// The name of a socket.
     fn bound(&mut self, block: &Block, call: &Call, mark: Mark) -> Result<(), &'static str> {
-        let found = self.named(block, call.at.expect("its caller has looked"), false, mark)?;
+        let found = self.named(block, call.at.expect("its caller has looked"), [false, true], mark)?;
         self.makes_special(&found, mark);
         Err(UNCOVERED)
     }

@@ -1433,12 +1433,12 @@ impl Tracer {
             },
         };
         // No ".." leads above the root.
-        let name_below = if name.starts_with(b"/") { normal(name) } else { name.to_vec() };
-        let path = normal(&joined(&above, &name_below));
-        let below = self.roots.below(&path).filter(|name| name.len() <= MOST_NAME);
-        // Only a directory has a name that ends so.
-        let slash = if name.ends_with(b"/") { &b"/"[..] } else { b"" };
-        (below.map(|below| Named { base: 0, name: [&below, slash].concat() }), path)
+        let is_below_root = name.starts_with(b"/") && !above.is_empty();
+        let whole = joined(&above, &if is_below_root { normal(name) } else { name.to_vec() });
+        let path = normal(&whole);
+        let fits = |name: &Vec<u8>| name.len() <= MOST_NAME;
+        let below = self.roots.inside(&whole).filter(fits).or_else(|| self.roots.below(&path).filter(fits));
+        (below.map(|name| Named { base: 0, name }), path)
     }
 
     fn string(&self, thread: pid_t, address: u64) -> Option<Vec<u8>> {

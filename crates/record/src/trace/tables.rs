@@ -63,6 +63,44 @@ impl Roots {
             Some(joined(top, rest)).filter(|name| Some(name) != self.except.as_ref())
         })
     }
+
+    /// The same of a path that is not normal: "..", and what says that its end is a directory, stay where they are below the root. A link
+    /// before ".." leads the kernel elsewhere.
+    pub(crate) fn inside(&self, path: &[u8]) -> Option<Vec<u8>> {
+        const MOST_PATH: usize = 4096;
+        let mut below = self.below(&normal(path))?;
+        let mut parts = path.split(|byte| *byte == b'/');
+        // The kernel takes no longer ones.
+        if path.len() <= MOST_PATH && parts.clone().any(|part| part == b"..") {
+            let mut here: Vec<&[u8]> = Vec::new();
+            // The name below the root, and how deep that is.
+            let mut name: Option<(Vec<u8>, usize)> = None;
+            for part in parts.by_ref() {
+                match part {
+                    b"" | b"." => continue,
+                    b".." if here.pop().is_none() => continue,
+                    b".." => {}
+                    part => here.push(part),
+                }
+                name = match name {
+                    Some((name, depth)) if here.len() >= depth => Some((joined(&name, part), depth)),
+                    _ => {
+                        let entered = self.below(&[b"/", here.join(&b'/').as_slice()].concat());
+                        entered.map(|entered| (entered, here.len()))
+                    }
+                };
+            }
+            below = name?.0;
+        }
+        let whole = path.iter().rposition(|byte| *byte != b'/').map_or(&path[..0], |last| &path[..=last]);
+        if whole.ends_with(b"/.") {
+            below = joined(&below, b".");
+        }
+        if path.ends_with(b"/") {
+            below.push(b'/');
+        }
+        Some(below)
+    }
 }
 
 /// The directory of the top that a root is.
@@ -226,5 +264,22 @@ mod tests {
         assert_eq!(below(&two, "/link/x"), Some("0/x".into()));
         assert_eq!(below(&two, "/c"), Some("1".into()));
         assert_eq!(below(&Roots::new(&[root("/")]), "/etc/x"), Some("etc/x".into()));
+        let inside = |roots: &Roots, path: &str| {
+            roots.inside(path.as_bytes()).map(|path| String::from_utf8(path).expect("it was text"))
+        };
+        for (path, name) in [
+            ("/a/b/c/../d//e", "c/../d/e"),
+            ("/a/./b/../b/link/../f/", "link/../f/"),
+            ("/a/b/c/../../b/d/.", "d/."),
+            ("/a/b/./d/./", "d/./"),
+            ("/a/b/.", "."),
+            ("/a/b/", "/"),
+            ("/../a/b/c", "c"),
+        ] {
+            assert_eq!(inside(&one, path), Some(name.into()), "{path}");
+        }
+        assert_eq!([inside(&one, "/a/b/../c"), inside(&one, "/a")], [None, None]);
+        assert_eq!(inside(&two, "/c/x/../../link/y/../z"), Some("0/y/../z".into()));
+        assert_eq!(inside(&Roots::new(&[root("/")]), "/../etc/l/../x"), Some("etc/l/../x".into()));
     }
 }
