@@ -115,7 +115,7 @@ pub struct Call {
     pub length: u64,
     /// The kernel's own, and those below.
     pub flags: u32,
-    /// Permissions. Of a write: what is left of its data when that is compressed, in percent, 0 if it was not measured. Of an attribute
+    /// Permissions; of what is made, those that the umask left. Of a write: what is left of its data when that is compressed, in percent, 0 if it was not measured. Of an attribute
     /// that is a list of rights with no more than a mode has: that, and `IS_ACL`.
     pub mode: u16,
     /// What was returned; the negative errno of a call that failed. Of `clone` and `wait4` the number of a thread; of `wakeup`

@@ -16,7 +16,10 @@ use std::path::Path;
 
 const MAGIC: &[u8; 16] = b"fstone recording";
 const BLOCK: &[u8; 4] = b"blck";
-pub const VERSION: u32 = 3;
+/// 4: modes are those that the umask left.
+pub const VERSION: u32 = 4;
+/// The oldest that is read.
+const OLDEST: u32 = 3;
 /// A block is written when it has so many calls, or so many bytes of names and files.
 const CALLS: usize = 8192;
 const NAME_BYTES: usize = 512 << 10;
@@ -35,7 +38,7 @@ pub enum ReadError {
     Read(io::Error),
     #[error("it is no recording of fstone's")]
     Foreign,
-    #[error("it has version {found} of the format, and this fstone reads version {VERSION}")]
+    #[error("it has version {found} of the format, and this fstone reads versions {OLDEST} to {VERSION}")]
     Version { found: u32 },
     #[error("it has no beginning: its first block is missing or damaged")]
     NoStart,
@@ -165,6 +168,7 @@ pub enum Ending {
 /// Reads a recording block by block.
 pub struct Reader<R: Read> {
     input: R,
+    version: u32,
     at: u64,
     first: Option<Block>,
     ending: Option<Ending>,
@@ -193,11 +197,12 @@ impl<R: Read> Reader<R> {
             return Err(ReadError::Foreign);
         }
         let found = u32::from_le_bytes([head[16], head[17], head[18], head[19]]);
-        if found != VERSION {
+        if !(OLDEST..=VERSION).contains(&found) {
             return Err(ReadError::Version { found });
         }
         let mut reader = Self {
             input,
+            version: found,
             at: 20,
             first: None,
             ending: None,
@@ -224,6 +229,11 @@ impl<R: Read> Reader<R> {
     /// Tells what was read until now from any other recording: of the heads of its blocks, which have a checksum each.
     pub fn digest(&self) -> u32 {
         self.digest.clone().finalize()
+    }
+
+    /// Whether modes of what calls make are without what the umask took, which older recordings do not know.
+    pub(crate) fn has_masked_modes(&self) -> bool {
+        self.version >= 4
     }
 
     pub fn ending(&self) -> Option<Ending> {

@@ -1626,6 +1626,60 @@ fails(lambda: os.lstat("g"), errno.ENOENT)
     assert!(!report.contains("lead out"), "{report}");
 }
 
+/// Whatever umask the replay has, and however the calls were recorded.
+#[test]
+fn files_have_the_modes_that_the_program_made_them_with() {
+    use std::os::unix::fs::PermissionsExt;
+    const SCRIPT: &str =
+        "umask 077; echo > a; mkdir d; umask 0; echo > b; mkdir e; (umask 027; echo > c); echo > f; touch g";
+    const PROGRAM: &str = r#"
+import os, threading
+def make(number):
+    os.close(os.open(f"p{number}", os.O_CREAT | os.O_WRONLY, 0o666))
+    os.mkdir(f"q{number}", 0o777)
+for number, umask in enumerate([0o022, 0o077, 0, 0o027]):
+    for again in range(20): os.stat(".")
+    os.umask(umask)
+    thread = threading.Thread(target=make, args=[number])
+    thread.start()
+    thread.join()
+    make(10 + number)
+    if os.fork() == 0:
+        make(20 + number)
+        os.umask(0o070)
+        make(30 + number)
+        os._exit(0)
+    os.wait()
+    make(40 + number)
+"#;
+    let bench = Bench::new();
+    for (name, words) in [("sh", ["sh", "-c", SCRIPT]), ("python3", ["python3", "-c", PROGRAM])] {
+        if !tool(name) {
+            eprintln!("skipped: {name} is not installed");
+            continue;
+        }
+        let (place, target) = (bench.path(name), bench.path(&format!("{name}-target")));
+        fs::create_dir_all(&place).expect("writable");
+        fs::create_dir(&target).expect("writable");
+        let file = format!("{name}.rec");
+        record(&bench, &place, &file, &words);
+        let directory = target.display().to_string();
+        let words = bench.typed(&["replay", &file, "--keep", "--directory", &directory]).join(" ");
+        let done = bench.shell(&format!("umask 022; {words}")).output().expect("it starts");
+        assert!(done.status.success());
+        let kept = fs::read_dir(&target).expect("readable").next().expect("it was kept").expect("readable").path();
+        let modes = |of: &Path| {
+            let mode = |entry: fs::DirEntry| {
+                (entry.file_name(), entry.metadata().expect("it is there").permissions().mode() & 0o777)
+            };
+            let all: BTreeMap<_, _> = fs::read_dir(of).expect("readable").flatten().map(mode).collect();
+            all.into_iter().map(|(name, mode)| format!("{} {mode:o}", name.display())).collect::<Vec<_>>()
+        };
+        assert!(modes(&place).len() > 6);
+        assert_eq!(modes(&kept), modes(&place), "{name}");
+    }
+}
+
 #[test]
 fn locks_that_others_have_and_those_from_the_end_of_a_file_are_replayed() {
     if !tool("python3") {

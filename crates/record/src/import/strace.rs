@@ -11,6 +11,9 @@ use std::rc::Rc;
 /// Where relative names are, as long as the log does not say.
 const SOMEWHERE: &[u8] = b"/working-directory";
 
+/// What most programs begin with.
+const USUAL_UMASK: u16 = 0o022;
+
 /// Names of numbers. Those of seccomp's, sockets' and other calls are not needed.
 const WORDS: &[(&str, i32)] = &[
     ("O_WRONLY", libc::O_WRONLY),
@@ -264,6 +267,7 @@ struct Thread {
     number: u32,
     table: Table,
     directory: Directory,
+    umask: u16,
     unfinished: Option<(String, u64)>,
     /// What it is about to close.
     closing: Option<Slot>,
@@ -401,6 +405,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     // A time of day says nothing of the day.
     log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
     log.directory.get_or_insert_with(|| SOMEWHERE.to_vec());
+    unknown.push("the umask, until it is set: 022 is taken".to_owned());
     log.unknown = unknown;
     Ok(log)
 }
@@ -444,7 +449,10 @@ impl Reading<'_, '_> {
                 (table, directory)
             }
         };
-        self.threads.insert(pid, Thread { number, table, directory, unfinished: None, closing: None, child: None });
+        let of_parent = parent.and_then(|(of, ..)| self.threads.values().find(|thread| thread.number == *of));
+        let umask = of_parent.map_or(USUAL_UMASK, |thread| thread.umask);
+        let thread = Thread { number, table, directory, umask, unfinished: None, closing: None, child: None };
+        self.threads.insert(pid, thread);
         if let Some((thread, ..)) = parent {
             let call = Call { kind: Kind::Spawn, thread: *thread, begin_ns, result: number.into(), ..Call::default() };
             self.hand_over(Heard { call, ..Heard::default() })?;
@@ -594,6 +602,11 @@ impl Reading<'_, '_> {
                 let Some(name) = parts().first().and_then(|name| string(name)) else { return Ok(()) };
                 let path = self.path(pid, "", &name, begin_ns)?;
                 *self.threads[&pid].directory.borrow_mut() = Some(path);
+                return Ok(());
+            }
+            "umask" => {
+                let umask = parts().first().map_or(0, |umask| number(umask, &self.words)) as u16 & 0o777;
+                self.threads.get_mut(&pid).into_iter().for_each(|thread| thread.umask = umask);
                 return Ok(());
             }
             "fchdir" if value == 0 => {
@@ -796,6 +809,15 @@ impl Reading<'_, '_> {
                 Kind::Pwritev => Kind::Writev,
                 kind => kind,
             };
+        }
+        let makes = match kind {
+            Kind::Open => {
+                [libc::O_CREAT, libc::O_TMPFILE].iter().any(|flag| heard.call.flags & *flag as u32 == *flag as u32)
+            }
+            kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
+        };
+        if makes {
+            heard.call.mode &= !self.threads[&pid].umask;
         }
         if kind == Kind::Close {
             let thread = self.threads.get_mut(&pid).expect("it is there");

@@ -37,6 +37,17 @@ pub(super) fn close(fd: i32) -> i64 {
     call(libc::SYS_close, [i64::from(fd), 0, 0, 0, 0, 0])
 }
 
+/// From now on this thread has a umask of its own, which takes nothing: recorded modes are what another one left. Where the kernel does not
+/// allow that, the process's stays.
+pub(super) fn mask_nothing() {
+    // SAFETY: plain calls; umask, root and working directory are this thread's own after the first.
+    unsafe {
+        if libc::unshare(libc::CLONE_FS) == 0 {
+            libc::umask(0);
+        }
+    }
+}
+
 /// User and system time of this process.
 pub(super) fn cpu_ns() -> [u64; 2] {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

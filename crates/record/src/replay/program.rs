@@ -119,6 +119,8 @@ pub struct Program {
     pub(super) expected_ns: u64,
     pub(super) tree_bytes: u64,
     pub(super) is_cut: bool,
+    /// No umask is to change the modes.
+    pub(super) has_masked_modes: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -215,6 +217,7 @@ impl Program {
             compiler.block(block)?;
         }
         let mut program = compiler.finished();
+        program.has_masked_modes = reader.has_masked_modes();
         program.is_cut = !matches!(reader.ending(), Some(Ending::Whole));
         Ok(program)
     }
@@ -257,6 +260,7 @@ impl<'a> Compiler<'a> {
             expected_ns: 0,
             tree_bytes: 0,
             is_cut: false,
+            has_masked_modes: false,
         };
         Self {
             cancel,

@@ -30,8 +30,9 @@ pub(super) const PROCESSORS: [u64; 4] = [
     libc::SYS_sched_setattr as u64,
 ];
 
-/// They change what names are relative to, or may.
-pub(super) const DIRECTORIES: [u64; 5] = [
+/// They change what names are relative to, or the umask, or may.
+pub(super) const DIRECTORIES: [u64; 6] = [
+    libc::SYS_umask as u64,
     libc::SYS_chdir as u64,
     libc::SYS_fchdir as u64,
     libc::SYS_chroot as u64,

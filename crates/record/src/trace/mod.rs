@@ -381,6 +381,7 @@ struct Thread {
     interrupted: Option<Asked>,
     /// Its working directory and its root, if they are known.
     directories: [Option<Vec<u8>>; 2],
+    umask: Option<u16>,
     /// It recorded calls itself since it last stopped: its account is of those too.
     kept: bool,
     account: Account,
@@ -963,6 +964,7 @@ impl Tracer {
     /// A program has the library: it records calls itself from now on.
     fn welcome(&mut self, thread: pid_t, fd: u64, word: u64) {
         ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
+        self.umask(thread);
         let Some(state) = self.threads.get(&thread) else { return };
         let Some(preload) = &mut self.preload else { return };
         if preload.welcome(thread, fd, word, state.is_alone) {
@@ -997,11 +999,26 @@ impl Tracer {
             .map(|(thread, _)| *thread)
             .collect();
         for thread in all {
-            self.threads.get_mut(&thread).into_iter().for_each(|state| state.directories = [None, None]);
+            if let Some(state) = self.threads.get_mut(&thread) {
+                (state.directories, state.umask) = ([None, None], None);
+            }
             if self.preload.as_ref().is_some_and(|preload| preload.has(thread)) {
                 ["cwd", "root"].into_iter().for_each(|which| _ = self.directory(thread, which));
+                self.umask(thread);
             }
         }
+    }
+
+    /// The permissions that what a thread makes does not get.
+    fn umask(&mut self, thread: pid_t) -> u16 {
+        let known = self.threads.get(&thread).and_then(|state| state.umask);
+        // As of directories.
+        if let Some(known) = known.filter(|_| !self.stops_at_all) {
+            return known;
+        }
+        let found = tables::umask(thread);
+        self.threads.get_mut(&thread).into_iter().for_each(|state| state.umask = found);
+        found.unwrap_or(0)
     }
 
     /// A descriptor is of something else now, or of nothing.
@@ -1065,6 +1082,7 @@ impl Tracer {
         let parent = parent.and_then(|parent| self.threads.get(&parent));
         let has_ring = shares(libc::CLONE_FILES) && parent.is_some_and(|parent| parent.has_ring);
         let directories = parent.map(|parent| parent.directories.clone()).unwrap_or_default();
+        let umask = parent.and_then(|parent| parent.umask);
         let descriptors = match parent {
             Some(parent) if shares(libc::CLONE_FILES) => parent.descriptors.clone(),
             Some(parent) => Rc::new(RefCell::new(parent.descriptors.borrow().clone())),
@@ -1083,6 +1101,7 @@ impl Tracer {
             has_ring,
             interrupted: None,
             directories,
+            umask,
             kept: false,
             account,
             usage: Usage::default(),
@@ -1727,6 +1746,13 @@ impl Tracer {
         }
         if self.measures_data && kind.writes() && pending.outside.is_none() {
             call.mode = self.entropy(thread, &asked, call.length);
+        }
+        let makes = match kind {
+            Kind::Open => [libc::O_CREAT, libc::O_TMPFILE].iter().any(|flag| call.flags & *flag as u32 == *flag as u32),
+            kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
+        };
+        if makes && pending.outside.is_none() {
+            call.mode &= !self.umask(thread);
         }
         pending.asked = asked;
         pending.call = call;

@@ -229,6 +229,12 @@ pub(super) fn parent(thread: i32) -> Option<i32> {
     value("Tgid:").filter(|group| *group != thread).or(value("PPid:"))
 }
 
+/// The permissions that what a thread makes does not get.
+pub(super) fn umask(thread: i32) -> Option<u16> {
+    let text = proc_text(&format!("/proc/{thread}/status"))?;
+    u16::from_str_radix(text.lines().find_map(|line| line.strip_prefix("Umask:"))?.trim(), 8).ok()
+}
+
 /// The process that a thread is of.
 pub(super) fn process(thread: i32) -> Option<i32> {
     proc_text(&format!("/proc/{thread}/status"))?
