@@ -3,6 +3,7 @@
 use super::log::{Each, Heard, ImportError, Lines, Log};
 use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place};
 use crate::system_calls::CALLS;
+use crate::trace;
 use crate::trace::{joined, normal};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -200,7 +201,7 @@ fn arguments(text: &str) -> Vec<&str> {
     while at < bytes.len() {
         match bytes[at] {
             b'\\' if quoted => at += 1,
-            b'"' => quoted = !quoted,
+            b'"' if path == 0 => quoted = !quoted,
             _ if quoted => {}
             // Behind a descriptor.
             b'<' if path > 0 || at > 0 && (bytes[at - 1].is_ascii_digit() || text[..at].ends_with("AT_FDCWD")) => {
@@ -234,8 +235,9 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 /// The path behind a descriptor, of what has one.
 fn annotated(text: &str) -> Option<Vec<u8>> {
     let path = text.split_once('<')?.1.strip_suffix('>')?;
-    let is_file = path.starts_with('/') && !path.ends_with("(deleted)") && !path.ends_with('>');
-    if is_file { string(&format!("\"{path}\"")) } else { None }
+    // Behind a device's own path strace -yy says which it is.
+    let path = string(&format!("\"{path}\"")).filter(|_| !path.ends_with('>'))?;
+    (path.starts_with(b"/") && !path.ends_with(b"(deleted)")).then_some(path)
 }
 
 /// Seconds with a fraction, or a time of day.
@@ -538,8 +540,9 @@ impl Reading<'_, '_> {
         let above = if is_here {
             self.threads[&pid].directory.borrow().clone().unwrap_or_else(|| SOMEWHERE.to_vec())
         } else {
-            self.slot(pid, directory, now_ns)?
-                .map_or_else(|| b"/unknown-directory".to_vec(), |slot| slot.file.path.clone())
+            let opened = self.slot(pid, directory, now_ns)?.map(|slot| slot.file.path.clone());
+            // It may have been renamed since it was opened.
+            annotated(directory).or(opened).unwrap_or_else(|| b"/unknown-directory".to_vec())
         };
         Ok(normal(&joined(&above, name)))
     }
@@ -610,8 +613,11 @@ impl Reading<'_, '_> {
                 return Ok(());
             }
             "fchdir" if value == 0 => {
-                if let Some(slot) = self.slot(pid, parts().first().copied().unwrap_or_default(), begin_ns)? {
-                    *self.threads[&pid].directory.borrow_mut() = Some(slot.file.path.clone());
+                let parts = parts();
+                let directory = parts.first().copied().unwrap_or_default();
+                let opened = self.slot(pid, directory, begin_ns)?.map(|slot| slot.file.path.clone());
+                if let Some(path) = annotated(directory).or(opened) {
+                    *self.threads[&pid].directory.borrow_mut() = Some(path);
                 }
                 return Ok(());
             }
@@ -803,6 +809,20 @@ impl Reading<'_, '_> {
                 _ => {}
             }
         }
+        // Another name of a descriptor.
+        let follows = heard.call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0;
+        let own = heard.at.as_deref().and_then(trace::descriptor).filter(|_| follows).map(|fd| fd.to_string());
+        match (kind, &own) {
+            (Kind::Link | Kind::Stat | Kind::Chown | Kind::Chmod | Kind::Utimens, Some(own)) => {
+                (heard.at, fd) = (None, Some(own.as_str()));
+            }
+            (Kind::Open, Some(own)) => {
+                if let Some(slot) = self.slot(pid, own, begin_ns)? {
+                    heard.at = Some(slot.file.path.clone());
+                }
+            }
+            _ => {}
+        }
         if heard.call.offset == -1 {
             heard.call.kind = match kind {
                 Kind::Preadv => Kind::Readv,
@@ -949,6 +969,53 @@ mod tests {
         assert_eq!(named(&wrong, &[], true).expect("lenient").2.left_out_lines, 1);
         let error = named(log, &["/elsewhere"], false).map(|_| ()).expect_err("nothing is there").to_string();
         assert!(error.contains("below /elsewhere"), "{error}");
+    }
+
+    /// With all letters as numbers (-xx), quotes, a directory that is renamed while it is open, and names of descriptors.
+    #[test]
+    fn paths_are_those_that_the_log_has() {
+        let log = r#"
+101 10.0 openat(AT_FDCWD<\x2f\x77>, "\x64", O_RDONLY|O_DIRECTORY) = 3<\x2f\x77\x2f\x64> <0.000010>
+101 10.1 rename("d", "e") = 0 <0.000010>
+101 10.2 openat(3</w/e>, "q\"x, y", O_RDONLY) = 4</w/e/q"x, y> <0.000010>
+101 10.3 pread64(4</w/e/q"x, y>, "a, b", 10, 7) = 4 <0.000010>
+101 10.4 fsync(5<\x2f\x77\x2f\x66>) = 0 <0.000010>
+101 10.5 umask(077) = 022 <0.000010>
+101 10.6 openat(AT_FDCWD</w>, ".", O_RDWR|O_TMPFILE, 0666) = 6</w/#1 (deleted)> <0.000010>
+101 10.7 linkat(AT_FDCWD</w>, "/proc/self/fd/6", AT_FDCWD</w>, "linked", AT_SYMLINK_FOLLOW) = 0 <0.000010>
+101 10.8 fcntl(6</w/linked>, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_END, l_start=-5, l_len=5}) = 0 <0.000010>
+101 10.9 setxattr("linked", "user.x", "v", 1, XATTR_CREATE) = 0 <0.000010>
+101 11.0 stat("/dev/fd/6", {st_mode=S_IFREG|0600, st_size=0, ...}) = 0 <0.000010>
+101 11.1 fchdir(3</w/e>) = 0 <0.000010>
+101 11.2 mkdir("m", 0777) = 0 <0.000010>
+101 11.3 +++ exited with 0 +++
+"#;
+        let (calls, ..) = named(log, &[], false).expect("sound");
+        let told: Vec<String> = calls
+            .iter()
+            .take_while(|(call, _)| call.kind.name() != "close")
+            .map(|(call, names)| {
+                let crate::call::Call { file, other, offset, other_offset, mode, .. } = *call;
+                format!("{} {names} #{file} #{other} {offset} {other_offset} {mode:o}", call.kind.name())
+            })
+            .collect();
+        let expected = [
+            "open d #0 #1 0 0 0",
+            "rename d e #0 #0 0 0 0",
+            "open e/q\"x, y #0 #2 0 0 0",
+            "pread  #2 #0 7 0 0",
+            "open f #0 #3 0 0 0",
+            "fsync  #3 #0 0 0 0",
+            "open  #0 #4 0 0 600",
+            "link linked #4 #0 0 0 0",
+            "fcntl lock  #4 #0 -5 2 1",
+            "setxattr linked user.x #0 #0 0 0 0",
+            "fstat  #4 #0 0 0 0",
+            "mkdir e/m #0 #0 0 0 700",
+        ];
+        assert_eq!(told, expected);
+        let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Setxattr).expect("there is one").0;
+        assert_eq!(made.flags, libc::XATTR_CREATE as u32);
     }
 
     /// Another thread opens a file while a close is on its way; a PID comes again; a result has a sign in its path.

@@ -9,7 +9,7 @@ mod tables;
 
 pub(crate) use decode::{FICLONE, FICLONERANGE};
 pub use ptrace::is_ignored;
-pub(crate) use tables::{Roots, joined, normal, top_name};
+pub(crate) use tables::{Roots, descriptor, joined, normal, top_name};
 
 use crate::call::{ACL_BYTES, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Start, TIMED_OUT, mode_of_acl};
 use crate::file::Writer;

@@ -210,7 +210,7 @@ pub(super) fn directory(thread: i32, which: &str) -> Vec<u8> {
 }
 
 /// The descriptor that a name is another name of.
-pub(super) fn descriptor(name: &[u8]) -> Option<i32> {
+pub(crate) fn descriptor(name: &[u8]) -> Option<i32> {
     match name {
         b"/dev/stdin" => return Some(0),
         b"/dev/stdout" => return Some(1),
