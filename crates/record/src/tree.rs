@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Filesystems whose files the kernel makes up when they are looked at: proc, sysfs, cgroup, cgroup2, debugfs, tracefs, securityfs, bpf,
 /// pstore, configfs, fusectl, binfmt_misc, efivarfs, selinuxfs, mqueue, devpts, nsfs.
@@ -40,7 +40,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) linked: HashMap<(u64, u64), Vec<u8>>,
     /// A file that is not the program's: the recording itself.
     pub(crate) leave_out: (u64, u64),
-    pub(crate) cancel: Option<&'a AtomicBool>,
+    /// Not 0 if it is to end.
+    pub(crate) cancel: Option<&'a AtomicI32>,
     /// Mount points that were left out, because what is there is [`MADE_UP`].
     pub(crate) made_up: Vec<PathBuf>,
 }
@@ -79,7 +80,7 @@ pub(crate) fn walk_one(
         }
         let Some(node) = node(&path, &name, &facts, &mut walk.linked) else { continue };
         if node == Node::Directory {
-            if walk.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+            if walk.cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed) != 0) {
                 return Err(io::ErrorKind::Interrupted.into());
             }
             if above.is_some_and(|above| above != facts.dev()) && is_made_up(&path) {
@@ -134,11 +135,11 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::create_dir(place.path().join(name)).expect("writable");
         }
-        let cancel = AtomicBool::new(false);
+        let cancel = AtomicI32::new(0);
         let mut found = 0;
         let mut each = |_| {
             found += 1;
-            cancel.store(true, Ordering::Relaxed);
+            cancel.store(2, Ordering::Relaxed);
             Ok(())
         };
         let mut state = Walk { cancel: Some(&cancel), ..Walk::default() };

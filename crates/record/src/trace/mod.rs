@@ -185,7 +185,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let mut walk = Walk { leave_out: (facts.dev(), facts.ino()), cancel: Some(wanted.cancel), ..Walk::default() };
     tree::walk(&paths, &mut walk, &mut |entry| writer.entry(hashed_entry(entry, secret.as_ref()))).map_err(
         |cause| {
-            let is_cancelled = cause.kind() == io::ErrorKind::Interrupted && wanted.cancel.load(Ordering::Relaxed);
+            let is_cancelled = cause.kind() == io::ErrorKind::Interrupted && wanted.cancel.load(Ordering::Relaxed) != 0;
             if is_cancelled { RecordError::Cancelled } else { write(cause) }
         },
     )?;
