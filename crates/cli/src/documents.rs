@@ -52,8 +52,11 @@ pub(crate) fn write_as_others(path: &Path, content: impl AsRef<[u8]>) -> Result<
     write_for(path, content.as_ref(), usual_mode())
 }
 
-/// To ask umask(2) is to change it, of all threads.
+/// To ask umask(2) is to change it, of all threads. With sudo it is root's, and says nothing of what the caller's files are like.
 pub(crate) fn usual_mode() -> u32 {
+    if Owner::caller().is_some() {
+        return PRIVATE;
+    }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let umask = umask.and_then(|text| u32::from_str_radix(text.trim(), 8).ok());

@@ -52,9 +52,11 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
         }
         AgeAction::Show { name, svg } => {
             let (title, said, figures, warnings) = if name.contains('/') {
-                let failed = || format!("cannot show {name}");
-                let (age, said, figures) =
-                    state_of_aged_directory(Path::new(name)).with_context(failed).or_exit(Exit::BadInput)?;
+                let state = state_of_aged_directory(Path::new(name));
+                let (age, said, figures) = match state {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(name)),
+                    state => state.with_context(|| format!("cannot show {name}")).or_exit(Exit::BadInput)?,
+                };
                 (format!("{name}: {}", Past::from(age).describe()), said, figures, Vec::new())
             } else {
                 let image = find(&images(), name)?;
@@ -115,8 +117,11 @@ pub(crate) fn age(_: &Context, action: &AgeAction) -> CommandResult {
 
 fn find(images: &[KeptImage], name: &str) -> Result<KeptImage, Failure> {
     let found = images.iter().find(|image| image.name() == name.trim_end_matches(".aged"));
-    let missing = || format!("there is no aged filesystem {name:?}; `fstone age list` lists them");
-    found.cloned().ok_or_else(|| Failure::new(Exit::BadInput, missing()))
+    found.cloned().ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Failure {
+    Failure::new(Exit::BadInput, format!("there is no aged filesystem {name:?}; `fstone age list` lists them"))
 }
 
 /// Removes kept images and says so.
