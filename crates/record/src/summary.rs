@@ -197,6 +197,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
                 Some(at) => base(at.base).map(|base| crate::trace::joined(base, block.name(at))),
                 None => base(call.file).filter(|_| call.file != 0).map(<[u8]>::to_vec),
             };
+            // A file is one by whatever names it is called.
+            let name = name.map(|name| crate::trace::normal(&[b"/", name.as_slice()].concat())[1..].to_vec());
             if let Some(name) = name.filter(|name| name.len() <= MOST_NAME) {
                 let one = files.touch(&name);
                 one.calls += 1;

@@ -1421,7 +1421,8 @@ impl Tracer {
         let whole = if is_link {
             path.parent()?.canonicalize().ok()?.join(path.file_name()?)
         } else {
-            path.canonicalize().ok()?
+            // It may have been removed since.
+            path.canonicalize().ok().or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))?
         };
         Some(whole.into_os_string().into_vec())
     }
@@ -1599,6 +1600,7 @@ impl Tracer {
             // struct xattr_args: where the value is, its length, flags.
             let arguments = [0, 8].map(|at| self.number(thread, asked.other_pointer.wrapping_add(at)).unwrap_or(0));
             (asked.pointer, call.length) = (arguments[0], u64::from(arguments[1] as u32));
+            call.flags = (arguments[1] >> 32) as u32;
         }
         match kind {
             Kind::Open if asked.pointer != 0 => {
@@ -1733,6 +1735,8 @@ impl Tracer {
             match self.slot(thread, fd, now) {
                 Some(Slot::Recorded(file)) if second => call.other = file.number,
                 Some(Slot::Recorded(file)) => call.file = file.number,
+                // It may be the number of a registered ring.
+                Some(Slot::Gone) if matches!(kind, Kind::Uring) => {}
                 Some(Slot::Gone) => (pending.outside, pending.is_lost) = (Some(None), true),
                 Some(Slot::Elsewhere(path)) if !matches!(kind, Kind::Uring) => {
                     pending.outside = Some(path.map(|path| path.to_vec()));
@@ -1751,7 +1755,8 @@ impl Tracer {
             Kind::Open => [libc::O_CREAT, libc::O_TMPFILE].iter().any(|flag| call.flags & *flag as u32 == *flag as u32),
             kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
         };
-        if makes && pending.outside.is_none() {
+        // Also of what turns out to be below a root when the call is over.
+        if makes {
             call.mode &= !self.umask(thread);
         }
         pending.asked = asked;

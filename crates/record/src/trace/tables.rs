@@ -199,8 +199,10 @@ pub(super) fn identity(thread: i32, fd: i32) -> Option<(u64, u64)> {
     Some((facts.dev(), facts.ino()))
 }
 
+/// Whether a descriptor may be open: of a program that others may not look into, nothing shows that it is not.
 pub(super) fn is_open(thread: i32, fd: i32) -> bool {
-    fs::read_link(format!("/proc/{thread}/fd/{fd}")).is_ok()
+    let found = fs::read_link(format!("/proc/{thread}/fd/{fd}"));
+    found.map_or_else(|error| error.kind() != std::io::ErrorKind::NotFound, |_| true)
 }
 
 /// Where relative names of a thread ("cwd") or its absolute ones ("root") are now.
