@@ -172,8 +172,9 @@ pub fn names(workload: &Workload) -> Vec<String> {
     let groups = workload.measured_phases().flat_map(|phase| &phase.groups);
     let syncing = groups.filter(|group| group.fsync != FsyncPolicy::default());
     let fsyncs = syncing.flat_map(|group| {
-        let commits =
-            (group.fsync.commits() || group.fsync.between).then(|| [format!("{} {COMMIT}", group.name), COMMIT.into()]);
+        let between = group.fsync.between && group.fsync.every_operations.max(group.fsync.data_every) > 0;
+        let between = between && workload.one_at_a_time(group).is_some();
+        let commits = (group.fsync.commits() || between).then(|| [format!("{} {COMMIT}", group.name), COMMIT.into()]);
         std::iter::once(format!("{} fsync", group.name)).chain(commits.into_iter().flatten())
     });
     let fsyncs = fsyncs.flat_map(|part| LATENCIES.map(|(words, _)| format!("{part} {words}")));

@@ -15,7 +15,7 @@ use fstone_analysis::{
     Analysis,
     runs::{self, CompareOptions, Mismatch, RunComparison, Setting},
 };
-use fstone_model::Dataset;
+use fstone_model::{Cell, Dataset};
 use fstone_report::{compare, publish::anonymous};
 use fstone_store::RecordError;
 
@@ -83,10 +83,13 @@ pub(crate) fn compare(context: &Context, arguments: &CompareArguments) -> Comman
     })
 }
 
-/// Of runs with one row each, these are compared whatever they are called: a directory as it is, and aged.
+/// Of runs with one row each on the same filesystem, these are compared whatever they are called: a directory as it is, and aged.
 fn match_single_rows(baseline: &mut Dataset, other: &mut Dataset) {
+    // A directory's says what it went through, too.
+    let kind = |cell: &Cell| cell.filesystem.kind.split(", ").next().map(str::to_owned);
     if let ([before], [after]) = (&mut baseline.run.plan.cells[..], &mut other.run.plan.cells[..])
         && before.label != after.label
+        && kind(before) == kind(after)
     {
         let both = format!("{} → {}", before.label, after.label);
         before.label.clone_from(&both);

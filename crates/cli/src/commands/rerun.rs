@@ -15,7 +15,6 @@ use super::{
 use crate::{
     args::{Arguments, Command, ExecutorChoice, NamedKernel, RerunArguments, RunArguments},
     exit::Exit,
-    paths,
     progress::Expected,
     sources,
     studies::{self, Study},
@@ -43,7 +42,7 @@ pub(crate) fn rerun(context: &Context, arguments: &RerunArguments) -> CommandRes
     sources::provide(&mut told_plan, options.source.as_deref(), sources::Missing::Name)?;
     announce(&recorded, &told_plan);
     if options.dry_run {
-        let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory, Some(&paths::aged()));
+        let described = fstone_lab::run::describe::describe(&told_plan, &context.work_directory);
         let told = listed(&told_plan).map_or_else(String::new, |listed| {
             format!("\n{}\nWithout --dry-run it asks first, or needs --allow-commands.\n", capitalised(&listed))
         });

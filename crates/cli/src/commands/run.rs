@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, arguments: &RunArguments) -> CommandResult 
             };
             let (cells, trials) = (counted(plan.cells.len(), "cell"), tries(plan));
             let head = format!("{}: {}\n{cells}, {trials}, seed {seed}\n\n", plan.study, plan.title);
-            let plan = fstone_lab::run::describe::describe(plan, &context.work_directory, Some(&paths::aged()));
+            let plan = fstone_lab::run::describe::describe(plan, &context.work_directory);
             terminal::print(&format!("{head}{plan}\n"));
         }
         return Ok(Exit::Success);

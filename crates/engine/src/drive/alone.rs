@@ -47,17 +47,15 @@ impl<E: Io> Worker<'_, E> {
             if plain {
                 begun = now;
             } else if !claimed {
-                if paced && let Some(due) = self.due_at_once() {
-                    now = self.fsync_between(due, None, point);
-                    self.committed_between(before.take(), now);
-                    last_end = now;
-                    continue;
-                }
                 if performed >= thread_quota || (self.counted.0 && !self.granted(&mut granted)) {
                     break;
                 }
                 begun = now;
                 if paced {
+                    while let Some(due) = self.due_at_once() {
+                        now = self.fsync_between(due, None, before.take(), point);
+                        last_end = now;
+                    }
                     match self.paced(now, deadline) {
                         Some(intended) => begun = intended,
                         None => break,
@@ -77,8 +75,7 @@ impl<E: Io> Worker<'_, E> {
                     index
                 }
                 Next::Fsync(file, data) => {
-                    now = self.fsync_between((file, data), paced.then_some(begun), point);
-                    self.committed_between(before.take(), now);
+                    now = self.fsync_between((file, data), paced.then_some(begun), before.take(), point);
                     claimed = !self.group.spec.fsync.counted;
                     if !paced {
                         begun = now;

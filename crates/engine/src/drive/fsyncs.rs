@@ -38,13 +38,6 @@ impl<E: Io> Worker<'_, E> {
         }
     }
 
-    /// The same of an fsync between operations, right behind one that began and ended at these times.
-    pub(super) fn committed_between(&mut self, before: Option<(u64, u64)>, end: u64) {
-        if let Some((begun, ended)) = before.filter(|_| self.group.spec.fsync.between && self.done.written_bytes > 0) {
-            self.committed(Some((ended, self.load.clock.between(begun, ended))), end);
-        }
-    }
-
     /// The fsync that is due after an operation on this fileset and file.
     pub(super) fn fsync_due_after(&mut self, wrote: Option<(u64, u64)>, of: Option<(usize, u32)>) -> Option<DueFsync> {
         let PeriodicFsyncs::After { done, dirty } = &self.group.fsyncs else { return None };
@@ -132,10 +125,20 @@ impl<E: Io> Worker<'_, E> {
 
     /// An fsync of the series between two operations; the time when it is done. One that counts takes the place of an
     /// operation that was claimed, and its latency counts from when that was `intended`, if it was. One that does not
-    /// leaves what was claimed to the operation after it.
+    /// leaves what was claimed to the operation after it. `before` is when the operation right before it began and ended.
     #[inline(never)]
-    pub(super) fn fsync_between(&mut self, due: (u64, bool), intended: Option<u64>, point: &mut Point) -> u64 {
-        self.fsync_of_series(due, intended.filter(|_| self.group.spec.fsync.counted));
+    pub(super) fn fsync_between(
+        &mut self,
+        due: (u64, bool),
+        intended: Option<u64>,
+        before: Option<(u64, u64)>,
+        point: &mut Point,
+    ) -> u64 {
+        let end = self.fsync_of_series(due, intended.filter(|_| self.group.spec.fsync.counted));
+        let wrote = before.filter(|_| self.group.spec.fsync.between && self.done.written_bytes > 0);
+        if let (Some(end), Some((begun, ended))) = (end, wrote) {
+            self.committed(Some((ended, self.load.clock.between(begun, ended))), end);
+        }
         if let Some(schedule) = self.group.schedule.as_ref().filter(|_| self.group.spec.fsync.counted) {
             schedule.settle(0);
         }
@@ -152,23 +155,25 @@ impl<E: Io> Worker<'_, E> {
         Some(self.load.clock.now())
     }
 
-    /// Fsyncs the file just worked on, or one file of the group's filesets, seen as one. Its latency counts from `intended`, if that is given.
-    fn fsync_of_series(&mut self, (file, data): (u64, bool), intended: Option<u64>) {
+    /// Fsyncs the file just worked on, or one file of the group's filesets, seen as one; the end, if that was done. Its latency counts from
+    /// `intended`, if that is given.
+    fn fsync_of_series(&mut self, (file, data): (u64, bool), intended: Option<u64>) -> Option<u64> {
         if let Some((fileset, file)) = self.previous.filter(|_| self.group.spec.fsync.between) {
-            self.fsync_one(fileset, file, false, intended, data);
-            return;
+            return self.fsync_one(fileset, file, false, intended, data);
         }
         let mut file = file;
         for fileset in &self.group.filesets {
             let table = &self.load.files[*fileset].table;
             if file < table.names() {
-                if table.is_live(file as u32) {
-                    self.fsync_one(*fileset, file as u32, false, intended, data);
-                }
-                return;
+                return if table.is_live(file as u32) {
+                    self.fsync_one(*fileset, file as u32, false, intended, data)
+                } else {
+                    None
+                };
             }
             file -= table.names();
         }
+        None
     }
 
     /// Closes a file that is finished; the time when it is done.

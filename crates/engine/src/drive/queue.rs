@@ -133,6 +133,8 @@ impl<E: Io> Worker<'_, E> {
         self.expect_aimed();
         let mut going = true;
         let (mut alone, mut missed, mut looks) = (None, None, false);
+        // What was granted at a rate, while an fsync that is due comes first.
+        let mut granted_one = false;
         while going || queue.flying() > 0 || !queue.fsyncs.is_empty() {
             if self.yields.is_some() {
                 now = self.perturbed(since, now);
@@ -144,28 +146,30 @@ impl<E: Io> Worker<'_, E> {
                 if pauses.are_due(performed, now) {
                     break;
                 }
-                if !claimed {
-                    if paced && let Some(due) = self.due_at_once() {
-                        alone = Some(Alone::Fsync(due, None));
-                        continue;
-                    }
+                if !claimed && !granted_one {
                     let over = self.group.thread_quota.is_some_and(|quota| performed >= quota);
                     if over || !self.granted(&mut granted) {
                         going = false;
                         break;
                     }
                     begun = now;
-                    if paced {
-                        begun = self.intended();
-                        if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
-                            going = false;
-                            break;
-                        }
-                        if queue.free.is_empty() {
-                            // Fsyncs that were due meanwhile have taken the slots.
-                            claimed = true;
-                            break;
-                        }
+                    granted_one = paced;
+                }
+                if granted_one {
+                    if let Some(due) = self.due_at_once() {
+                        alone = Some(Alone::Fsync(due, None));
+                        continue;
+                    }
+                    granted_one = false;
+                    begun = self.intended();
+                    if !self.wait_until(begun.min(deadline), &mut queue, point) || begun >= deadline {
+                        going = false;
+                        break;
+                    }
+                    if queue.free.is_empty() {
+                        // Fsyncs that were due meanwhile have taken the slots.
+                        claimed = true;
+                        break;
                     }
                 }
                 if queue.drop_cache {
@@ -262,7 +266,7 @@ impl<E: Io> Worker<'_, E> {
                     }
                 }
                 Some(Alone::Fsync(file, intended)) => {
-                    queue.last_end = self.fsync_between(file, intended, point);
+                    queue.last_end = self.fsync_between(file, intended, None, point);
                 }
                 Some(Alone::Close(fileset, file)) => {
                     self.close_finished(fileset, file);

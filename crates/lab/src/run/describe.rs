@@ -87,14 +87,14 @@ impl fmt::Display for TimeEstimate {
     }
 }
 
-/// Describes a run, which keeps aged images in `kept`. Touches nothing. In place of what is not known before, such as the number of a loop
+/// Describes a run. Touches nothing. In place of what is not known before, such as the number of a loop
 /// device, stands a letter: `/dev/loopN`.
-pub fn describe(plan: &Plan, work_directory: &Path, kept: Option<&Path>) -> Description {
+pub fn describe(plan: &Plan, work_directory: &Path) -> Description {
     let repeats = plan.repeats;
     let blocks = (0..repeats.min).map(|block| block_order(plan, block)).collect();
     let further_blocks = if repeats.until.is_some() { repeats.max.saturating_sub(repeats.min) } else { 0 };
     Description {
-        cells: plan.cells.iter().map(|cell| describe_cell(cell, work_directory, kept)).collect(),
+        cells: plan.cells.iter().map(|cell| describe_cell(cell, work_directory)).collect(),
         warm_up: plan.warm_up,
         blocks,
         further_blocks,
@@ -105,7 +105,7 @@ pub fn describe(plan: &Plan, work_directory: &Path, kept: Option<&Path>) -> Desc
     }
 }
 
-fn describe_cell(cell: &Cell, work_directory: &Path, kept: Option<&Path>) -> CellDescription {
+fn describe_cell(cell: &Cell, work_directory: &Path) -> CellDescription {
     let directory = |named: &Option<String>| named.as_ref().map_or_else(|| work_directory.to_owned(), PathBuf::from);
     let device_path = match &cell.device {
         DeviceSpec::Loop { directory: named, .. } if cell.kernel != KernelSpec::Host => {
@@ -139,13 +139,13 @@ fn describe_cell(cell: &Cell, work_directory: &Path, kept: Option<&Path>) -> Cel
     };
     let guest = Scene { device: GUEST_DEVICE, place: Path::new(GUEST_PLACE), ..host };
     let mut mounted = None;
-    let kept = kept.filter(|_| kept_past(cell).is_some());
-    let obstacle = obstacle_of_age(cell).or_else(|| obstacle_of_room(cell, work_directory, kept, &KernelDevices));
+    let obstacle = obstacle_of_age(cell).or_else(|| obstacle_of_room(cell, work_directory, &KernelDevices));
     let steps = cell.steps.iter().map(|step| {
         let what = match &obstacle {
             Some(Obstacle { words, cure, .. }) if matches!(step.action, StepAction::Age(_)) => {
                 let cure = cure.as_ref().map(|cure| format!(" (fix: {cure})")).unwrap_or_default();
-                format!("refused: {words}{cure}")
+                let unless = if kept_past(cell).is_some() { ", unless it is kept" } else { "" };
+                format!("refused{unless}: {words}{cure}")
             }
             _ => describe_step(cell, step, host, guest, &mut mounted),
         };
@@ -403,7 +403,7 @@ mod tests {
         let mut directory = testing::cell(1, "here", "", &[]);
         directory.device = DeviceSpec::Directory { path: None };
         let plan = testing::plan(vec![ext4, directory], Repeats { min: 2, max: 5, until: Some(0.02) });
-        insta::assert_snapshot!(describe(&plan, Path::new("/var/tmp/fstone"), None), @r#"
+        insta::assert_snapshot!(describe(&plan, Path::new("/var/tmp/fstone")), @r#"
           1  ext4 0
              on loop 400 MiB, scheduler=none, kernel: the running one
              mkfs     mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 -I 256 /dev/loopN
@@ -434,7 +434,7 @@ mod tests {
         let told = |kernel, kind| {
             let mut cell = testing::cell(0, kind, "", &steps);
             cell.kernel = kernel;
-            describe_cell(&cell, Path::new("/w"), None).steps.into_iter().map(|(_, what)| what).collect::<Vec<_>>()
+            describe_cell(&cell, Path::new("/w")).steps.into_iter().map(|(_, what)| what).collect::<Vec<_>>()
         };
         let guest = "/run/fstone/work/mnt";
         assert_eq!(
@@ -457,9 +457,7 @@ mod tests {
         let within = Plan { budget: Some(budget), ..plan.clone() };
         assert_eq!(estimate(&within).to_string(), "about 5 min");
         assert!(
-            describe(&within, Path::new("/w"), None)
-                .to_string()
-                .contains("then blocks of the cells that are not told apart")
+            describe(&within, Path::new("/w")).to_string().contains("then blocks of the cells that are not told apart")
         );
         let stated = Plan { expected_duration: Some(Duration::from_secs(90)), ..plan };
         assert_eq!(estimate(&stated).to_string(), "about 1 min 30 s (as the study says)");

@@ -562,8 +562,7 @@ impl<'a, 'm: 'a> Making<'a, 'm> {
         let space =
             devices.space(&directory).map_err(|cause| ExecutorError::Work { path: directory.clone(), cause })?;
         refuse_full(&directory, space)?;
-        let kept = self.host.options.aged.as_deref();
-        if let Some(obstacle) = obstacle_of_room(self.job.cell, &directory, kept, &**devices) {
+        if let Some(obstacle) = obstacle_of_room(self.job.cell, self.host.work.path(), &**devices) {
             return Err(Halt::Outcome(obstacle.outcome()));
         }
         if *size_bytes > space.free_bytes - space.reserve_bytes() {

@@ -7,7 +7,7 @@ use crate::{
     inventory::package_of,
     machine::Machine,
     place::{
-        device::{Devices, copies_by_reference},
+        device::Devices,
         mount::{MountOption, MountOptions},
     },
 };
@@ -21,7 +21,7 @@ use fstone_model::{
     study::{DeviceSpec, KernelSpec, StepAction},
     units::format_bytes,
 };
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::path::Path;
 
 /// The share of a device that is certainly the files'.
 const WITHOUT_METADATA: f64 = 0.9;
@@ -160,14 +160,9 @@ pub(crate) fn obstacle_of_age(cell: &Cell) -> Option<Obstacle> {
     (files > inodes).then(|| refused(&words).with_cure(MORE_INODES))
 }
 
-/// Why what ageing leaves in an image has no room in the directory where images are made, as far as that is certain. `kept` is where it is
-/// kept: where it is copied from there as data, on the same filesystem, it takes the room twice.
-pub(crate) fn obstacle_of_room(
-    cell: &Cell,
-    work_directory: &Path,
-    kept: Option<&Path>,
-    devices: &dyn Devices,
-) -> Option<Obstacle> {
+/// Why what ageing leaves in an image has no room in the directory where images are made, as far as that is certain: a copy of what is kept
+/// may be by reference, or take the room of what is removed then.
+pub(crate) fn obstacle_of_room(cell: &Cell, work_directory: &Path, devices: &dyn Devices) -> Option<Obstacle> {
     let DeviceSpec::Loop { size_bytes, directory, in_memory: false, .. } = &cell.device else { return None };
     let (step, age) = cell.steps.iter().find_map(|step| match &step.action {
         StepAction::Age(past) => match &**past {
@@ -176,27 +171,18 @@ pub(crate) fn obstacle_of_room(
         },
         _ => None,
     })?;
-    let directory = directory.as_ref().map_or(work_directory, Path::new);
+    let named = directory.as_ref().map_or(work_directory, Path::new);
     // It may not have been made yet.
-    let there = |path: &Path| path.ancestors().find(|path| path.exists()).map(Path::to_owned);
-    let directory = there(directory)?;
-    let device_of = |path: &Path| fs::metadata(path).ok().map(|facts| facts.dev());
-    let is_copied = !cell.kernel.is_exact()
-        && !copies_by_reference(&directory)
-        && kept.and_then(there).is_some_and(|kept| device_of(&kept) == device_of(&directory));
-    let space = devices.space(&directory).ok()?;
+    let directory = named.ancestors().find(|path| path.exists())?;
+    let space = devices.space(directory).ok()?;
     let room = space.free_bytes.saturating_sub(space.reserve_bytes());
-    let one = age.utilization * *size_bytes as f64 * WITHOUT_METADATA;
-    let (needed, also) = if is_copied { (2.0 * one, ", and as much in its copy for each trial") } else { (one, "") };
+    let needed = age.utilization * *size_bytes as f64 * WITHOUT_METADATA;
     let words = || {
-        format!(
-            "ageing leaves about {} in the image{also}; {} has room for {}",
-            format_bytes(one as u64),
-            directory.display(),
-            format_bytes(room)
-        )
+        let [needed, room] = [needed as u64, room].map(format_bytes);
+        format!("ageing leaves about {needed} in the image; {} has room for {room}", directory.display())
     };
-    let cure = "a smaller device, a lower utilization, or --work-directory on a larger disk";
+    let place = if named == work_directory { "--work-directory on" } else { "a directory of" };
+    let cure = format!("a smaller device, a lower utilization, or {place} a larger disk");
     (needed > room as f64).then(|| Obstacle { refused: true, ..Obstacle::skipped(&step.name, words()) }.with_cure(cure))
 }
 
@@ -387,21 +373,16 @@ mod tests {
             }
             cell
         };
-        let kept = work.path().join("not there yet");
-        let refused = |cell: &Cell, free_gib: u64, kept: Option<&Path>| {
+        let refused = |cell: &Cell, free_gib: u64| {
             devices.set_free_bytes(free_gib << 30);
-            obstacle_of_room(cell, &work.path().join("work"), kept, &devices)
+            obstacle_of_room(cell, &work.path().join("not there yet"), &devices)
         };
         let host = cell(0.8, false, KernelSpec::Host);
-        assert_eq!(refused(&host, 80, None), None);
-        let words = refused(&host, 11, None).expect("no room").words;
+        assert_eq!(refused(&host, 80), None);
+        let words = refused(&host, 11).expect("no room").words;
         assert!(words.starts_with("ageing leaves about 72 GiB in the image; ") && words.ends_with("GiB"), "{words}");
-        // Its copy has to be beside it, unless that is by reference.
-        let twice = refused(&host, 80, Some(&kept));
-        assert_eq!(twice.is_some(), !copies_by_reference(work.path()), "{twice:?}");
-        assert_eq!(refused(&cell(0.8, false, KernelSpec::Exact(String::new())), 80, Some(&kept)), None);
-        assert_eq!(refused(&cell(0.8, true, KernelSpec::Host), 1, Some(&kept)), None, "that is memory's");
-        assert_eq!(refused(&testing::cell(0, "ext4", "", &[]), 0, Some(&kept)), None);
+        assert_eq!(refused(&cell(0.8, true, KernelSpec::Host), 1), None, "that is memory's");
+        assert_eq!(refused(&testing::cell(0, "ext4", "", &[]), 0), None);
     }
 
     #[test]

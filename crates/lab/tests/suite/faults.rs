@@ -199,7 +199,7 @@ fn a_dry_run_tells_what_a_trial_records() {
     ];
     let plan = plan(vec![cell("ext4", "-I 256", "data=writeback", steps)], 1);
     let options = options(work.path());
-    let described = describe(&plan, &options.work_directory, None);
+    let described = describe(&plan, &options.work_directory);
     let mut memory = Memory::default();
     let end = carry_out_on(&fakes.machine, &plan, &options, &[], &mut memory, &Silent, &AtomicBool::new(false));
     assert!(matches!(end, Ok(RunEnd::Completed)), "{end:?}");

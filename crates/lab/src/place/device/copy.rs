@@ -15,7 +15,7 @@ use std::{
         fd::AsRawFd,
         unix::fs::{FileExt, MetadataExt},
     },
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -92,13 +92,6 @@ pub(crate) fn copy(from: &File, to: &File, bytes: u64, stop: &AtomicBool) -> io:
             at += piece.len() as u64;
         }
     }
-}
-
-/// Whether files of a directory can be copied by reference, as [`copy`] does.
-pub(crate) fn copies_by_reference(directory: &Path) -> bool {
-    const BTRFS: u32 = 0x9123_683e;
-    const XFS: u32 = 0x5846_5342;
-    rustix::fs::statfs(directory).is_ok_and(|facts| [BTRFS, XFS].contains(&(facts.f_type as u32)))
 }
 
 /// The SHA-256 of what an image has, wherever its holes are: of each piece that is not all zero, behind its offset.

@@ -23,7 +23,7 @@ mod zram;
 
 pub use border::{Devices, Space};
 pub use copy::Content;
-pub(crate) use copy::{copies_by_reference, copy, digest, room};
+pub(crate) use copy::{copy, digest, room};
 pub use error::DeviceError;
 pub use facts::{BlockFacts, FileKind, Identity};
 #[cfg(any(test, feature = "fakes"))]

@@ -43,7 +43,8 @@ fn job(out: &mut String, plan: &Plan, figures: &JobFigures, when: &When) {
         let _ = writeln!(out, "  Description  : [{description}]");
     }
     for (name, direction) in ["read", "write", "trim"].iter().zip(&figures.directions) {
-        if direction.operations == 0 {
+        // As in fio, not of operations that all failed.
+        if direction.operations == 0 || direction.runtime_ms == 0 && direction.bytes == 0 {
             continue;
         }
         let rate = direction.bytes_per_second();
@@ -195,7 +196,8 @@ const fn unit_of(min_ns: u64, max_ns: u64) -> (&'static str, f64) {
 }
 
 fn status<'f>(out: &mut String, name: &str, all: impl Iterator<Item = &'f DirectionFigures>) {
-    let all: Vec<&DirectionFigures> = all.filter(|figures| figures.operations > 0).collect();
+    let all: Vec<&DirectionFigures> =
+        all.filter(|figures| figures.operations > 0 && (figures.runtime_ms > 0 || figures.bytes > 0)).collect();
     let (Some(first), bytes) = (all.first(), all.iter().map(|figures| figures.bytes).sum::<u64>()) else { return };
     let rates = all.iter().map(|figures| figures.bytes_per_second());
     let (low, high) = rates.fold((f64::INFINITY, 0.0f64), |(low, high), rate| (low.min(rate), high.max(rate)));
