@@ -1600,7 +1600,7 @@ impl Tracer {
             // struct xattr_args: where the value is, its length, flags.
             let arguments = [0, 8].map(|at| self.number(thread, asked.other_pointer.wrapping_add(at)).unwrap_or(0));
             (asked.pointer, call.length) = (arguments[0], u64::from(arguments[1] as u32));
-            call.flags = (arguments[1] >> 32) as u32;
+            call.flags |= (arguments[1] >> 32) as u32 & (libc::XATTR_CREATE | libc::XATTR_REPLACE) as u32;
         }
         match kind {
             Kind::Open if asked.pointer != 0 => {
