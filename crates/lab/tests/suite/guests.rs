@@ -378,7 +378,7 @@ fn a_storm_of_disk_errors_fails_the_step_and_not_the_guest() {
 #[test]
 fn a_flooded_console_drowns_neither_the_host_nor_the_panic_behind_it() {
     let Some(lab) = Lab::new(&["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs"]) else { return };
-    let flood = "yes 'flood flood flood flood flood flood flood flood flood' | head -c 104857600 > /dev/console; sleep 1; \
+    let flood = "yes 'flood flood flood flood flood flood flood flood flood' | head -c 33554432 > /dev/console; sleep 1; \
                  echo c > /proc/sysrq-trigger";
     let outcome = lab.run_beside_a_sound_one(lab.cell("ext4", vec![shell("flood", flood)]));
     assert!(matches!(&outcome, Outcome::Crashed(_)), "{outcome:?}");
