@@ -90,8 +90,15 @@ impl Random {
         }
     }
 
+    /// The bytes of `fill_bytes`, whose iterators take a build without optimisation three times as long.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
-        self.generator.fill_bytes(bytes);
+        let (words, rest) = bytes.as_chunks_mut();
+        for word in words {
+            *word = self.bits().to_le_bytes();
+        }
+        if !rest.is_empty() {
+            rest.copy_from_slice(&self.bits().to_le_bytes()[..rest.len()]);
+        }
     }
 }
 
@@ -106,6 +113,17 @@ mod tests {
         assert_ne!(draw(&[1, 2]), draw(&[2, 1]));
         assert_ne!(draw(&[1, 2]), draw(&[1, 3]));
         assert_ne!(Random::new(derive(7, &[0])).bits(), Random::new(derive(8, &[0])).bits());
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_generator() {
+        let mut random = Random::new(3);
+        for length in [0, 1, 7, 8, 9, 4096, 4099] {
+            let (mut ours, mut theirs) = (vec![0; length], vec![0; length]);
+            random.clone().generator.fill_bytes(&mut theirs);
+            random.fill(&mut ours);
+            assert_eq!(ours, theirs);
+        }
     }
 
     #[test]
