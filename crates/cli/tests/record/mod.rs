@@ -1071,6 +1071,37 @@ os.kill(child, 9)
     assert!(waits.iter().all(|[_, think]| (0.19..0.4).contains(think)), "{waits:?}: {told}");
 }
 
+/// It goes on while the thread is stopped for each of them.
+#[test]
+fn a_sleep_takes_as_long_however_often_signals_interrupt_it() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, select, signal, threading, time
+other = os.fork()
+while other == 0:
+    time.sleep(0.002)
+    os.kill(os.getppid(), signal.SIGWINCH)
+for wait in [
+    lambda: time.sleep(0.5),
+    lambda: select.poll().poll(500),
+    lambda: select.select([], [], [], 0.5),
+    lambda: threading.Event().wait(0.5),
+]:
+    wait()
+    os.stat("f")
+os.kill(other, 9)
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let waits = times(&calls, "1", "stat");
+    let waits = &waits[waits.len() - 4..];
+    assert!(waits.iter().all(|[_, think]| (0.49..0.8).contains(think)), "{waits:?}: {told}");
+}
+
 #[test]
 fn threads_beyond_the_limit_of_descriptors_are_recorded() {
     let bench = Bench::new();

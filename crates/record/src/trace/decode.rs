@@ -14,7 +14,7 @@ pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
 pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// What a call asks for; strings and structures are still in the memory of the program.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) what: What,
     /// The directory's descriptor, and the address of the name; an address of 0 stands for the descriptor itself.
@@ -28,7 +28,8 @@ pub(super) struct Asked {
     pub(super) length: u64,
     pub(super) flags: u32,
     pub(super) mode: u32,
-    /// An array of `iovec`s whose lengths count, what is written, a structure, or where an offset is, by the kind.
+    /// An array of `iovec`s whose lengths count, what is written, a structure, or where an offset is, by the kind. Of a wait its time, whose
+    /// second word counts `count` ns; without one `length` is the time in ns.
     pub(super) pointer: u64,
     /// Where the offset of the other file is.
     pub(super) other_pointer: u64,
@@ -56,9 +57,14 @@ impl Default for What {
     }
 }
 
-/// A wait that returns this when its time is over.
-fn limited(over: i32) -> Asked {
-    Asked { what: What::Limited(over.into()), ..Asked::default() }
+/// A wait that returns this when its time is over. The time is a `timespec` at the pointer.
+fn limited(over: i32, pointer: u64) -> Asked {
+    Asked { what: What::Limited(over.into()), pointer, count: 1, ..Asked::default() }
+}
+
+/// The same with a time in ms; a negative one has no end.
+fn limited_ms(ms: u64) -> Asked {
+    Asked { length: (ms as i32).max(0) as u64 * 1_000_000, ..limited(0, 0) }
 }
 
 fn on(kind: Kind, fd: u64) -> Asked {
@@ -164,18 +170,26 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             ..on(K::Close, 0)
         },
         libc::SYS_unshare => Asked { what: What::Unshare, flags: a[0] as u32, ..Asked::default() },
-        libc::SYS_nanosleep => Asked { what: What::Sleep, ..Asked::default() },
+        libc::SYS_nanosleep => Asked { what: What::Sleep, ..limited(0, a[0]) },
         libc::SYS_clock_nanosleep => {
-            Asked { what: What::Sleep, mode: a[0] as u32, flags: a[1] as u32, pointer: a[2], ..Asked::default() }
+            Asked { what: What::Sleep, mode: a[0] as u32, flags: a[1] as u32, ..limited(0, a[2]) }
         }
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => limited(0),
-        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => limited(0),
-        libc::SYS_rt_sigtimedwait | libc::SYS_semtimedop => limited(-libc::EAGAIN),
-        libc::SYS_io_getevents => limited(0),
+        libc::SYS_poll => limited_ms(a[2]),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_epoll_wait => limited_ms(a[3]),
+        #[cfg(target_arch = "x86_64")]
+        // A `timeval`.
+        libc::SYS_select => Asked { count: 1000, ..limited(0, a[4]) },
+        libc::SYS_epoll_pwait => limited_ms(a[3]),
+        libc::SYS_ppoll => limited(0, a[2]),
+        libc::SYS_epoll_pwait2 => limited(0, a[3]),
+        libc::SYS_pselect6 | libc::SYS_io_getevents => limited(0, a[4]),
+        libc::SYS_rt_sigtimedwait => limited(-libc::EAGAIN, a[2]),
+        libc::SYS_semtimedop => limited(-libc::EAGAIN, a[3]),
         libc::SYS_mq_timedsend | libc::SYS_mq_timedreceive => {
             let (mode, flags) = (libc::CLOCK_REALTIME as u32, libc::TIMER_ABSTIME as u32);
-            Asked { mode, flags, pointer: a[4], ..limited(-libc::ETIMEDOUT) }
+            Asked { mode, flags, ..limited(-libc::ETIMEDOUT, a[4]) }
         }
         libc::SYS_restart_syscall => Asked { what: What::Again, ..Asked::default() },
         libc::SYS_futex => {
@@ -183,7 +197,7 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             let is_wall = a[1] as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
             let clock = if is_wall { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
             let flags = if is_until { libc::TIMER_ABSTIME as u32 } else { 0 };
-            Asked { mode: clock as u32, flags, pointer: a[3], ..limited(-libc::ETIMEDOUT) }
+            Asked { mode: clock as u32, flags, ..limited(-libc::ETIMEDOUT, a[3]) }
         }
         libc::SYS_dup | libc::SYS_dup3 => Asked { what: What::Duplicate, ..on(K::Open, a[0]) },
         #[cfg(target_arch = "x86_64")]

@@ -61,6 +61,9 @@ const ELSEWHERE: &str = ".fstone-elsewhere";
 const AGAIN: std::ops::RangeInclusive<i64> = RESTARTED..=-512;
 /// The same, of a wait that goes on for what is left of its time: by restart_syscall(2).
 const RESTARTED: i64 = -516;
+/// Of select(2) and ppoll(2), which have written what is left of their time to where it was.
+const REST_LEFT: i64 = -514;
+const INTERRUPTED: i64 = -(libc::EINTR as i64);
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
 /// A stop takes the tracer a tenth of this to answer, unless it waits for a processor.
@@ -377,8 +380,7 @@ struct Thread {
     is_alone: bool,
     /// Requests of io_uring may close its descriptors, and make others.
     has_ring: bool,
-    /// A sleep or a wait that a signal has interrupted.
-    interrupted: Option<Asked>,
+    interrupted: Option<Interrupted>,
     /// Its working directory and its root, if they are known.
     directories: [Option<Vec<u8>>; 2],
     umask: Option<u16>,
@@ -412,6 +414,43 @@ impl Thread {
         }
         self.descriptors.clone()
     }
+}
+
+/// A sleep or a wait that a signal has interrupted, until another call begins.
+struct Interrupted {
+    asked: Asked,
+    /// What the call has returned inside the kernel.
+    result: i64,
+    /// When it began.
+    since_ns: u64,
+    /// For how long it slept, without what its last stop cost.
+    slept_ns: u64,
+    /// How much of the thread's time until now is in the recording already.
+    counted_ns: u64,
+}
+
+impl Interrupted {
+    /// A call goes on with it.
+    fn is_resumed_by(&self, asked: &Asked) -> bool {
+        match self.result {
+            RESTARTED => asked.what == What::Again,
+            // The program itself waits for what it knows is left.
+            INTERRUPTED => asked.what == self.asked.what && (1..self.asked.length).contains(&asked.length),
+            _ => *asked == self.asked,
+        }
+    }
+
+    /// When it would have begun, had nothing interrupted it, if it went on at some moment. It ends at a point in time, whatever happens until
+    /// then, but for waits that find in the program's memory what is left of their time.
+    fn began_ns(&self, resumed_ns: u64) -> u64 {
+        let is_rest = self.result == REST_LEFT && matches!(self.asked.what, What::Limited(_));
+        if is_rest { resumed_ns.saturating_sub(self.slept_ns) } else { self.since_ns }
+    }
+}
+
+/// Whether a wait that returns this was ended by a signal.
+fn is_interrupted(result: i64) -> bool {
+    result == INTERRUPTED || AGAIN.contains(&result)
 }
 
 /// A stop of which the tracer knows, and which it has not answered.
@@ -463,7 +502,7 @@ impl Pending {
             What::Sleep => true,
             // A signal of another thread, or of a child that has ended, ends the wait for it.
             What::Limited(over) => result().is_some_and(|result| {
-                result == over || AGAIN.contains(&result) && !ptrace::has_signal_of_others(thread)
+                result == over || is_interrupted(result) && !ptrace::has_signal_of_others(thread)
             }),
             // A socket whose limit of time is over (SO_RCVTIMEO).
             What::Call(kind) if self.outside.is_some() && (kind.reads() || kind.writes()) => {
@@ -818,6 +857,18 @@ impl Tracer {
             let at_once = (active_ns as f64 / wall_ns.max(1) as f64).max(1.0);
             spent_ns = own_ns.saturating_sub((lost_ns as f64 / at_once) as u64).max(ran_ns);
         }
+        if let Some(pending) = state.pending.as_ref().filter(|_| sleeps) {
+            let before = state.interrupted.take();
+            let since_ns = before.as_ref().map_or(state.resumed_ns, |before| before.began_ns(state.resumed_ns));
+            let counted_ns = before.map_or(0, |before| before.counted_ns);
+            let slept_ns = stopped_ns.saturating_sub(since_ns + cost_ns);
+            let result = ptrace::result(stop.thread).filter(|result| is_interrupted(*result));
+            // What is left of it is known when the thread runs again.
+            let delayed_ns = if result.is_some() { 0 } else { delayed_ns };
+            spent_ns = slept_ns.saturating_sub(delayed_ns + counted_ns).max(ran_ns);
+            let asked = pending.asked;
+            state.interrupted = result.map(|result| Interrupted { asked, result, since_ns, slept_ns, counted_ns });
+        }
         state.stopped_ns = Some(stopped_ns);
         let active_ns = if sleeps || may_wait { ran_ns } else { own_ns };
         *state.active_ns.get_or_insert(0.0) += active_ns as f64;
@@ -832,7 +883,9 @@ impl Tracer {
             None
         };
         if let Some(state) = self.threads.get_mut(&stop.thread) {
-            state.ran_ns += if waker.is_some() { ran_ns } else { spent_ns };
+            let counted_ns = if waker.is_some() { ran_ns } else { spent_ns };
+            state.ran_ns += counted_ns;
+            state.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += counted_ns);
         }
         match waker {
             Some(waker) => self.woken(stop.thread, waker, waited_ns, woken_ns, stopped_ns),
@@ -916,6 +969,7 @@ impl Tracer {
             match what {
                 Happened::Began { number, arguments, pointed } => {
                     state.think_ns += ran_ns;
+                    state.interrupted = None;
                     self.was_at_work(thread, of, ns);
                     let Some(asked) = decode(number, arguments) else { continue };
                     self.pointed = Some(pointed);
@@ -1494,6 +1548,9 @@ impl Tracer {
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let number = state.number;
         let called = called.filter(|called| !called.foreign);
+        let mut asked = called.and_then(|called| decode(called.number, called.arguments));
+        let interrupted = state.interrupted.take();
+        state.interrupted = interrupted.filter(|before| asked.is_some_and(|asked| before.is_resumed_by(&asked)));
         if let Some(Called { arguments: [preload::HELLO, fd, word, ..], .. }) =
             called.filter(|called| called.number == libc::SYS_close_range as u64)
         {
@@ -1520,9 +1577,8 @@ impl Tracer {
             }
             return self.go_on(thread, 0);
         }
-        let mut asked = called.and_then(|called| decode(called.number, called.arguments));
         if asked.is_some_and(|asked| asked.what == What::Again) {
-            asked = state.interrupted.take();
+            asked = state.interrupted.as_ref().map(|interrupted| interrupted.asked);
             if asked.is_none() {
                 return self.go_on(thread, 0);
             }
@@ -1577,12 +1633,30 @@ impl Tracer {
         };
         let waits = matches!(asked.what, What::Sleep | What::Limited(_));
         let is_until = waits && asked.flags & libc::TIMER_ABSTIME as u32 != 0;
-        if is_until && ptrace::is_for_all(asked.mode as i32) {
-            // Until a moment, which comes nearer while the tracer is at work.
-            let [seconds, rest_ns] = [0, 8].map(|at| self.number(thread, asked.pointer.wrapping_add(at)).unwrap_or(0));
-            let until_ns = seconds.saturating_mul(1_000_000_000).saturating_add(rest_ns);
-            let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
-            call.took_ns = until_ns.saturating_sub(stopped_ns);
+        // How long it takes if nothing ends it before.
+        let limit_ns = match asked.pointer {
+            0 => asked.length,
+            _ if !waits => 0,
+            at => {
+                let [seconds, rest] = [at, at.wrapping_add(8)].map(|at| self.number(thread, at).unwrap_or(0));
+                seconds.saturating_mul(1_000_000_000).saturating_add(rest.saturating_mul(asked.count))
+            }
+        };
+        if waits && (!is_until || ptrace::is_for_all(asked.mode as i32)) {
+            let before = self.threads.get(&thread).and_then(|state| state.interrupted.as_ref());
+            let passed_ns = before.map_or(0, |before| now.saturating_sub(before.began_ns(now)));
+            let counted_ns = before.map_or(0, |before| before.counted_ns);
+            let left_ns = if is_until {
+                // Until a moment, which comes nearer while the tracer is at work.
+                let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
+                limit_ns.saturating_sub(stopped_ns)
+            } else if before.is_some_and(|before| before.result == RESTARTED) {
+                limit_ns.saturating_sub(passed_ns)
+            } else {
+                limit_ns
+            };
+            call.took_ns = (passed_ns.saturating_add(left_ns)).saturating_sub(counted_ns);
+            call.begin_ns = (now + counted_ns).saturating_sub(passed_ns);
         }
         let mut pending = Pending {
             asked,
@@ -1860,6 +1934,8 @@ impl Tracer {
 
     /// A call is over.
     fn finished(&mut self, thread: pid_t, mut pending: Pending, result: i64, took_ns: u64, now: u64) {
+        // Of a wait whose time is over, which it needed at least, whatever is uncertain of its stops.
+        let slept_ns = took_ns.max(pending.call.took_ns.min(self.now().saturating_sub(pending.call.begin_ns)));
         let Some(state) = self.threads.get_mut(&thread) else { return };
         let asked = pending.asked;
         let has_own = result == 0
@@ -1897,14 +1973,10 @@ impl Tracer {
                 }
                 return;
             }
-            What::Sleep | What::Limited(_) | What::Again if result == RESTARTED => {
-                state.interrupted = Some(asked);
-                return state.think_ns += took_ns;
-            }
-            What::Sleep => return state.think_ns += took_ns.max(if result == 0 { pending.call.took_ns } else { 0 }),
+            What::Sleep => return state.think_ns += if result == 0 { slept_ns } else { took_ns },
             What::Limited(over) if result == over => {
                 let (thread, think_ns) = (state.number, std::mem::take(&mut state.think_ns));
-                let took_ns = took_ns.max(pending.call.took_ns);
+                let took_ns = slept_ns;
                 let begin_ns = pending.call.begin_ns;
                 let flags = TIMED_OUT;
                 let kind = Kind::Wakeup;
