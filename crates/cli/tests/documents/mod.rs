@@ -5,7 +5,7 @@ pub(crate) mod clusters;
 mod install;
 mod scripts;
 
-use crate::support::{Bench, trials};
+use crate::support::{Bench, is_root, tool, trials};
 use std::{fs, path::Path};
 
 fn document(name: &str) -> String {
@@ -409,6 +409,72 @@ fn every_command_of_the_page_on_applications_does_what_it_says() {
         }
     }
     bench.assert_clean();
+}
+
+/// Lines of docs/record-replay.md, and what each has to say.
+const RECORDINGS: [(&str, &str); 11] = [
+    ("fstone record -o app.rec --under /srv/data -- ./app --its-options", "recorded "),
+    ("fstone record show app.rec", "  open "),
+    ("fstone replay app.rec --directory /mnt/xfs", "differences    0 calls"),
+    ("fstone replay app.rec --directory /mnt/btrfs", "differences    0 calls"),
+    ("tar -cf doc.tar -C /usr/share doc", ""),
+    ("mkdir unpacked", ""),
+    ("fstone record -o unpack.rec --under unpacked -- tar -xf doc.tar -C unpacked", "recorded "),
+    ("fstone record show unpack.rec", "  mkdir "),
+    ("sudo fstone run ./unpack.toml", "execution time"),
+    ("strace -f -ttt -T -yy -o app.strace ./app", ""),
+    ("fstone record import app.strace", "not known: "),
+];
+
+/// Word for word, but for where files are. Each block begins in a place of its own.
+#[test]
+fn every_line_of_the_page_on_recordings_does_what_it_says() {
+    let text = document("docs/record-replay.md");
+    let line = |line: &str| Some(line.strip_prefix("    ")?.split(" #").next()?.trim_end().to_owned());
+    let known: Vec<&str> = RECORDINGS.iter().map(|(line, _)| *line).collect();
+    assert_eq!(text.lines().filter_map(line).collect::<Vec<_>>(), known);
+    let mut places: Vec<Bench> = Vec::new();
+    for (line, says) in RECORDINGS {
+        let begins = ["fstone record -o app.rec", "tar ", "strace "].iter().any(|word| line.starts_with(word));
+        if begins {
+            let bench = Bench::new();
+            for directory in ["srv/data", "mnt/xfs", "mnt/btrfs", "usr/share/doc/some"] {
+                fs::create_dir_all(bench.path(directory)).expect("ours");
+            }
+            std::os::unix::fs::symlink(assert_cmd::cargo::cargo_bin!("fstone"), bench.path("fstone")).expect("ours");
+            bench.write("app", "#!/bin/sh\necho x > /srv/data/x && cat /srv/data/x");
+            bench.write("usr/share/doc/some/copyright", "to copy");
+            bench.write("unpack.toml", &examples(&text)[0].replace("4 GiB", "400 MiB"));
+            places.push(bench);
+        }
+        let bench = places.last().expect("the first line begins a block");
+        if line.starts_with("strace") && !tool("strace") {
+            return eprintln!("skipped: strace is not installed");
+        }
+        let typed = match line.strip_prefix("sudo ") {
+            Some(_) if !is_root() => {
+                eprintln!("skipped: making filesystems needs root");
+                continue;
+            }
+            Some(typed) => format!("{typed} --repeats 2"),
+            None => line.to_owned(),
+        };
+        let here = |text: &str| {
+            let place = bench.path("").display().to_string();
+            ["/srv/", "/mnt/", "/usr/share"]
+                .iter()
+                .fold(text.to_owned(), |text, path| text.replace(path, &format!("{place}{path}")))
+        };
+        let app = fs::read_to_string(bench.path("app")).expect("it is there");
+        if begins {
+            bench.write("app", &here(&app));
+        }
+        let typed = format!("chmod +x app; PATH=$PWD:$PATH; {}", here(&typed));
+        let output = bench.shell(&typed).output().expect("sh starts");
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+        assert!(output.status.success() && said.contains(says), "{line}: {said}");
+    }
+    places.iter().for_each(Bench::assert_clean);
 }
 
 #[test]
