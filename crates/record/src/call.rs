@@ -207,6 +207,7 @@ pub struct Entry {
     pub node: Node,
 }
 
+/// New ones are added at the end: recordings have their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
     Directory,
@@ -222,6 +223,8 @@ pub enum Node {
     Name {
         of: Vec<u8>,
     },
+    /// A device, a pipe or a socket, which no replay makes.
+    Special,
 }
 
 /// What is known before the first call.

@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
     pub fn entry(&mut self, entry: Entry) -> io::Result<()> {
         let target = match &entry.node {
             Node::Link { target: name } | Node::Name { of: name } => name.len(),
-            Node::Directory | Node::File { .. } => 0,
+            Node::Directory | Node::File { .. } | Node::Special => 0,
         };
         self.name_bytes += entry.path.len() + target + 64;
         self.block.tree.push(entry);
@@ -289,7 +289,7 @@ fn unpacked(packed: &[u8], raw_length: usize) -> Option<Block> {
     let is_short = |name: &Vec<u8>| name.len() <= MOST_NAME && !name.contains(&0);
     let is_plain = |entry: &Entry| match &entry.node {
         Node::Link { target: name } | Node::Name { of: name } => is_short(&entry.path) && is_short(name),
-        Node::Directory | Node::File { .. } => is_short(&entry.path),
+        Node::Directory | Node::File { .. } | Node::Special => is_short(&entry.path),
     };
     (is_sound && block.names.iter().all(is_short) && block.tree.iter().all(is_plain)).then_some(block)
 }

@@ -53,6 +53,8 @@ pub struct Summary {
     pub directories: u64,
     pub files: u64,
     pub links: u64,
+    /// Devices, pipes and sockets.
+    pub specials: u64,
     pub tree_bytes: u64,
     /// By name, those with the most bytes first.
     pub touched: Vec<(Vec<u8>, Touched)>,
@@ -243,6 +245,7 @@ fn tree(summary: &mut Summary, block: &Block) {
                 summary.tree_bytes = summary.tree_bytes.saturating_add(*size_bytes);
             }
             Node::Link { .. } | Node::Name { .. } => summary.links += 1,
+            Node::Special => summary.specials += 1,
         }
     }
     summary.outside_calls = summary.outside_calls.saturating_add(block.outside_calls);

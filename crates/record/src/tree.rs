@@ -110,14 +110,14 @@ fn node(path: &Path, name: &[u8], facts: &Metadata, linked: &mut HashMap<(u64, u
         let target = fs::read_link(path).ok()?;
         return Some(Node::Link { target: AsRef::<OsStr>::as_ref(&target).as_bytes().to_vec() });
     }
-    if !kind.is_file() {
-        return None;
-    }
     if facts.nlink() > 1 {
         if let Some(of) = linked.get(&(facts.dev(), facts.ino())) {
             return Some(Node::Name { of: of.clone() });
         }
         linked.insert((facts.dev(), facts.ino()), name.to_vec());
+    }
+    if !kind.is_file() {
+        return Some(Node::Special);
     }
     // Filesystems that compress have fewer blocks; a file of less than half its size in blocks is taken for one with holes.
     let stored = facts.blocks() * 512;

@@ -228,11 +228,15 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
     line(
         "tree before",
         format!(
-            "{} files and {} directories, {}{}",
+            "{} files and {} directories, {}{}{}",
             summary.files,
             summary.directories,
             format_bytes(summary.tree_bytes),
-            if summary.links > 0 { format!(", {} links", summary.links) } else { String::new() }
+            if summary.links > 0 { format!(", {} links", summary.links) } else { String::new() },
+            match summary.specials {
+                0 => String::new(),
+                specials => format!(", {specials} devices, pipes and sockets"),
+            }
         ),
     );
     line("time", format!("{} with what recording cost", duration(summary.elapsed_ns)));

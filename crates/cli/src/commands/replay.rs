@@ -88,7 +88,8 @@ fn shown(report: &Report, failed: bool) -> String {
     }
     let mut line = |key: &str, value: String| fact(&mut text, key, &value);
     for (why, count) in &report.left_out {
-        line("left out", format!("{count} calls {why}"));
+        let what = if why.starts_with("parts of the tree") { "" } else { "calls " };
+        line("left out", format!("{count} {what}{why}"));
     }
     line("differences", format!("{} calls returned something else than recorded", report.differences));
     if report.unexplained < report.differences {

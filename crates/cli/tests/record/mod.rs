@@ -1571,9 +1571,10 @@ for of in ["f", file]:
         fails(lambda: os.setxattr(of, name, b"y", os.XATTR_CREATE))
         os.setxattr(of, name, b"y", os.XATTR_REPLACE)
         os.removexattr(of, name)
-os.mkdir("d")
+if sys.argv[1] == "before": assert os.stat("d/more").st_nlink == 2
+else: os.mkdir("d")
 if sys.argv[1] == "pipe": os.mkfifo("d/p")
-else: socket.socket(socket.AF_UNIX).bind("d/p")
+if sys.argv[1] == "socket": socket.socket(socket.AF_UNIX).bind("d/p")
 os.stat("d/p")
 os.chmod("d/p", 0o600)
 fails(lambda: os.mkdir("d/p"))
@@ -1585,18 +1586,29 @@ os.unlink("d/r")
 fails(lambda: os.stat("d/p"))
 os.rename("f", "q")
 os.stat("q")
+if sys.argv[1] == "before": os.unlink("d/more")
 os.rmdir("d")
 "#;
     let bench = Bench::new();
     fs::create_dir(bench.path("target")).expect("writable");
-    for what in ["pipe", "socket"] {
+    for what in ["pipe", "socket", "before"] {
         let place = bench.path(what);
         fs::create_dir_all(&place).expect("writable");
+        if what == "before" {
+            fs::create_dir(place.join("d")).expect("writable");
+            let script = "mkfifo d/p && ln d/p d/more";
+            let made = Command::new("sh").args(["-c", script]).current_dir(&place).status();
+            assert!(made.expect("sh starts").success());
+        }
         let file = format!("{what}.rec");
         record(&bench, &place, &file, &["python3", "-I", "-c", PROGRAM, what]);
         let report = bench.succeed(&["replay", &file, "--directory", "target", "--pace", "full"]);
         assert!(report.contains("differences    0 calls") && report.contains("devices, pipes and sockets"), "{report}");
     }
+    let shown = bench.succeed(&["record", "show", "before.rec"]);
+    assert!(shown.contains("1 directories, 0 B, 1 links, 1 devices, pipes and"), "{shown}");
+    let report = bench.succeed(&["replay", "before.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("2 parts of the tree that are devices, pipes or sockets"), "{report}");
 }
 
 /// The kernel goes where a link leads before it goes up, and refuses files with a slash behind their names.

@@ -339,6 +339,7 @@ fn make_tree(common: &Common<'_>, root: BorrowedFd<'_>, settings: &Settings<'_>)
                 make_file(common, &directory, name, *size_bytes, *stored_bytes, entry.mode)
             }
             Node::Link { target } => symlinkat(target.as_slice(), &directory, name),
+            Node::Special => Ok(()),
             Node::Name { of } => {
                 let (of_above, of_name) = self::above(of);
                 beneath(common.root, of_above, OFlags::PATH | OFlags::DIRECTORY, 0)

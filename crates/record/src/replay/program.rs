@@ -338,13 +338,17 @@ impl<'a> Compiler<'a> {
             Node::Link { target } => self.names.node(What::Link { target: target.clone() }),
             Node::Name { of } => {
                 let of = if is_plain(of) { self.names.resolve(TOP, of, false).and_then(|of| of.node) } else { None };
-                match of.filter(|of| matches!(self.names.nodes[*of as usize].what, What::File { .. })) {
+                match of.filter(|of| matches!(self.names.nodes[*of as usize].what, What::File { .. } | What::Special)) {
                     Some(node) => node,
                     None => return self.leave_out("parts of the tree whose names are wrong"),
                 }
             }
+            Node::Special => self.names.node(What::Special),
         };
         self.names.bind(&found, Some(node));
+        if self.names.is_special(node) {
+            return self.leave_out("parts of the tree that are devices, pipes or sockets");
+        }
         self.program.tree.push(entry);
     }
 
