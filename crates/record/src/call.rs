@@ -148,6 +148,15 @@ impl Call {
         }
     }
 
+    /// Whether it makes a file with a mode, of which the umask takes some.
+    pub(crate) const fn takes_umask(&self) -> bool {
+        const TEMPORARY: u32 = libc::O_TMPFILE as u32;
+        match self.kind {
+            Kind::Open => self.flags & libc::O_CREAT as u32 != 0 || self.flags & TEMPORARY == TEMPORARY,
+            kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
+        }
+    }
+
     /// Flags of preadv2(2) and pwritev2(2); with others none.
     pub(crate) const fn vector_flags(&self) -> i32 {
         if matches!(self.kind, Kind::Readv | Kind::Preadv | Kind::Writev | Kind::Pwritev) {

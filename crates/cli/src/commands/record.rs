@@ -285,15 +285,6 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
     for group in &summary.groups {
         let calls = group.calls;
         match group.kind {
-            Kind::Msync
-            | Kind::OpenByHandle
-            | Kind::Bind
-            | Kind::Ioctl
-            | Kind::Handle
-            | Kind::GetAttributes
-            | Kind::SetAttributes => {
-                line("not covered", format!("{calls} calls of {}", group.kind.name()));
-            }
             Kind::Unreturned => {
                 line("not covered", format!("{calls} calls that had not returned when their threads ended"));
             }
@@ -303,6 +294,9 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
             Kind::Lost => {
                 line("not covered", format!("{calls} calls whose file had been closed: it is not known which"));
             }
+            // These are said above, by their bytes or requests, or all failed.
+            Kind::Map | Kind::Uring | Kind::Aio | Kind::PolledRing => {}
+            kind if kind.is_uncovered() => line("not covered", format!("{calls} calls of {}", kind.name())),
             _ => {}
         }
     }

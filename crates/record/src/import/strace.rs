@@ -263,13 +263,18 @@ struct Slot {
 }
 
 type Table = Rc<RefCell<HashMap<i32, Slot>>>;
-type Directory = Rc<RefCell<Option<Vec<u8>>>>;
+
+/// What threads share with CLONE_FS.
+#[derive(Clone)]
+struct Surroundings {
+    directory: Option<Vec<u8>>,
+    umask: u16,
+}
 
 struct Thread {
     number: u32,
     table: Table,
-    directory: Directory,
-    umask: u16,
+    around: Rc<RefCell<Surroundings>>,
     unfinished: Option<(String, u64)>,
     /// What it is about to close.
     closing: Option<Slot>,
@@ -429,7 +434,7 @@ impl Reading<'_, '_> {
         parent.child = Some(pid);
         let (head, begun_ns) = parent.unfinished.clone().unwrap_or_default();
         let flags = clone_flags(&head, &self.words);
-        let made = (parent.number, flags, Rc::clone(&parent.table), Rc::clone(&parent.directory));
+        let made = (parent.number, flags, Rc::clone(&parent.table), Rc::clone(&parent.around));
         self.add(pid, begun_ns, Some(&made))
     }
 
@@ -437,23 +442,21 @@ impl Reading<'_, '_> {
         &mut self,
         pid: u32,
         begin_ns: u64,
-        parent: Option<&(u32, i64, Table, Directory)>,
+        parent: Option<&(u32, i64, Table, Rc<RefCell<Surroundings>>)>,
     ) -> Result<(), ImportError> {
         self.last_thread += 1;
         let number = self.last_thread;
         self.numbers.insert(pid, number);
-        let (table, directory) = match parent {
-            None => Default::default(),
-            Some((_, flags, table, directory)) => {
+        let (table, around) = match parent {
+            None => (Table::default(), Rc::new(RefCell::new(Surroundings { directory: None, umask: USUAL_UMASK }))),
+            Some((_, flags, table, around)) => {
                 let has = |flag: i32| flags & i64::from(flag) != 0;
                 let table = if has(libc::CLONE_FILES) { Rc::clone(table) } else { Rc::new((**table).clone()) };
-                let directory = if has(libc::CLONE_FS) { Rc::clone(directory) } else { Rc::new((**directory).clone()) };
-                (table, directory)
+                let around = if has(libc::CLONE_FS) { Rc::clone(around) } else { Rc::new((**around).clone()) };
+                (table, around)
             }
         };
-        let of_parent = parent.and_then(|(of, ..)| self.threads.values().find(|thread| thread.number == *of));
-        let umask = of_parent.map_or(USUAL_UMASK, |thread| thread.umask);
-        let thread = Thread { number, table, directory, umask, unfinished: None, closing: None, child: None };
+        let thread = Thread { number, table, around, unfinished: None, closing: None, child: None };
         self.threads.insert(pid, thread);
         if let Some((thread, ..)) = parent {
             let call = Call { kind: Kind::Spawn, thread: *thread, begin_ns, result: number.into(), ..Call::default() };
@@ -532,13 +535,13 @@ impl Reading<'_, '_> {
         if is_here && let Some(known) = annotated(directory) {
             self.is_annotated = true;
             self.log.directory.get_or_insert_with(|| known.clone());
-            *self.threads[&pid].directory.borrow_mut() = Some(known);
+            self.threads[&pid].around.borrow_mut().directory = Some(known);
         }
         if name.starts_with(b"/") {
             return Ok(normal(name));
         }
         let above = if is_here {
-            self.threads[&pid].directory.borrow().clone().unwrap_or_else(|| SOMEWHERE.to_vec())
+            self.threads[&pid].around.borrow().directory.clone().unwrap_or_else(|| SOMEWHERE.to_vec())
         } else {
             let opened = self.slot(pid, directory, now_ns)?.map(|slot| slot.file.path.clone());
             // It may have been renamed since it was opened.
@@ -577,7 +580,7 @@ impl Reading<'_, '_> {
                 if known != Some(child) && !self.threads.contains_key(&child) {
                     let parent = &self.threads[&pid];
                     let flags = clone_flags(text, &self.words);
-                    let made = (thread, flags, Rc::clone(&parent.table), Rc::clone(&parent.directory));
+                    let made = (thread, flags, Rc::clone(&parent.table), Rc::clone(&parent.around));
                     self.add(child, begin_ns, Some(&made))?;
                 }
                 return Ok(());
@@ -604,12 +607,12 @@ impl Reading<'_, '_> {
             "chdir" if value == 0 => {
                 let Some(name) = parts().first().and_then(|name| string(name)) else { return Ok(()) };
                 let path = self.path(pid, "", &name, begin_ns)?;
-                *self.threads[&pid].directory.borrow_mut() = Some(path);
+                self.threads[&pid].around.borrow_mut().directory = Some(path);
                 return Ok(());
             }
             "umask" => {
                 let umask = parts().first().map_or(0, |umask| number(umask, &self.words)) as u16 & 0o777;
-                self.threads.get_mut(&pid).into_iter().for_each(|thread| thread.umask = umask);
+                self.threads[&pid].around.borrow_mut().umask = umask;
                 return Ok(());
             }
             "fchdir" if value == 0 => {
@@ -617,7 +620,7 @@ impl Reading<'_, '_> {
                 let directory = parts.first().copied().unwrap_or_default();
                 let opened = self.slot(pid, directory, begin_ns)?.map(|slot| slot.file.path.clone());
                 if let Some(path) = annotated(directory).or(opened) {
-                    *self.threads[&pid].directory.borrow_mut() = Some(path);
+                    self.threads[&pid].around.borrow_mut().directory = Some(path);
                 }
                 return Ok(());
             }
@@ -830,14 +833,8 @@ impl Reading<'_, '_> {
                 kind => kind,
             };
         }
-        let makes = match kind {
-            Kind::Open => {
-                [libc::O_CREAT, libc::O_TMPFILE].iter().any(|flag| heard.call.flags & *flag as u32 == *flag as u32)
-            }
-            kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
-        };
-        if makes {
-            heard.call.mode &= !self.threads[&pid].umask;
+        if heard.call.takes_umask() {
+            heard.call.mode &= !self.threads[&pid].around.borrow().umask;
         }
         if kind == Kind::Close {
             let thread = self.threads.get_mut(&pid).expect("it is there");
@@ -969,6 +966,22 @@ mod tests {
         assert_eq!(named(&wrong, &[], true).expect("lenient").2.left_out_lines, 1);
         let error = named(log, &["/elsewhere"], false).map(|_| ()).expect_err("nothing is there").to_string();
         assert!(error.contains("below /elsewhere"), "{error}");
+    }
+
+    #[test]
+    fn threads_that_share_their_directory_share_the_umask() {
+        for (flags, expected) in [("CLONE_FS|CLONE_FILES", 0o700), ("SIGCHLD", 0o755)] {
+            let log = format!(
+                r#"
+101 10.0 clone(child_stack=NULL, flags={flags}) = 102 <0.000010>
+102 10.1 umask(077) = 022 <0.000010>
+101 10.2 mkdir("/w/d", 0777) = 0 <0.000010>
+"#
+            );
+            let (calls, ..) = named(&log, &["/w"], false).expect("sound");
+            let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Mkdir).expect("it is in the log");
+            assert_eq!(made.0.mode, expected, "{flags}");
+        }
     }
 
     /// With all letters as numbers (-xx), quotes, a directory that is renamed while it is open, and names of descriptors.

@@ -543,8 +543,8 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// A name of a call, with what using it waits for.
-    /// One that is `last` is about the last name itself, for which a slash behind it says nothing.
+    /// A name of a call, with what using it waits for. One that is `last` is about the last name itself, for which a slash behind it says
+    /// nothing.
     fn named(
         &mut self,
         block: &Block,

@@ -1825,12 +1825,7 @@ impl Tracer {
         if self.measures_data && kind.writes() && pending.outside.is_none() {
             call.mode = self.entropy(thread, &asked, call.length);
         }
-        let makes = match kind {
-            Kind::Open => [libc::O_CREAT, libc::O_TMPFILE].iter().any(|flag| call.flags & *flag as u32 == *flag as u32),
-            kind => matches!(kind, Kind::Mkdir | Kind::Mknod),
-        };
-        // Also of what turns out to be below a root when the call is over.
-        if makes {
+        if pending.outside.is_none() && call.takes_umask() {
             call.mode &= !self.umask(thread);
         }
         pending.asked = asked;
@@ -2045,6 +2040,9 @@ impl Tracer {
             {
                 (pending.outside, pending.path) = (None, path);
                 pending.at = Some(Named { base: 0, name });
+                if call.takes_umask() {
+                    call.mode &= !self.umask(thread);
+                }
             }
         }
         let state = self.threads.get_mut(&thread).expect("it was there above");
