@@ -1213,32 +1213,49 @@ fn an_interrupt_for_the_whole_process_group_comes_to_the_program_once() {
     if !tool("python3") {
         return eprintln!("skipped: python3 is not installed");
     }
-    const PROGRAM: &str = r#"
-import signal, time
+    const PROGRAMS: [&str; 2] = [
+        r#"
+import signal, subprocess, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     open("ready", "w").close()
     time.sleep(60)
 except KeyboardInterrupt:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    child = subprocess.Popen(["sleep", "0.5"])
     time.sleep(0.7)
+    assert child.wait() == 0
     open("saved", "w").close()
     raise SystemExit(5)
-"#;
+"#,
+        r#"
+import signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+open("ready", "w").close()
+assert signal.sigwait([signal.SIGINT]) == signal.SIGINT
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+time.sleep(0.7)
+open("saved", "w").close()
+raise SystemExit(5)
+"#,
+    ];
     use rustix::process::{Pid, Signal, kill_process_group};
-    let bench = Bench::new();
-    let place = bench.path("place");
-    fs::create_dir_all(&place).expect("writable");
-    let file = bench.path("app.rec").display().to_string();
-    let mut command = bench.command(&["record", "-o", &file, "--", "python3", "-c", PROGRAM]);
-    let command = command.current_dir(&place).stderr(std::process::Stdio::null()).process_group(0);
-    let mut process = command.spawn().expect("it starts");
-    wait_until("it is ready", || place.join("ready").exists());
-    kill_process_group(Pid::from_child(&process), Signal::INT).expect("it is there");
-    assert_eq!(process.wait().expect("it ends").code(), Some(5));
-    assert!(place.join("saved").exists());
-    let shown = bench.succeed(&["record", "show", "app.rec"]);
-    assert!(!shown.contains("was not finished"), "{shown}");
+    for program in PROGRAMS {
+        let bench = Bench::new();
+        let place = bench.path("place");
+        fs::create_dir_all(&place).expect("writable");
+        let file = bench.path("app.rec").display().to_string();
+        let mut command = bench.command(&["record", "-o", &file, "--", "python3", "-c", program]);
+        let command = command.current_dir(&place).stderr(std::process::Stdio::null()).process_group(0);
+        let mut process = command.spawn().expect("it starts");
+        wait_until("it is ready", || place.join("ready").exists());
+        kill_process_group(Pid::from_child(&process), Signal::INT).expect("it is there");
+        assert_eq!(process.wait().expect("it ends").code(), Some(5), "{program}");
+        assert!(place.join("saved").exists());
+        let shown = bench.succeed(&["record", "show", "app.rec"]);
+        assert!(!shown.contains("was not finished"), "{shown}");
+    }
 }
 
 /// timeout(1) sends the same signal twice.

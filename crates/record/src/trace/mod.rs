@@ -573,8 +573,8 @@ struct Tracer {
     /// When the tracer's account was last read.
     accounted_ns: u64,
     flushed_ns: u64,
-    /// The signal that the program is sent next so that it ends, and when.
-    ending: Option<(i32, u64)>,
+    /// The signal that the program is sent next so that it ends, and when; and the last thread there was when the first came.
+    ending: Option<(i32, u64, u32)>,
     /// When such signals last came to each process, whoever has sent them.
     came: HashMap<(pid_t, i32), u64>,
     /// Times of calls and between them, for the calibration.
@@ -733,17 +733,20 @@ impl Tracer {
 
     /// Asks the program to end, with one signal after the other.
     fn end(&mut self, signal: i32, now: u64, stopped: &VecDeque<Noticed>) {
-        let (next, due_ns) = *self.ending.get_or_insert((signal, now + ARRIVED_NS));
+        let (next, due_ns, last) = *self.ending.get_or_insert((signal, now + ARRIVED_NS, self.last_thread));
         if now < due_ns {
             return;
         }
         let stronger = if matches!(next, libc::SIGINT | libc::SIGHUP) { libc::SIGTERM } else { libc::SIGKILL };
-        self.ending = Some((stronger, now + GRACE_NS));
+        self.ending = Some((stronger, now + GRACE_NS, last));
         // The number of one that has ended may be another's by now.
         let ended = |thread: pid_t| {
             stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
         };
-        let all = self.threads.keys().chain(&self.early).copied();
+        // What was begun since then is of those that got the first one: it is how they end.
+        let is_meant =
+            |thread: &pid_t| next != signal || self.threads.get(thread).is_some_and(|state| state.number <= last);
+        let all = self.threads.keys().chain(&self.early).copied().filter(is_meant);
         let mut processes: HashSet<pid_t> =
             all.filter(|thread| !ended(*thread)).map(|thread| tables::process(thread).unwrap_or(thread)).collect();
         if next == signal {
@@ -1977,7 +1980,14 @@ impl Tracer {
                 let kind = Kind::Wakeup;
                 return self.write(Call { kind, thread, begin_ns, think_ns, took_ns, flags, ..Call::default() });
             }
-            What::Limited(_) | What::Again => return state.think_ns += took_ns,
+            What::Limited(_) | What::Again => {
+                state.think_ns += took_ns;
+                // Taken by sigwait(3), it is not delivered; no other call with a time limit that may be over returns so much.
+                if asked.what == What::Limited(-i64::from(libc::EAGAIN)) && ENDING.contains(&(result as i32)) {
+                    self.came.insert((tables::process(thread).unwrap_or(thread), result as i32), now);
+                }
+                return;
+            }
             What::Call(_) => {}
         }
         // The kernel makes such a call again by itself; of a new thread all is recorded.
