@@ -23,6 +23,8 @@ const HERE: u64 = 32;
 const OTHER: u64 = 64;
 const OPENS: u64 = 128;
 const CLOSES: u64 = 256;
+// It renames something: only within a directory, and no directory, or names and descriptors that the recorder knows would be others.
+const RENAMES: u64 = 1024;
 const AT: u64 = FD | HERE | NAME[1];
 
 /// Private, and zeroes in a child that a fork made.
@@ -48,6 +50,9 @@ const O_TMPFILE: u64 = 0o20_000_000;
 const O_PATH: u64 = 0o10_000_000;
 const FICLONE: u64 = 0x4004_9409;
 const F_SETLK: u64 = 6;
+const RENAME_NOREPLACE: u64 = 1;
+const SYS_READ: u64 = 0;
+const SYS_WRITE: u64 = 1;
 const SYS_CLOSE: u64 = 3;
 const SYS_MMAP: u64 = 9;
 const SYS_IOCTL: u64 = 16;
@@ -55,7 +60,11 @@ const SYS_FCNTL: u64 = 72;
 const SYS_FADVISE: u64 = 221;
 const SYS_COPY_FILE_RANGE: u64 = 326;
 const SYS_CLOSE_RANGE: u64 = 436;
+const SYS_FSTATAT: u64 = 262;
+const SYS_PREADV2: u64 = 327;
+const SYS_PWRITEV2: u64 = 328;
 const NOT_SUPPORTED: i64 = -95;
+const NOT_THERE: i64 = -2;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -229,8 +238,51 @@ fn ring(shared: &Shared) -> Option<&Ring> {
     (shared.keys[found].load(Relaxed) == key).then(|| &shared.rings[shared.of_keys[found].load(Relaxed) as usize % RINGS])
 }
 
+fn known(shared: &Shared, fd: u64) -> u8 {
+    shared.known.get(fd as u32 as usize).map_or(0, |known| known.load(Acquire))
+}
+
 fn is_known(shared: &Shared, fd: u64) -> bool {
-    shared.known.get(fd as u32 as usize).is_some_and(|known| known.load(Acquire) != 0)
+    known(shared, fd) != 0
+}
+
+/// Reads what a pipe has, or writes what it has room for. `None` if that is to wait, or the kernel cannot tell (before 6.4).
+unsafe fn through_pipe(number: u64, [fd, at, length, ..]: Six) -> Option<i64> {
+    let vector = [at, length];
+    let (call, do_not_wait) = (if number == SYS_READ { SYS_PREADV2 } else { SYS_PWRITEV2 }, 8);
+    // SAFETY: the program's own arguments.
+    let done = unsafe { unstopped(call, [fd, &raw const vector as u64, 1, u64::MAX, u64::MAX, do_not_wait]) };
+    if done < 0 {
+        // The one that waits says what is wrong; a signal has been sent.
+        const BROKEN: i64 = -32;
+        return (done == BROKEN).then_some(done);
+    }
+    let left = length - done as u64;
+    if number == SYS_READ || left == 0 {
+        return Some(done);
+    }
+    // SAFETY: as above.
+    let more = unsafe { system_call(number, [fd, at + done as u64, left, 0, 0, 0]) };
+    Some(done + more.max(0))
+}
+
+/// Whether a name becomes another one in the same directory, and is of no directory. Both names follow each other.
+unsafe fn stays(entry: &Entry, [directory, from, other, ..]: Six) -> bool {
+    // SAFETY: in the entry, which is this thread's.
+    let names = unsafe { core::slice::from_raw_parts(entry.names.as_ptr().cast::<u8>(), NAMES) };
+    let mut names = names.split(|byte| *byte == 0);
+    let above = |name: &[u8]| name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (Some(old), Some(new)) = (names.next(), names.next()) else { return false };
+    if directory as i32 != other as i32 || old[..above(old)] != new[..above(new)] {
+        return false;
+    }
+    // struct stat: the mode is in the second half of the fourth word.
+    let mut facts = [0u64; 18];
+    // SAFETY: the program's own name, and room for what the kernel writes.
+    match unsafe { unstopped(SYS_FSTATAT, [directory, from, &raw mut facts as u64, AT_SYMLINK_NOFOLLOW, 0, 0]) } {
+        0 => facts[3] as u32 & 0o170_000 != 0o040_000,
+        error => error == NOT_THERE,
+    }
 }
 
 /// Copies what the program has at an address, as far as it is there.
@@ -294,16 +346,20 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
         return None;
     }
     let ring = ring(shared)?;
-    if ring.busy.load(Relaxed) != 0 {
+    let taken = ring.taken.load(Relaxed);
+    if ring.busy.load(Relaxed) != 0 || taken >= ring.limit.load(Acquire) {
         return None;
+    }
+    if matches!(number, SYS_READ | SYS_WRITE) && known(shared, arguments[0]) == PIPE {
+        // SAFETY: the program's own arguments.
+        return unsafe { through_pipe(number, arguments) };
     }
     ring.busy.store(1, Relaxed);
     compiler_fence(SeqCst);
     let entered_ns = now();
-    let taken = ring.taken.load(Relaxed);
     let entry = &ring.entries[taken as usize % ROOM];
     // SAFETY: this thread's own, and the program's arguments.
-    let fits = taken < ring.limit.load(Acquire) && unsafe { copy_names(process, entry, way, &arguments) }.is_some();
+    let fits = unsafe { copy_names(process, entry, way, &arguments).is_some() && (way & RENAMES == 0 || stays(entry, arguments)) };
     if is_parents() {
         return None;
     }
@@ -445,6 +501,7 @@ functions! {
     lseek lseek64(fd, offset, whence) => FD, 8 [fd, offset, whence];
     fsync(fd) => FD, 74 [fd];
     fdatasync(fd) => FD, 75 [fd];
+    sync_file_range(fd, offset, length, flags) => FD, 277 [fd, offset, length, flags];
     truncate truncate64(name, length) => NAME[0], 76 [name, length];
     ftruncate ftruncate64(fd, length) => FD, 77 [fd, length];
     fallocate fallocate64(fd, how, offset, length) => FD, 285 [fd, how, offset, length];
@@ -468,6 +525,9 @@ functions! {
     mkdir(name, given) => NAME[0], 83 [name, given];
     mkdirat(directory, name, given) => AT, 258 [directory, name, given];
     rmdir(name) => NAME[0], 84 [name];
+    rename(old, new) => HERE | NAME[1] | NAME[3] | RENAMES, 264 [AT_FDCWD, old, AT_FDCWD, new];
+    renameat(from, old, to, new) => AT | NAME[3] | RENAMES, 264 [from, old, to, new];
+    renameat2(from, old, to, new, flags) if flags as u32 as u64 & !RENAME_NOREPLACE == 0 => AT | NAME[3] | RENAMES, 316 [from, old, to, new, flags];
     unlink(name) => NAME[0], 87 [name];
     unlinkat(directory, name, flags) => AT, 263 [directory, name, flags];
     symlink(target, name) => NAME[0] | NAME[1], 88 [target, name];
@@ -482,6 +542,8 @@ functions! {
     lchown(name, user, group) => NAME[0], 94 [name, user, group];
     fchownat(directory, name, user, group, flags) => AT, 260 [directory, name, user, group, flags];
     utimensat(directory, name, times, flags) if name != 0 => AT, 280 [directory, name, times, flags];
+    utimes(name, times) => NAME[0], 235 [name, times];
+    utime(name, times) => NAME[0], 132 [name, times];
     futimens(fd, times) if (fd as i32) >= 0 => AT, 280 [fd, 0, times, 0];
     getdents64(fd, to, length) => FD, 217 [fd, to, length];
     fgetxattr(fd, name, to, length) => FD | NAME[1], 193 [fd, name, to, length];

@@ -14,8 +14,8 @@ pub const OVER: u64 = 2;
 pub const RINGS: usize = 64;
 pub const ROOM: usize = 128;
 pub const DESCRIPTORS: usize = 1024;
-/// How long names are together at most, with their ends, or what else is kept of what a call points to.
-pub const NAMES: usize = 128;
+/// How long names are together at most, with their ends, or what else is kept of what a call points to: two with their directories.
+pub const NAMES: usize = 408;
 /// Of a list of rights that says what a mode does, and of a `struct flock`.
 pub const VALUE: u64 = 28;
 pub const LOCK: u64 = 24;
@@ -30,7 +30,7 @@ pub struct Shared {
     /// The thread pointers of threads, or 0 behind the last one, and their rings.
     pub keys: [AtomicU64; RINGS],
     pub of_keys: [AtomicU64; RINGS],
-    /// Descriptors of files, which wait for no other process.
+    /// Descriptors of files, which wait for no other process ([`FILE`]), and of pipes without a name ([`PIPE`]).
     pub known: [AtomicU8; DESCRIPTORS],
     pub rings: [Ring; RINGS],
 }
@@ -58,7 +58,11 @@ pub struct Entry {
     pub names: [AtomicU8; NAMES],
 }
 
-/// In [`Entry::way`]: the argument that is a name, the first, second or third.
-pub const NAME: [u64; 3] = [1, 2, 4];
+/// In [`Shared::known`].
+pub const FILE: u8 = 1;
+pub const PIPE: u8 = 2;
+
+/// In [`Entry::way`]: the argument that is a name, the first, second, third or fourth.
+pub const NAME: [u64; 4] = [1, 2, 4, 512];
 /// The third points to an attribute's value, or a `struct flock`.
 pub const POINTS: u64 = 8;

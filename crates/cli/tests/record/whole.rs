@@ -229,6 +229,61 @@ fn files_are_recorded_by_whatever_name_they_are_opened() {
     assert!(report.contains("differences    0 calls"), "{report}");
 }
 
+/// Some stop, and others do not.
+#[test]
+fn renames_are_recorded_with_the_names_that_they_leave() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, errno, os
+def fails(number, *names):
+    try: os.rename(*names)
+    except OSError as error: assert error.errno == number, error
+    else: assert False
+libc = ctypes.CDLL(None)
+HERE = ctypes.c_int(-100)
+for directory in ["d/inner", "other", "e"]: os.makedirs(directory)
+for name in ["a", "d/f", "long" + "x" * 200]: open(name, "w").close()
+for _ in range(50):
+    os.rename("a", "b")
+    os.rename("b", "a")
+    os.rename("d/f", "d/../d/g")
+    os.rename("d/g", "d/f")
+    os.rename("long" + "x" * 200, "y" * 250)
+    os.rename("y" * 250, "long" + "x" * 200)
+    fails(errno.ENOENT, "none", "n")
+    fails(errno.EISDIR, "a", "e")
+    os.rename("d/f", "other/f")
+    os.rename("other/f", "d/f")
+    os.rename("../outside", "../out")
+    os.rename("../out", "../outside")
+    assert libc.renameat2(HERE, b"a", HERE, b"d/f", 1) == -1
+    assert libc.renameat2(HERE, b"a", HERE, b"e", 2) == 0
+    assert libc.renameat2(HERE, b"a", HERE, b"e", 2) == 0
+directory = os.open("d", os.O_RDONLY)
+os.chdir("d/inner")
+os.rename("../../d", "../../moved")
+open("here", "w").close()
+os.rename("here", "there")
+os.stat("f", dir_fd=directory)
+os.rename("f", "../f", src_dir_fd=directory, dst_dir_fd=directory)
+os.rename("../../f", "../../last")
+os.rename("../../../outside", "../../came")
+os.stat("../../came")
+"#;
+    let bench = Bench::new();
+    let place = place(&bench);
+    bench.write("outside", "text");
+    record(&bench, &place, "x.rec", &["python3", "-I", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "x.rec"]);
+    assert_eq!(count(&calls, "rename"), 50 * 13 + 5, "{calls}");
+    assert!(calls.contains("\"moved/inner/there\"") && calls.contains("/last\""), "{calls}");
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", "x.rec", "--directory", "target", "--pace", "full"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+}
+
 /// What a request of io_uring closes is closed, and its descriptor may be a socket's next.
 #[test]
 fn a_descriptor_that_a_ring_has_closed_is_no_longer_the_files() {

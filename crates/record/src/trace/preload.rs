@@ -16,7 +16,7 @@ use libc::{c_void, pid_t};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 use shared::{BEGUN, ENDED, Entry, INVITED, LOCK, NAME, OVER, POINTS, RINGS, ROOM, Ring, Shared, VALUE};
-pub(super) use shared::{HELLO, STUB, STUB_BYTES};
+pub(super) use shared::{FILE, HELLO, PIPE, STUB, STUB_BYTES};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::File;
@@ -298,11 +298,11 @@ impl Preload {
         memory.free.borrow_mut().push(ring);
     }
 
-    pub(super) fn know(&self, thread: pid_t, fd: i32, known: impl FnOnce() -> bool) {
+    pub(super) fn know(&self, thread: pid_t, fd: i32, known: impl FnOnce() -> u8) {
         if let Some(member) = self.members.get(&thread)
             && let Some(place) = usize::try_from(fd).ok().and_then(|fd| member.memory.shared().known.get(fd))
         {
-            place.store(known().into(), Release);
+            place.store(known(), Release);
         }
     }
 

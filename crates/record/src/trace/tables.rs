@@ -1,11 +1,12 @@
 //! What a program's descriptors and relative names stand for.
 
+use super::preload::{FILE, PIPE};
 use super::ptrace::proc_text;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -149,17 +150,22 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// It is a file, and no pipe or terminal: calls about it wait for no other process.
-    pub(super) fn waits_for_none(&self, thread: i32, fd: i32) -> bool {
+    /// What the program may know of it. Calls about files, and no terminals, wait for no other process; those about a pipe need not.
+    pub(super) fn known(&self, thread: i32, fd: i32) -> u8 {
         let may_be_file = match self {
             Self::Recorded(_) => true,
             Self::Elsewhere(Some(path)) => {
                 path.starts_with(b"/dev/shm/") || !path.starts_with(b"/dev/") && !path.starts_with(b"/proc/")
             }
-            Self::Elsewhere(None) | Self::Gone => false,
+            Self::Elsewhere(None) => false,
+            Self::Gone => return 0,
         };
-        let is_file = |found: fs::Metadata| found.is_file() || found.is_dir();
-        may_be_file && fs::metadata(format!("/proc/{thread}/fd/{fd}")).is_ok_and(is_file)
+        let Ok(found) = fs::metadata(format!("/proc/{thread}/fd/{fd}")) else { return 0 };
+        match may_be_file {
+            true if found.is_file() || found.is_dir() => FILE,
+            false if matches!(self, Self::Elsewhere(None)) && found.file_type().is_fifo() => PIPE,
+            _ => 0,
+        }
     }
 }
 
