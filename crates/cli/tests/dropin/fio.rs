@@ -81,6 +81,24 @@ fn names_are_of_sections_and_switches_take_no_word() {
     assert!(code == 2 && err.contains("overwrite"), "it takes the next word, as in fio: {err}");
 }
 
+/// A system call moves 2 GiB less a page at most; the rest of a block is read behind it.
+#[test]
+fn blocks_of_more_than_two_gibibytes_are_read_whole() {
+    const BLOCK: u64 = (2 << 30) + 12_345;
+    let bench = Bench::new();
+    fs::File::create(bench.path("sparse")).and_then(|file| file.set_len(4 << 30)).expect("a file without blocks");
+    for engine in ["psync", "libaio", "io_uring"] {
+        let block = format!("--bs={BLOCK}");
+        let engine = format!("--ioengine={engine}");
+        let mut line = vec!["fio", "--name=a", "--rw=read", "--filename=sparse", "--number_ios=1", &block, &engine];
+        line.push("--output-format=json");
+        let json: Value = serde_json::from_str(&bench.succeed(&line)).expect("JSON");
+        assert_eq!(counts(&json)[0], [1, 0, BLOCK, 0, 0], "{engine}");
+    }
+    let (code, _, err) = bench.run(&["fio", "--name=a", "--rw=read", "--filename=sparse", "--bs=4g"]);
+    assert!(code == 2 && err.contains("below 4g"), "{err}");
+}
+
 /// What fio 3.33 left and counted, as strace and `ls -s` showed it.
 #[test]
 fn files_grow_and_are_synced_as_with_fio() {

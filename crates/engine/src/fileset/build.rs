@@ -11,7 +11,7 @@ use crate::error::{LoadError, cure};
 use crate::io::{Space, kernel};
 use crate::options::Ownership;
 use crate::random::{Random, derive};
-use fstone_model::workload::{Amount, Existing, Fileset};
+use fstone_model::workload::{Amount, Existing, Fileset, MAXIMUM_BLOCK_BYTES};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, mkdirat, unlinkat};
 use rustix::io::Errno;
@@ -23,7 +23,6 @@ const SIZE_STREAM: u64 = 0x7369_7a65;
 const UTILIZATION_STEP_BYTES: u64 = 1 << 20;
 const UTILIZATION_STEP_FILES: u64 = 256;
 const DEFAULT_BLOCK_BYTES: u64 = 64 << 10;
-pub(crate) const MAX_BLOCK_BYTES: u64 = 1 << 30;
 
 pub(crate) fn stamp_name(fileset: u32, file: u32) -> u64 {
     (u64::from(fileset) << 32) | u64::from(file)
@@ -414,7 +413,7 @@ impl<'a> Builder<'a> {
             .map_err(|errno| self.refused("open", path, errno))?;
         let block = match files.spec.build_block_bytes {
             0 => DEFAULT_BLOCK_BYTES,
-            block => block.min(MAX_BLOCK_BYTES),
+            block => block.min(MAXIMUM_BLOCK_BYTES),
         };
         let name = stamp_name(self.site.index, file);
         if let Some(ledger) = self.site.depot.ledger() {

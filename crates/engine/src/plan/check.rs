@@ -5,13 +5,12 @@ use super::schedule::expected_bytes;
 use super::series;
 use crate::data::stamp;
 use crate::error::LoadError;
-use crate::fileset::build::MAX_BLOCK_BYTES;
 use fstone_model::Workload;
 use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, ByFileset, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
-    FinishUnit, IoEngineKind, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy, Operation, Pattern, Phase, RANK, Region,
-    Sharing, SizeDistribution, Steady, Step, ThreadGroup, has_rank, name_clashes,
+    FinishUnit, IoEngineKind, MAXIMUM_BLOCK_BYTES, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy, Operation, Pattern,
+    Phase, RANK, Region, Sharing, SizeDistribution, Steady, Step, ThreadGroup, has_rank, name_clashes,
 };
 use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
@@ -393,8 +392,8 @@ fn check_action(workload: &Workload, action: &Action) -> Result<(), LoadError> {
     if action.fileset.is_none() && matches!(action.choice, FileChoice::Concatenated | FileChoice::Partitioned) {
         return refuse(format!("divides files for {name:?}, which needs a fileset of its own"));
     }
-    if action.operation.nature().largest_block > MAX_BLOCK_BYTES {
-        return refuse(format!("moves more than 1 GiB per system call in {name:?}"));
+    if action.operation.nature().largest_block > MAXIMUM_BLOCK_BYTES {
+        return refuse(format!("has blocks of 4 GiB or more in {name:?}"));
     }
     let Some(transfer) = action.operation.nature().transfer else {
         check_blocks(action)?;

@@ -22,8 +22,8 @@ use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::operation::Data;
 use fstone_model::workload::{
-    Action, ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, Operation, Pattern, Phase, Region,
-    ThreadGroup, Transfer,
+    Action, ByFileset, DataPattern, Existing, Fileset, FinalSync, IoEngineKind, MAXIMUM_BLOCK_BYTES, Operation,
+    Pattern, Phase, Region, ThreadGroup, Transfer,
 };
 use fstone_model::{LoadReport, Workload};
 use rustix::fs::{Mode, OFlags};
@@ -147,7 +147,7 @@ impl<'a> Running<'a> {
             Duration::ZERO => USUAL_INTERVAL,
             interval => interval.max(SHORTEST_INTERVAL),
         };
-        let depot = Depot::new(pattern, largest.min(build::MAX_BLOCK_BYTES) as usize, options.seed);
+        let depot = Depot::new(pattern, largest.min(MAXIMUM_BLOCK_BYTES) as usize, options.seed);
         Ok(Self {
             directory,
             options,

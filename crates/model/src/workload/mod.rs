@@ -41,7 +41,7 @@ pub use names::name_clashes;
 pub use neighbours::{Neighbours, RankShift};
 pub use operation::Operation;
 pub use program::{FinishUnit, MAXIMUM_HANDLES, MAXIMUM_STEPS, PaceUnit, Step};
-pub use transfer::{Distribution, Extent, MAXIMUM_ZONES, Pattern, Runs, Transfer, Zone, Zones};
+pub use transfer::{Distribution, Extent, MAXIMUM_BLOCK_BYTES, MAXIMUM_ZONES, Pattern, Runs, Transfer, Zone, Zones};
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -150,6 +150,9 @@ pub enum Distribution {
     Zoned(Zones),
 }
 
+/// What one operation moves at most, bytes: what fio can count. A system call moves at most 2 GiB less a page, and the rest takes another.
+pub const MAXIMUM_BLOCK_BYTES: u64 = u32::MAX as u64;
+
 pub const MAXIMUM_ZONES: usize = 16;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,10 +5,10 @@
 use super::{
     distribution::distribution,
     job::{Blocks, Ends, Hint, Job, Service, Sync},
-    value::{self, Expected, MAXIMUM_BLOCK, Value, between, cpus, direction, is_block, separated, split, take_two},
+    value::{self, Expected, Value, between, cpus, direction, is_block, separated, split, take_two},
 };
 use crate::diagnostic::{Diagnostic, closest};
-use fstone_model::workload::MAXIMUM_REPEAT;
+use fstone_model::workload::{MAXIMUM_BLOCK_BYTES, MAXIMUM_REPEAT};
 use std::time::Duration;
 
 /// Clones and files that a job has at most: what the engine can have at once.
@@ -319,7 +319,7 @@ pub(super) const OPTIONS: &[Opt] = &[
         // fio takes `4k-16k` for reads of 4k and writes of 16k; blocksize_range has ranges.
         let separator = if v.text().contains(['(', ',']) { "-" } else { "," };
         let three = value::by_direction(&v.text().replace('-', separator), read)
-            .ok_or("a size from 1 to 1g, such as 4k, and one for writes behind a comma; blocksize_range has ranges")?;
+            .ok_or("a size below 4g, such as 4k, and one for writes behind a comma; blocksize_range has ranges")?;
         job.trim_block = three[2].as_ref().map(Blocks::smallest);
         take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
         take_two(&mut job.blocks, three);
@@ -328,7 +328,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     taken!("blocksize_range", |job, v| {
         let read = |part: &str| {
             let (low, high) = value::range(part, v.base)?;
-            (low > 0 && high <= MAXIMUM_BLOCK).then_some((low, high))
+            (low > 0 && high <= MAXIMUM_BLOCK_BYTES).then_some((low, high))
         };
         let three = value::by_direction(&v.text().replace('/', ","), read).ok_or("sizes such as 1k-4k")?;
         take_two(&mut job.block_ranges, three.map(|range| range.map(Some)));

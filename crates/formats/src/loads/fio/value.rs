@@ -4,13 +4,12 @@ use super::{
     job::{Amount, Blocks, Direction, Trims},
     text::Word,
 };
-use fstone_model::workload::Steady;
+use fstone_model::workload::{MAXIMUM_BLOCK_BYTES, Steady};
 use std::{cell::Cell, time::Duration};
 
 /// What an option may be, for a message.
 pub(super) type Expected = &'static str;
 
-pub(super) const MAXIMUM_BLOCK: u64 = 1 << 30;
 const MAXIMUM_GAP: u64 = 1 << 50;
 
 /// The value of an option, with its variables replaced.
@@ -403,7 +402,7 @@ pub(super) fn take_two<T: Clone>(to: &mut [T; 2], from: [Option<T>; 3]) {
 }
 
 pub(super) fn is_block(bytes: &u64) -> bool {
-    (1..=MAXIMUM_BLOCK).contains(bytes)
+    (1..=MAXIMUM_BLOCK_BYTES).contains(bytes)
 }
 
 /// Multiples of the smaller, and what is left of the larger: as in fio a size is drawn from the smaller to the sum of both, rounded down to a

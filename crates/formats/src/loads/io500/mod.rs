@@ -16,7 +16,8 @@ use crate::{
 use fstone_model::{
     Workload, io500, units,
     workload::{
-        Actions, Amount, Directories, Extent, Fileset, Operation, Pattern, Phase, SizeDistribution, Step, Transfer,
+        Actions, Amount, Directories, Extent, Fileset, MAXIMUM_BLOCK_BYTES, Operation, Pattern, Phase,
+        SizeDistribution, Step, Transfer,
     },
 };
 use std::time::Duration;
@@ -278,8 +279,8 @@ impl Config {
             }
         }
         let (transfer, block) = if is_block { (sizes.0, bytes) } else { (bytes, sizes.1) };
-        if transfer > 1 << 30 {
-            return Err((units::format_bytes(transfer), "give at most 1g"));
+        if transfer > MAXIMUM_BLOCK_BYTES {
+            return Err((units::format_bytes(transfer), "give less than 4g"));
         }
         // The other of the two may come in a later line: what is left of a block is written as well.
         self.fileset("ior-easy").size = SizeDistribution::Fixed(block);

@@ -4,11 +4,9 @@ use crate::{
     decode::{Count, Field, Flag, Listed, Size, Text, Word},
     diagnostic::{Diagnostic, Report, Span},
 };
+use fstone_model::workload::MAXIMUM_BLOCK_BYTES;
 
 pub(super) type Small = Count<1, { u32::MAX as u64 }>;
-
-/// The largest block: what the kernel moves in one call.
-const MAXIMUM_BLOCK_BYTES: u64 = 1 << 30;
 
 pub(super) fn or<T: Clone, U>(field: Option<&Field<T>>, default: U, value: impl Fn(T) -> U) -> U {
     field.map_or(default, |field| value(field.value.clone()))
@@ -42,6 +40,6 @@ pub(super) fn block(field: &Field<Size>, report: &mut Report) -> u64 {
 
 pub(super) fn check_block(bytes: u64, span: Span, report: &mut Report) {
     if !(1..=MAXIMUM_BLOCK_BYTES).contains(&bytes) {
-        report.push(Diagnostic::error(span, "no block can have this size").label("expected 1 byte to 1 GiB"));
+        report.push(Diagnostic::error(span, "no block can have this size").label("expected 1 byte to less than 4 GiB"));
     }
 }
