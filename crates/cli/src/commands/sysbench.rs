@@ -9,8 +9,10 @@ use crate::{
 };
 use anyhow::Context as _;
 use fstone_engine::{Observer, Ownership, Progress, RunOptions};
-use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval};
-use std::{path::Path, time::Duration};
+use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval, Unready};
+use fstone_model::workload::Existing;
+use rustix::io::Errno;
+use std::{io, path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
     let exit = |exit| match exit {
@@ -67,12 +69,38 @@ fn carry_out(arguments: &SysbenchArguments) -> CommandResult {
         }
         Command::Run => {
             terminal::print(&sysbench::header(&fileio));
+            if let Some((name, why)) = unready(&fileio) {
+                terminal::print(&sysbench::unready(&fileio, &name, &why));
+                return Ok(Exit::NothingCompleted);
+            }
+            terminal::print(sysbench::STARTED);
             let ended = load::EndedLoad::of(fstone_engine::run(&fileio.workload(), directory, &options))?;
             ended.tell_warnings();
             terminal::print(&sysbench::print(&fileio, &ended.report));
             Ok(ended.exit(Exit::Interrupted))
         }
     }
+}
+
+/// The first file that is not there, or is too short, for a test that does not make its files.
+fn unready(fileio: &Fileio) -> Option<(String, Unready)> {
+    if fileio.workload().filesets.iter().all(|fileset| fileset.existing != Existing::Require) {
+        return None;
+    }
+    fileio.file_names().find_map(|name| {
+        let missing = |errno: Errno| {
+            let text = io::Error::from(errno).to_string();
+            let text = text.split(" (os error").next().unwrap_or_default();
+            Unready::Missing(errno.raw_os_error(), text.to_owned())
+        };
+        let why = match std::fs::metadata(&name) {
+            Err(error) => missing(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+            Ok(found) if found.is_dir() => missing(Errno::ISDIR),
+            Ok(found) if found.is_file() && found.len() < fileio.file_bytes => Unready::Short(found.len()),
+            Ok(_) => return None,
+        };
+        Some((name, why))
+    })
 }
 
 struct IntervalLines<'a> {

@@ -202,7 +202,9 @@ fn a_rate_holds_events_back_and_a_command_that_fails_says_so() {
         |words: &[&str]| bench.run(&[&["sysbench", "fileio", "--file-num=1", "--file-total-size=64K"], words].concat());
     let (code, out, err) = run(&["--file-test-mode=rndrd", "run"]);
     assert_eq!(code, 1, "files are missing: {out}{err}");
-    assert!(err.contains("prepare"), "{err}");
+    let fatal = "Doing random read test\nFATAL: Cannot open file 'test_file.0' errno = 2 (No such file or directory)\n\
+                 WARNING: Did you forget to run the prepare step?\n";
+    assert!(out.ends_with(fatal), "{out}{err}");
     assert_eq!(run(&["--file-num=none", "prepare"]).0, 1);
     assert_eq!(run(&["--file-total-size=64KB", "prepare"]).0, 0);
     let (code, out, err) = run(&["--file-test-mode=rndrd", "--rate=100", "--events=31", "--time=0", "run"]);

@@ -17,7 +17,7 @@ mod workload;
 
 pub use format::FORMAT;
 pub use help::{Asked, asked, help, version};
-pub use print::{Interval, header, interval_line, prepared, preparing, print};
+pub use print::{Interval, STARTED, Unready, header, interval_line, prepared, preparing, print, unready};
 
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use arguments::Arguments;

@@ -64,7 +64,42 @@ fn run_header(out: &mut String, fileio: &Fileio) {
         None => line(out, format_args!("Initializing random number generator from current time\n")),
     }
     files(out, fileio);
-    out.push_str("Initializing worker threads...\n\nThreads started!\n\n");
+}
+
+/// What `run` prints between its header and results.
+pub const STARTED: &str = "Initializing worker threads...\n\nThreads started!\n\n";
+
+/// Why a file cannot be tested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unready {
+    /// With the error's number and text.
+    Missing(i32, String),
+    /// It has so many bytes.
+    Short(u64),
+}
+
+/// What `run` prints behind its header in place of [`STARTED`] and results.
+pub fn unready(fileio: &Fileio, name: &str, why: &Unready) -> String {
+    let mut out = String::new();
+    match why {
+        Unready::Missing(errno, text) => {
+            line(&mut out, format_args!("FATAL: Cannot open file '{name}' errno = {errno} ({text})"));
+            line(&mut out, format_args!("WARNING: Did you forget to run the prepare step?"));
+        }
+        Unready::Short(bytes) => {
+            let (is, wanted) = (size(*bytes), size(fileio.file_bytes));
+            line(&mut out, format_args!("FATAL: Size of file '{name}' is {is}, but at least {wanted} is expected."));
+            line(
+                &mut out,
+                format_args!("WARNING: Did you run 'prepare' with different --file-total-size or --file-num values?"),
+            );
+        }
+    }
+    out
+}
+
+fn size(bytes: u64) -> String {
+    units::format_bytes(bytes).replace(' ', "")
 }
 
 fn extra_flags(fileio: &Fileio) -> String {
@@ -78,7 +113,6 @@ fn extra_flags(fileio: &Fileio) -> String {
 
 fn files(out: &mut String, fileio: &Fileio) {
     let flags = extra_flags(fileio);
-    let size = |bytes: u64| units::format_bytes(bytes).replace(' ', "");
     line(out, format_args!("\nExtra file open flags: {flags}"));
     line(out, format_args!("{} files, {} each", fileio.files, size(fileio.file_bytes)));
     line(out, format_args!("{} total file size", size(fileio.files.saturating_mul(fileio.file_bytes))));

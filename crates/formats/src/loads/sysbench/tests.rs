@@ -71,6 +71,8 @@ fn io_modes_and_flags() {
     let both = io("--file-extra-flags=direct,sync");
     assert_eq!((both.direct, both.sync), (true, OpenSync::Sync));
     assert_eq!(io("--file-extra-flags="), io(""));
+    // Neither flag says anything of a mapping.
+    assert_eq!(io("--file-io-mode=mmap --file-extra-flags=sync").sync, OpenSync::None);
 }
 
 #[test]

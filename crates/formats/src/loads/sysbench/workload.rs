@@ -75,6 +75,8 @@ impl Fileio {
             IoMode::Mmap => (IoEngineKind::Mmap, 1),
         };
         let sync = match (self.flags.sync, self.flags.dsync) {
+            // Flags of a descriptor say nothing of a mapping.
+            _ if self.io == IoMode::Mmap => OpenSync::None,
             (true, _) => OpenSync::Sync,
             (false, true) => OpenSync::Dsync,
             (false, false) => OpenSync::None,
