@@ -949,12 +949,12 @@ fn operations_that_failed_are_counted() {
 
 #[test]
 fn a_description_is_printed_as_fio_does() {
-    let plan = plan("[global]\ndescription=of both\nrw=randrw\nsize=20k\ngroup_reporting\n[a]\n[b]\ndescription=b\n");
+    let plan = plan("[global]\ndescription=of; both\nrw=randrw\nsize=20k\ngroup_reporting\n[a]\n[b]\ndescription=b\n");
     let (text, line) = (normal(&plan, &report(), &When::default()), terse(&plan, &report(), 3));
-    assert!(text.lines().nth(3) == Some("  Description  : [of both]") && !text.contains("[b]"), "{text}");
-    assert!(line.trim_end().ends_with("%;of both"), "{line}");
+    assert!(text.lines().nth(3) == Some("  Description  : [of; both]") && !text.contains("[b]"), "{text}");
+    assert!(line.trim_end().ends_with("%;of; both"), "{line}");
     let json: serde_json::Value = serde_json::from_str(&json(&plan, &report(), &When::default(), false)).expect("JSON");
-    assert_eq!(json["jobs"][0]["desc"], "of both");
+    assert_eq!(json["jobs"][0]["desc"], "of; both");
     let without = read("[a]\nsize=1m\ndescription=\n").expect("it is taken");
     assert!(!normal(&without, &report(), &When::default()).contains("Description"));
 }

@@ -39,7 +39,7 @@ fn line(plan: &Plan, figures: &JobFigures, format: u8) -> String {
         us.iter().enumerate().map(|(index, share)| format!("{:.2}%", if index == 0 { share + below } else { *share })),
     );
     fields.extend(ms.iter().map(|share| format!("{share:.2}%")));
-    fields.extend(figures.description.as_ref().map(|description| description.replace(';', "_")));
+    fields.extend(figures.description.clone());
     fields.join(";")
 }
 
