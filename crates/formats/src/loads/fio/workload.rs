@@ -515,6 +515,8 @@ fn settings(job: &Job) -> IoSettings {
         engine: match job.engine {
             Engine::Libaio => IoEngineKind::Libaio,
             Engine::IoUring => IoEngineKind::IoUring,
+            // The flag of a descriptor says nothing of a mapping.
+            _ if job.engine == Engine::Mmap => OpenSync::None,
             Engine::Mmap => IoEngineKind::Mmap,
             Engine::Falloc => IoEngineKind::Falloc,
             Engine::Splice => IoEngineKind::Splice,
