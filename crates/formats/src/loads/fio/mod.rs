@@ -150,6 +150,15 @@ fn plan(
     }
     let name = stem(source.name());
     iolog::check_written(&jobs, options.placement, &mut findings);
+    if let Some(job) =
+        jobs.iter().find(|job| job.logs.iter().any(Option::is_some) && options.placement != Placement::AsWritten)
+    {
+        let what = "write_bw_log, write_lat_log and write_iops_log have no effect here".to_owned();
+        files::note(job, &mut findings, what, "only `fstone fio` writes logs; a report has the series of a load");
+    }
+    if options.placement == Placement::AsWritten {
+        jobs.iter_mut().for_each(|job| files::resolve_parents(job, options.real));
+    }
     let (workload, parts) = if jobs.iter().any(|job| !job.iologs.is_empty()) {
         let all = sections.iter().flat_map(|section| &section.settings);
         iolog::jobs(&name, &jobs, all, options.placement, &mut findings)

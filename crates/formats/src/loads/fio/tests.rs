@@ -968,6 +968,13 @@ fn json_has_every_key_of_fios() {
             assert!(value.get(key).is_some(), "{key}");
         }
     };
+#[test]
+fn logs_that_nothing_writes_are_no_secret() {
+    let plan = plan("[a]\nsize=1m\nwrite_lat_log=x\n[b]\nsize=1m\nwrite_bw_log=y\n");
+    let told = plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default();
+    assert_eq!(told.matches("write_lat_log").count(), 1, "{told}");
+}
+
     has(&json, &["fio version", "timestamp", "timestamp_ms", "time", "jobs", "disk_util"]);
     let job = &json["jobs"][0];
     has(
