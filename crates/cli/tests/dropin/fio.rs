@@ -271,6 +271,15 @@ fn what_is_only_read_needs_no_right_to_write() {
         return;
     }
     let bench = Bench::new();
+/// A file shorter than the job wants has no holes behind its end.
+#[test]
+fn what_is_not_there_is_no_hole() {
+    let bench = Bench::new();
+    bench.write("f", &"x".repeat(64 << 10));
+    let (code, _, err) = bench.run(&["fio", "--name=a", "--filename=f", "--rw=read", "--size=256k", "--bs=4k"]);
+    assert!(code == 4 && err.contains("f has 65536 bytes") && !err.contains("no data: holes"), "{err}");
+}
+
     let mounted = bench.mount_tmpfs("size=4m");
     let directory = mounted.path().display().to_string();
     bench.write("write.fio", &format!("[job]\ndirectory={directory}\nrw=write\nbs=4k\nsize=64k\n"));
