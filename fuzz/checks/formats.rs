@@ -87,6 +87,7 @@ pub(crate) fn fio(text: &str) {
         sections: &[],
         variable: &|_| Some("1".to_owned()),
         size_of: &|name| (name.len() % 2 == 1).then_some(1 << 16),
+        real: &|name| (name.len() % 2 == 0).then(|| "/real".to_owned()),
         loader: &mut |_| Err("it is not read here".to_owned()),
         seconds: None,
     };

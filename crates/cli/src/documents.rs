@@ -9,13 +9,15 @@ use crate::{
     paths,
     terminal::{self, Failure, OrExit},
 };
+use anyhow::Context as _;
 use fstone_files::{Owner, Temporary, Trust, descriptor, open_anew, resolve};
+use rustix::fs::OFlags;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::{
     fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
     os::fd::RawFd,
-    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
@@ -50,6 +52,14 @@ pub(crate) fn publish(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Fail
 /// The same, with the rights that other programs give to a new file: the umask's.
 pub(crate) fn write_as_others(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     write_for(path, content.as_ref(), usual_mode())
+}
+
+/// Appends to a regular file that this process has written.
+pub(crate) fn append(path: &Path, content: &str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.append(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let written = options.open(path).and_then(|mut file| file.write_all(content.as_bytes()));
+    written.with_context(|| format!("cannot write {}", path.display())).or_exit(Exit::LabFailed)
 }
 
 /// To ask umask(2) is to change it, of all threads. With sudo it is root's, and says nothing of what the caller's files are like.

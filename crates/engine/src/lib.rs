@@ -37,6 +37,7 @@ mod worker;
 pub use error::LoadError;
 pub use io::CallLog;
 pub use measure::clock::thread_usage;
+pub use measure::idleness::IdleMeter;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use peers::{Parted, Peers};
 pub use promises::{Broken, Change, FileId, Kept, Property, Witness};

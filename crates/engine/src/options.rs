@@ -3,7 +3,7 @@
 use crate::io::CallLog;
 use crate::peers::Peers;
 use crate::promises::Witness;
-use fstone_model::{Histogram, lately::Lately};
+use fstone_model::{Histogram, LoadReport, lately::Lately};
 use std::sync::{Arc, atomic::AtomicBool};
 use std::time::Duration;
 
@@ -41,6 +41,17 @@ pub trait Observer: Sync {
     fn directories_made(&self, _fileset: usize, _count: u64, _elapsed: Duration) {}
     /// About once per point of the series, and while filesets are built.
     fn progress(&self, _progress: &Progress) {}
+    /// Whether it wants the report of what was done so far. Asked often while a measured phase runs.
+    fn wants_report(&self) -> bool {
+        false
+    }
+    /// Whether it will want that often: threads then note their figures at each point of the series, and not only once somebody wanted
+    /// them, who has to wait for the next point.
+    fn wants_reports(&self) -> bool {
+        false
+    }
+    /// What was done so far, of each thread until the last point of the series that is over. Threads that have not begun are not in it.
+    fn report_so_far(&self, _report: LoadReport) {}
 }
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -41,7 +41,7 @@ pub mod workload;
 pub use dataset::Dataset;
 pub use histogram::Histogram;
 pub use inventory::Inventory;
-pub use load::LoadReport;
+pub use load::{CpuIdleness, LoadReport};
 pub use metric::{Better, Figure, Unit};
 pub use note::Note;
 pub use outcome::Outcome;

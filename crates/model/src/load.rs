@@ -2,7 +2,7 @@
 
 use crate::Histogram;
 use crate::ranked::Ranked;
-use crate::workload::ErrorPolicy;
+use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
 
 /// One run of a workload on a directory. Everything but `setup_ns` and `audit.null` is about the measured phases.
@@ -128,6 +128,16 @@ pub struct SteadyReport {
     pub slope: f64,
     pub deviation: f64,
     pub mean: f64,
+}
+
+/// How idle processors were while a load ran, by the units of work that threads of the lowest scheduling class did on them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CpuIdleness {
+    /// With their numbers.
+    pub cpus_percent: Vec<(u32, f64)>,
+    /// What a unit takes on a processor that does nothing else: mean and standard deviation of all processors.
+    pub unit_mean_ns: f64,
+    pub unit_deviation_ns: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -380,8 +390,8 @@ impl CallReport {
 }
 
 impl LoadReport {
-    pub fn ended_by(&self, on_error: ErrorPolicy) -> Option<&ErrorReport> {
-        self.errors.first().filter(|_| on_error != ErrorPolicy::Continue)
+    pub fn ended_by(&self, workload: &Workload) -> Option<&ErrorReport> {
+        self.errors.iter().find(|error| workload.ends_after(&error.group, &error.call, error.errno))
     }
 
     /// Takes out what no page shows: the latencies of threads, and of system calls other than those that make data durable.

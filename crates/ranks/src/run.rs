@@ -8,7 +8,7 @@ use crate::message::{Answer, Common, Message, UNREADABLE};
 use crate::transport::Transport;
 use fstone_engine::Peers;
 use fstone_model::ranks::RanksReport;
-use fstone_model::{LoadReport, workload::ErrorPolicy};
+use fstone_model::{LoadReport, Workload};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,7 +68,7 @@ pub fn run<T: Transport>(
         member: None,
         report: None,
         done: false,
-        on_error: settings.workload.on_error,
+        workload: settings.workload.clone(),
         coordinator: (rank == 0).then(|| Coordinator::new(settings, size, now_ns)),
         awake_until_ns: 0,
         heard_ns: now_ns,
@@ -175,7 +175,7 @@ struct Node {
     member: Option<Arc<Member>>,
     report: Option<Box<LoadReport>>,
     done: bool,
-    on_error: ErrorPolicy,
+    workload: Workload,
     coordinator: Option<Coordinator>,
     awake_until_ns: u64,
     heard_ns: u64,
@@ -307,7 +307,7 @@ impl Node {
         if !std::mem::replace(&mut self.done, true) {
             let early = self.member.as_ref().is_none_or(|member| member.parted());
             let reports = self.report.is_some();
-            let error = self.report.as_ref().and_then(|report| report.ended_by(self.on_error));
+            let error = self.report.as_ref().and_then(|report| report.ended_by(&self.workload));
             let halted = error.map(|error| format!("{} of {:?} failed: {}", error.call, error.path, error.text));
             self.say(transport, 0, Message::Done { failed, halted, unfinished, early, reports });
         }

@@ -6,6 +6,7 @@ use crate::latencies::Latencies;
 use crate::replay::Buffer;
 use fstone_engine::{CallLog, thread_usage};
 use fstone_files::directory_of;
+use fstone_model::workload::Tolerated;
 use fstone_model::{Histogram, load::ThreadUsage};
 use rustix::fs::{Advice, FileType, Mode, OFlags, fadvise, fdatasync, fsync, open, stat};
 use rustix::io::{Errno, pread, pwrite};
@@ -142,8 +143,8 @@ pub struct IologSettings<'a> {
     /// Whether cached pages of a file are dropped when it is opened.
     pub invalidate: bool,
     pub advice: Option<Advice>,
-    /// After errors.
-    pub goes_on: bool,
+    /// Errors after which it goes on.
+    pub goes_on_after: &'a [Tolerated],
     pub cancel: &'a AtomicBool,
 }
 
@@ -299,7 +300,7 @@ impl Iolog {
                     Some(known) => known.count += 1,
                     None => errors.push(IologFault { call, path: name.to_owned(), errno, count: 1 }),
                 }
-                if !settings.goes_on {
+                if !settings.goes_on_after.iter().any(|of| of.covers(call, errno.raw_os_error())) {
                     break;
                 }
             }
@@ -454,12 +455,20 @@ mod tests {
             direct: false,
             invalidate: true,
             advice: None,
-            goes_on: false,
+            goes_on_after: &[],
             cancel: &cancel,
         };
         settings(&mut of);
         Ok(Iolog::read(&log).map_err(|error| error.to_string())?.run(&of))
     }
+
+    use fstone_model::workload::FailedPart;
+
+    const AFTER_ALL: [Tolerated; 3] = [
+        Tolerated { part: FailedPart::Read, errno: 5 },
+        Tolerated { part: FailedPart::Read, errno: 2 },
+        Tolerated { part: FailedPart::Write, errno: 20 },
+    ];
 
     #[test]
     fn a_log_is_carried_out_at_its_times() {
@@ -483,7 +492,7 @@ mod tests {
         let log = "fio version 2 iolog\n/f open\n/f read 4096 8192\n/f read 0 4096\n";
         let report = run(log, |_| ()).expect("sound");
         assert_eq!((report.reads.count, report.errors[0].count, report.errors[0].errno), (0, 1, Errno::IO));
-        let report = run(log, |of| of.goes_on = true).expect("sound");
+        let report = run(log, |of| of.goes_on_after = &AFTER_ALL).expect("sound");
         assert_eq!((report.reads.count, report.errors[0].count), (1, 1));
     }
 
@@ -491,7 +500,7 @@ mod tests {
     fn calls_that_fail_are_counted_as_errors_alone() {
         let behind = "/f read 8192 4096\n/g read 0 4096\n".repeat(500);
         let log = format!("fio version 2 iolog\n/f open\n/f read 0 4096\n{behind}/f/none sync 0 0\n");
-        let report = run(&log, |of| of.goes_on = true).expect("sound");
+        let report = run(&log, |of| of.goes_on_after = &AFTER_ALL).expect("sound");
         assert_eq!((report.reads.count, report.reads.bytes, report.reads.latency.count()), (1, 4096, 1));
         let errors: Vec<_> = report.errors.iter().map(|error| (error.call, error.errno, error.count)).collect();
         assert_eq!(errors, [("read", Errno::IO, 500), ("read", Errno::NOENT, 500), ("fsync", Errno::NOTDIR, 1)]);

@@ -1,5 +1,7 @@
 //! `fstone fio`: fio's command lines and job files, unchanged, in the working directory.
 
+mod live;
+
 use super::{
     Context, cancel_on_signals,
     claimed_device::ClaimedDevice,
@@ -15,26 +17,32 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_engine::{LoadError, Ownership};
+use fstone_engine::{IdleMeter, LoadError, Ownership};
 use fstone_files::{Temporary, destination, directory_of, read_text, regular};
 use fstone_formats::{
     Source,
-    fio::{self, Asked, CommandLine, Hint, Job, Options, OutputFormat, Placement, Plan, When},
+    fio::{
+        self, Asked, CommandLine, Hint, Idle, IdleProfile, Job, Options, Output, OutputFormat, Placement, Plan, When,
+    },
 };
 use fstone_model::{
-    LoadReport,
+    LoadReport, Workload,
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
-    workload::Existing,
+    workload::{Existing, Tolerated},
 };
 use fstone_record::{Iolog, IologReport, IologSettings, IologWriter, Transfers};
+use live::FioLoad;
 use rustix::fs::Advice;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::File,
-    io::{Seek as _, SeekFrom},
+    io::{self, Seek as _, SeekFrom},
     os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Component, Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock, atomic::Ordering},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Instant,
 };
@@ -46,11 +54,23 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
             terminal::print(&fio::help());
             return Ok(Exit::Success);
         }
+        Some(Asked::Engines) => {
+            terminal::print(&fio::engines());
+            return Ok(Exit::Success);
+        }
         Some(Asked::Version) => {
             terminal::print(&fio::version());
             return Ok(Exit::Success);
         }
         None => {}
+    }
+    let idle = line.output.idle.map(|profile| Ok((IdleMeter::start()?, profile == IdleProfile::PerCpu)));
+    let idle: Option<(IdleMeter, bool)> =
+        idle.transpose().map_err(|error: io::Error| Failure::new(Exit::LabFailed, format!("--idle-prof: {error}")))?;
+    let idle_found = || idle.as_ref().map(|(meter, per_cpu)| Idle { found: meter.found(), per_cpu: *per_cpu });
+    if let (Some(IdleProfile::Calibrate), Some(found)) = (line.output.idle, idle_found()) {
+        terminal::print(&found.text(false));
+        return Ok(Exit::Success);
     }
     let files = files(&line)?;
     if line.show_command {
@@ -92,31 +112,51 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
     let seed = line.seed.or(plan.seed());
     let taken = taken(&plan, &line, &included)?;
     let call_logs = call_logs(&plan)?;
+    let output = Printed::default();
+    let show = |report: &LoadReport| {
+        let plan = begun_of(&plan, report);
+        let text = printed(&line.output, &plan, report, &when(begun, report));
+        if let Err(failure) = output.write(line.output.file.as_deref(), &text) {
+            terminal::tell(&format!("warning: {:#}\n", failure.error));
+        }
+    };
     let live = || {
         let of_parts = plan.parts.iter().filter_map(|part| Some((part, &call_logs.get(&part.job)?.lines)));
         let of_groups = of_parts.flat_map(|(part, log)| part.groups().map(|group| (group.clone(), log.clone() as _)));
-        LiveLoad::new(line.shows_progress).with_logs(of_groups.collect())
+        let live = LiveLoad::new(line.shows_progress).with_logs(of_groups.collect());
+        let meter = idle.as_ref().map(|(meter, _)| meter);
+        FioLoad::new(live, meter, line.output.status_every, show)
+            .context("cannot handle signals")
+            .or_exit(Exit::LabFailed)
+    };
+    let run = |workload: &Workload, directory: &Path, ownership: Ownership| {
+        let live = live()?;
+        let ended = load::run_observed(workload, directory, seed, &live, ownership);
+        live.finish();
+        ended
     };
     let ended = match &device {
-        _ if plan.has_iologs() => carry_out(&plan, line.read_only, &taken)?,
-        Some(device) => load::run_shown(&device.workload, &device.directory, seed, &live(), Ownership::Device)?,
+        _ if plan.has_iologs() => {
+            // There is nothing to print before the end, which is no reason to end.
+            let registered = signal_hook::flag::register(signal_hook::consts::SIGUSR1, Arc::default());
+            registered.context("cannot handle signals").or_exit(Exit::LabFailed)?;
+            idle.iter().for_each(|(meter, _)| meter.begin());
+            let ended = carry_out(&plan, line.read_only, &taken);
+            idle.iter().for_each(|(meter, _)| meter.end());
+            ended?
+        }
+        Some(device) => run(&device.workload, &device.directory, Ownership::Device)?,
         // As with fio: the files that a job names belong to it, whoever made them, and directories may be anywhere.
-        None => load::run_shown(&plan.workload, Path::new("."), seed, &live(), Ownership::ByName)?,
+        None => run(&plan.workload, Path::new("."), Ownership::ByName)?,
     };
     let report = &ended.report;
-    let when = when(begun, report);
+    let when = When { idle: idle_found(), ..when(begun, report) };
     ended.tell_warnings();
-    let text: String =
-        line.output.formats.iter().map(|format| printed(*format, &plan, report, &when, line.output.terse)).collect();
-    match &line.output.file {
-        None => terminal::print_document(&text),
-        Some(file) => {
-            if let Err(failure) = documents::write_as_others(Path::new(file), &text) {
-                // What was measured is not lost.
-                terminal::print_document(&text);
-                return Err(failure);
-            }
-        }
+    let text = printed(&line.output, &plan, report, &when);
+    if let Err(failure) = output.write(line.output.file.as_deref(), &text) {
+        // What was measured is not lost.
+        terminal::print_document(&text);
+        return Err(failure);
     }
     // All others, too, if one cannot be written.
     let own = call_logs.into_values().map(CallsOfJob::publish);
@@ -124,8 +164,13 @@ pub(crate) fn fio(_context: &Context, arguments: &FioArguments) -> CommandResult
         fio::logs(&plan, report).into_iter().map(|log| documents::write_as_others(Path::new(&log.file), &log.text));
     let written: Vec<Result<(), Failure>> = own.chain(over_time).collect();
     ended.tell_errors();
+    let tolerated = |error: &ErrorReport| {
+        let part = plan.parts.iter().find(|part| part.groups().any(|group| *group == error.group));
+        let goes_on_after = part.map(|part| plan.jobs[part.job].goes_on_after()).unwrap_or_default();
+        goes_on_after.iter().any(|of| of.covers(&error.call, error.errno))
+    };
     written.into_iter().collect::<Result<(), Failure>>()?;
-    Ok(ended.exit(Exit::InterruptedAsFio))
+    Ok(ended.exit_but(Exit::InterruptedAsFio, tolerated))
 }
 
 /// A file that is there, whatever it is called, or where one would be made.
@@ -273,14 +318,14 @@ fn carry_out(plan: &Plan, read_only: bool, taken: &HashMap<Spot, &str>) -> Resul
             let why = format!("{name} of {} writes {file}, which is elsewhere; name it with filename={file}", job.name);
             return Err(Failure::new(Exit::BadInput, why));
         }
-        all.push((part, job, log));
+        all.push((part, job, log, job.goes_on_after()));
     }
     fstone_engine::raise_descriptor_limit();
     let all_started = RwLock::new(false);
     let reports: Result<Vec<IologReport>, LoadError> = thread::scope(|scope| {
         // Threads wait for it. Dropped when one cannot be started: those before it then do nothing.
         let mut starting = all_started.write().unwrap_or_else(PoisonError::into_inner);
-        let run = |(_, job, log): &(_, &Job, Iolog)| {
+        let run = |(_, job, log, tolerated): &(_, &Job, Iolog, Vec<Tolerated>)| {
             let settings = IologSettings {
                 no_stall: job.no_stall,
                 percent: job.replay_percent,
@@ -292,7 +337,7 @@ fn carry_out(plan: &Plan, read_only: bool, taken: &HashMap<Spot, &str>) -> Resul
                     (Hint::Random, _) | (Hint::ByType, true) => Some(Advice::Random),
                     (Hint::Sequential, _) | (Hint::ByType, false) => Some(Advice::Sequential),
                 },
-                goes_on: job.continues,
+                goes_on_after: tolerated,
                 cancel: &cancel,
             };
             if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
@@ -402,6 +447,7 @@ fn plan(line: &CommandLine, files: &[Source]) -> Result<(Plan, Vec<PathBuf>), Fa
             sections: &line.sections,
             variable: &variable,
             size_of: &size_of,
+            real: &|directory| Some(Path::new(directory).canonicalize().ok()?.to_str()?.to_owned()),
             loader: &mut beside_noting(&first, |path| included.push(path.to_owned())),
             seconds: None,
         },
@@ -424,12 +470,42 @@ fn variable(name: &str) -> Option<String> {
     }
 }
 
-fn printed(format: OutputFormat, plan: &Plan, report: &LoadReport, when: &When, terse: u8) -> String {
-    match format {
+fn printed(output: &Output, plan: &Plan, report: &LoadReport, when: &When) -> String {
+    let one = |format: &OutputFormat| match format {
         OutputFormat::Normal => fio::normal(plan, report, when),
-        OutputFormat::Terse => fio::terse(plan, report, terse),
+        OutputFormat::Terse => fio::terse(plan, report, output.terse),
         OutputFormat::Json => fio::json(plan, report, when, false),
         OutputFormat::JsonPlus => fio::json(plan, report, when, true),
+    };
+    output.formats.iter().map(one).collect()
+}
+
+/// The plan with the jobs alone that have begun, which fio prints while others still run.
+fn begun_of(plan: &Plan, report: &LoadReport) -> Plan {
+    let begun: HashSet<&str> = report.per_thread.iter().map(|thread| thread.group.as_str()).collect();
+    let mut plan = plan.clone();
+    plan.parts.retain(|part| part.groups().any(|group| begun.contains(group.as_str())));
+    plan
+}
+
+/// Where results go: each text behind those before it.
+#[derive(Default)]
+struct Printed {
+    is_begun: AtomicBool,
+}
+
+impl Printed {
+    fn write(&self, file: Option<&str>, text: &str) -> Result<(), Failure> {
+        let Some(file) = file else {
+            terminal::print_document(text);
+            return Ok(());
+        };
+        let path = Path::new(file);
+        // What is no file is written into each time.
+        if self.is_begun.swap(true, Ordering::Relaxed) && path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            return documents::append(path, text);
+        }
+        documents::write_as_others(path, text)
     }
 }
 
@@ -440,5 +516,6 @@ fn when(begun: Instant, report: &LoadReport) -> When {
         unix_ms: now_ns / 1_000_000,
         text: fstone_analysis::when::ctime(now_ns),
         elapsed_ns: elapsed_ns.saturating_sub(report.setup_ns),
+        idle: None,
     }
 }

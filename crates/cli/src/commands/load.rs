@@ -9,7 +9,7 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
-use fstone_engine::{LoadError, Ownership, RunOptions, Verification};
+use fstone_engine::{LoadError, Observer, Ownership, RunOptions, Verification};
 use fstone_files::{read_text, regular_below};
 use fstone_formats::{
     Source,
@@ -18,7 +18,9 @@ use fstone_formats::{
 };
 use fstone_lab::place::custody;
 use fstone_model::{
-    LoadReport, Workload, units,
+    LoadReport, Workload,
+    load::ErrorReport,
+    units,
     workload::{Directories, Fileset, IoEngineKind},
 };
 use std::path::{Component, Path};
@@ -65,7 +67,10 @@ pub(crate) fn load(_context: &Context, arguments: &LoadArguments) -> CommandResu
                 found = Some(verified);
                 Ok(report)
             };
-            (observed(&workload, directory, seed, &LiveLoad::new(live), ownership, run)?, found)
+            let live = LiveLoad::new(live);
+            let ended = observed(&workload, directory, seed, &live, ownership, run);
+            live.finish();
+            (ended?, found)
         }
         (None, directory) => {
             let directory = directory.as_deref().unwrap_or(Path::new("."));
@@ -190,8 +195,13 @@ impl EndedLoad {
     }
 
     /// How the command ends: `interrupted` if the load was. One with an error did not do what was asked, whatever its figures.
-    pub(crate) const fn exit(&self, interrupted: Exit) -> Exit {
-        match self.report.errors.is_empty() {
+    pub(crate) fn exit(&self, interrupted: Exit) -> Exit {
+        self.exit_but(interrupted, |_| false)
+    }
+
+    /// The same where some errors are what was asked for.
+    pub(crate) fn exit_but(&self, interrupted: Exit, tolerated: impl Fn(&ErrorReport) -> bool) -> Exit {
+        match self.report.errors.iter().all(tolerated) {
             _ if self.interrupted => interrupted,
             true => Exit::Success,
             false => Exit::NothingCompleted,
@@ -252,23 +262,33 @@ pub(crate) fn run_shown(
     live: &LiveLoad,
     ownership: Ownership,
 ) -> Result<EndedLoad, Failure> {
-    observed(workload, directory, seed, live, ownership, fstone_engine::run)
+    let ended = run_observed(workload, directory, seed, live, ownership);
+    live.finish();
+    ended
+}
+
+pub(crate) fn run_observed(
+    workload: &Workload,
+    directory: &Path,
+    seed: Option<u64>,
+    observer: &dyn Observer,
+    ownership: Ownership,
+) -> Result<EndedLoad, Failure> {
+    observed(workload, directory, seed, observer, ownership, fstone_engine::run)
 }
 
 fn observed(
     workload: &Workload,
     directory: &Path,
     seed: Option<u64>,
-    observer: &LiveLoad,
+    observer: &dyn Observer,
     ownership: Ownership,
     run: impl FnOnce(&Workload, &Path, &RunOptions<'_>) -> Result<LoadReport, LoadError>,
 ) -> Result<EndedLoad, Failure> {
     let cancel = cancel_on_signals()?;
     let seed = seed.unwrap_or_else(fresh_seed);
     let options = RunOptions { seed, cancel: &cancel, observer, measure_null: true, ownership };
-    let result = run(workload, directory, &options);
-    observer.finish();
-    EndedLoad::of(result)
+    EndedLoad::of(run(workload, directory, &options))
 }
 
 pub(crate) fn failure(error: LoadError) -> Failure {

@@ -270,7 +270,7 @@ fn carry_out(
     report.per_thread.clear();
     let ran = Ran { workload, directory, options, member: observer.member };
     // Its error ends the load of all ranks. The others are still at work, and come to no meeting until they hear of it.
-    let halted = report.ended_by(workload.on_error).is_some() && ran.member.size() > 1;
+    let halted = report.ended_by(workload).is_some() && ran.member.size() > 1;
     let unfinished = observer.command.filter(|_| !halted).and_then(|command| command.ended(&ran).err());
     Ok(Loaded { report, unfinished })
 }

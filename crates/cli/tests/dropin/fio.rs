@@ -2,7 +2,13 @@
 
 use crate::support::{Bench, is_root, tool};
 use serde_json::Value;
-use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 fn results(bench: &Bench, file: &str) -> Value {
     let json = bench.succeed(&["fio", file, "--output-format=json+"]);
@@ -265,12 +271,6 @@ fn holes_and_blocks_that_were_never_written_are_told() {
     assert_eq!(run(&["--file-test-mode=seqrd", "--events=20", "run"]).0, 0);
 }
 
-#[test]
-fn what_is_only_read_needs_no_right_to_write() {
-    if !is_root() {
-        return;
-    }
-    let bench = Bench::new();
 /// A file shorter than the job wants has no holes behind its end.
 #[test]
 fn what_is_not_there_is_no_hole() {
@@ -280,6 +280,12 @@ fn what_is_not_there_is_no_hole() {
     assert!(code == 4 && err.contains("f has 65536 bytes") && !err.contains("no data: holes"), "{err}");
 }
 
+#[test]
+fn what_is_only_read_needs_no_right_to_write() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
     let mounted = bench.mount_tmpfs("size=4m");
     let directory = mounted.path().display().to_string();
     bench.write("write.fio", &format!("[job]\ndirectory={directory}\nrw=write\nbs=4k\nsize=64k\n"));
@@ -340,16 +346,143 @@ fn a_failed_verification_has_the_error_of_fio_and_is_counted() {
     let mut data = fs::read(bench.path("v.0.0")).expect("it was written");
     data[20_500] ^= 1;
     fs::write(bench.path("v.0.0"), data).expect("ours");
-    for (more, operations) in [("", 6), ("continue_on_error=verify\n", 64)] {
+    for (more, status, operations) in
+        [("", 4, 6), ("continue_on_error=io\n", 4, 6), ("continue_on_error=verify\n", 0, 64)]
+    {
         bench.write("read.fio", &format!("{write}verify_only=1\n{more}"));
         let (code, out, err) = bench.run(&["fio", "read.fio", "--output-format=json"]);
         let json: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out} {err}"));
         let job = &json["jobs"][0];
-        assert_eq!((code, &job["error"], &job["read"]["total_ios"]), (4, &84.into(), &operations.into()), "{json}");
+        assert_eq!(
+            (code, &job["error"], &job["read"]["total_ios"]),
+            (status, &84.into(), &operations.into()),
+            "{json}"
+        );
+        let counted = if status == 0 { [1, 84] } else { [0; 2] };
         if !more.is_empty() {
-            assert_eq!((&job["total_err"], &job["first_error"]), (&1.into(), &84.into()), "{json}");
+            assert_eq!(["total_err", "first_error"].map(|key| job[key].as_u64()), counted.map(Some), "{json}");
         }
     }
+}
+
+/// Statuses and numbers of fio 3.33, of the same jobs with the same failures.
+#[test]
+fn a_job_goes_on_after_the_errors_that_it_names() {
+    if !tool("strace") {
+        eprintln!("skipped: needs strace");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("f", &"x".repeat(1 << 20));
+    let failing = |call: &str, error: &str, options: &str| {
+        let mut line = vec!["fio", "--output-format=json", "--name=a", "--filename=f", "--size=1m", "--bs=64k"];
+        line.push(if call == "pread64" { "--rw=read" } else { "--rw=write" });
+        line.extend(options.split(' '));
+        let fstone = bench.command(&line);
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "calls", "-e", &format!("trace={call}")]);
+        strace.args(["-e", &format!("inject={call}:error={error}:when=8..10")]);
+        let output = strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path("")).output();
+        let output = output.expect("strace starts");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let job = &json["jobs"][0];
+        let operations = job[if call == "pread64" { "read" } else { "write" }]["total_ios"].as_u64();
+        let [error, all, first] = ["error", "total_err", "first_error"].map(|key| job[key].as_u64());
+        (output.status.code(), operations, error, all, first)
+    };
+    let on = |errno| (Some(0), Some(16), Some(errno), Some(3), Some(errno));
+    let over = |errno, all, first| (Some(4), Some(8), Some(errno), Some(all), Some(first));
+    for (call, error, options, expected) in [
+        ("pread64", "EIO", "--continue_on_error=read", on(5)),
+        ("pread64", "EIO", "--continue_on_error=write", over(5, 0, 0)),
+        ("pread64", "ENOSPC", "--continue_on_error=all", over(28, 1, 28)),
+        ("pwrite64", "EIO", "--continue_on_error=io", on(5)),
+        ("pwrite64", "ENOSPC", "--continue_on_error=io", over(28, 1, 28)),
+        ("pwrite64", "ENOSPC", "--ignore_error=,EIO:ENOSPC", on(28)),
+        ("pwrite64", "EIO", "--ignore_error=,ENOSPC", over(5, 1, 5)),
+        ("pwrite64", "EIO", "--ignore_error=ENOSPC --continue_on_error=write", on(5)),
+        ("pwrite64", "ENOSPC", "--ignore_error=ENOSPC", over(28, 0, 0)),
+    ] {
+        assert_eq!(failing(call, error, options), expected, "{call} {error} {options}");
+    }
+}
+
+/// As the kernel takes them; nothing else of the directory above is touched.
+#[test]
+fn a_name_may_lead_up() {
+    let bench = Bench::new();
+    for directory in ["a", "b"] {
+        fs::create_dir(bench.path(directory)).expect("it can be made");
+    }
+    bench.write("b/mine", "mine");
+    for (line, file) in
+        [("--directory=a/../b", "b/j.0.0"), ("--filename=a/../b/x", "b/x"), ("--directory=a --filename=../y", "y")]
+    {
+        let mut words = vec!["fio", "--name=j", "--rw=write", "--size=64k", "--output-format=json"];
+        words.extend(line.split(' '));
+        let json: Value = serde_json::from_str(&bench.succeed(&words)).expect("JSON");
+        assert_eq!(counts(&json)[0][3], 64 << 10, "{line}");
+        assert_eq!(fs::metadata(bench.path(file)).expect(line).len(), 64 << 10, "{line}");
+    }
+    assert_eq!(fs::read_to_string(bench.path("b/mine")).expect("it is there"), "mine");
+    let (code, _, err) = bench.run(&["fio", "--name=j", "--rw=write", "--size=64k", "--filename=none/../z"]);
+    assert!(code == 2 && err.contains("not a name for a file") && !bench.path("z").exists(), "{err}");
+}
+
+/// The results until then, of the jobs that have begun.
+#[test]
+fn results_are_printed_while_jobs_run() {
+    let bench = Bench::new();
+    let line = ["fio", "--name=a", "--rw=write", "--size=4m", "--rate_iops=200", "--time_based", "--runtime=3"];
+    let behind = ["--name=b", "--stonewall", "--rw=read", "--size=64k"];
+    let all = |text: &str| -> Vec<Value> {
+        let values = serde_json::Deserializer::from_str(text).into_iter();
+        values.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let text =
+        bench.succeed(&[&line[..], &["--status-interval=1", "--output-format=json", "--output=all"], &behind].concat());
+    assert_eq!(text, "", "it goes to the file");
+    let results = all(&fs::read_to_string(bench.path("all")).expect("it was written"));
+    assert!((2..=4).contains(&results.len()), "{results:?}");
+    let mut before = 0;
+    for result in &results {
+        let job = &result["jobs"][0];
+        let (writes, runtime) = (counts(result)[0][1], job["write"]["runtime"].as_u64().expect("a time"));
+        assert!(writes >= before && job["write"]["iops"].as_f64().is_some_and(|rate| rate < 220.0), "{job}");
+        assert!(runtime > 0 && job["write"]["lat_ns"]["N"].as_u64() == Some(writes), "{job}");
+        before = writes;
+    }
+    assert!(results[0]["jobs"].as_array().is_some_and(|jobs| jobs.len() == 1), "the other has not begun");
+    assert_eq!(results.last().map(|last| counts(last).len()), Some(2));
+    // Once, when it is asked.
+    let mut command = bench.command(&[&line[..], &["--output-format=json"]].concat());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let grown = || fs::metadata(bench.path("a.0.0")).is_ok();
+    crate::support::wait_until("it works", grown);
+    std::thread::sleep(Duration::from_millis(500));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::USR1)
+        .expect("it is running");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    let results = all(&String::from_utf8(output.stdout).expect("UTF-8"));
+    assert_eq!(results.len(), 2, "{results:?}");
+    assert!(counts(&results[0])[0][1] < counts(&results[1])[0][1], "{results:?}");
+}
+
+#[test]
+fn idle_processors_are_measured() {
+    let bench = Bench::new();
+    let line = ["fio", "--name=a", "--rw=read", "--size=64k", "--time_based", "--runtime=1", "--rate_iops=10"];
+    let text = bench.succeed(&[&line[..], &["--idle-prof=percpu"]].concat());
+    let (_, idle) = text.split_once("\nCPU idleness:\n  system: ").unwrap_or_else(|| panic!("{text}"));
+    assert!(idle.contains("\n  percpu: ") && idle.contains("\n  unit work: mean="), "{text}");
+    let json = bench.succeed(&[&line[..], &["--idle-prof=system", "--output-format=json"]].concat());
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let idle = json["cpu_idleness"].as_object().expect("it is there");
+    assert_eq!(idle.keys().collect::<Vec<_>>(), ["system", "unit_mean", "unit_stddev"]);
+    assert!(idle["system"].as_f64().is_some_and(|percent| (0.0..=100.0).contains(&percent)), "{json}");
+    let text = bench.succeed(&["fio", "--idle-prof=calibrate", "--name=b", "--rw=write", "--size=64k"]);
+    assert!(text.starts_with("CPU idleness:\n  unit work: mean=") && !bench.path("b.0.0").exists(), "{text}");
 }
 
 /// Jobs that remove or rename files: only those that they name, or those that they made.

@@ -28,6 +28,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("lab/src/source_tree/mod.rs", "in a directory that it has just made"),
     ("lab/src/trial/aged.rs", "a file for locks only, in this user's own directory, never written"),
     ("lab/src/trial/steps/ranks.rs", "in a directory of this user's alone that it has just made"),
+    ("record/src/call.rs", "flags of calls that were recorded"),
     ("record/src/likeness.rs", "flags of calls that were recorded"),
     ("record/src/trace/", "flags of the program that it records; it opens nothing for writing itself"),
     ("record/src/import/", "flags in logs of other tools; it writes into the file that it is given"),

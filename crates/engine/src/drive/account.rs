@@ -109,6 +109,9 @@ impl<E: Io> Worker<'_, E> {
         let lacking = Setting::ALL.into_iter().filter(|_| flagged).filter(set).find_map(Setting::needs);
         let from = (&*self.group.spec.name, operation);
         self.load.collector.error(from, fault.call.name(), path, fault.errno(), lacking);
+        if self.group.spec.tolerates(fault.call.name(), fault.errno().raw_os_error()) {
+            return;
+        }
         match self.load.on_error {
             ErrorPolicy::Stop => self.load.halt(),
             ErrorPolicy::StopGroup => self.group.limits.ended.store(true, Ordering::Relaxed),
@@ -162,5 +165,6 @@ impl<E: Io> Worker<'_, E> {
         if self.is_judged() {
             self.look_at_rates(end);
         }
+        self.note_so_far(end);
     }
 }

@@ -3,6 +3,7 @@
 use super::account::Point;
 use super::choice::Choice;
 use crate::io::Io;
+use crate::measure::clock::thread_usage;
 use crate::ops;
 use crate::plan::{Found, PeriodicFsyncs, Selector};
 use crate::worker::{ThreadCheckpoint, Worker};
@@ -27,7 +28,7 @@ impl<E: Io> Worker<'_, E> {
     /// Performs operations until the end. The gate must be open.
     pub(crate) fn drive(&mut self) -> Ended {
         let cpu_start = crate::measure::clock::thread_cpu_ns();
-        let usage_start = crate::measure::clock::thread_usage();
+        self.used_before = thread_usage();
         let clock = self.load.clock;
         let start = self.load.start.load(Ordering::Relaxed);
         let mut point = Point { index: 0, end: start.saturating_add(self.load.point_ticks.min(self.most_point())) };
@@ -36,6 +37,7 @@ impl<E: Io> Worker<'_, E> {
         }
         let mut choice = Choice::of(self.group).at(self.first_place);
         let begun = clock.now().max(start);
+        self.note_so_far(begun);
         let (ended, mut found) = self.through(&mut point, &mut choice);
         let mut last_end = ended.unwrap_or(begun);
         if let Some(wear) = &self.load.phase.wear
@@ -62,15 +64,30 @@ impl<E: Io> Worker<'_, E> {
         }
         let cpu_ns = crate::measure::clock::thread_cpu_ns() - cpu_start;
         self.hand_over(&point);
-        let mut report = self.sum.report(&self.group.spec.name);
-        report.usage = crate::measure::clock::thread_usage().since(usage_start);
-        // A group's own time: its delay is not in it, and a pause after the last operation is.
-        let until = last_end.max(worked_until).max(self.group_start());
-        report.elapsed_ns = clock.between(self.group_start().max(start), until);
+        // A pause after the last operation is in its time.
+        let mut report = self.report_until(last_end.max(worked_until));
         report.steady = self.rates.report(self.group.spec.steady);
         report.queue_depth = found.map_or(0, |found| found.depth);
+        self.load.so_far.ended((self.group.number, self.number));
         let checkpoint = self.checkpoint(choice.place());
         Ended { worked_until, due_until, at: last_end, cpu_ns, report, found, checkpoint }
+    }
+
+    /// What the thread has handed over. Its group's delay is not in its time.
+    fn report_until(&self, until: u64) -> ThreadReport {
+        let begun = self.group_start().max(self.load.start.load(Ordering::Relaxed));
+        ThreadReport {
+            usage: thread_usage().since(self.used_before),
+            elapsed_ns: self.load.clock.between(begun, until.max(begun)),
+            ..self.sum.report(&self.group.spec.name)
+        }
+    }
+
+    /// Notes that, for whoever wants to see it while the load runs.
+    pub(super) fn note_so_far(&self, until: u64) {
+        if self.load.so_far.wanted.load(Ordering::Relaxed) {
+            self.load.so_far.note((self.group.number, self.number), self.report_until(until));
+        }
     }
 
     /// The end of the last operation, if there was one, and the depth that was found.

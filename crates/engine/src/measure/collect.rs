@@ -16,7 +16,7 @@ const DENSE_POINTS: usize = 3;
 const MAX_ERRORS: usize = 1000;
 
 /// Latencies as counts by bucket, over all threads.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Dense {
     counts: Vec<u64>,
     sum_ns: u128,
@@ -49,7 +49,7 @@ impl Dense {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Action {
     invocations: u64,
     transactions: u64,
@@ -62,7 +62,7 @@ struct Action {
     series: Option<Series>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Group {
     actions: Vec<Action>,
     calls: Vec<Dense>,
@@ -71,7 +71,7 @@ struct Group {
     commits: Dense,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Point {
     counts: SeriesPoint,
     dense: Option<Box<Dense>>,
@@ -85,7 +85,7 @@ impl Point {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Series {
     points: Vec<Point>,
     /// Points of the threads' clock that make one of `points`, as a power of two.
@@ -142,7 +142,7 @@ pub(crate) struct Totals {
     pub(crate) latency: Histogram,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inside {
     groups: Vec<Group>,
     series: Series,
@@ -332,9 +332,22 @@ impl Collector {
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
         self.add_up();
         let inside = self.inside.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut collected = Collected { errors: inside.errors, ..Collected::default() };
-        let doublings = inside.series.doublings;
-        for (group, names) in inside.groups.into_iter().zip(groups) {
+        inside.collected(groups, series_interval)
+    }
+
+    /// The same of what was handed over until now.
+    pub(crate) fn so_far(&self, groups: &[GroupNames], series_interval: Duration) -> Collected {
+        self.add_up();
+        let inside = self.inside().clone();
+        inside.collected(groups, series_interval)
+    }
+}
+
+impl Inside {
+    fn collected(self, groups: &[GroupNames], series_interval: Duration) -> Collected {
+        let mut collected = Collected { errors: self.errors, ..Collected::default() };
+        let doublings = self.series.doublings;
+        for (group, names) in self.groups.into_iter().zip(groups) {
             for (action, (name, share)) in group.actions.into_iter().zip(&names.actions) {
                 if let Some(series) = action.series {
                     let (group, name) = (names.group.clone(), name.clone());
@@ -379,7 +392,7 @@ impl Collector {
                 }
             }
         }
-        collected.series = inside.series.finish(doublings);
+        collected.series = self.series.finish(doublings);
         collected.series_interval_ns =
             u64::try_from(series_interval.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1 << doublings);
         collected.series_doublings = doublings;

@@ -5,6 +5,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod collect;
+pub(crate) mod idleness;
 mod rates;
 pub(crate) mod tally;
 

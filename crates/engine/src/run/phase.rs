@@ -74,6 +74,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) begin: &'a dyn Fn() -> Result<(), LoadError>,
     pub(crate) parted: &'a dyn Fn() -> bool,
     pub(crate) continued: &'a dyn Fn(&str) -> bool,
+    /// Gives the observer the report so far: how long the phase runs, and what its threads have done.
+    pub(crate) so_far: &'a dyn Fn(Duration, Vec<ThreadReport>),
     /// Whether the closing of files belongs to the interval.
     pub(crate) closes: bool,
     /// Called when all operations are done. Threads give up what they have only then, because that is none of the filesystem's work.
@@ -182,7 +184,7 @@ pub(crate) fn run(load: &Load<'_>, watch: &Watch<'_>) -> Result<PhaseEnd, LoadEr
         if let Some(peers) = watch.observer.peers() {
             peers.begun();
         }
-        let (totals, stonewall) = look_on(load, watch, gate, wanted, before);
+        let (totals, stonewall) = look_on(load, watch, meeting, wanted, before);
         if watch.closes {
             close_shared(load);
         }
@@ -369,11 +371,13 @@ fn open_cure(flags: OFlags, errno: Errno) -> &'static str {
 fn look_on(
     load: &Load<'_>,
     watch: &Watch<'_>,
-    gate: &Gate<LoadError>,
+    meeting: &Meeting,
     threads: u32,
     mut before: Totals,
 ) -> (Totals, Option<Wall>) {
+    let gate = &meeting.gate;
     let started = Instant::now();
+    let mut wanted_at = None;
     let (mut told, mut told_after) = (0, Duration::ZERO);
     let at_start = before.clone();
     let mut stonewall = None;
@@ -410,6 +414,16 @@ fn look_on(
             }
         }
         load.collector.add_up();
+        if load.measured && wanted_at.is_none() && watch.observer.wants_report() {
+            let noted = load.so_far.wanted.swap(true, Ordering::Relaxed);
+            wanted_at = Some(started.elapsed() + if noted { Duration::ZERO } else { watch.interval + LOOK });
+        }
+        if wanted_at.is_some_and(|at| at <= started.elapsed()) {
+            wanted_at = None;
+            let ends = meeting.ends.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = ends.iter().map(|(_, ended)| ended.report.clone());
+            (watch.so_far)(started.elapsed(), ended.chain(load.so_far.all()).collect());
+        }
         // Threads hand over when a point of the series ends, so the lines are as long as points are, whenever they are printed.
         let due = started.elapsed().saturating_sub(LOOK).as_nanos().checked_div(watch.interval.as_nanos()).unwrap_or(0);
         if due > told {

@@ -3,11 +3,28 @@
 use super::names::names;
 use super::running::Running;
 use crate::audit::{self, Ran, Summary};
+use fstone_model::load::ThreadReport;
 use fstone_model::workload::{FinalSync, IoEngineKind, OpenSync, Operation, Phase, ThreadGroup};
 use fstone_model::{LoadReport, Workload};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 impl Running<'_> {
+    /// Gives the observer what was done until now, in a measured phase that has run for so long.
+    pub(super) fn tell_so_far(&self, elapsed: Duration, threads: Vec<ThreadReport>) {
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let collected =
+            self.collector.so_far(&names(self.workload.measured_phases(), &self.measured.at_work), self.interval);
+        let mut report = self.report.clone();
+        report.elapsed_ns += elapsed_ns;
+        report.running_ns += elapsed_ns;
+        report.per_thread.extend(threads);
+        report.operations = collected.operations;
+        report.group_fsyncs = collected.group_fsyncs;
+        report.errors.extend(collected.errors);
+        self.options.observer.report_so_far(report);
+    }
+
     /// What it did. `null_ns_per_operation` is the engine's own cost, if it was taken.
     pub(super) fn report(self, null_ns_per_operation: Option<f64>) -> LoadReport {
         let groups: Vec<&ThreadGroup> = self.workload.measured_phases().flat_map(|phase| &phase.groups).collect();

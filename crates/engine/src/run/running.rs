@@ -17,7 +17,7 @@ use crate::options::{Ownership, Progress, RunOptions};
 use crate::peers::{Parted, Peers};
 use crate::plan::{Found, PhasePlan};
 use crate::promises::{Change, Witness};
-use crate::worker::{Kept, Load};
+use crate::worker::{Kept, Load, SoFar};
 use fstone_model::load::{ErrorReport, PhaseReport, Span};
 use fstone_model::ranks::PhasePassed;
 use fstone_model::workload::operation::Data;
@@ -651,6 +651,7 @@ impl<'a> Running<'a> {
             parted: &parted,
             continued: &continued,
             // A sync writes back all that closing would.
+            so_far: &|elapsed, threads| self.tell_so_far(elapsed, threads),
             closes: self.real() && !self.syncs() && self.files.iter().any(durable::writes_back_at_close),
             finish: &finish,
         };
@@ -712,6 +713,7 @@ impl<'a> Running<'a> {
             perturbation: self.options.observer.perturbation(),
             checkpoints: Mutex::new(checkpoints),
             generations: &self.generations,
+            so_far: SoFar::new(self.options.observer.wants_reports()),
         };
         let set_alone = |alone| self.files.iter().for_each(|files| files.table.set_alone(alone));
         set_alone(plan.alone);

@@ -9,9 +9,10 @@ use crate::measure::{Clock, Collector};
 use crate::plan::PhasePlan;
 use crate::promises::Witness;
 use crate::random::derive;
+use fstone_model::load::ThreadReport;
 use fstone_model::workload::{ErrorPolicy, ThreadGroup};
 use rustix::fs::OFlags;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -49,6 +50,39 @@ pub(crate) struct Load<'a> {
     pub(crate) checkpoints: Mutex<HashMap<String, Vec<Option<ThreadCheckpoint>>>>,
     /// The generation of the first write of each phase until this one, where data is stamped.
     pub(crate) generations: &'a [u64],
+    pub(crate) so_far: SoFar,
+}
+
+/// What threads that are at work have done, by their groups' numbers and their own.
+pub(crate) struct SoFar {
+    /// Whether somebody wants it.
+    pub(crate) wanted: AtomicBool,
+    threads: Mutex<BTreeMap<(usize, u64), ThreadReport>>,
+}
+
+impl SoFar {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { wanted: AtomicBool::new(wanted), threads: Mutex::default() }
+    }
+
+    fn threads(&self) -> std::sync::MutexGuard<'_, BTreeMap<(usize, u64), ThreadReport>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cold]
+    pub(crate) fn note(&self, thread: (usize, u64), report: ThreadReport) {
+        self.threads().insert(thread, report);
+    }
+
+    pub(crate) fn ended(&self, thread: (usize, u64)) {
+        if self.wanted.load(Ordering::Relaxed) {
+            self.threads().remove(&thread);
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<ThreadReport> {
+        self.threads().values().cloned().collect()
+    }
 }
 
 impl Load<'_> {

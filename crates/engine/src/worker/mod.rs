@@ -27,7 +27,7 @@ pub(crate) use blocks::Blocks;
 pub(crate) use checkpoint::ThreadCheckpoint;
 pub(crate) use descriptors::Kept;
 pub use descriptors::raise_descriptor_limit;
-pub(crate) use load::Load;
+pub(crate) use load::{Load, SoFar};
 pub(crate) use on_tour::NextOfTour;
 pub(crate) use own_table::OwnTable;
 pub(crate) use picked::Picked;

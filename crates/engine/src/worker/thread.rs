@@ -16,6 +16,7 @@ use crate::io::{Fd, Io};
 use crate::measure::{Call, Done, Rates, ThreadSum, ThreadTally};
 use crate::plan::{GroupPlan, WearOut};
 use crate::random::{Random, derive};
+use fstone_model::load::ThreadUsage;
 use fstone_model::workload::{IoEngineKind, OpenPolicy, OpenSync, Region};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -44,6 +45,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) tally: ThreadTally,
     pub(crate) sum: ThreadSum,
     pub(crate) rates: Rates,
+    /// What it had used when it began.
+    pub(crate) used_before: ThreadUsage,
     pub(crate) done: Done,
     /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
@@ -110,6 +113,7 @@ impl<'a, E: Io> Worker<'a, E> {
             tally: ThreadTally::new(group.actions.len()),
             sum: ThreadSum::default(),
             rates: Rates::default(),
+            used_before: ThreadUsage::default(),
             done: Done::default(),
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,

@@ -173,6 +173,45 @@ pub struct ThreadGroup {
     pub least_rate: Option<LeastRate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
+    /// Errors after which its threads go on, whatever else the load does after one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goes_on_after: Vec<Tolerated>,
+}
+
+/// The part of an operation that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedPart {
+    Read,
+    /// Also what allocates, discards and makes durable.
+    Write,
+    Verify,
+}
+
+impl FailedPart {
+    /// Of a call, as reports name it; `None` of one that moves nothing.
+    pub fn of(call: &str) -> Option<Self> {
+        match call {
+            "read" => Some(Self::Read),
+            "write" | "fallocate" | "BLKDISCARD" | "fsync" | "fdatasync" | "sync_file_range" => Some(Self::Write),
+            "verify" => Some(Self::Verify),
+            _ => None,
+        }
+    }
+}
+
+/// An error after which a thread goes on. It is recorded like others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tolerated {
+    pub part: FailedPart,
+    /// 0 for a failed verification, which has none.
+    pub errno: i32,
+}
+
+impl Tolerated {
+    pub fn covers(&self, call: &str, errno: i32) -> bool {
+        FailedPart::of(call) == Some(self.part) && (self.part == FailedPart::Verify || errno == self.errno)
+    }
 }
 
 /// What each thread has to move per second, in its reads and in its writes if it has them. From its third second on, one that falls below in an
@@ -265,6 +304,11 @@ impl Batches {
 }
 
 impl ThreadGroup {
+    /// Whether its threads go on after an error of this call, whatever else the load does.
+    pub fn tolerates(&self, call: &str, errno: i32) -> bool {
+        self.goes_on_after.iter().any(|tolerated| tolerated.covers(call, errno))
+    }
+
     /// Threads that do this as fast as they can, with defaults for everything else.
     pub fn new(name: impl Into<String>, threads: u32, actions: Actions) -> Self {
         Self {
@@ -300,6 +344,7 @@ impl ThreadGroup {
             backlog: None,
             least_rate: None,
             steady: None,
+            goes_on_after: Vec::new(),
         }
     }
 

@@ -29,8 +29,8 @@ pub use fileset::{
     Sharing, SizeDistribution, has_rank,
 };
 pub use group::{
-    Advice, Arrivals, Batches, CpuPolicy, LatencyTarget, LeastRate, MAXIMUM_THREADS, Phase, Region, Steady, Stop,
-    ThreadGroup, Tour,
+    Advice, Arrivals, Batches, CpuPolicy, FailedPart, LatencyTarget, LeastRate, MAXIMUM_THREADS, Phase, Region, Steady,
+    Stop, ThreadGroup, Tolerated, Tour,
 };
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,
@@ -119,6 +119,13 @@ pub enum ReplayPace {
 }
 
 impl Workload {
+    /// Whether an error of this call ends the load, or the group of this name that meets it.
+    pub fn ends_after(&self, group: &str, call: &str, errno: i32) -> bool {
+        let mut groups = self.phases.iter().flat_map(|phase| &phase.groups);
+        let goes_on = |of: &ThreadGroup| of.name == group && of.tolerates(call, errno);
+        self.on_error != ErrorPolicy::Continue && !groups.any(goes_on)
+    }
+
     /// How long a point of the series is unless somebody says otherwise.
     pub const SERIES_INTERVAL: Duration = Duration::from_secs(1);
 

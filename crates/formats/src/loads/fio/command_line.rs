@@ -2,17 +2,22 @@
 
 use super::{
     COMMAND_LINE, Findings, Options, Plan, options, plan,
+    read::ENGINES,
     text::{Section, Setting, Word, sections},
+    value,
 };
 use crate::{
     Diagnostics, Source, Span,
     diagnostic::{Diagnostic, Report},
     loads::Loader,
 };
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     Help,
+    /// The I/O engines that there are.
+    Engines,
     Version,
 }
 
@@ -24,6 +29,15 @@ pub enum OutputFormat {
     JsonPlus,
 }
 
+/// What `--idle-prof` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleProfile {
+    /// No job is run.
+    Calibrate,
+    System,
+    PerCpu,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub formats: Vec<OutputFormat>,
@@ -31,6 +45,9 @@ pub struct Output {
     pub file: Option<String>,
     /// The version of the terse format, 2 to 5.
     pub terse: u8,
+    pub idle: Option<IdleProfile>,
+    /// How often all results so far are printed while the jobs run.
+    pub status_every: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
@@ -68,18 +85,29 @@ const WITHOUT_EFFECT: &[(&str, bool)] = &[
 ];
 
 /// Those that are refused, whether they have a value, and what to do instead.
-const REFUSED: &[(&str, bool, &str)] = &[
-    ("bandwidth-log", false, "write_bw_log=NAME logs each job's bandwidth"),
-    (
-        "idle-prof",
-        true,
-        "leave it out: usr_cpu and sys_cpu are the jobs' own, and `mpstat -P ALL` shows how idle the machine is",
-    ),
-    (
-        "status-interval",
-        true,
-        "leave it out: standard error has live figures, and write_bw_log and its like have them over time",
-    ),
+const REFUSED: &[(&str, bool, &str)] = &[("bandwidth-log", false, "write_bw_log=NAME logs each job's bandwidth")];
+
+/// fio's own options, without those of [`WITHOUT_EFFECT`] and [`REFUSED`], and whether they have a value.
+const OWN: &[(&str, bool)] = &[
+    ("allow-destroy", true),
+    ("allow-destroy-data", true),
+    ("append-terse", false),
+    ("batches", false),
+    ("enghelp", false),
+    ("eta", true),
+    ("help", false),
+    ("idle-prof", true),
+    ("minimal", false),
+    ("output", true),
+    ("output-format", true),
+    ("parse-only", false),
+    ("readonly", false),
+    ("section", true),
+    ("seed", true),
+    ("showcmd", false),
+    ("status-interval", true),
+    ("terse-version", true),
+    ("version", false),
 ];
 
 /// Reads what stands behind `fio`.
@@ -92,7 +120,13 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
         report: Report::new(source.clone()),
         line: CommandLine {
             asked: None,
-            output: Output { formats: vec![OutputFormat::Normal], file: None, terse: 3 },
+            output: Output {
+                formats: vec![OutputFormat::Normal],
+                file: None,
+                terse: 3,
+                idle: None,
+                status_every: None,
+            },
             files: Vec::new(),
             sections: Vec::new(),
             seed: None,
@@ -131,15 +165,21 @@ pub fn parse_command_line(words: &[String]) -> Result<CommandLine, Diagnostics> 
             Some((key, value)) => (key, Some((key_at + key.len() + 1, value))),
             None => (option, None),
         };
-        let key = (key_at, key);
+        let span = Span::new(key_at, key_at + key.len());
+        let Some(key) = reader.completed(key, span) else { continue };
         // A value may also be the next word.
-        let value = value.or_else(|| if reader.takes_value(key.1) { rest.next() } else { None });
-        reader.option(at, key, value);
+        let value = value.or_else(|| if Reader::takes_value(key) { rest.next() } else { None });
+        reader.option((Span::new(at, span.end), key), value);
     }
     if reader.append_terse && !reader.line.output.formats.contains(&OutputFormat::Terse) {
         reader.line.output.formats.insert(0, OutputFormat::Terse);
     }
     reader.report.finish(reader.line).map(|(line, _)| line)
+}
+
+fn own() -> impl Iterator<Item = (&'static str, bool)> {
+    let refused = REFUSED.iter().map(|(name, value, _)| (*name, *value));
+    OWN.iter().chain(WITHOUT_EFFECT).copied().chain(refused)
 }
 
 struct Reader {
@@ -149,24 +189,36 @@ struct Reader {
 }
 
 impl Reader {
-    fn takes_value(&self, key: &str) -> bool {
-        let refused = REFUSED.iter().map(|(name, value, _)| (*name, *value));
-        let own = WITHOUT_EFFECT.iter().copied().chain(refused).find(|(name, _)| *name == key);
-        match key {
-            "help" | "version" | "minimal" | "parse-only" | "batches" | "readonly" | "append-terse" | "showcmd" => {
-                false
-            }
-            "eta" | "output" | "output-format" | "section" | "terse-version" | "seed" | "allow-destroy"
-            | "allow-destroy-data" => true,
-            _ => match own {
-                Some((_, value)) => value,
-                None => options::find(key).is_some_and(|option| !option.is_switch),
-            },
+    fn takes_value(key: &str) -> bool {
+        match own().find(|(name, _)| *name == key) {
+            Some((_, value)) => value,
+            None => options::find(key).is_some_and(|option| !option.is_switch),
         }
     }
 
-    fn option(&mut self, start: usize, (at, key): (usize, &str), value: Option<(usize, &str)>) {
-        let key_span = Span::new(start, at + key.len());
+    /// The option that a word begins, if it is none itself, as getopt_long takes it. Aliases of one option are no two.
+    fn completed<'k>(&mut self, key: &'k str, span: Span) -> Option<&'k str> {
+        if own().any(|(name, _)| name == key) || options::find(key).is_some() {
+            return Some(key);
+        }
+        let same = key.replace('-', "_");
+        let known = own().map(|(name, _)| name).chain(options::names());
+        let mut begun: Vec<&'static str> =
+            known.filter(|name| name.starts_with(key) || name.starts_with(&same)).collect();
+        begun.dedup_by_key(|name| options::find(name).map_or(*name, |option| option.name));
+        match begun[..] {
+            [name] => Some(name),
+            [] => Some(key),
+            _ => {
+                let what = format!("--{key} is ambiguous");
+                let names: Vec<String> = begun.iter().map(|name| format!("--{name}")).collect();
+                self.report.push(Diagnostic::error(span, what).help(format!("write one of {}", names.join(", "))));
+                None
+            }
+        }
+    }
+
+    fn option(&mut self, (key_span, key): (Span, &str), value: Option<(usize, &str)>) {
         let text = value.map_or("", |(_, value)| value);
         let place = value.map_or(key_span, |(at, value)| Span::new(at, at + value.len()));
         let mut wrong = |expected: &str| {
@@ -176,6 +228,9 @@ impl Reader {
         };
         match key {
             "help" => self.line.asked = Some(Asked::Help),
+            "enghelp" if text.is_empty() => self.line.asked = Some(Asked::Engines),
+            "enghelp" if ENGINES.contains(&text) => self.line.asked = Some(Asked::Help),
+            "enghelp" => wrong("an I/O engine; --enghelp lists them"),
             "version" => self.line.asked = Some(Asked::Version),
             "minimal" => self.line.output.formats = vec![OutputFormat::Terse],
             "parse-only" => self.line.parse_only = true,
@@ -197,6 +252,17 @@ impl Reader {
                 _ => wrong("2, 3, 4 or 5"),
             },
             "showcmd" => self.line.show_command = true,
+            "idle-prof" => match text {
+                "calibrate" => self.line.output.idle = Some(IdleProfile::Calibrate),
+                "system" => self.line.output.idle = Some(IdleProfile::System),
+                "percpu" => self.line.output.idle = Some(IdleProfile::PerCpu),
+                _ => wrong("calibrate, system or percpu"),
+            },
+            "status-interval" => match value::time(text, Duration::from_secs(1)) {
+                Some(every) if every.is_zero() => self.line.output.status_every = None,
+                Some(every) if every >= Duration::from_secs(1) => self.line.output.status_every = Some(every),
+                _ => wrong("a time of at least a second"),
+            },
             "eta" => match text {
                 "always" | "auto" | "never" => self.line.shows_progress = text != "never",
                 _ => wrong("always, auto or never"),
@@ -225,47 +291,26 @@ impl Reader {
             _ if WITHOUT_EFFECT.iter().any(|(name, _)| *name == key) => {
                 self.line.warnings.push(Diagnostic::warning(key_span, format!("--{key} has no effect")));
             }
-            _ if options::find(key).is_some() => self.of_job((at, key), value),
+            _ if options::find(key).is_some() => self.of_job((key_span, key), value),
             _ => {
-                const OWN: [&str; 15] = [
-                    "eta",
-                    "allow-destroy",
-                    "allow-destroy-data",
-                    "append-terse",
-                    "readonly",
-                    "batches",
-                    "output",
-                    "output-format",
-                    "section",
-                    "minimal",
-                    "parse-only",
-                    "help",
-                    "version",
-                    "terse-version",
-                    "seed",
-                ];
                 let diagnostic = Diagnostic::error(key_span, format!("unknown option --{key}"));
-                self.report.push(options::meant(diagnostic, key, OWN));
+                self.report.push(options::meant(diagnostic, key, own().map(|(name, _)| name)));
             }
         }
     }
 
     /// An option of the job that `--name` began, or of all jobs.
-    fn of_job(&mut self, (at, key): (usize, &str), value: Option<(usize, &str)>) {
+    fn of_job(&mut self, (span, key): (Span, &str), value: Option<(usize, &str)>) {
         let source = &self.line.source;
-        let word = |at: usize, text: &str| Word {
-            text: text.to_owned(),
-            source: source.clone(),
-            span: Span::new(at, at + text.len()),
-        };
-        let key_word = word(at, key);
-        let value = value.map(|(at, text)| word(at, text));
+        let word = |span: Span, text: &str| Word { text: text.to_owned(), source: source.clone(), span };
+        let key_word = word(span, key);
+        let value = value.map(|(at, text)| word(Span::new(at, at + text.len()), text));
         if let ("name", Some(name)) = (key, &value) {
             self.line.jobs.push(Section::new(name.clone(), vec![Setting { key: key_word, value }]));
             return;
         }
         if self.line.jobs.is_empty() {
-            let name = word(at, "global");
+            let name = word(span, "global");
             self.line.jobs.push(Section::new(name, Vec::new()));
         }
         let job = self.line.jobs.last_mut().expect("there is one now");

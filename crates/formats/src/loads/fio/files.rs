@@ -457,6 +457,25 @@ fn path_of(job: &Job, clone: u32, name: &str) -> String {
     }
 }
 
+/// Names with `..` as the kernel takes them, where their directory is there; others are refused. A log names its files itself.
+pub(super) fn resolve_parents(job: &mut Job, real: &dyn Fn(&str) -> Option<String>) {
+    let leads_up = |path: &str| path.split('/').any(|part| part == "..");
+    let directories = job.directories.iter_mut().filter(|directory| leads_up(directory));
+    directories.for_each(|directory| *directory = real(directory).unwrap_or_else(|| std::mem::take(directory)));
+    if !job.iologs.is_empty() || job.directories.len() > 1 {
+        return;
+    }
+    for index in 0..job.filenames.len() {
+        let name = &job.filenames[index];
+        let Some((above, file)) = name.rsplit_once('/').filter(|(above, file)| leads_up(above) && *file != "..") else {
+            continue;
+        };
+        if let Some(real) = real(&path_of(job, 0, above)) {
+            job.filenames[index] = format!("{}/{file}", real.trim_end_matches('/'));
+        }
+    }
+}
+
 fn place_of(
     job: &Job,
     clone: u32,
@@ -480,8 +499,7 @@ fn place_of(
     let absolute = directory.starts_with('/') || (directory.is_empty() && below.starts_with('/'));
     let parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if file == "." || file.len() > MAXIMUM_NAME || !plain(file) || !parts.iter().all(|part| plain(part)) {
-        let cure =
-            "no `..` in filename and directory (an absolute path works), and a short name with more than blanks in it";
+        let cure = "a short name with more than blanks in it, and `..` only in `fstone fio` and above a directory that is there";
         error(job, findings, format!("`{whole}` is not a name for a file here"), cure);
         return None;
     }
@@ -536,6 +554,7 @@ mod tests {
             sections: &[],
             variable: &|name| (name == "BLANK").then(|| " ".to_owned()),
             size_of: &|_| None,
+            real: &|_| None,
             loader: &mut |_| Err("it is not read here".to_owned()),
             seconds: None,
         };

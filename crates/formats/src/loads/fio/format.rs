@@ -27,6 +27,7 @@ fn plan(document: &mut Document<'_, '_>) -> Result<Plan, Diagnostics> {
             // A study means the same wherever it is run.
             variable: &|_| None,
             size_of: &|_| None,
+            real: &|_| None,
             loader: document.loader,
             seconds: document.seconds,
         },

@@ -1,10 +1,18 @@
 //! What `--help` and `--version` ask for.
 
-use super::options::{OPTIONS, Treatment};
+use super::{
+    options::{OPTIONS, Treatment},
+    read::ENGINES,
+};
 use std::fmt::Write as _;
 
 pub fn version() -> String {
     format!("fio-3.33 (fstone {})\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// What `--enghelp` prints.
+pub fn engines() -> String {
+    format!("Available IO engines:\n\t{}\n", ENGINES.join("\n\t"))
 }
 
 pub fn help() -> String {
@@ -23,7 +31,9 @@ pub fn help() -> String {
          --readonly              refuse jobs that write\n  \
          --allow-destroy=DEVICE  jobs whose filename is this block device may overwrite it; nothing may be on it\n  \
          --allow-destroy-data=DEVICE  nor may this, but for data that nothing recognises\n  \
-         --help, --version\n",
+         --status-interval=T     print all results so far each T seconds, as SIGUSR1 does once\n  \
+         --idle-prof=WHAT        how idle the processors are: system, percpu, or calibrate (no job is run)\n  \
+         --help, --enghelp, --version\n",
     );
     let taken = OPTIONS.iter().filter(|option| option.why_not().is_none()).map(|option| option.name);
     out.push_str("\nJob options:\n");

@@ -1,7 +1,7 @@
 //! A job: the options of a section and of the `[global]` ones before it, with their values.
 
 use crate::Source;
-use fstone_model::workload::{Steady, Zones};
+use fstone_model::workload::{FailedPart, Steady, Tolerated, Zones};
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -168,9 +168,10 @@ pub struct Job {
     pub append: bool,
     /// Whether it writes until there is no room.
     pub fills: bool,
-    pub continues: bool,
-    /// Whether it named the errors after which it goes on.
-    pub(super) ignores: bool,
+    /// Whether it goes on after some errors of reads, of writes and of verification.
+    pub continues: [bool; 3],
+    /// After which, if it names them; after EIO and failed verifications otherwise.
+    pub(super) ignored: [Vec<i32>; 3],
     pub percentiles: Vec<f64>,
     pub percentiles_of_completion: bool,
     pub percentiles_of_all: bool,
@@ -370,7 +371,35 @@ pub enum Offsets {
     ZonedBytes(Vec<(u32, Option<u64>)>),
 }
 
+const PARTS: [FailedPart; 3] = [FailedPart::Read, FailedPart::Write, FailedPart::Verify];
+pub(super) const EIO: i32 = 5;
+pub(super) const ENODATA: i32 = 61;
+pub(super) const EILSEQ: i32 = 84;
+
 impl Job {
+    /// The errors after which it goes on.
+    pub fn goes_on_after(&self) -> Vec<Tolerated> {
+        let mut all = Vec::new();
+        for (part, ignored) in PARTS.into_iter().zip(&self.ignored).filter(|(part, _)| self.continues_in(*part)) {
+            let usual = [EIO, EILSEQ];
+            let ignored = if ignored.is_empty() { &usual[..] } else { ignored };
+            match part {
+                FailedPart::Verify if ignored.contains(&EILSEQ) => all.push(Tolerated { part, errno: 0 }),
+                FailedPart::Verify => {}
+                _ => all.extend(ignored.iter().map(|errno| Tolerated { part, errno: *errno })),
+            }
+            // A read behind a file's end is EIO to fio.
+            if part == FailedPart::Read && ignored.contains(&EIO) {
+                all.push(Tolerated { part, errno: ENODATA });
+            }
+        }
+        all
+    }
+
+    pub(super) fn continues_in(&self, part: FailedPart) -> bool {
+        PARTS.into_iter().zip(self.continues).any(|(of, continues)| continues && of == part)
+    }
+
     /// A job without any option, as fio's manual has the defaults.
     pub(super) fn new(name: String) -> Self {
         Self {
@@ -479,8 +508,8 @@ impl Job {
             unlink_each_loop: false,
             append: false,
             fills: false,
-            continues: false,
-            ignores: false,
+            continues: [false; 3],
+            ignored: Default::default(),
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             percentiles_of_completion: true,
             percentiles_of_all: false,

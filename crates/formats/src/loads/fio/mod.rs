@@ -28,12 +28,12 @@ mod text;
 mod value;
 mod workload;
 
-pub use command_line::{Asked, CommandLine, Output, OutputFormat, parse_command_line};
+pub use command_line::{Asked, CommandLine, IdleProfile, Output, OutputFormat, parse_command_line};
 pub use files::{Look, Placement};
 pub use format::FORMAT;
-pub use help::{help, version};
+pub use help::{engines, help, version};
 pub use job::{Amount, Blocks, Direction, Engine, Hint, Job, Offsets, Service, Sync};
-pub use print::{Log, When, json, logs, normal, terse};
+pub use print::{Idle, Log, When, json, logs, normal, terse};
 pub use workload::Part;
 
 use crate::{Diagnostics, Source, loads::Loader};
@@ -88,6 +88,8 @@ pub struct Options<'o, 'l> {
     pub variable: &'o dyn Fn(&str) -> Option<String>,
     /// The size of a regular file or a block device that is there: of a job that gives none. Asked only with [`Placement::AsWritten`].
     pub size_of: &'o Look<'o>,
+    /// The path of a directory that is there, without links and `..`. Asked only with [`Placement::AsWritten`].
+    pub real: &'o dyn Fn(&str) -> Option<String>,
     pub loader: &'o mut Loader<'l>,
     /// How long every job runs, whatever the file says.
     pub seconds: Option<u64>,
@@ -148,8 +150,6 @@ fn plan(
         // What follows from jobs that are not as they were meant is no news.
         return Err(findings.into_report().into_diagnostics().expect("there are errors"));
     }
-    let name = stem(source.name());
-    iolog::check_written(&jobs, options.placement, &mut findings);
     if let Some(job) =
         jobs.iter().find(|job| job.logs.iter().any(Option::is_some) && options.placement != Placement::AsWritten)
     {
@@ -159,6 +159,8 @@ fn plan(
     if options.placement == Placement::AsWritten {
         jobs.iter_mut().for_each(|job| files::resolve_parents(job, options.real));
     }
+    let name = stem(source.name());
+    iolog::check_written(&jobs, options.placement, &mut findings);
     let (workload, parts) = if jobs.iter().any(|job| !job.iologs.is_empty()) {
         let all = sections.iter().flat_map(|section| &section.settings);
         iolog::jobs(&name, &jobs, all, options.placement, &mut findings)

@@ -63,12 +63,18 @@ pub(super) enum Check {
     Word(&'static [&'static str]),
 }
 
-/// The errors that fio knows by name.
+/// The errors that fio knows by name, from 1 on.
 const ERRORS: &[&str] = &[
     "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD", "EAGAIN", "ENOMEM",
     "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV", "ENOTDIR", "EISDIR", "EINVAL", "ENFILE",
     "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC", "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
 ];
+
+/// Its number, by its name if fio knows that.
+fn error(word: &str) -> Option<i32> {
+    let named = ERRORS.iter().zip(1..).find(|(name, _)| **name == word).map(|(_, number)| number);
+    named.or_else(|| word.parse().ok().filter(|number| *number > 0))
+}
 
 pub(super) struct Opt {
     pub(super) name: &'static str,
@@ -572,19 +578,26 @@ pub(super) const OPTIONS: &[Opt] = &[
     }),
     none("significant_figures", Check::Number, "it changes how figures are printed"),
     taken!("continue_on_error", |job, v| job.continues = match v.text() {
-        "none" | "0" => false,
-        "read" | "write" | "io" | "verify" | "all" | "1" => true,
+        "none" | "0" => [false; 3],
+        "read" => [true, false, false],
+        "write" => [false, true, false],
+        "io" => [true, true, false],
+        "verify" => [false, false, true],
+        "all" | "1" => [true; 3],
         _ => return Err("none, read, write, io, verify or all"),
     }),
     taken!("ignore_error", |job, v| {
-        let is_error =
-            |word: &str| word.is_empty() || ERRORS.contains(&word) || word.parse().is_ok_and(|number: u32| number > 0);
-        if v.text().is_empty() || !v.text().split([',', ':']).all(is_error) {
-            return Err(
-                "errors of reads, of writes and of checks, such as EIO:EAGAIN,ENOSPC; those above ERANGE (34) as numbers",
-            );
+        const EXPECTED: Expected =
+            "errors of reads, of writes and of checks, such as EIO:EAGAIN,ENOSPC; those above ERANGE (34) as numbers";
+        let parts: Vec<&str> = v.text().split(',').collect();
+        if v.text().is_empty() || parts.len() > 3 {
+            return Err(EXPECTED);
         }
-        (job.continues, job.ignores) = (true, true);
+        for (index, part) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
+            let errors: Option<Vec<i32>> = part.split(':').filter(|word| !word.is_empty()).map(error).collect();
+            job.ignored[index] = errors.ok_or(EXPECTED)?;
+            job.continues[index] = true;
+        }
     }),
     none("error_dump", Check::Flag, "every error is reported with its path"),
     refused("profile", "write the job file out in full"),

@@ -28,7 +28,7 @@ const DIRECTIONS: &[&str] = &[
     "trimwrite",
     "randtrimwrite",
 ];
-const ENGINES: &[&str] = &[
+pub(super) const ENGINES: &[&str] = &[
     "psync",
     "sync",
     "vsync",
@@ -279,10 +279,6 @@ impl Reader<'_> {
         }
         for prefix in job.logs.iter_mut().flatten().filter(|prefix| prefix.is_empty()) {
             prefix.clone_from(&job.name);
-        }
-        if job.continues && job.ignores {
-            let why = "all errors are counted, whichever it names, and the load goes on";
-            self.findings.note(section, "ignore_error ignores every error", why);
         }
         if job.time_based && job.runtime.is_none() {
             let why = "the job ends when it has moved its size, as with fio; add runtime=, such as runtime=60s";

@@ -4,8 +4,8 @@ use fstone_model::{
     Histogram, LoadReport,
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{
-        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FileChoice,
-        IoEngineKind, LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
+        Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FailedPart,
+        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -33,6 +33,7 @@ fn read(text: &str) -> Result<Plan, Diagnostics> {
         sections: &[],
         variable: &variable,
         size_of: &|_| None,
+        real: &|_| None,
         loader: &mut loader,
         seconds: None,
     };
@@ -302,23 +303,33 @@ fn what_an_option_implies_ends_with_it() {
 }
 
 #[test]
-fn what_one_job_says_of_errors_holds_for_all_and_is_said() {
-    for wrong in ["0", "", "foo", ",0", "EIO:x"] {
+fn each_job_says_after_which_errors_it_goes_on() {
+    for wrong in ["0", "", "foo", ",0", "EIO:x", "1,2,3,4"] {
         let told = problems(&format!("[a]\nsize=1m\nignore_error={wrong}\n"));
         assert!(told.contains("not a value for `ignore_error`"), "{wrong}: {told}");
     }
     let policy = |text: &str| {
         let plan = plan(&format!("[global]\nsize=1m\n[a]\n{text}\n"));
-        (plan.workload.on_error, plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default())
+        let groups = plan.workload.phases.iter().flat_map(|phase| &phase.groups);
+        let goes_on = groups.map(|group| {
+            let of = |part: FailedPart| group.goes_on_after.iter().filter(move |of| of.part == part);
+            [FailedPart::Read, FailedPart::Write, FailedPart::Verify]
+                .map(|part| of(part).map(|of| of.errno).collect::<Vec<_>>())
+        });
+        let goes_on: Vec<_> = goes_on.collect();
+        (plan.workload.on_error, goes_on, plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default())
     };
-    let (on_error, told) = policy("ignore_error=,ENOSPC:28");
-    assert!(on_error == ErrorPolicy::Continue && told.contains("ignores every error"), "{told}");
-    assert_eq!(policy("ignore_error=EIO\ncontinue_on_error=none"), (ErrorPolicy::StopGroup, String::new()));
-    let (on_error, told) = policy("continue_on_error=io\n[b]");
-    assert!(on_error == ErrorPolicy::Continue && told.contains("`b` goes on after errors, as `a` does"), "{told}");
-    let (on_error, told) = policy("exitall_on_error\n[b]");
+    let none = Vec::<i32>::new;
+    let after = |text: &str| policy(text).1[0].clone();
+    assert_eq!(after("ignore_error=,ENOSPC:28"), [none(), vec![28, 28], none()]);
+    assert_eq!(after("ignore_error=EIO\ncontinue_on_error=none"), [none(), none(), none()]);
+    assert_eq!(after("ignore_error=ENOSPC\ncontinue_on_error=all"), [vec![28], vec![5, 84], vec![0]]);
+    assert_eq!(after("ignore_error=EAGAIN,,EIO"), [vec![11], none(), none()]);
+    let (on_error, goes_on, told) = policy("continue_on_error=io\n[b]");
+    let usual = [vec![5, 84, 61], vec![5, 84], none()];
+    assert_eq!((on_error, goes_on, told.as_str()), (ErrorPolicy::StopGroup, vec![usual, Default::default()], ""));
+    let (on_error, _, told) = policy("exitall_on_error\n[b]");
     assert!(on_error == ErrorPolicy::Stop && told.contains("`b` ends all jobs"), "{told}");
-    assert_eq!(policy("continue_on_error=io\n[b]\ncontinue_on_error=all").1, "");
 }
 
 #[test]
@@ -630,6 +641,20 @@ fn random_numbers_are_the_same_in_every_run_unless_they_are_not_to_be() {
     assert_eq!(plan(compressed).workload.data.repeat, [0xab], "of the part that can be compressed");
 }
 
+/// What a command line and its job files come to.
+fn plan_of(line: &CommandLine, files: &[Source]) -> Plan {
+    let mut options = Options {
+        placement: Placement::AsWritten,
+        sections: &line.sections,
+        variable: &|_| None,
+        size_of: &|_| None,
+        real: &|_| None,
+        loader: &mut |_| Err(String::new()),
+        seconds: None,
+    };
+    line.plan(files, &mut options).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
+
 #[test]
 fn command_lines_have_jobs_files_and_options() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
@@ -639,25 +664,23 @@ fn command_lines_have_jobs_files_and_options() {
     .expect("it is right");
     assert_eq!(line.output.formats, [OutputFormat::JsonPlus, OutputFormat::Normal]);
     assert_eq!(line.output.file.as_deref(), Some("out"));
-    let plan = |line: &CommandLine, files: &[Source]| {
-        let mut options = Options {
-            placement: Placement::AsWritten,
-            sections: &line.sections,
-            variable: &|_| None,
-            size_of: &|_| None,
-            loader: &mut |_| Err(String::new()),
-            seconds: None,
-        };
-        line.plan(files, &mut options).unwrap_or_else(|wrong| panic!("{wrong}"))
-    };
-    let both = plan(&line, &[]);
+    let both = plan_of(&line, &[]);
     assert_eq!(both.jobs.iter().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert!(both.jobs[0].direct && both.jobs[1].direct && both.jobs[0].time_based && !both.jobs[1].time_based);
     let line = parse_command_line(&words("--bs=8k job.fio --section=b")).expect("it is right");
     assert_eq!((line.files.as_slice(), line.sections.as_slice()), (&["job.fio".to_owned()][..], &["b".to_owned()][..]));
     let file = Source::new("job.fio", "[a]\nsize=1m\n[b]\nsize=2m\n");
-    let one = plan(&line, &[file]);
+    let one = plan_of(&line, &[file]);
     assert_eq!((one.jobs.len(), &one.jobs[0].blocks[0]), (1, &Blocks::Fixed(8192)));
+    // As getopt_long takes them.
+    let line = parse_command_line(&words("--output-f=json --sec=b --min --rwmixr 30 job.fio")).expect("each is one");
+    assert_eq!((&line.sections[..], &line.files[..]), (&["b".to_owned()][..], &["job.fio".to_owned()][..]));
+    let told = parse_command_line(&words("--out=x --iodepth_b=3")).expect_err("they are several").to_string();
+    assert!(told.contains("--out is ambiguous") && told.contains("--output, --output-format"), "{told}");
+    assert!(told.contains("--iodepth_b is ambiguous"), "{told}");
+    let asked = |line: &str| parse_command_line(&words(line)).map(|line| line.asked);
+    assert_eq!(asked("--enghelp").expect("it is right"), Some(Asked::Engines));
+    assert!(asked("--enghelp=foo").is_err() && super::engines().contains("\tlibaio\n"));
     let told = parse_command_line(&words("--outputformat=json --minimall")).expect_err("neither is there").to_string();
     assert!(told.contains("did you mean `output-format`") && told.contains("did you mean `minimal`"), "{told}");
 }
@@ -811,6 +834,7 @@ fn values_that_people_write_are_read() {
         sections: &[],
         variable: &|_| None,
         size_of: &|_| Some(1 << 20),
+        real: &|_| None,
         loader: &mut |_| Err(String::new()),
         seconds: None,
     };
@@ -948,8 +972,25 @@ fn operations_that_failed_are_counted() {
 }
 
 #[test]
+fn logs_that_nothing_writes_are_no_secret() {
+    let plan = plan("[a]\nsize=1m\nwrite_lat_log=x\n[b]\nsize=1m\nwrite_bw_log=y\n");
+    let told = plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default();
+    assert_eq!(told.matches("write_lat_log").count(), 1, "{told}");
+}
+
+#[test]
 fn a_description_is_printed_as_fio_does() {
-    let plan = plan("[global]\ndescription=of; both\nrw=randrw\nsize=20k\ngroup_reporting\n[a]\n[b]\ndescription=b\n");
+    let words = [
+        "--name=a",
+        "--rw=randrw",
+        "--size=20k",
+        "--description=of; both",
+        "--group_reporting",
+        "--name=b",
+        "--description=b",
+    ];
+    let line = parse_command_line(&words.map(str::to_owned)).expect("it is right");
+    let plan = plan_of(&line, &[]);
     let (text, line) = (normal(&plan, &report(), &When::default()), terse(&plan, &report(), 3));
     assert!(text.lines().nth(3) == Some("  Description  : [of; both]") && !text.contains("[b]"), "{text}");
     assert!(line.trim_end().ends_with("%;of; both"), "{line}");
@@ -968,13 +1009,6 @@ fn json_has_every_key_of_fios() {
             assert!(value.get(key).is_some(), "{key}");
         }
     };
-#[test]
-fn logs_that_nothing_writes_are_no_secret() {
-    let plan = plan("[a]\nsize=1m\nwrite_lat_log=x\n[b]\nsize=1m\nwrite_bw_log=y\n");
-    let told = plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default();
-    assert_eq!(told.matches("write_lat_log").count(), 1, "{told}");
-}
-
     has(&json, &["fio version", "timestamp", "timestamp_ms", "time", "jobs", "disk_util"]);
     let job = &json["jobs"][0];
     has(

@@ -395,22 +395,14 @@ fn check_steady(jobs: &[Job], findings: &mut Findings) {
     }
 }
 
-/// What follows an error: of all jobs what any of them asks for.
+/// What follows an error after which a job does not go on.
 fn on_error(jobs: &[Job], findings: &mut Findings) -> ErrorPolicy {
-    type Asks = fn(&Job) -> bool;
-    let policies: [(ErrorPolicy, Asks, &str); 2] = [
-        (ErrorPolicy::Continue, |job| job.continues, "goes on after errors"),
-        (ErrorPolicy::Stop, |job| job.ends_all, "ends all jobs with its first error"),
-    ];
-    for (policy, asks, what) in policies {
-        let Some(first) = jobs.iter().find(|job| asks(job)) else { continue };
-        for other in jobs.iter().filter(|job| !asks(job)) {
-            let what = format!("`{}` {what}, as `{}` does", other.name, first.name);
-            note(other, findings, what, "what one job says of errors holds for all");
-        }
-        return policy;
+    let Some(first) = jobs.iter().find(|job| job.ends_all) else { return ErrorPolicy::StopGroup };
+    for other in jobs.iter().filter(|job| !job.ends_all) {
+        let what = format!("`{}` ends all jobs with its first error, as `{}` does", other.name, first.name);
+        note(other, findings, what, "what one job says of errors holds for all");
     }
-    ErrorPolicy::StopGroup
+    ErrorPolicy::Stop
 }
 
 fn log_interval(jobs: &[Job], findings: &mut Findings) -> Duration {
@@ -515,8 +507,6 @@ fn settings(job: &Job) -> IoSettings {
         engine: match job.engine {
             Engine::Libaio => IoEngineKind::Libaio,
             Engine::IoUring => IoEngineKind::IoUring,
-            // The flag of a descriptor says nothing of a mapping.
-            _ if job.engine == Engine::Mmap => OpenSync::None,
             Engine::Mmap => IoEngineKind::Mmap,
             Engine::Falloc => IoEngineKind::Falloc,
             Engine::Splice => IoEngineKind::Splice,
@@ -525,6 +515,8 @@ fn settings(job: &Job) -> IoSettings {
         },
         direct: job.direct,
         sync: match job.sync {
+            // The flag of a descriptor says nothing of a mapping.
+            _ if job.engine == Engine::Mmap => OpenSync::None,
             Sync::None => OpenSync::None,
             Sync::Sync => OpenSync::Sync,
             Sync::Dsync => OpenSync::Dsync,
@@ -625,6 +617,7 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
     let ramp = job.steady_ramp.saturating_add(Duration::from_secs(u64::from(!job.steady_ramp.is_zero())));
     group.steady = job.steady.map(|of| Steady { window: job.steady_window, ramp, ..of });
     group.own_series = job.logs.iter().any(Option::is_some);
+    group.goes_on_after = job.goes_on_after();
     group
 }
 
@@ -767,5 +760,6 @@ fn reader(job: &Job, place: &Place, name: String, written: &ThreadGroup, fileset
     group.open = OpenPolicy::KeepOpen;
     group.region = region(place, filesets);
     group.stop = stop(&reader, place);
+    group.goes_on_after = job.goes_on_after();
     group
 }

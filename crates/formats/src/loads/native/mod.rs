@@ -55,6 +55,7 @@ pub fn reference() -> Vec<KeyReference> {
         ("phase.group.fsync", surface::FsyncSurface::keys()),
         ("phase.group.batches", surface::BatchesSurface::keys()),
         ("phase.group.latency-target", surface::LatencyTargetSurface::keys()),
+        ("phase.group.goes-on-after", surface::GoesOnSurface::keys()),
         ("phase.group.least-rate", surface::LeastRateSurface::keys()),
         ("phase.group.steady", surface::SteadySurface::keys()),
         ("phase.group.ratio", surface::RatioSurface::keys()),

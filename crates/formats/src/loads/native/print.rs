@@ -10,8 +10,8 @@ use super::{
 };
 use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
-    ErrorPolicy, Existing, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget, LeastRate, Naming,
-    OpenPolicy, Phase, Region, Steady, Stop, ThreadGroup, Workload,
+    ErrorPolicy, Existing, FailedPart, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget,
+    LeastRate, Naming, OpenPolicy, Phase, Region, Steady, Stop, ThreadGroup, Tolerated, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -209,6 +209,7 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("backlog", group.backlog.map(|operations| operations.to_string())),
         ("least-rate", group.least_rate.map(least_rate)),
         ("steady", group.steady.map(steady)),
+        ("goes-on-after", goes_on_after(&group.goes_on_after)),
         ("ratio", ratio),
     ])
 }
@@ -229,6 +230,16 @@ fn least_rate(least: LeastRate) -> String {
         ("rate", unless(least.operations == 0, || least.operations.to_string())),
         ("every", unless(least.every == LEAST_RATE_EVERY, || time(least.every))),
     ]))
+}
+
+fn goes_on_after(errors: &[Tolerated]) -> Option<String> {
+    let of = |part: FailedPart| {
+        let numbers: Vec<i32> = errors.iter().filter(|of| of.part == part).map(|of| of.errno).collect();
+        unless(numbers.is_empty(), || format!("{numbers:?}"))
+    };
+    let checks = errors.iter().any(|of| of.part == FailedPart::Verify);
+    let keys = wanted([("read", of(FailedPart::Read)), ("write", of(FailedPart::Write)), ("verify", flag(checks))]);
+    unless(keys.is_empty(), || inline(&keys))
 }
 
 fn steady(steady: Steady) -> String {

@@ -5,8 +5,8 @@ use super::{
     sizes::size,
     steps::{program, surfaces},
     surface::{
-        DirectoriesSurface, FilesetSurface, FsyncSurface, GroupSurface, IoSurface, LatencyTargetSurface, PhaseSurface,
-        RegionSurface, RegionWord, StopSurface, WorkloadFile,
+        DirectoriesSurface, FilesetSurface, FsyncSurface, GoesOnSurface, GroupSurface, IoSurface, LatencyTargetSurface,
+        PhaseSurface, RegionSurface, RegionWord, StopSurface, WorkloadFile,
     },
     value::{block, bytes, flag, or, small, text, word},
 };
@@ -16,9 +16,10 @@ use crate::{
 };
 use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
-    ErrorPolicy, Existing, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
-    LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern, Phase,
-    Region, Sharing, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Weighted, Workload, name_clashes,
+    ErrorPolicy, Existing, FailedPart, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides,
+    IoSettings, LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern,
+    Phase, Region, Sharing, SizeDistribution, Steady, Stop, ThreadGroup, Tolerated, Tour, Weighted, Workload,
+    name_clashes,
 };
 use std::{
     collections::HashMap,
@@ -527,6 +528,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
             window: or(value.window.as_ref(), STEADY_WINDOW, |Time(time)| time),
             ramp: or(value.ramp.as_ref(), Duration::ZERO, |Time(time)| time),
         }),
+        goes_on_after: surface.goes_on_after.as_ref().map_or_else(Vec::new, |field| goes_on_after(&field.value)),
         actions,
     }
 }
@@ -619,6 +621,20 @@ fn arrivals(surface: &GroupSurface, report: &mut Report) -> Arrivals {
         );
     }
     word(surface.arrivals.as_ref(), Arrivals::Even)
+}
+
+fn goes_on_after(surface: &GoesOnSurface) -> Vec<Tolerated> {
+    let of = |part: FailedPart, list: &Option<Field<Vec<At<Count<1, 4095>>>>>| -> Vec<Tolerated> {
+        let numbers = list.iter().flat_map(|field| &field.value);
+        numbers
+            .map(|at| Tolerated { part, errno: i32::try_from(at.value.0).expect("the type allows no more") })
+            .collect()
+    };
+    let checks = flag(surface.verify.as_ref(), false).then_some(Tolerated { part: FailedPart::Verify, errno: 0 });
+    let mut all = of(FailedPart::Read, &surface.read);
+    all.extend(of(FailedPart::Write, &surface.write));
+    all.extend(checks);
+    all
 }
 
 fn cpus(surface: &GroupSurface, report: &mut Report) -> Vec<u32> {

@@ -242,8 +242,22 @@ table! {
         "least-rate" => least_rate: LeastRateSurface;
         /// A group of one thread ends when its rate is steady. Never unless given.
         "steady" => steady: SteadySurface;
+        /// Errors after which its threads go on, whatever `on-error` says. None unless given.
+        "goes-on-after" => goes_on_after: GoesOnSurface;
     }
     one of ["mix", "sequence", "ratio", "program"]
+}
+
+table! {
+    /// Errors, by their numbers (errno).
+    pub(crate) struct GoesOnSurface {
+        /// Of reads; 61 (ENODATA) is a read behind a file's end. None unless given.
+        "read" => read: Vec<At<Count<1, 4095>>>;
+        /// Of writes, and of what allocates, discards and makes durable. None unless given.
+        "write" => write: Vec<At<Count<1, 4095>>>;
+        /// Whether after a failed verification. False unless given.
+        "verify" => verify: Flag;
+    }
 }
 
 table! {

@@ -15,7 +15,7 @@ use fstone_model::{
     metric::catalog,
     result::CommandRecord,
     units::nanoseconds,
-    workload::{ErrorPolicy, Existing, Fileset},
+    workload::{Existing, Fileset},
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -141,11 +141,12 @@ impl Session {
             self.warn(format!("{}: {warning}", step.name));
         }
         let errors: Vec<String> = loaded.errors.iter().map(error_words).collect();
+        let goes_on = loaded.ended_by(workload).is_none();
         report.load = Some(Box::new(loaded));
         if errors.is_empty() {
             return Ok(());
         }
-        if workload.on_error == ErrorPolicy::Continue {
+        if goes_on {
             self.warn(format!("{}: operations failed: {}", step.name, errors.join("; ")));
             return Ok(());
         }

@@ -3,27 +3,56 @@
 use crate::loads::fio::{
     Job, Plan,
     actions::{TRIM, reads, writes},
+    job::{EILSEQ, EIO, ENODATA},
     workload::groups,
 };
 use fstone_model::{
-    Histogram, LoadReport,
+    CpuIdleness, Histogram, LoadReport,
     histogram::bounds_of,
     load::{ErrorReport, GroupFsyncs, OperationReport, OverTime, SteadyReport, ThreadReport, ThreadUsage},
-    workload::{Steady, ThreadGroup},
+    workload::{FailedPart, Steady, ThreadGroup},
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt::Write as _};
 
-const EIO: i32 = 5;
-const ENODATA: i32 = 61;
-const EILSEQ: i32 = 84;
+/// How idle the machine was, as `--idle-prof` prints it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Idle {
+    pub found: CpuIdleness,
+    pub per_cpu: bool,
+}
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+impl Idle {
+    pub(super) fn system_percent(&self) -> f64 {
+        let all = &self.found.cpus_percent;
+        all.iter().map(|(_, percent)| percent).sum::<f64>() / all.len().max(1) as f64
+    }
+
+    /// All of it, or only what a unit of work takes if nothing was measured.
+    pub fn text(&self, measured: bool) -> String {
+        let mut out = "CPU idleness:\n".to_owned();
+        if measured {
+            let _ = writeln!(out, "  system: {:.2}%", self.system_percent());
+        }
+        if measured && self.per_cpu {
+            let each: Vec<String> =
+                self.found.cpus_percent.iter().map(|(_, percent)| format!("{percent:.2}%")).collect();
+            let _ = writeln!(out, "  percpu: {}", each.join(", "));
+        }
+        let [mean, deviation] = [self.found.unit_mean_ns, self.found.unit_deviation_ns].map(|ns| ns / 1000.0);
+        let _ = writeln!(out, "  unit work: mean={mean:.2}us, stddev={deviation:.2}");
+        out
+    }
+}
+
+/// What a report says besides its jobs.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct When {
     pub unix_ms: u64,
     /// The same as fio prints it: `Sun Nov 22 20:05:55 2026`.
     pub text: String,
     /// How long it took with all its phases, but for making the files, ns.
     pub elapsed_ns: u64,
+    pub idle: Option<Idle>,
 }
 
 /// One job, or the jobs of a group with `group_reporting`.
@@ -41,7 +70,9 @@ pub(super) struct JobFigures {
     pub(super) directions: [DirectionFigures; 3],
     pub(super) syncs: Histogram,
     pub(super) others: Vec<(String, Histogram)>,
+    /// Of the kinds of which it goes on after some: how many, and the number of the first.
     pub(super) errors: u64,
+    pub(super) first_error: i32,
     /// How long its clones ran together, ms.
     pub(super) job_runtime_ms: u64,
     pub(super) usage: ThreadUsage,
@@ -112,6 +143,7 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 clones: 0,
                 error: 0,
                 errors: 0,
+                first_error: 0,
                 job: part.job,
                 directions: Default::default(),
                 syncs: Histogram::default(),
@@ -181,6 +213,10 @@ pub(super) fn jobs(plan: &Plan, report: &LoadReport) -> Vec<JobFigures> {
                 if figures.error == 0 {
                     figures.error = number(error);
                 }
+                if FailedPart::of(&error.call).is_some_and(|part| job.continues_in(part)) {
+                    figures.errors += error.count;
+                    figures.first_error = if figures.first_error == 0 { number(error) } else { figures.first_error };
+                }
                 figures.add_failed(error);
             }
         }
@@ -237,7 +273,6 @@ impl JobFigures {
     }
 
     fn add(&mut self, operation: &OperationReport, job: &Job) {
-        self.errors += operation.errors;
         let direction = match operation.name.as_str() {
             name if reads(name) => &mut self.directions[0],
             name if writes(name) => &mut self.directions[1],
@@ -449,6 +484,7 @@ mod tests {
                 sections: &[],
                 variable: &|_| None,
                 size_of: &|_| None,
+                real: &|_| None,
                 loader: &mut |_| Err(String::new()),
                 seconds: None,
             };

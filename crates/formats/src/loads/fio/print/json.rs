@@ -22,6 +22,16 @@ pub fn json(plan: &Plan, report: &LoadReport, when: &When, plus: bool) -> String
     }
     out.insert("jobs".into(), entries.into());
     out.insert("disk_util".into(), json!([]));
+    if let Some(idle) = &when.idle {
+        let mut of_cpus = Map::new();
+        of_cpus.insert("system".into(), rounded(idle.system_percent()));
+        for (number, percent) in idle.found.cpus_percent.iter().filter(|_| idle.per_cpu) {
+            of_cpus.insert(format!("cpu-{number}"), rounded(*percent));
+        }
+        of_cpus.insert("unit_mean".into(), rounded(idle.found.unit_mean_ns / 1000.0));
+        of_cpus.insert("unit_stddev".into(), rounded(idle.found.unit_deviation_ns / 1000.0));
+        out.insert("cpu_idleness".into(), Value::Object(of_cpus));
+    }
     format!("{:#}\n", Value::Object(out))
 }
 
@@ -77,9 +87,9 @@ fn entry(plan: &Plan, figures: &JobFigures, when: &When, plus: bool) -> Value {
     put("latency_ns", named(&ns));
     put("latency_us", named(&us));
     put("latency_ms", named(&ms));
-    if job.continues {
+    if job.continues.contains(&true) {
         put("total_err", figures.errors.into());
-        put("first_error", figures.error.into());
+        put("first_error", figures.first_error.into());
     }
     put("latency_depth", figures.depth.into());
     put("latency_target", nanoseconds(job.latency_target.unwrap_or_default()).into());

@@ -6,7 +6,7 @@ mod logs;
 mod normal;
 mod terse;
 
-pub use figures::When;
+pub use figures::{Idle, When};
 pub use json::json;
 pub use logs::{Log, logs};
 pub use normal::normal;

@@ -29,6 +29,9 @@ pub fn normal(plan: &Plan, report: &LoadReport, when: &When) -> String {
     for error in &report.errors {
         let _ = writeln!(out, "\nError: {} of {}: {} (x{})", error.call, error.path, error.text, error.count);
     }
+    if let Some(idle) = &when.idle {
+        let _ = write!(out, "\n{}", idle.text(true));
+    }
     out
 }
 

@@ -35,7 +35,13 @@ fn each_job_has_figures_of_its_own() {
         latency: Histogram::from_values(&[5000]),
         ..OperationReport::default()
     };
-    let error = |group: &str, errno| ErrorReport { group: group.into(), errno, ..ErrorReport::default() };
+    let error = |group: &str, errno| ErrorReport {
+        group: group.into(),
+        call: "read".into(),
+        errno,
+        count: 2,
+        ..ErrorReport::default()
+    };
     let report = LoadReport {
         per_thread: vec![thread("a.0", &[6.0, 10.0]), thread("a.1", &[2.0, 4.0]), thread("b", &[])],
         operations: vec![operation("a.0"), operation("a.1"), operation("b")],

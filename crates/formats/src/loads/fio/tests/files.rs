@@ -184,6 +184,7 @@ fn without_a_size_it_is_that_of_what_is_there() {
             sections: &[],
             variable: &|_| None,
             size_of: &there,
+            real: &|_| None,
             loader: &mut |_| Err(String::new()),
             seconds: None,
         };
