@@ -300,8 +300,9 @@ impl<'l> Filesets<'l> {
         let has_data = !job.engine.makes() && !job.engine.of_directories();
         let wanted = Made {
             level,
-            // A mapping writes only where there is something.
-            fill: has_data && (job.direction.reads || job.overwrite || job.engine == Engine::Mmap),
+            // A mapping writes only where there is something. What is made when it is opened is there before for those that read alone.
+            fill: has_data
+                && (job.direction.reads || (job.overwrite && !job.create_on_open) || job.engine == Engine::Mmap),
             allocate: has_data && job.allocate && !job.fills,
             grows: has_data && (job.grows || job.fills),
             when_opened: !job.engine.of_files() && job.create_on_open,

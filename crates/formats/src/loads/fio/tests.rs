@@ -972,6 +972,13 @@ fn operations_that_failed_are_counted() {
 }
 
 #[test]
+fn a_file_that_is_made_when_it_is_opened_is_not_written_before() {
+    let fills = |options: &str| plan(&format!("[a]\nsize=256k\noverwrite=1\n{options}\n")).workload.filesets[0].fill;
+    assert!(!fills("rw=randwrite\ncreate_on_open=1") && fills("rw=randwrite"));
+    assert!(fills("rw=randrw\ncreate_on_open=1"), "those to be read are laid out");
+}
+
+#[test]
 fn logs_that_nothing_writes_are_no_secret() {
     let plan = plan("[a]\nsize=1m\nwrite_lat_log=x\n[b]\nsize=1m\nwrite_bw_log=y\n");
     let told = plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default();
