@@ -1062,13 +1062,21 @@ all_of(
 libc.semctl(semaphores, 0, 0)
 os.kill(child, 9)
 "#;
-    let bench = Bench::new();
-    let place = with_one_file(&bench);
-    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
-    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
-    let waits = times(&calls, "1", "stat");
-    let waits = &waits[waits.len() - 9..];
-    assert!(waits.iter().all(|[_, think]| (0.19..0.4).contains(think)), "{waits:?}: {told}");
+    // A thread that waits for a processor between the moment from which its time counts and the call waits the less in it. What is
+    // wrong on a busy machine alone is not so three times.
+    let tried: Vec<String> = (0..3)
+        .map_while(|_| {
+            let bench = Bench::new();
+            let place = with_one_file(&bench);
+            let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+            let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+            let waits = times(&calls, "1", "stat");
+            let waits = &waits[waits.len() - 9..];
+            let are_sleeps = waits.iter().all(|[_, think]| (0.19..0.4).contains(think));
+            (!are_sleeps).then(|| format!("{waits:?}: {told}"))
+        })
+        .collect();
+    assert!(tried.len() < 3, "{tried:#?}");
 }
 
 /// It goes on while the thread is stopped for each of them.
