@@ -225,7 +225,7 @@ pub(super) fn wrong_names(names: &BTreeSet<&str>, sets: &[BTreeSet<&str>]) -> Op
     }
     Some(match names.is_empty() {
         true => "it is not there by any name".to_owned(),
-        false => format!("it has the names {}, and never had exactly these", list(names)),
+        false => format!("its names are {}, which are those of no moment since they were persisted", list(names)),
     })
 }
 
