@@ -9,7 +9,7 @@ use crate::{
     studies::Study,
     terminal::{self, Failure},
 };
-use fstone_drive::{Drive, Model, Processor};
+use fstone_drive::{Drive, Kind, Model, Processor};
 use fstone_files::read_text;
 use fstone_lab::{
     agent::{DEFAULT_MODEL, Flavour, GuestOptions, default_kernel, missing_kernel, missing_named_kernel},
@@ -186,13 +186,21 @@ pub(crate) fn rows_for_guests(context: &Context, plan: &Plan) -> Option<(KernelS
     Some((kernel, names))
 }
 
-/// What a power cut cannot show.
-pub(crate) fn tell_of_fua(plan: &Plan) {
-    let cuts = |cell: &Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
-    if plan.cells.iter().any(cuts) {
+/// What a power cut cannot show, and what a drive without a model of its cache loses in one.
+pub(crate) fn tell_of_power_cuts(plan: &Plan) {
+    let cuts = |cell: &&Cell| cell.steps.iter().any(|step| matches!(step.action, StepAction::PowerCut(_)));
+    if plan.cells.iter().any(|cell| cuts(&cell)) {
         terminal::tell(
             "Power cuts: a guest's disk has no FUA, so a filesystem that relies on FUA alone may look safe (docs/durability.md).",
         );
+    }
+    let constant = |(_, model): &(String, Model)| model.kind() == Kind::Constant;
+    for (name, _) in models(plan).unwrap_or_default().into_iter().filter(constant) {
+        if plan.cells.iter().filter(cuts).any(|cell| cell.device.model() == Some(&name)) {
+            terminal::tell(&format!(
+                "Power cuts: the write cache of {name} is volatile, so what was written and not flushed can be lost."
+            ));
+        }
     }
 }
 

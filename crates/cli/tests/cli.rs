@@ -96,6 +96,13 @@ fn models_are_listed_printed_and_refused_with_their_names() {
     for words in ["110.51 MiB/s", "from: the published study", "at 100.0 % of the drive", "made durable by a flush"] {
         assert!(disk.contains(words), "{words} in {disk}");
     }
+    let words = |model: &str| bench.succeed(&["device", model]);
+    assert!(
+        words("nvme-ssd").contains("A random write of 4 KiB, durable without a flush: 0.009 ms"),
+        "{}",
+        words("nvme-ssd")
+    );
+    assert!(words("constant").contains("volatile write cache"));
     let (code, _, error) = bench.run(&["device", "floppy"]);
     assert!(code == 2 && error.contains("nvme-ssd"), "{code}: {error}");
     let mine = bench.path("mine.toml");

@@ -54,7 +54,7 @@ const SECOND: f64 = 1e9;
 const MB: f64 = 1e6;
 
 const CONSTANT: &[Known] = &[
-    known("latency", Unit::Time, 0.0, 100.0 * SECOND, "each request, flushes too"),
+    known("latency", Unit::Time, 0.0, 100.0 * SECOND, "each request, also flushes, which empty a volatile write cache"),
     known("bandwidth", Unit::Rate, 1000.0, 1e15, "of all requests together"),
 ];
 

@@ -287,7 +287,7 @@ pub(super) fn plan(context: &Context, study: &Study, arguments: &RunArguments) -
             refuse_own_in_guests(&plan)?;
             executors::place_images(&mut plan);
             executors::leave_out_warm_up(&mut plan);
-            executors::tell_of_fua(&plan);
+            executors::tell_of_power_cuts(&plan);
             executors::make_exact(&mut plan, study, arguments, drawn_seed)?;
             executors::check_work(context, arguments, &plan)?;
             Ok(*plan)
