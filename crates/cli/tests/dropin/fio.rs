@@ -176,10 +176,6 @@ fn terse_versions_and_command_lines_are_those_of_fio() {
     }
     let both = bench.succeed(&["fio", "--name=x", "--rw=write", "--size=64k", "--append-terse"]);
     assert!(both.lines().any(|line| line.starts_with("3;fio-3.33")) && both.contains("Run status group"), "{both}");
-    for option in ["--idle-prof=percpu", "--status-interval=1"] {
-        let (code, _, err) = bench.run(&["fio", "--name=x", "--rw=write", "--size=64k", option]);
-        assert!(code == 2 && err.contains("is not supported") && err.contains("= help: leave it out"), "{err}");
-    }
     bench.write("j.fio", "[global]\nbs=4k\nsize=64k\n[a]\nrw=write\n[b]\nstonewall\nrw=randread\ndirect=1\n");
     assert_eq!(
         bench.succeed(&["fio", "--showcmd", "j.fio"]),
@@ -789,7 +785,9 @@ fn errors_of_a_log_are_those_of_its_job() {
         let (status, out, told) = bench.run(&words);
         let results: Value = serde_json::from_str(&out).expect("JSON");
         let errors = [0, 1].map(|job| ["error", "total_err"].map(|of| results["jobs"][job][of].as_u64()));
-        assert_eq!((status, errors), (4, [[Some(5), Some(1000)], [Some(2), Some(1)]]), "{action}: {results}");
+        // An open is of no kind that is counted.
+        let counted = u64::from(action != "open");
+        assert_eq!((status, errors), (4, [[Some(5), Some(1000)], [Some(2), Some(counted)]]), "{action}: {results}");
         // Like fio, with the operations that failed; only one moved something.
         let written = u64::from(action.starts_with("write"));
         assert_eq!(counts(&results), [[1001, 0, 4096, 0, 0], [0, written, 0, 0, 0]], "{action}");

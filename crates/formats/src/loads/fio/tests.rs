@@ -987,12 +987,13 @@ fn logs_that_nothing_writes_are_no_secret() {
 
 #[test]
 fn a_description_is_printed_as_fio_does() {
+    // Before the first job they are all jobs' own.
     let words = [
-        "--name=a",
+        "--description=of; both",
         "--rw=randrw",
         "--size=20k",
-        "--description=of; both",
         "--group_reporting",
+        "--name=a",
         "--name=b",
         "--description=b",
     ];
