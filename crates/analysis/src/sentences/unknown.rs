@@ -24,6 +24,8 @@ impl Teller<'_> {
         let (mut open, mut widest, mut fewest, mut rows) = (0, 0.0_f64, usize::MAX, Vec::new());
         // What more seeds cannot narrow.
         let mut floor = 0.0_f64;
+        // Of what is known to the resolution or better; what is printed has one digit behind the point.
+        let mut known = 0.001_f64.ln_1p();
         for panel in &panels {
             let pairs = panel.comparison.pairs.iter().zip(&panel.moved_by_guests);
             for (pair, moved) in pairs.filter(|(pair, _)| pair.is_compared() && !pair.differs) {
@@ -32,6 +34,7 @@ impl Teller<'_> {
                 let trials = |row: &usize| self.analysis.rows[*row].entries[self.column].values.len();
                 let arms = pair.relative.map(|shift| shift.interval).filter(|interval| interval.low > -1.0);
                 let arms = arms.map(|interval| (interval.high.ln_1p() - interval.low.ln_1p()) / 2.0)?;
+                known = known.max(arms);
                 if arms > resolution.ln_1p() {
                     rows.extend(of_pair);
                     widest = widest.max(arms);
@@ -52,7 +55,7 @@ impl Teller<'_> {
             return Some(format!("{told}."));
         }
         if rows.is_empty() {
-            return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(resolution)));
+            return Some(format!("{told}: the {ratio} {is} known to ± {} %.", share(known.exp_m1())));
         }
         if floor >= widest {
             let known = share(widest.exp_m1());

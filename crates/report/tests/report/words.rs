@@ -756,7 +756,7 @@ fn what_is_not_told_apart_has_its_price() {
     assert!(price.contains("(10 min)") && !price.contains("± 5 %"), "{price}");
     assert!(!answer(&pair(2.0, 0.01, 8, RATE)).contains("cannot be told apart"));
     let close = answer(&pair(1.0, 0.01, 10, RATE));
-    assert!(close.contains("the ratio is known to ± 5 %"), "{close}");
+    assert!(close.contains("the ratio is known to ± 1 %"), "{close}");
 }
 
 #[test]
