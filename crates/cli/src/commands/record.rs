@@ -83,12 +83,12 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         duration(after),
         recorded.bare_ns,
     );
-    if recorded.meanwhile > 0 {
+    let uncertain = share(recorded.meanwhile, recorded.stops);
+    if uncertain >= 0.5 {
         let _ = writeln!(
             text,
-            "the times before {:.0} % of the stops are uncertain by {} on average: they came while recording, which was at work for {:.0} % \
-             of the time, was so for another thread",
-            share(recorded.meanwhile, recorded.stops),
+            "the times before {uncertain:.0} % of the stops are uncertain by {} on average: they came while recording, which was at work for \
+             {:.0} % of the time, was so for another thread",
             duration(recorded.uncertain_ns),
             share(recorded.busy_ns, recorded.elapsed_ns),
         );
