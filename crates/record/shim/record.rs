@@ -65,6 +65,7 @@ const SYS_PREADV2: u64 = 327;
 const SYS_PWRITEV2: u64 = 328;
 const NOT_SUPPORTED: i64 = -95;
 const NOT_THERE: i64 = -2;
+const PIPE_BUF: u64 = 4096;
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -246,24 +247,19 @@ fn is_known(shared: &Shared, fd: u64) -> bool {
     known(shared, fd) != 0
 }
 
-/// Reads what a pipe has, or writes what it has room for. `None` if that is to wait, or the kernel cannot tell (before 6.4).
+/// Reads what a pipe has, or writes as much as is written at once. `None` if that is to wait, or the kernel cannot tell (before 6.4).
 unsafe fn through_pipe(number: u64, [fd, at, length, ..]: Six) -> Option<i64> {
+    // More may be written in parts, between which a signal or a cancellation ends the call.
+    if number == SYS_WRITE && length > PIPE_BUF {
+        return None;
+    }
     let vector = [at, length];
     let (call, do_not_wait) = (if number == SYS_READ { SYS_PREADV2 } else { SYS_PWRITEV2 }, 8);
     // SAFETY: the program's own arguments.
     let done = unsafe { unstopped(call, [fd, &raw const vector as u64, 1, u64::MAX, u64::MAX, do_not_wait]) };
-    if done < 0 {
-        // The one that waits says what is wrong; a signal has been sent.
-        const BROKEN: i64 = -32;
-        return (done == BROKEN).then_some(done);
-    }
-    let left = length - done as u64;
-    if number == SYS_READ || left == 0 {
-        return Some(done);
-    }
-    // SAFETY: as above.
-    let more = unsafe { system_call(number, [fd, at + done as u64, left, 0, 0, 0]) };
-    Some(done + more.max(0))
+    // What waits says what is wrong, but of a broken pipe, of which a signal has been sent.
+    const BROKEN: i64 = -32;
+    (done >= 0 || done == BROKEN).then_some(done)
 }
 
 /// Whether a name becomes another one in the same directory, and is of no directory. Both names follow each other.

@@ -1111,6 +1111,33 @@ os.kill(other, 9)
 }
 
 #[test]
+fn a_signal_ends_a_write_to_a_full_pipe_and_no_name_is_none() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, signal
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, False)
+r, w = os.pipe()
+os.write(w, b"x")
+os.read(r, 1)
+signal.alarm(1)
+assert os.write(w, bytes(200000)) == 65536
+for call in lambda: os.stat(""), lambda: os.rename("", "../moved"), lambda: os.open("", os.O_RDONLY):
+    try: call()
+    except FileNotFoundError: continue
+    raise SystemExit("it has no name")
+os.stat("f")
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    assert!(calls.contains(" stat ") && !calls.contains(" rename ") && !calls.contains(" = -2"), "{calls}");
+}
+
+#[test]
 fn threads_beyond_the_limit_of_descriptors_are_recorded() {
     let bench = Bench::new();
     let place = with_one_file(&bench);

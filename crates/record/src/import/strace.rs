@@ -604,6 +604,17 @@ impl Reading<'_, '_> {
                 thread_of.table = Rc::new(own);
                 return gone.into_iter().try_for_each(|slot| self.let_go(slot, thread, end_ns));
             }
+            "unshare" if value == 0 => {
+                let flags = parts().first().map_or(0, |flags| number(flags, &self.words)) as i32;
+                let thread_of = self.threads.get_mut(&pid).expect("it is there");
+                if flags & libc::CLONE_FS != 0 {
+                    thread_of.around = Rc::new((*thread_of.around).clone());
+                }
+                if flags & libc::CLONE_FILES != 0 {
+                    thread_of.table = Rc::new((*thread_of.table).clone());
+                }
+                return Ok(());
+            }
             "chdir" if value == 0 => {
                 let Some(name) = parts().first().and_then(|name| string(name)) else { return Ok(()) };
                 let path = self.path(pid, "", &name, begin_ns)?;
@@ -970,17 +981,23 @@ mod tests {
 
     #[test]
     fn threads_that_share_their_directory_share_the_umask() {
-        for (flags, expected) in [("CLONE_FS|CLONE_FILES", 0o700), ("SIGCHLD", 0o755)] {
+        let alone = "CLONE_NEWNS|CLONE_FS";
+        for (flags, unshared, expected) in [
+            ("CLONE_FS|CLONE_FILES", "CLONE_FILES", 0o700),
+            ("CLONE_FS|CLONE_FILES", alone, 0o755),
+            ("SIGCHLD", "0", 0o755),
+        ] {
             let log = format!(
                 r#"
 101 10.0 clone(child_stack=NULL, flags={flags}) = 102 <0.000010>
+102 10.0 unshare({unshared}) = 0 <0.000010>
 102 10.1 umask(077) = 022 <0.000010>
 101 10.2 mkdir("/w/d", 0777) = 0 <0.000010>
 "#
             );
             let (calls, ..) = named(&log, &["/w"], false).expect("sound");
             let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Mkdir).expect("it is in the log");
-            assert_eq!(made.0.mode, expected, "{flags}");
+            assert_eq!(made.0.mode, expected, "{flags}, {unshared}");
         }
     }
 

@@ -423,8 +423,6 @@ struct Interrupted {
     result: i64,
     /// When it began.
     since_ns: u64,
-    /// For how long it slept, without what its last stop cost.
-    slept_ns: u64,
     /// How much of the thread's time until now is in the recording already.
     counted_ns: u64,
 }
@@ -438,13 +436,6 @@ impl Interrupted {
             INTERRUPTED => asked.what == self.asked.what && (1..self.asked.length).contains(&asked.length),
             _ => *asked == self.asked,
         }
-    }
-
-    /// When it would have begun, had nothing interrupted it, if it went on at some moment. It ends at a point in time, whatever happens until
-    /// then, but for waits that find in the program's memory what is left of their time.
-    fn began_ns(&self, resumed_ns: u64) -> u64 {
-        let is_rest = self.result == REST_LEFT && matches!(self.asked.what, What::Limited(_));
-        if is_rest { resumed_ns.saturating_sub(self.slept_ns) } else { self.since_ns }
     }
 }
 
@@ -750,16 +741,19 @@ impl Tracer {
         let ended = |thread: pid_t| {
             stopped.iter().any(|Noticed { stop, .. }| stop.thread == thread && !libc::WIFSTOPPED(stop.status))
         };
+        let since_ns = now.saturating_sub(ARRIVED_NS + SAME_NS);
+        let has_come = |ns: &u64| *ns >= since_ns;
+        let came = self.came.iter().any(|((_, of), ns)| *of == signal && has_come(ns));
         // What was begun since then is of those that got the first one: it is how they end.
-        let is_meant =
-            |thread: &pid_t| next != signal || self.threads.get(thread).is_some_and(|state| state.number <= last);
+        let is_meant = |thread: &pid_t| {
+            next != signal || !came || self.threads.get(thread).is_some_and(|state| state.number <= last)
+        };
         let all = self.threads.keys().chain(&self.early).copied().filter(is_meant);
         let mut processes: HashSet<pid_t> =
             all.filter(|thread| !ended(*thread)).map(|thread| tables::process(thread).unwrap_or(thread)).collect();
         if next == signal {
             // Twice it would end the program in the middle of what it does at the end.
-            let since_ns = now.saturating_sub(ARRIVED_NS + SAME_NS);
-            let has_it = |process: &pid_t| self.came.get(&(*process, signal)).is_some_and(|ns| *ns >= since_ns);
+            let has_it = |process: &pid_t| self.came.get(&(*process, signal)).is_some_and(has_come);
             processes.retain(|process| !has_it(process));
         }
         processes.into_iter().for_each(|process| ptrace::send(process, next));
@@ -869,7 +863,7 @@ impl Tracer {
         }
         if let Some(pending) = state.pending.as_ref().filter(|_| sleeps) {
             let before = state.interrupted.take();
-            let since_ns = before.as_ref().map_or(state.resumed_ns, |before| before.began_ns(state.resumed_ns));
+            let since_ns = before.as_ref().map_or(state.resumed_ns, |before| before.since_ns);
             let counted_ns = before.map_or(0, |before| before.counted_ns);
             let slept_ns = stopped_ns.saturating_sub(since_ns + cost_ns);
             let result = ptrace::result(stop.thread).filter(|result| is_interrupted(*result));
@@ -877,7 +871,13 @@ impl Tracer {
             let delayed_ns = if result.is_some() { 0 } else { delayed_ns };
             spent_ns = slept_ns.saturating_sub(delayed_ns + counted_ns).max(ran_ns);
             let asked = pending.asked;
-            state.interrupted = result.map(|result| Interrupted { asked, result, since_ns, slept_ns, counted_ns });
+            // select(2) and ppoll(2) begin anew with what is left: their parts are waits of their own.
+            let is_rest = |result: &i64| *result == REST_LEFT && matches!(asked.what, What::Limited(_));
+            let goes_on = result.filter(|result| !is_rest(result));
+            state.interrupted = goes_on.map(|result| Interrupted { asked, result, since_ns, counted_ns });
+        } else if state.pending.is_some() {
+            // Another thread has ended it.
+            state.interrupted = None;
         }
         state.stopped_ns = Some(stopped_ns);
         let active_ns = if sleeps || may_wait { ran_ns } else { own_ns };
@@ -1654,7 +1654,7 @@ impl Tracer {
         };
         if waits && (!is_until || ptrace::is_for_all(asked.mode as i32)) {
             let before = self.threads.get(&thread).and_then(|state| state.interrupted.as_ref());
-            let passed_ns = before.map_or(0, |before| now.saturating_sub(before.began_ns(now)));
+            let passed_ns = before.map_or(0, |before| now.saturating_sub(before.since_ns));
             let counted_ns = before.map_or(0, |before| before.counted_ns);
             let left_ns = if is_until {
                 // Until a moment, which comes nearer while the tracer is at work.
@@ -1782,7 +1782,12 @@ impl Tracer {
                     _ => {}
                 }
             }
-            if name.is_empty() && !second && directory != libc::AT_FDCWD {
+            if name.is_empty() && (second || directory == libc::AT_FDCWD) {
+                // No name at all, which is an error, and not the working directory's.
+                pending.outside = Some(None);
+                continue;
+            }
+            if name.is_empty() {
                 // AT_EMPTY_PATH: about the descriptor itself.
                 call.kind = match call.kind {
                     Kind::Stat => Kind::Fstat,
