@@ -805,6 +805,31 @@ mod tests {
         harm("two", |path| std::fs::remove_file(path).expect("it is there"));
     }
 
+    /// As GNU tar looks at the links that it made.
+    #[test]
+    fn nothing_is_promised_of_what_is_opened_to_be_looked_at() {
+        let witness = Witness::new();
+        let (_place, report) = replayed_before(Some(&witness), |writer| {
+            let look = |writer: &mut Recording, name: &str, file: u32, flags: i32| {
+                call(writer, Kind::Open, name, "", |call| (call.flags, call.other) = (flags as u32, file));
+                call(writer, Kind::Fstat, "", "", |call| call.file = file);
+                call(writer, Kind::Close, "", "", |call| call.file = file);
+            };
+            call(writer, Kind::Mkdir, "directory", "", |call| call.mode = 0o755);
+            call(writer, Kind::Mknod, "file", "", |call| call.mode = 0o644);
+            for (number, target) in (1..).zip(["nowhere", "directory", "file"]) {
+                let link = format!("to-{target}");
+                call(writer, Kind::Symlink, &link, target, |_| {});
+                look(writer, &link, number, libc::O_PATH | libc::O_NOFOLLOW);
+            }
+            look(writer, "file", 4, libc::O_PATH);
+            look(writer, "directory", 5, libc::O_PATH | libc::O_DIRECTORY);
+        });
+        assert_eq!(report.differences, 0, "{:?}", report.first);
+        let kept = witness.look(witness.now(), false);
+        assert_eq!((kept.checked, kept.broken), (0, 0), "{kept:?}");
+    }
+
     /// The second thread can only be right if it waits for the first, again and again.
     #[test]
     fn what_one_thread_makes_another_uses_afterwards() {

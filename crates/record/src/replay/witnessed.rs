@@ -219,9 +219,15 @@ impl Witnessed<'_> {
             }
             return;
         }
+        // What is opened with O_PATH cannot be synced, and of what is no regular file nothing is promised. It may be a link.
+        if has(libc::O_PATH) {
+            return;
+        }
         let Some(facts) = facts(caller.file(action.other), c"") else { return };
         let opened = if is(facts.st_mode, libc::S_IFDIR) {
             Opened::Directory(path)
+        } else if !is(facts.st_mode, libc::S_IFREG) {
+            return;
         } else {
             let file = match path.filter(|_| !has(libc::O_TMPFILE)) {
                 Some(path) => {
