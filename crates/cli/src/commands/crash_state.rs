@@ -34,7 +34,8 @@ pub(crate) fn crash_state(arguments: &CrashStateArguments) -> CommandResult {
     let bytes = temporary.file().metadata().map_or(0, |metadata| metadata.len());
     temporary.publish(image).with_context(failed).or_exit(Exit::LabFailed)?;
     terminal::print(&format!(
-        "{}: the disk in state {state}, {}. To look at it: mount -o loop,ro {} DIRECTORY\n",
+        "{}: the disk in state {state}, {}. To look at it: mount -o loop {} DIRECTORY. This replays the filesystem's journal, which \
+         changes the image\n",
         image.display(),
         format_bytes(bytes),
         image.display()
