@@ -243,7 +243,8 @@ mod tests {
         assert!(reason.words.starts_with("in crash state 4-none-1: "), "{}", reason.words);
         let [first, second, log] = &record.warnings[..] else { panic!("{:?}", record.warnings) };
         assert_eq!(first, "the first");
-        assert!(second.contains("4-none-1: mount: EUCLEAN"), "{second}");
+        assert!(second.contains("4-none-1: mount: EUCLEAN; `fstone crash-state "), "{second}");
+        assert!(second.contains(" 4-none-1 --image FILE` writes it"), "{second}");
         assert!(log.contains("fstone crash-state") && log.contains(" 4-none-1 --image"), "{log}");
         assert_eq!(std::fs::read_dir(&kept).expect("it is there").count(), 1);
     }

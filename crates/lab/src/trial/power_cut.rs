@@ -50,7 +50,7 @@ pub(super) struct Found {
     lost: u64,
     lossy: u64,
     recovery: Vec<u64>,
-    told: Vec<String>,
+    told: Vec<(CrashState, String)>,
     /// How many of these, at the beginning, are of lost promises.
     losses_told: usize,
     ended_in: Option<CrashState>,
@@ -172,23 +172,14 @@ pub(super) fn states_of(
     Ok(States::new(log, window, lie(cut.disk)))
 }
 
-/// Keeps the log of a disk with a state that is not as it should be, and says in words where; with the state in which looking came to a
-/// bad end.
-fn keep_log(step: &Step, cell: &Cell, kept: &Path, log: &Log, ended_in: Option<CrashState>) -> String {
-    let (which, state) = match ended_in {
-        Some(state) => ("the state in which it ended", state.to_string()),
-        None => ("such a state", "STATE".to_owned()),
-    };
+/// Keeps the log of a disk with a state that is not as it should be: where, or in words why not.
+fn keep_log(cell: &Cell, kept: &Path, log: &Log) -> Result<PathBuf, String> {
     let name = format!("{}-{}", cell.filesystem.name, cell.kernel.written());
     let place = kept.display();
     match kept_log(kept, &name, log) {
-        Ok(Some(path)) => format!(
-            "{}: to examine {which}: `fstone crash-state {} {state} --image FILE` writes it into FILE",
-            step.name,
-            path.display()
-        ),
-        Ok(None) => format!("{}: the disk's log was not kept; {LOGS} of them are in {place}", step.name),
-        Err(error) => format!("{}: the disk's log could not be kept in {place}: {error}", step.name),
+        Ok(Some(path)) => Ok(path),
+        Ok(None) => Err(format!("the disk's log was not kept; {LOGS} of them are in {place}")),
+        Err(error) => Err(format!("the disk's log could not be kept in {place}: {error}")),
     }
 }
 
@@ -300,7 +291,7 @@ impl Found {
             self.checked += 1;
             self.clean += u64::from(clean);
         }
-        let mut told = reply.words.as_ref().map(|words| format!("{state}: {words}"));
+        let mut told = reply.words.clone();
         if let Some(kept) = &reply.kept {
             self.promises += kept.checked;
             self.lost += kept.broken;
@@ -308,15 +299,15 @@ impl Found {
                 self.lossy += 1;
                 let words = kept.first.as_ref().map_or(String::new(), |first| format!(": {first}"));
                 // Reported before what the check found, which says less.
-                let lost = format!("{state}: {} of {} promises lost{words}", kept.broken, kept.checked);
+                let lost = format!("{} of {} promises lost{words}", kept.broken, kept.checked);
                 if self.losses_told < TOLD {
-                    self.told.insert(self.losses_told, lost);
+                    self.told.insert(self.losses_told, (state, lost));
                     self.losses_told += 1;
                 }
                 told = None;
             }
         }
-        self.told.extend(told);
+        self.told.extend(told.map(|words| (state, words)));
         self.told.truncate(TOLD);
     }
 
@@ -331,16 +322,24 @@ impl Found {
         }
     }
 
-    /// In words, with where the disk's log is kept that shows it: in this directory. `None` for one that is not kept, such as of a disk
-    /// that lies, which needs no explanation.
+    /// In words, each state with the command that writes it, for which the disk's log is kept in this directory. `None` for one that is
+    /// not kept, such as of a disk that lies, which needs no explanation.
     pub(super) fn told(&self, step: &Step, cell: &Cell, kept: Option<(&Path, &Log)>) -> Vec<String> {
-        let mut all: Vec<String> =
-            self.told.iter().map(|words| format!("{}: crash state {words}", step.name)).collect();
-        let shows = !all.is_empty() || self.ended_in.is_some();
-        if let Some((kept, log)) = kept.filter(|_| shows) {
-            all.push(keep_log(step, cell, kept, log, self.ended_in));
+        let shows = !self.told.is_empty() || self.ended_in.is_some();
+        let log = kept.filter(|_| shows).map(|(kept, log)| keep_log(cell, kept, log));
+        let command = |state: CrashState| {
+            let path = log.as_ref()?.as_ref().ok()?;
+            Some(format!("`fstone crash-state {} {state} --image FILE` writes it into FILE", path.display()))
+        };
+        let mut all = Vec::new();
+        for (state, words) in &self.told {
+            let command = command(*state).map_or(String::new(), |command| format!("; {command}"));
+            all.push(format!("crash state {state}: {words}{command}"));
         }
-        all
+        let ended = self.ended_in.and_then(command);
+        all.extend(ended.map(|command| format!("to examine the state in which it ended: {command}")));
+        all.extend(log.as_ref().and_then(|log| log.as_ref().err().cloned()));
+        all.into_iter().map(|words| format!("{}: {words}", step.name)).collect()
     }
 
     pub(super) fn figures(mut self) -> Vec<Figure> {
