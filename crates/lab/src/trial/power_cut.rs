@@ -336,6 +336,12 @@ impl Found {
             let command = command(*state).map_or(String::new(), |command| format!("; {command}"));
             all.push(format!("crash state {state}: {words}{command}"));
         }
+        if self.mounted > 0 && self.promises == 0 {
+            all.push(
+                "nothing was promised before any of the states, so nothing was checked: a load is promised what it syncs"
+                    .to_owned(),
+            );
+        }
         let ended = self.ended_in.and_then(command);
         all.extend(ended.map(|command| format!("to examine the state in which it ended: {command}")));
         all.extend(log.as_ref().and_then(|log| log.as_ref().err().cloned()));
@@ -367,7 +373,8 @@ impl Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::protocol::KeptPromises;
+    use crate::{agent::protocol::KeptPromises, testing};
+    use fstone_model::study::StepAction;
 
     #[test]
     fn a_state_that_was_not_looked_at_is_no_loss() {
@@ -388,5 +395,22 @@ mod tests {
         let lost = KeptPromises { checked: 3, broken: 1, first: None };
         let unchecked = StateReply { kept: Some(lost), end: hung(), ..mounted() };
         assert_eq!(figures(vec![unchecked, StateReply { end: hung(), ..refused() }]), [2.0, 2.0, 50.0]);
+    }
+
+    #[test]
+    fn a_load_that_was_promised_nothing_has_not_kept_everything() {
+        let cut = PowerCut { states: 1, log_bytes: 1 << 20, disk: DiskTruth::Sound, sector_bytes: 4096 };
+        let step = testing::step("power-cut", StepAction::PowerCut(cut));
+        let cell = testing::cell(0, "ext4", "", &[]);
+        let told = |checked| {
+            let mut found = Found::default();
+            let kept = Some(KeptPromises { checked, broken: 0, first: None });
+            let mounted = Some(Duration::from_millis(1));
+            found.add("12-all-0".parse().expect("a state"), &StateReply { mounted, kept, ..StateReply::default() });
+            found.told(&step, &cell, None)
+        };
+        assert_eq!(told(1), [""; 0]);
+        let [words] = &told(0)[..] else { panic!("{:?}", told(0)) };
+        assert!(words.starts_with("power-cut: nothing was promised before any of the states, so nothing was checked"));
     }
 }
