@@ -202,7 +202,7 @@ pub(in crate::trial) struct Checked {
 
 impl Checked {
     pub(in crate::trial) fn of(filesystem: &dyn Filesystem, command: &CommandLine, output: &CommandOutput) -> Self {
-        let said = || format!("{}: exit status {}: {}", command.typed(), output.status, last_words(output));
+        let said = || found_by(command, output);
         if filesystem.is_clean_after_power_cut(output) {
             return Self { clean: Some(true), words: None };
         }
@@ -213,11 +213,26 @@ impl Checked {
     }
 }
 
+/// The first faults that e2fsck found, which ends with a summary, or the last words of another tool; without the path of the image, which
+/// is gone when this is read.
+fn found_by(command: &CommandLine, output: &CommandOutput) -> String {
+    let argv = command.argv();
+    let (paths, words): (Vec<String>, Vec<String>) = argv.into_iter().partition(|word| word.starts_with('/'));
+    let summary = |line: &str| paths.iter().any(|path| line.starts_with(&format!("{path}: ")));
+    let lines = || output.stdout.lines().map(str::trim).filter(|line| !line.is_empty());
+    let is_pass = |line: &str| line.starts_with("Pass ");
+    let faults: Vec<&str> = lines().filter(|line| !is_pass(line) && !summary(line)).take(SAID_LINES).collect();
+    let said = if lines().any(is_pass) && !faults.is_empty() { faults.join("; ") } else { last_words(output) };
+    let said = paths.iter().fold(said, |said, path| said.replace(path, "the image"));
+    format!("{}: exit status {}: {said}", typed(&words), output.status)
+}
+
+const SAID_LINES: usize = 3;
+
 pub(super) fn last_words(output: &CommandOutput) -> String {
-    const LINES: usize = 3;
     let lines: Vec<&str> =
         output.stdout.lines().chain(output.stderr.lines()).map(str::trim).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(LINES)..].join("; ")
+    lines[lines.len().saturating_sub(SAID_LINES)..].join("; ")
 }
 
 #[cfg(test)]
@@ -235,6 +250,16 @@ mod tests {
         assert_eq!([0, 4, 8, 137].map(|status| checked(status).clean), [Some(true), Some(false), None, None]);
         let words = "the filesystem could not be checked: e2fsck -n: exit status 8: Bad magic number";
         assert_eq!(checked(8).words.as_deref(), Some(words));
+
+        let stdout = "Pass 1: Checking inodes, blocks, and sizes\nInode 12, i_blocks is 8, should be 16.  Fix? no\n\n\
+            Pass 2: Checking directory structure\nEntry 'a' in / (2) has deleted/unused inode 13.  Clear? no\n\n\
+            /gone/state.img: ********** WARNING: Filesystem still has errors **********\n\n\
+            /gone/state.img: 12/16384 files (0.0% non-contiguous), 7461/65536 blocks\n";
+        let output = CommandOutput { status: 4, stdout: stdout.into(), ..CommandOutput::default() };
+        let command = CommandLine::new("e2fsck", ["-fn", "/gone/state.img"]);
+        let words = "e2fsck -fn: exit status 4: Inode 12, i_blocks is 8, should be 16.  Fix? no; Entry 'a' in / (2) has \
+                     deleted/unused inode 13.  Clear? no";
+        assert_eq!(Checked::of(ext4, &command, &output).words.as_deref(), Some(words));
     }
 
     #[test]
