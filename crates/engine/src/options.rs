@@ -79,6 +79,8 @@ pub struct Progress {
     pub interval_fsyncs: u64,
     /// Latency of the operations completed in it.
     pub latency: Histogram,
+    /// Latency of the fsyncs in it that the groups' policies made.
+    pub fsync_latency: Histogram,
 }
 
 impl Progress {

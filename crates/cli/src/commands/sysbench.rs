@@ -112,13 +112,17 @@ impl Observer for IntervalLines<'_> {
         if self.fileio.report_interval.is_none() || progress.phase == "setup" || progress.interval == Duration::ZERO {
             return;
         }
+        let mut latency = progress.latency.clone();
+        if self.fileio.counts_fsyncs() {
+            latency.merge(&progress.fsync_latency);
+        }
         let interval = Interval {
             elapsed: progress.elapsed,
             length: progress.interval,
             read_bytes: progress.interval_read_bytes,
             written_bytes: progress.interval_written_bytes,
             fsyncs: progress.interval_fsyncs,
-            latency: progress.latency.clone(),
+            latency,
         };
         terminal::print(&(sysbench::interval_line(self.fileio, &interval) + "\n"));
     }

@@ -215,6 +215,17 @@ fn a_rate_holds_events_back_and_a_command_that_fails_says_so() {
     assert!(seconds >= 0.1, "31 events at 100 per second take some 0.3 s: {out}");
 }
 
+#[test]
+fn interval_lines_go_on_to_the_end() {
+    let bench = Bench::new();
+    let words = ["sysbench", "fileio", "--file-num=4", "--file-total-size=4M", "--file-test-mode=rndrw", "--time=2"];
+    bench.succeed(&[&words[..], &["prepare"]].concat());
+    let out = bench.succeed(&[&words[..], &["--report-interval=1", "run"]].concat());
+    let lines: Vec<&str> = out.lines().filter_map(|line| line.split(" reads:").next()).collect();
+    let intervals: Vec<&str> = lines.into_iter().filter(|line| line.starts_with("[ ")).collect();
+    assert_eq!(intervals, ["[ 1s ]", "[ 2s ]"], "{out}");
+}
+
 fn calls(bench: &Bench, arguments: &[&str]) -> Vec<(String, u64)> {
     let fstone = bench.command(arguments);
     let mut strace = Command::new("strace");

@@ -140,6 +140,7 @@ pub(crate) struct Totals {
     pub(crate) written_bytes: u64,
     pub(crate) fsyncs: u64,
     pub(crate) latency: Histogram,
+    pub(crate) fsync_latency: Histogram,
 }
 
 #[derive(Debug, Clone)]
@@ -149,6 +150,7 @@ struct Inside {
     errors: Vec<ErrorReport>,
     totals: Totals,
     recent: Dense,
+    recent_fsyncs: Dense,
 }
 
 /// What threads have handed over and is not added up yet, and tallies that were, for them to take.
@@ -172,7 +174,7 @@ pub(crate) struct Collector {
 impl Inside {
     /// Adds a thread's counts of the point number `index`, and clears them.
     fn add(&mut self, group: usize, index: u64, tally: &mut ThreadTally) {
-        let Self { groups, series, totals, recent, .. } = self;
+        let Self { groups, series, totals, recent, recent_fsyncs, .. } = self;
         let group = &mut groups[group];
         let point = series.at(index);
         for (total, counted) in group.actions.iter_mut().zip(&mut tally.actions) {
@@ -227,10 +229,17 @@ impl Inside {
         let GroupFsyncTally { periodic, at_end, commits } = &mut tally.group_fsyncs;
         totals.fsyncs += periodic.count;
         group.commits.take(commits);
-        for (total, counted) in [(&mut group.periodic_fsyncs, periodic), (&mut group.end_fsyncs, at_end)] {
-            total.0 += std::mem::take(&mut counted.count);
-            total.1.take(&mut counted.latency);
-        }
+        let (count, latency) = &mut group.periodic_fsyncs;
+        *count += std::mem::take(&mut periodic.count);
+        latency.add_extremes(&periodic.latency);
+        recent_fsyncs.add_extremes(&periodic.latency);
+        periodic.latency.drain(|bucket, count| {
+            latency.counts[bucket] += u64::from(count);
+            recent_fsyncs.counts[bucket] += u64::from(count);
+        });
+        let (count, latency) = &mut group.end_fsyncs;
+        *count += std::mem::take(&mut at_end.count);
+        latency.take(&mut at_end.latency);
     }
 }
 
@@ -255,6 +264,7 @@ impl Collector {
                 errors: Vec::new(),
                 totals: Totals::default(),
                 recent: Dense::default(),
+                recent_fsyncs: Dense::default(),
             }),
             arrived: Mutex::default(),
         }
@@ -325,8 +335,9 @@ impl Collector {
     pub(crate) fn totals(&self) -> Totals {
         self.add_up();
         let mut inside = self.inside();
-        let recent = std::mem::take(&mut inside.recent);
-        Totals { latency: recent.histogram(), ..inside.totals.clone() }
+        let recent = std::mem::take(&mut inside.recent).histogram();
+        let recent_fsyncs = std::mem::take(&mut inside.recent_fsyncs).histogram();
+        Totals { latency: recent, fsync_latency: recent_fsyncs, ..inside.totals.clone() }
     }
 
     pub(crate) fn finish(self, groups: &[GroupNames], series_interval: Duration) -> Collected {

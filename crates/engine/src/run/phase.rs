@@ -8,7 +8,6 @@ use crate::measure::collect::Totals;
 use crate::options::{Observer, Progress};
 use crate::plan::{Found, GroupCheckpoint, GroupPlan, PlannedAction, WearOut};
 use crate::worker::{Incomplete, Kept, Load, OwnTable, Picked, ThreadCheckpoint, Worker};
-use fstone_model::Histogram;
 use fstone_model::load::ThreadReport;
 use fstone_model::ranks::Wall;
 use fstone_model::workload::{CpuPolicy, IoEngineKind, Operation, ThreadGroup};
@@ -380,6 +379,31 @@ fn look_on(
     let mut wanted_at = None;
     let (mut told, mut told_after) = (0, Duration::ZERO);
     let at_start = before.clone();
+    // Progress of the points that ended by `time`, if any did since the last.
+    let mut tell = |time: Duration| {
+        let due = time.as_nanos().checked_div(watch.interval.as_nanos()).unwrap_or(0);
+        if due <= told {
+            return;
+        }
+        let now = load.collector.totals();
+        let until = watch.interval * u32::try_from(due).unwrap_or(u32::MAX);
+        watch.observer.progress(&Progress {
+            phase: watch.name.to_owned(),
+            elapsed: started.elapsed(),
+            expected: watch.expected,
+            operations: now.operations - at_start.operations,
+            bytes: now.read_bytes + now.written_bytes - at_start.read_bytes - at_start.written_bytes,
+            interval: until - told_after,
+            interval_operations: now.operations - before.operations,
+            interval_read_bytes: now.read_bytes - before.read_bytes,
+            interval_written_bytes: now.written_bytes - before.written_bytes,
+            interval_fsyncs: now.fsyncs - before.fsyncs,
+            latency: now.latency.clone(),
+            fsync_latency: now.fsync_latency.clone(),
+        });
+        (told, told_after) = (due, until);
+        before = now;
+    };
     let mut stonewall = None;
     // Threads that wait for the wear-out are idle until it begins.
     let wears_out_in = || {
@@ -425,27 +449,10 @@ fn look_on(
             (watch.so_far)(started.elapsed(), ended.chain(load.so_far.all()).collect());
         }
         // Threads hand over when a point of the series ends, so the lines are as long as points are, whenever they are printed.
-        let due = started.elapsed().saturating_sub(LOOK).as_nanos().checked_div(watch.interval.as_nanos()).unwrap_or(0);
-        if due > told {
-            let now = load.collector.totals();
-            let until = watch.interval * u32::try_from(due).unwrap_or(u32::MAX);
-            watch.observer.progress(&Progress {
-                phase: watch.name.to_owned(),
-                elapsed: started.elapsed(),
-                expected: watch.expected,
-                operations: now.operations - at_start.operations,
-                bytes: now.read_bytes + now.written_bytes - at_start.read_bytes - at_start.written_bytes,
-                interval: until - told_after,
-                interval_operations: now.operations - before.operations,
-                interval_read_bytes: now.read_bytes - before.read_bytes,
-                interval_written_bytes: now.written_bytes - before.written_bytes,
-                interval_fsyncs: now.fsyncs - before.fsyncs,
-                latency: now.latency.clone(),
-            });
-            (told, told_after) = (due, until);
-            before = now;
-        }
+        tell(started.elapsed().saturating_sub(LOOK));
     }
+    // A point can end as the phase does, and all threads have handed over now. Their clock began a moment before this one.
+    tell(started.elapsed() + LOOK.min(watch.interval / 50));
     if let Some(wear) = load.phase.wear.as_ref().filter(|wear| !wear.is_decided()) {
         // All were done before their time; other ranks may not be, and wait for what this one says.
         stonewall = Some(wear_out(load, watch, wear, false));
@@ -456,7 +463,7 @@ fn look_on(
         read_bytes: end.read_bytes - at_start.read_bytes,
         written_bytes: end.written_bytes - at_start.written_bytes,
         fsyncs: end.fsyncs - at_start.fsyncs,
-        latency: Histogram::default(),
+        ..Totals::default()
     };
     (totals, stonewall)
 }

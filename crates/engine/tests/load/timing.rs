@@ -331,8 +331,11 @@ impl Observer for Watcher {
 #[test]
 fn an_observer_sees_the_measured_interval_and_progress() {
     let directory = in_memory();
-    let mut load = workload(fileset(4, 64 << 10), group(2, reads()), milliseconds(500));
+    let writes = mix(&[(1, action(Operation::Write(random_block())))]);
+    let mut load = workload(fileset(4, 64 << 10), group(2, writes), milliseconds(500));
+    load.series_interval = Duration::from_millis(250);
     let ageing = Phase { name: "ageing".into(), measured: false, stop: operations(100), ..load.phases[0].clone() };
+    load.phases[0].groups[0].fsync = FsyncPolicy { every_operations: 100, ..FsyncPolicy::default() };
     let second = Phase { name: "second".into(), stop: operations(100), ..load.phases[0].clone() };
     load.phases.insert(0, ageing.clone());
     load.phases.extend([second.clone(), ageing, second]);
@@ -346,6 +349,10 @@ fn an_observer_sees_the_measured_interval_and_progress() {
     let main: Vec<&Progress> = progress.iter().filter(|one| one.phase == "main").collect();
     assert!(main.iter().any(|one| one.operations > 0 && one.latency.count() > 0), "{main:?}");
     assert_eq!(main[0].expected, Some(Duration::from_millis(500)));
+    assert_eq!(main.iter().map(|one| one.interval).sum::<Duration>(), Duration::from_millis(500), "the last is there");
+    let fsyncs: u64 = main.iter().map(|one| one.interval_fsyncs).sum();
+    assert_eq!(main.iter().map(|one| one.fsync_latency.count()).sum::<u64>(), fsyncs);
+    assert!(fsyncs > 0 && main.iter().map(|one| one.operations).max() > Some(fsyncs));
     assert!(report.audit.null_ns_per_operation.expect("it was asked for") > 0.0);
     assert!(report.audit.overhead_share.expect("both are known") > 0.0);
     // Only what was measured is in the figures.

@@ -161,6 +161,7 @@ pub struct Interval {
     pub read_bytes: u64,
     pub written_bytes: u64,
     pub fsyncs: u64,
+    /// Of all events, as [`Fileio::counts_fsyncs`] says.
     pub latency: Histogram,
 }
 

@@ -130,7 +130,7 @@ impl Fileio {
     }
 
     /// Whether periodic fsyncs are events, as reads and writes are. With `--max-requests` they are not.
-    pub(super) fn counts_fsyncs(&self) -> bool {
+    pub fn counts_fsyncs(&self) -> bool {
         !matches!(self.limit, Some(Limit::Requests(_)))
     }
 
