@@ -85,7 +85,24 @@ const WITHOUT_EFFECT: &[(&str, bool)] = &[
 ];
 
 /// Those that are refused, whether they have a value, and what to do instead.
-const REFUSED: &[(&str, bool, &str)] = &[("bandwidth-log", false, "write_bw_log=NAME logs each job's bandwidth")];
+const REFUSED: &[(&str, bool, &str)] = &[
+    ("bandwidth-log", false, "write_bw_log=NAME logs each job's bandwidth"),
+    ("client", true, NO_SERVER),
+    ("cmdhelp", false, "`fstone fio --help` lists the options"),
+    ("cpuclock-test", false, "run it with fio itself"),
+    ("crctest", false, "fstone has no checksums to compare; run it with fio itself"),
+    ("daemonize", true, NO_SERVER),
+    ("inflate-log", true, "fstone compresses no logs; inflate fio's with fio itself"),
+    ("merge-blktrace-only", false, "fstone merges no traces; do that with fio itself"),
+    ("remote-config", true, NO_SERVER),
+    ("server", false, NO_SERVER),
+    ("trigger", true, NO_TRIGGER),
+    ("trigger-file", true, NO_TRIGGER),
+    ("trigger-remote", true, NO_SERVER),
+    ("trigger-timeout", true, NO_TRIGGER),
+];
+const NO_SERVER: &str = "fstone has no fio server; run it on that host";
+const NO_TRIGGER: &str = "leave it out; the step `power-cut` of a study checks what power cuts would have left";
 
 /// fio's own options, without those of [`WITHOUT_EFFECT`] and [`REFUSED`], and whether they have a value.
 const OWN: &[(&str, bool)] = &[

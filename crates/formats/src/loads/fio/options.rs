@@ -510,7 +510,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     refused_but(
         "verify_pattern",
         &[],
-        "verified data is stamped, and has no pattern; leave out verify to write buffer_pattern",
+        "verified data is stamped, and has no pattern; buffer_pattern writes one where nothing is verified",
     ),
     none("verify_pattern_interval", Check::Flag, VERIFYING),
     none("verify_header_seed", Check::Flag, VERIFYING),
