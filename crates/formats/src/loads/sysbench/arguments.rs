@@ -50,6 +50,11 @@ impl Arguments {
             unknown_command: false,
             end,
         };
+        if let Some((test, span)) = other_test(args) {
+            this.unknown_command = true;
+            this.report.push(not_fileio(test, span));
+            return this;
+        }
         let mut start = 0;
         // An option that wants a value and has none probably has it in the next argument.
         let mut value_lost = false;
@@ -164,6 +169,33 @@ impl Arguments {
         }
         true
     }
+}
+
+/// A test of sysbench's other than fileio: `--test=NAME`, or the first word that is no option.
+fn other_test(args: &[String]) -> Option<(&str, Span)> {
+    const OTHERS: [&str; 5] = ["cpu", "memory", "threads", "mutex", "bulk_insert"];
+    let is_other = |name: &str| {
+        let of_database = ["oltp", "select_", "tpcc"].iter().any(|prefix| name.starts_with(prefix));
+        of_database || OTHERS.contains(&name) || name.ends_with(".lua")
+    };
+    let mut start = 0;
+    args.iter().find_map(|arg| {
+        let span = Span::new(start, start + arg.len());
+        start = span.end + 1;
+        let name = arg.strip_prefix("--test=").or((!arg.starts_with("--")).then_some(arg))?;
+        is_other(name).then_some((name, span))
+    })
+}
+
+/// Its options mean nothing here, so this is all that is said.
+fn not_fileio(test: &str, span: Span) -> Diagnostic {
+    let itself = "sysbench itself as a step's command (docs/applications.md)";
+    let is_bare = ["cpu", "memory", "threads", "mutex"].contains(&test);
+    Diagnostic::error(span, "fstone runs sysbench's fileio only").help(if is_bare {
+        format!("run {itself}")
+    } else {
+        format!("for a database itself: `fstone run postgresql`, or {itself}")
+    })
 }
 
 /// The value of an option that is not given.

@@ -27,7 +27,7 @@ pub fn version() -> String {
 
 pub fn help() -> String {
     let mut out = String::from(
-        "Usage:\n  fstone sysbench [options]... fileio prepare|run|cleanup|help\n\n\
+        "Run a sysbench fileio command line unchanged\n\nUsage:\n  fstone sysbench [options]... fileio prepare|run|cleanup|help\n\n\
          The files are test_file.0 and so on, in the current directory: `prepare` makes them, `run` uses\n\
          them, and `cleanup` removes them. A value follows its option after `=`, in the same word.\n",
     );
