@@ -405,6 +405,27 @@ fn files_have_to_fit_on_the_device() {
 }
 
 #[test]
+fn what_sysbench_runs_on_is_prepared() {
+    let compiled = |steps: &str| {
+        let head = "title = \"s\"\ndevice = { loop = { size = \"8 GiB\" } }\n[factor]\nfilesystem.ext4 = { type = \"ext4\" }\n";
+        compile(&format!("{head}{steps}"), &Overrides::default()).map_err(|wrong| wrong.to_string())
+    };
+    let step = |words: &str| format!("[[step]]\nload = {{ sysbench = \"{words} --file-test-mode=rndrw\" }}\n");
+    let said = compiled(&step("fileio run")).expect_err("its files are missing");
+    assert!(said.contains("`run` uses files that an earlier step prepared, and none does"), "{said}");
+    assert!(said.contains("leave out `run`, and the step does both") && said.contains("study.toml:6:"), "{said}");
+    for right in [
+        step("fileio"),
+        step("sysbench fileio"),
+        step("fileio prepare") + &step("fileio run"),
+        "[[step]]\ncommand = \"sysbench fileio prepare\"\n".to_owned() + &step("fileio run"),
+    ] {
+        let compiled = compiled(&right);
+        assert!(compiled.is_ok(), "{right}: {}", compiled.expect_err("it is not"));
+    }
+}
+
+#[test]
 fn a_study_too_large_is_refused_unread() {
     let text = format!("title = \"{}\"", "x".repeat(study::MAXIMUM_BYTES));
     let said = compile(&text, &Overrides::default()).expect_err("too large").to_string();

@@ -273,6 +273,10 @@ impl Load {
         &self.base
     }
 
+    pub(super) const fn place(&self) -> Span {
+        self.place
+    }
+
     /// Where the study says how much its files take: the number that a cell or the step gives it, or else the load itself.
     pub(super) fn place_of_size(&self, numbers: &[Number]) -> Span {
         let sizes =

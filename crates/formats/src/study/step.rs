@@ -12,6 +12,7 @@ use super::{
 use crate::{
     decode::{At, Count, Field, OneOrMany, Text},
     diagnostic::{Diagnostic, Report, Span},
+    loads::sysbench,
 };
 use fstone_model::{
     StepKind,
@@ -167,6 +168,20 @@ pub(super) struct Steps {
     pub(super) complete: bool,
 }
 
+/// Every trial begins on an empty filesystem, so sysbench's `run` finds only what an earlier step left. Commands and copies may leave its files.
+fn check_prepared(template: &Template, before: &[Template], report: &mut Report) {
+    let may_prepare = |step: &Template| match &step.action {
+        StepAction::Load(workload) => sysbench::leaves_files(workload),
+        action => matches!(action, StepAction::Command { .. } | StepAction::CopyIn { .. }),
+    };
+    if let Some(load) = template.load().filter(|load| sysbench::needs_files(load.base()))
+        && !before.iter().any(may_prepare)
+    {
+        let message = "`run` uses files that an earlier step prepared, and none does";
+        report.push(Diagnostic::error(load.place(), message).help("leave out `run`, and the step does both"));
+    }
+}
+
 /// The study's steps, with mkfs and mount before them.
 pub(super) fn steps(
     surfaces: &[At<StepSurface>],
@@ -228,6 +243,7 @@ pub(super) fn steps(
                 }
             }
         }
+        check_prepared(&template, &templates, report);
         named.push((template.name.clone(), place));
         if let Some(Field { value: OneOrMany(names), .. }) = &surface.show {
             let names: Vec<At<String>> =

@@ -20,6 +20,7 @@ pub const FORMAT: LoadFormat = LoadFormat {
 };
 
 fn read(words: &[String]) -> Result<Load, Diagnostics> {
+    let words = words.strip_prefix(&["sysbench".to_owned()]).unwrap_or(words);
     let is_prepared = !words.iter().any(|word| word == "prepare" || word == "run");
     let run = is_prepared.then(|| "run".to_owned());
     let mut arguments = Arguments::read(&words.iter().cloned().chain(run).collect::<Vec<_>>());

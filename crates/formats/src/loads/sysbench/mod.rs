@@ -18,6 +18,7 @@ mod workload;
 pub use format::FORMAT;
 pub use help::{Asked, asked, help, version};
 pub use print::{Interval, STARTED, Unready, header, interval_line, prepared, preparing, print, unready};
+pub use workload::{leaves_files, needs_files};
 
 use crate::{Diagnostics, diagnostic::Diagnostic};
 use arguments::Arguments;

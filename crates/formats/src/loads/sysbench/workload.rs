@@ -8,10 +8,24 @@ use fstone_model::workload::{
 };
 
 const FILE_PREFIX: &str = "test_file.";
+const WORKLOAD: &str = "sysbench fileio";
 
 pub(super) const GROUP: &str = "fileio";
 pub(super) const READ: &str = "read";
 pub(super) const WRITE: &str = "write";
+
+/// Whether this is a `run` on files that were prepared.
+pub fn needs_files(workload: &Workload) -> bool {
+    workload.name == WORKLOAD && workload.filesets.iter().any(|fileset| fileset.existing == Existing::Require)
+}
+
+/// Whether a load leaves files of the names that sysbench's have.
+pub fn leaves_files(workload: &Workload) -> bool {
+    workload
+        .filesets
+        .iter()
+        .any(|fileset| fileset.existing != Existing::Require && fileset.naming.file_prefix == FILE_PREFIX)
+}
 
 impl Fileio {
     /// The names of its files, in the working directory; what `cleanup` removes.
@@ -32,7 +46,7 @@ impl Fileio {
             data: DataPattern { stamped: self.validate, ..DataPattern::default() },
             final_sync: FinalSync::None,
             series_interval: self.report_interval.unwrap_or(Workload::SERIES_INTERVAL),
-            ..Workload::new("sysbench fileio", filesets, phases)
+            ..Workload::new(WORKLOAD, filesets, phases)
         }
     }
 
