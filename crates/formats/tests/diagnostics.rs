@@ -445,3 +445,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_metric_of_a_job_with_clones_is_answered_with_that_of_the_load() {
+    let job = "[global]\nsize=1m\n[data]\nrw=randrw\nnumjobs=2\n[wal]\nrw=write\n";
+    let study = "title = \"s\"\ndevice = { loop = { size = \"8 GiB\" } }\n[factor]\nfilesystem.ext4 = { type = \"ext4\" }\n\
+                 [[step]]\nload = { fio = \"two.fio\" }\nshow = \"data read latency p99\"\n";
+    let loader = |name: &str| if name == "two.fio" { Ok(job.to_owned()) } else { Err("it is not there".to_owned()) };
+    let compiled = study::compile(&Source::new("study.toml", study), &loader, &types(), &Overrides::default());
+    let said = compiled.expect_err("it is unknown").to_string();
+    assert!(said.contains("did you mean `read latency p99`?") && !said.contains("did you mean `data.0"), "{said}");
+}

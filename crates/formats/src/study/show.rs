@@ -38,6 +38,19 @@ fn near(written: &str, known: &[String]) -> Option<String> {
     Some(format!("{}{more}", near[..near.len().min(SHOWN)].join(", ")))
 }
 
+/// "JOB METRIC" of a job with clones, which only each clone has: the metric of the whole load, and that of a clone.
+fn of_clones<'k>(written: &str, known: &'k [String]) -> Option<(&'k str, &'k str)> {
+    written.match_indices(' ').find_map(|(at, _)| {
+        let (job, metric) = (&written[..at], &written[at + 1..]);
+        let whole = known.iter().find(|name| *name == metric)?;
+        let of_clone = |name: &&String| {
+            let number = name.strip_prefix(job)?.strip_prefix('.')?.strip_suffix(metric)?.strip_suffix(' ')?;
+            number.parse::<u32>().ok()
+        };
+        known.iter().find(|name| of_clone(name).is_some()).map(|clone| (whole.as_str(), clone.as_str()))
+    })
+}
+
 const SUMS: [&str; 2] = [catalog::OPERATIONS_PER_SECOND.name, catalog::TRANSACTIONS_PER_SECOND.name];
 
 #[derive(Debug, Clone)]
@@ -57,19 +70,26 @@ pub(super) fn shown(step: &str, action: &StepAction, names: &[At<String>], repor
             StepAction::Load(_) => "a load".to_owned(),
             action => format!("`{}`", action.kind().name()),
         };
-        report.push(if let Some(metric) = catalog::find(value) {
+        if let Some(metric) = catalog::find(value) {
             let kinds: Vec<&str> = metric.steps.iter().map(|kind| kind.name()).collect();
-            Diagnostic::error(*span, format!("{what} has no metric `{value}`"))
-                .label("another kind of step has it")
-                .note(format!("steps that have it: {}", kinds.join(", ")))
+            report.push(
+                Diagnostic::error(*span, format!("{what} has no metric `{value}`"))
+                    .label("another kind of step has it")
+                    .note(format!("steps that have it: {}", kinds.join(", "))),
+            );
         } else {
             let diagnostic = Diagnostic::error(*span, format!("unknown metric `{value}`")).label("no such metric");
-            match (closest(value, known.iter().map(String::as_str)), near(value, &known)) {
+            if let Some((whole, one)) = of_clones(value, &known) {
+                let note = format!("`{one}` and the like are of one clone each");
+                report.push(diagnostic.help(format!("did you mean `{whole}`?")).note(note));
+                continue;
+            }
+            report.push(match (closest(value, known.iter().map(String::as_str)), near(value, &known)) {
                 (Some(metric), _) => diagnostic.help(format!("did you mean `{metric}`?")),
                 (None, Some(near)) => diagnostic.note(format!("{what} has {near}")),
                 (None, None) => diagnostic.note("docs/study-file.md has all, under \"Columns\""),
-            }
-        });
+            });
+        }
     }
     if let StepAction::Load(workload) = action
         && load_metric::mixes_paced_and_free(workload)
