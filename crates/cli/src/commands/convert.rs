@@ -24,6 +24,10 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
     }
     let name = path.display().to_string();
     let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    if is_study(&text) {
+        let words = format!("{name} is a study, not a load; `fstone run {name}` takes it");
+        return Err(Failure::new(Exit::BadInput, words));
+    }
     let source = Source::new(name, text);
     // Profiles of FFSB have had any name.
     let format = loads::by_extension(source.name()).unwrap_or(ffsb::FORMAT);
@@ -33,6 +37,11 @@ pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> Comma
         terminal::tell(&format!("{warnings}\n"));
     }
     print(&text)
+}
+
+/// Whether a file has the tables of a study, which no load has.
+fn is_study(text: &str) -> bool {
+    text.lines().any(|line| line.trim_end() == "[[step]]") && text.lines().any(|line| line.starts_with("title"))
 }
 
 /// A recording: a workload that resembles it, and how far it does.

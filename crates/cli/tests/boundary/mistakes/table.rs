@@ -259,7 +259,7 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("convert", 2, "the following required arguments were not provided:\n  <FILE>"),
     ("convert none.ffsb", 2, "cannot read none.ffsb\n  because No such file or directory (os error 2)"),
     ("convert bad.ffsb", 2, "not a value for `num_threads`"),
-    ("convert one.toml", 2, "error: one.toml: `name` is missing"),
+    ("convert one.toml", 2, "one.toml is a study, not a load; `fstone run one.toml` takes it"),
     ("figures none.txt", 2, "the following required arguments were not provided:\n  --match <EXPRESSION>"),
     ("figures none.txt --match (x)", 2, "cannot read none.txt\n  because No such file or directory (os error 2)"),
     ("figures one.toml --match tps", 2, "this regular expression has no group, and needs exactly one: the number"),
