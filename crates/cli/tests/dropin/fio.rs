@@ -403,6 +403,35 @@ fn a_job_goes_on_after_the_errors_that_it_names() {
     }
 }
 
+/// Failed blocks count towards the size, as with fio and as in a queue, also where blocks have several sizes.
+#[test]
+fn errors_are_not_made_up_for_by_more_operations() {
+    if !tool("strace") {
+        eprintln!("skipped: needs strace");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("f", &"x".repeat(4 << 20));
+    let fstone = bench.command(&[
+        "fio",
+        "--output-format=json",
+        "--name=a",
+        "--filename=f",
+        "--size=4m",
+        "--rw=randread",
+        "--norandommap",
+        "--bssplit=64k/50:128k/50",
+        "--continue_on_error=read",
+    ]);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "calls", "-e", "trace=pread64", "-e", "inject=pread64:error=EIO:when=6+2"]);
+    let output = strace.arg(fstone.get_program()).args(fstone.get_args()).current_dir(bench.path("")).output();
+    let json: Value = serde_json::from_slice(&output.expect("strace starts").stdout).expect("JSON");
+    let job = &json["jobs"][0];
+    let [reads, failed] = [&job["read"]["total_ios"], &job["total_err"]].map(|count| count.as_u64().expect("a count"));
+    assert!((32..=64).contains(&reads) && failed.abs_diff(reads / 2) <= 4, "{job}");
+}
+
 /// As the kernel takes them; nothing else of the directory above is touched.
 #[test]
 fn a_name_may_lead_up() {

@@ -129,7 +129,13 @@ impl<E: Io> Worker<'_, E> {
                         choice.progress.completed(program, index, done);
                     }
                 }
-                Err(Incomplete::Fault(fault)) => self.failed(index, fault, self.previous),
+                Err(Incomplete::Fault(fault)) => {
+                    self.failed(index, fault, self.previous);
+                    if self.counted.1 {
+                        // As in a queue, what fails is not made up for by more.
+                        self.moved(self.begun_bytes);
+                    }
+                }
                 Err(Incomplete::Missed) => {
                     performed -= 1;
                     self.miss(index, performed, &mut patience, &mut choice);

@@ -414,10 +414,8 @@ impl<E: Io> Worker<'_, E> {
     fn ended(&mut self, index: usize, outcome: Result<Done>, begun: u64, queue: &mut Queue, point: &mut Point) {
         queue.last_end = self.load.clock.now();
         let latency_ns = self.load.clock.between(begun + self.aside, queue.last_end);
-        if let Ok(done) = outcome
-            && self.counted.1
-        {
-            self.moved(done.read_bytes + done.written_bytes);
+        if self.counted.1 {
+            self.moved(outcome.map_or(self.begun_bytes, |done| done.read_bytes + done.written_bytes));
         }
         if self.group.spec.invalidate_every.is_some() {
             let moved = outcome.map_or(0, |done| done.read_bytes + done.written_bytes);

@@ -31,7 +31,7 @@ use fstone_model::workload::Operation;
 #[inline(always)]
 pub(crate) fn perform<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()> {
     let group = worker.group;
-    worker.done = Done::default();
+    (worker.done, worker.begun_bytes) = (Done::default(), 0);
     match &group.actions[index].operation {
         Operation::Create { block_bytes, fsync } => create::create(worker, index, *block_bytes, *fsync),
         Operation::Read(transfer) => transfer::read(worker, index, transfer),
@@ -96,7 +96,7 @@ fn perform_apart<E: Io>(worker: &mut Worker<'_, E>, index: usize) -> Attempt<()>
 #[inline]
 pub(crate) fn queue<E: Io>(worker: &mut Worker<'_, E>, index: usize, slot: u32) -> Attempt<Queued> {
     let group = worker.group;
-    worker.done = Done::default();
+    (worker.done, worker.begun_bytes) = (Done::default(), 0);
     match &group.actions[index].operation {
         Operation::Read(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Read),
         Operation::Write(transfer) => transfer::queue(worker, index, transfer, slot, Direction::Write),

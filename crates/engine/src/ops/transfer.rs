@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 pub(super) fn read<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: &Transfer) -> Attempt<()> {
     match worker.aimed(index) {
         Some(target) if !transfer.fsync => {
+            worker.begun_bytes = target.length as u64;
             worker.done = read_target(worker, target)?.unwrap_or(Done::one_read(target.length));
             Ok(())
         }
@@ -68,6 +69,7 @@ fn read_blocks<E: Io>(
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
         let offset = base + offset;
+        worker.begun_bytes += length as u64;
         touch(worker, picked, offset);
         read_all(worker, picked, fd, 0, length, offset)?;
     }
@@ -98,6 +100,7 @@ pub(super) fn queue<E: Io>(
     direction: Direction,
 ) -> Attempt<Queued> {
     if let Some(target) = worker.aimed(index) {
+        worker.begun_bytes = target.length as u64;
         return push(worker, slot, direction, &target, target.length);
     }
     let picked = worker.choose(index)?;
@@ -186,6 +189,7 @@ pub(super) fn append<E: Io>(worker: &mut Worker<'_, E>, index: usize, transfer: 
         while written < total && attempt.is_ok() {
             let length = block.max(1).min(total - written);
             let destination = worker.destination(picked, start + written);
+            worker.begun_bytes += length;
             attempt = write_all(worker, picked, fd, length as usize, destination);
             written += if attempt.is_ok() { length } else { 0 };
             block = worker.drawn_block(index).unwrap_or(transfer.block_bytes);
@@ -269,6 +273,7 @@ pub(super) fn each_block<'a, E: Io>(
     let (base, size) = worker.span(picked)?;
     let mut blocks = Blocks::new(worker, index, transfer, picked, size);
     while let Some((offset, length)) = blocks.next(worker, index, transfer, picked, size) {
+        worker.begun_bytes += length as u64;
         each(worker, base + offset, length)?;
     }
     Ok(())

@@ -48,6 +48,8 @@ pub(crate) struct Worker<'a, E> {
     /// What it had used when it began.
     pub(crate) used_before: ThreadUsage,
     pub(crate) done: Done,
+    /// Bytes of the blocks that the operation has begun, whether they are moved or fail.
+    pub(crate) begun_bytes: u64,
     /// Whether operations, and bytes, are counted: towards a stop of the group or the phase, or for a rate in bytes.
     pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState<'a>>,
@@ -115,6 +117,7 @@ impl<'a, E: Io> Worker<'a, E> {
             rates: Rates::default(),
             used_before: ThreadUsage::default(),
             done: Done::default(),
+            begun_bytes: 0,
             counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
             states,
             tour,
