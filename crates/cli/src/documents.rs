@@ -18,7 +18,7 @@ use std::{
     io::{self, Write},
     os::fd::RawFd,
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// Delivers a document to standard output, or to the path that was named.
@@ -54,11 +54,28 @@ pub(crate) fn write_as_others(path: &Path, content: impl AsRef<[u8]>) -> Result<
     write_for(path, content.as_ref(), usual_mode())
 }
 
-/// Appends to a regular file that this process has written.
-pub(crate) fn append(path: &Path, content: &str) -> Result<(), Failure> {
+/// The regular file that a path leads to, to append to. `None` of what is written through a descriptor, which has a place of its own in it.
+pub(crate) fn file_of(path: &Path) -> Option<PathBuf> {
+    let there = resolve(path).ok().filter(|_| descriptor(path).is_ok_and(|open| open.is_none()))?;
+    let found = there.symlink_metadata().ok()?;
+    (found.is_file() && !terminal::is_stdout(&found)).then_some(there)
+}
+
+/// Appends to a regular file that this process has written. What is in it is taken out of `content`, also if the rest cannot be written.
+pub(crate) fn append(path: &Path, content: &mut Vec<u8>) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.append(true).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    let written = options.open(path).and_then(|mut file| file.write_all(content.as_bytes()));
+    let written = options.open(path).and_then(|mut file| {
+        while !content.is_empty() {
+            match file.write(content) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => drop(content.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    });
     written.with_context(|| format!("cannot write {}", path.display())).or_exit(Exit::LabFailed)
 }
 

@@ -39,10 +39,7 @@ use std::{
     io::{self, Seek as _, SeekFrom},
     os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _},
     path::{Component, Path, PathBuf},
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, RwLock, atomic::Ordering},
     thread,
     time::Instant,
 };
@@ -491,7 +488,15 @@ fn begun_of(plan: &Plan, report: &LoadReport) -> Plan {
 /// Where results go: each text behind those before it.
 #[derive(Default)]
 struct Printed {
-    is_begun: AtomicBool,
+    state: Mutex<PrintedState>,
+}
+
+#[derive(Default)]
+struct PrintedState {
+    /// The file that holds what was written. `None` before the first text, and of what is no file, which is written into each time.
+    file: Option<PathBuf>,
+    /// Texts that could not be written yet.
+    left: Vec<u8>,
 }
 
 impl Printed {
@@ -501,11 +506,16 @@ impl Printed {
             return Ok(());
         };
         let path = Path::new(file);
-        // What is no file is written into each time.
-        if self.is_begun.swap(true, Ordering::Relaxed) && path.symlink_metadata().is_ok_and(|found| found.is_file()) {
-            return documents::append(path, text);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let PrintedState { file: ours, left } = &mut *state;
+        left.extend_from_slice(text.as_bytes());
+        if let Some(ours) = ours.as_ref().filter(|ours| ours.symlink_metadata().is_ok_and(|found| found.is_file())) {
+            return documents::append(ours, left);
         }
-        documents::write_as_others(path, text)
+        documents::write_as_others(path, &*left)?;
+        left.clear();
+        *ours = documents::file_of(path);
+        Ok(())
     }
 }
 
@@ -517,5 +527,40 @@ fn when(begun: Instant, report: &LoadReport) -> When {
         text: fstone_analysis::when::ctime(now_ns),
         elapsed_ns: elapsed_ns.saturating_sub(report.setup_ns),
         idle: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_could_not_be_written_comes_before_the_next() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (above, file) = (directory.path().join("above"), directory.path().join("above/out"));
+        std::fs::write(&above, "no directory").expect("ours");
+        let name = file.to_str();
+        let printed = Printed::default();
+        assert!(printed.write(name, "first\n").is_err());
+        std::fs::remove_file(&above).and_then(|()| std::fs::create_dir(&above)).expect("ours");
+        std::fs::write(&file, "of an earlier run\n").expect("ours");
+        for text in ["second\n", "third\n"] {
+            assert!(printed.write(name, text).is_ok());
+        }
+        assert_eq!(std::fs::read_to_string(&file).expect("it was written"), "first\nsecond\nthird\n");
+    }
+
+    #[test]
+    fn texts_behind_a_link_are_kept() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let [link, file] = ["link", "file"].map(|name| directory.path().join(name));
+        std::os::unix::fs::symlink("file", &link).expect("ours");
+        std::fs::write(&file, "of an earlier run\n").expect("ours");
+        let printed = Printed::default();
+        for text in ["first\n", "second\n"] {
+            assert!(printed.write(link.to_str(), text).is_ok());
+        }
+        assert_eq!(std::fs::read_to_string(&file).expect("it was written"), "first\nsecond\n");
+        assert!(link.is_symlink());
     }
 }
