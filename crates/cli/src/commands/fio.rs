@@ -477,11 +477,16 @@ fn printed(output: &Output, plan: &Plan, report: &LoadReport, when: &When) -> St
     output.formats.iter().map(one).collect()
 }
 
-/// The plan with the jobs alone that have begun, which fio prints while others still run.
+/// The plan with the jobs alone that have begun, and of these the phases that have, which fio prints while others still run.
 fn begun_of(plan: &Plan, report: &LoadReport) -> Plan {
     let begun: HashSet<&str> = report.per_thread.iter().map(|thread| thread.group.as_str()).collect();
     let mut plan = plan.clone();
     plan.parts.retain(|part| part.groups().any(|group| begun.contains(group.as_str())));
+    for part in &mut plan.parts {
+        // The time of one that has not begun is not part of the job's.
+        part.again.retain(|group| begun.contains(group.as_str()));
+        part.verify.retain(|group| begun.contains(group.as_str()));
+    }
     plan
 }
 

@@ -494,6 +494,19 @@ fn results_are_printed_while_jobs_run() {
     assert!(counts(&results[0])[0][1] < counts(&results[1])[0][1], "{results:?}");
 }
 
+/// A phase that has not begun has taken no time.
+#[test]
+fn what_is_yet_to_be_read_back_has_taken_no_time() {
+    let bench = Bench::new();
+    let line = ["fio", "--name=a", "--rw=write", "--size=800k", "--bs=4k", "--rate_iops=100", "--verify=crc32c"];
+    let text = bench.succeed(&[&line[..], &["--status-interval=1", "--output-format=json"]].concat());
+    let first = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
+    let json = first.expect("it ran for a second").expect("JSON");
+    let job = &json["jobs"][0];
+    assert!(job["read"]["total_ios"] == 0 && job["write"]["runtime"].as_u64() > Some(0), "{job}");
+    assert_eq!(job["job_runtime"], job["write"]["runtime"], "{job}");
+}
+
 #[test]
 fn idle_processors_are_measured() {
     let bench = Bench::new();
