@@ -508,6 +508,22 @@ fn what_is_yet_to_be_read_back_has_taken_no_time() {
 }
 
 #[test]
+fn a_job_within_a_long_pause_is_shown() {
+    let bench = Bench::new();
+    let line = ["fio", "--name=a", "--rw=write", "--size=8k", "--bs=4k", "--thinktime=4s", "--output-format=json"];
+    let child = bench.command(&line).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    crate::support::wait_until("it works", || fs::metadata(bench.path("a.0.0")).is_ok());
+    std::thread::sleep(Duration::from_millis(700));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::USR1)
+        .expect("it is running");
+    let output = child.wait_with_output().expect("it ends");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let first = serde_json::Deserializer::from_str(&text).into_iter::<Value>().next();
+    let json = first.expect("it was asked").expect("JSON");
+    assert_eq!(json["jobs"].as_array().map(Vec::len), Some(1), "{text}");
+}
+
+#[test]
 fn idle_processors_are_measured() {
     let bench = Bench::new();
     let line = ["fio", "--name=a", "--rw=read", "--size=64k", "--time_based", "--runtime=1", "--rate_iops=10"];

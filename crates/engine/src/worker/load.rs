@@ -55,7 +55,7 @@ pub(crate) struct Load<'a> {
 
 /// What threads that are at work have done, by their groups' numbers and their own.
 pub(crate) struct SoFar {
-    /// Whether somebody wants it.
+    /// Whether somebody wants it, and not only that they have begun.
     pub(crate) wanted: AtomicBool,
     threads: Mutex<BTreeMap<(usize, u64), ThreadReport>>,
 }
@@ -75,9 +75,7 @@ impl SoFar {
     }
 
     pub(crate) fn ended(&self, thread: (usize, u64)) {
-        if self.wanted.load(Ordering::Relaxed) {
-            self.threads().remove(&thread);
-        }
+        self.threads().remove(&thread);
     }
 
     pub(crate) fn all(&self) -> Vec<ThreadReport> {
