@@ -9,6 +9,7 @@ use super::{
     value::{self, Base, Expected, Value},
 };
 use crate::diagnostic::Diagnostic;
+use fstone_model::workload::FailedPart;
 use std::cell::Cell;
 
 /// The smallest block of a device.
@@ -385,6 +386,10 @@ impl Reader<'_> {
                 "verify_backlog with other than one pass of writes, all of which are read back",
                 cure,
             );
+        }
+        if job.in_backlog() && job.continues_in(FailedPart::Write) {
+            let cure = "leave out one: a block whose write failed would be read back as if it were written";
+            self.findings.error(section, "verify_backlog beside continue_on_error or ignore_error of writes", cure);
         }
         let trims = job.direction.trims;
         if let (Trims::Only, Some(block)) = (trims, job.trim_block) {

@@ -319,6 +319,12 @@ fn each_job_says_after_which_errors_it_goes_on() {
         let goes_on: Vec<_> = goes_on.collect();
         (plan.workload.on_error, goes_on, plan.warnings.map(|warnings| warnings.to_string()).unwrap_or_default())
     };
+    let backlog = |text: &str| problems(&format!("[a]\nrw=write\nsize=1m\nverify=crc32c\nverify_backlog=8\n{text}\n"));
+    for of_writes in ["continue_on_error=write", "continue_on_error=all", "ignore_error=,EIO"] {
+        let told = backlog(of_writes);
+        assert!(told.contains("verify_backlog beside continue_on_error") && told.contains("leave out one"), "{told}");
+    }
+    plan("[a]\nrw=write\nsize=1m\nverify=crc32c\nverify_backlog=8\ncontinue_on_error=verify\n");
     let none = Vec::<i32>::new;
     let after = |text: &str| policy(text).1[0].clone();
     assert_eq!(after("ignore_error=,ENOSPC:28"), [none(), vec![28, 28], none()]);
