@@ -432,6 +432,17 @@ fn errors_are_not_made_up_for_by_more_operations() {
     assert!((32..=64).contains(&reads) && failed.abs_diff(reads / 2) <= 4, "{job}");
 }
 
+#[test]
+fn blocks_that_do_not_fit_into_memory_are_refused() {
+    let bench = Bench::new();
+    let file = fs::File::create(bench.path("f")).expect("it can be made");
+    file.set_len(1 << 30).expect("it is sparse");
+    let line = ["fio", "--name=a", "--filename=f", "--rw=read", "--bs=1g", "--size=1g", "--ioengine=libaio"];
+    let (code, out, err) = bench.run(&[&line[..], &["--direct=1", "--iodepth=4096"]].concat());
+    assert!(code != 0 && out.is_empty() && err.contains("has blocks that take 4194304 MiB of memory"), "{out}{err}");
+    assert!(err.contains("1 threads × 4096 in flight × 1073741824 bytes"), "{err}");
+}
+
 /// As the kernel takes them; nothing else of the directory above is touched.
 #[test]
 fn a_name_may_lead_up() {

@@ -115,7 +115,7 @@ pub(crate) fn check(workload: &Workload) -> Result<(), LoadError> {
             actions.into_iter().try_for_each(|action| check_action(workload, action))?;
         }
     }
-    Ok(())
+    check_buffers(workload, memory_bytes())
 }
 
 /// Refuses a name for one file where there can be more.
@@ -355,6 +355,35 @@ fn check_amounts(workload: &Workload) -> Result<(), LoadError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses blocks for which there is no memory: each thread has one for each of its requests in flight.
+fn check_buffers(workload: &Workload, memory: Option<u64>) -> Result<(), LoadError> {
+    let of_group = |group: &ThreadGroup| {
+        let io = workload.io_of(group);
+        // What is not performed has no data.
+        let depth = if io.engine.queues() && io.engine != IoEngineKind::Null { io.queue_depth.max(1) } else { 1 };
+        let blocks = group.actions.all().into_iter().map(|action| action.operation.nature().largest_block);
+        [u64::from(group.threads), u64::from(depth), blocks.max().unwrap_or(0)]
+    };
+    for phase in &workload.phases {
+        let groups: Vec<_> = phase.groups.iter().map(|group| (group, of_group(group))).collect();
+        let bytes = |factors: &[u64; 3]| factors.iter().fold(1, |product: u64, factor| product.saturating_mul(*factor));
+        let wanted = groups.iter().fold(0, |sum: u64, (_, factors)| sum.saturating_add(bytes(factors)));
+        let most = groups.iter().max_by_key(|(_, factors)| bytes(factors));
+        if let (Some(memory), Some((group, [threads, depth, block]))) = (memory.filter(|memory| wanted > *memory), most)
+        {
+            return refuse(format!(
+                "has blocks that take {} MiB of memory in phase {:?}, where {} MiB are free, most of them for {:?}: {threads} threads × {depth} \
+                 in flight × {block} bytes; use smaller blocks, or fewer of them at a time",
+                wanted >> 20,
+                phase.name,
+                memory >> 20,
+                group.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Memory that can be had without swapping.
