@@ -7,7 +7,7 @@ use super::{
     Command, Fileio, IoMode, TestMode,
     workload::{READ, WRITE},
 };
-use fstone_model::{Histogram, LoadReport, histogram::bounds_of, load::ThreadReport, units};
+use fstone_model::{Histogram, LoadReport, histogram::bounds_of, load::ThreadReport};
 use std::{fmt::Write as _, time::Duration};
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -98,8 +98,17 @@ pub fn unready(fileio: &Fileio, name: &str, why: &Unready) -> String {
     out
 }
 
+/// As sysbench's `%.5g`: five digits, without zeros at the end.
 fn size(bytes: u64) -> String {
-    units::format_bytes(bytes).replace(' ', "")
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut units = UNITS.iter();
+    let mut unit = units.next().unwrap_or(&"");
+    while value >= 1024.0 {
+        (value, unit) = (value / 1024.0, units.next().unwrap_or(unit));
+    }
+    let text = format!("{value:.*}", 4 - (value.log10().max(0.0) as usize).min(3));
+    format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn extra_flags(fileio: &Fileio) -> String {
@@ -169,12 +178,13 @@ pub struct Interval {
 pub fn interval_line(fileio: &Fileio, interval: &Interval) -> String {
     let seconds = interval.length.as_secs_f64();
     let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    let within_writes = if fileio.fsync.all { interval.written_bytes / fileio.block_bytes.max(1) } else { 0 };
     format!(
         "[ {:.0}s ] reads: {:.2} MiB/s writes: {:.2} MiB/s fsyncs: {:.2}/s latency (ms,{}%): {:.3}",
         interval.elapsed.as_secs_f64(),
         rate(interval.read_bytes as f64 / MEBIBYTE),
         rate(interval.written_bytes as f64 / MEBIBYTE),
-        rate(interval.fsyncs as f64),
+        rate((interval.fsyncs + within_writes) as f64),
         fileio.percentile.unwrap_or(0),
         percentile_ms(&interval.latency, fileio.percentile),
     )

@@ -239,6 +239,19 @@ fn fsyncs_of_each_write_are_printed_in_both_modes() {
 }
 
 #[test]
+fn sizes_have_five_digits() {
+    for (size, block, lines) in [
+        ("1000000", "700", "3 files, 325.52KiB each\n976.56KiB total file size\nBlock size 700B\n"),
+        ("5000000000000", "1024", "3 files, 1.5158TiB each\n4.5475TiB total file size\nBlock size 1KiB\n"),
+    ] {
+        let line =
+            format!("--file-num=3 --file-total-size={size} --file-block-size={block} --file-test-mode=rndrd run");
+        let printed = header(&read(&line));
+        assert!(printed.contains(lines), "{printed}");
+    }
+}
+
+#[test]
 fn results_are_printed_as_sysbench_does() {
     let fileio = read("--threads=2 --file-test-mode=rndrw --histogram --percentile=99 --report-interval=1 run");
     insta::assert_snapshot!(header(&fileio) + &print(&fileio, &report()));
@@ -254,6 +267,9 @@ fn results_are_printed_as_sysbench_does() {
         interval_line(&fileio, &interval),
         @"[ 3s ] reads: 3.00 MiB/s writes: 1.00 MiB/s fsyncs: 12.00/s latency (ms,99%): 1.000"
     );
+    let all = read("--file-test-mode=rndwr --file-fsync-all run");
+    let line = interval_line(&all, &Interval { fsyncs: 0, ..interval });
+    assert!(line.contains("fsyncs: 64.00/s"), "of each of the 64 writes: {line}");
 }
 
 /// With `--max-requests` fsyncs are no events: not in their number, and not in the latency and the threads' time either.
