@@ -418,7 +418,7 @@ fn what_sysbench_runs_on_is_prepared() {
         step("fileio"),
         step("sysbench fileio"),
         step("fileio prepare") + &step("fileio run"),
-        "[[step]]\ncommand = \"sysbench fileio prepare\"\n".to_owned() + &step("fileio run"),
+        "[[step]]\ncommand = [\"sysbench\", \"fileio\", \"prepare\"]\n".to_owned() + &step("fileio run"),
     ] {
         let compiled = compiled(&right);
         assert!(compiled.is_ok(), "{right}: {}", compiled.expect_err("it is not"));

@@ -10,7 +10,7 @@ use fstone_model::{Dataset, Outcome, Trial, result::TrialId, study::TRIAL_STEP};
 use fstone_store::{OpenError, Store};
 use std::{
     fs,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt as _},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -379,6 +379,10 @@ fn what_is_put_on_a_killed_runs_disk_goes_only_if_that_is_permitted() {
         assert!(Command::new("mount").arg(&disk.0).arg(&place).status().expect("starts").success());
         work();
         assert!(Command::new("umount").arg(&place).status().expect("starts").success());
+        // Guests of other tests that started meanwhile have it in namespaces of their own.
+        crate::support::wait_until("it is mounted nowhere", || {
+            fs::OpenOptions::new().read(true).custom_flags(rustix::fs::OFlags::EXCL.bits() as i32).open(&disk.0).is_ok()
+        });
     };
     mounted(&|| fs::write(place.join("precious"), "data").expect("written"));
     let cure = format!("fstone clean --allow-destroy-data {}", disk.0);

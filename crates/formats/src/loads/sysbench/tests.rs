@@ -241,8 +241,8 @@ fn fsyncs_of_each_write_are_printed_in_both_modes() {
 #[test]
 fn sizes_have_five_digits() {
     for (size, block, lines) in [
-        ("1000000", "700", "3 files, 325.52KiB each\n976.56KiB total file size\nBlock size 700B\n"),
-        ("5000000000000", "1024", "3 files, 1.5158TiB each\n4.5475TiB total file size\nBlock size 1KiB\n"),
+        ("999999", "700", "3 files, 325.52KiB each\n976.56KiB total file size\nBlock size 700B\n"),
+        ("4999999999998", "1024", "3 files, 1.5158TiB each\n4.5475TiB total file size\nBlock size 1KiB\n"),
     ] {
         let line =
             format!("--file-num=3 --file-total-size={size} --file-block-size={block} --file-test-mode=rndrd run");
