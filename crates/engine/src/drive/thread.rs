@@ -38,7 +38,7 @@ impl<E: Io> Worker<'_, E> {
         let mut choice = Choice::of(self.group).at(self.first_place);
         let begun = clock.now().max(start);
         // Always: who asks later may do so while it is within one long operation or pause.
-        self.load.so_far.note((self.group.number, self.number), self.report_until(begun));
+        self.load.so_far.note((self.group.number, self.number), self.sum.report(&self.group.spec.name));
         let (ended, mut found) = self.through(&mut point, &mut choice);
         let mut last_end = ended.unwrap_or(begun);
         if let Some(wear) = &self.load.phase.wear
