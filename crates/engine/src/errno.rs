@@ -45,11 +45,15 @@ const SYMBOLS: &[(Errno, &str)] = &[
     (Errno::TOOBIG, "E2BIG"),
 ];
 
+/// "No space left on device".
+pub fn errno_words(errno: Errno) -> String {
+    let text = std::io::Error::from(errno).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 /// "ENOSPC: No space left on device".
 pub(crate) fn describe(errno: Errno) -> String {
-    let number = errno.raw_os_error();
-    let text = std::io::Error::from_raw_os_error(number).to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
+    let (number, text) = (errno.raw_os_error(), errno_words(errno));
     match SYMBOLS.iter().find(|(known, _)| *known == errno) {
         Some((_, symbol)) => format!("{symbol}: {text}"),
         None => format!("errno {number}: {text}"),

@@ -34,6 +34,7 @@ pub mod sequences;
 mod tests_support;
 mod worker;
 
+pub use errno::errno_words;
 pub use error::LoadError;
 pub use io::CallLog;
 pub use measure::clock::thread_usage;

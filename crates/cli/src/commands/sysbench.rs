@@ -8,11 +8,11 @@ use crate::{
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
-use fstone_engine::{Observer, Ownership, Progress, RunOptions};
+use fstone_engine::{Observer, Ownership, Progress, RunOptions, errno_words};
 use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval, Unready};
 use fstone_model::workload::Existing;
 use rustix::io::Errno;
-use std::{io, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
     let exit = |exit| match exit {
@@ -88,11 +88,7 @@ fn unready(fileio: &Fileio) -> Option<(String, Unready)> {
         return None;
     }
     fileio.file_names().find_map(|name| {
-        let missing = |errno: Errno| {
-            let text = io::Error::from(errno).to_string();
-            let text = text.split(" (os error").next().unwrap_or_default();
-            Unready::Missing(errno.raw_os_error(), text.to_owned())
-        };
+        let missing = |errno: Errno| Unready::Missing(errno.raw_os_error(), errno_words(errno));
         let why = match std::fs::metadata(&name) {
             Err(error) => missing(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
             Ok(found) if found.is_dir() => missing(Errno::ISDIR),
