@@ -128,20 +128,25 @@ impl Serving {
         self.stop.request(StopReason::Cancelled);
     }
 
-    /// Waits for its end, after a request at the latest.
-    pub(super) fn join(self) -> Ran {
-        joined(self.thread)
+    /// Waits for its end, after a request at the latest. With what it printed lately, to its last word.
+    pub(super) fn join(self) -> (Ran, String) {
+        let ran = joined(self.thread);
+        (ran, printed(&self.seen))
     }
 
     /// What it printed lately.
     pub(super) fn printed(&self) -> String {
-        String::from_utf8_lossy(&self.seen.lock().unwrap_or_else(PoisonError::into_inner).lately).into_owned()
+        printed(&self.seen)
     }
 
     /// Whether it printed the line that says it is ready.
     pub(super) fn has_said(&self) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).awaited.as_ref().is_some_and(|awaited| awaited.found)
     }
+}
+
+fn printed(seen: &Mutex<Seen>) -> String {
+    String::from_utf8_lossy(&seen.lock().unwrap_or_else(PoisonError::into_inner).lately).into_owned()
 }
 
 fn seer(seen: &Arc<Mutex<Seen>>) -> impl Fn(&[u8]) + Send + Sync + use<> {

@@ -21,7 +21,12 @@ use std::sync::{Arc, atomic::AtomicBool};
 const TOOLS: &[&str] = &["mkfs.ext4", "mkfs.ext2", "e2fsck", "dumpe2fs", "blkid", "losetup", "fincore"];
 
 fn cached(name: &str) -> Step {
-    shell(name, &format!("{}; fincore -nb -o RES $image", finds_image()))
+    cached_after("true", name)
+}
+
+/// At once, for other tests drop the caches of the whole machine.
+fn cached_after(command: &str, name: &str) -> Step {
+    shell(name, &format!("{}; {command} && fincore -nb -o RES $image", finds_image()))
 }
 
 fn printed(trial: &Trial, name: &str) -> u64 {
@@ -39,8 +44,7 @@ fn neither_a_remount_nor_dropping_caches_leaves_the_image_in_the_hosts_cache() {
     let work = scratch_directory();
     let steps = || {
         vec![
-            shell("write", "head -c 33554432 /dev/urandom > file && sync file"),
-            cached("after write"),
+            cached_after("head -c 33554432 /dev/urandom > file && sync file", "after write"),
             step("remount", StepAction::Remount),
             cached("after remount"),
             shell("read", "cat file > /dev/null"),

@@ -186,7 +186,11 @@ impl Session {
             }
             if started.elapsed() >= service.limit {
                 let limit = format_duration(service.limit);
-                let words = format!("{} was not ready within {limit}{lacks}; {}", service.name, self.said_by(serving));
+                let words = format!(
+                    "{} was not ready within {limit}{lacks}; {}",
+                    service.name,
+                    self.said_by(service, &serving.printed())
+                );
                 return Err(failed(step, words));
             }
             sleep(LOOK);
@@ -208,10 +212,10 @@ impl Session {
     }
 
     /// The last lines of a service's log, for a reason.
-    fn said_by(&self, serving: &Serving) -> String {
-        let in_file = self.log_of(&serving.service, |length| length.saturating_sub(LOG_BYTES));
+    fn said_by(&self, service: &Service, printed: &str) -> String {
+        let in_file = self.log_of(service, |length| length.saturating_sub(LOG_BYTES));
         let in_file = in_file.map(|(_, piece)| piece).unwrap_or_default();
-        let log = serving.printed() + &String::from_utf8_lossy(&in_file);
+        let log = printed.to_owned() + &String::from_utf8_lossy(&in_file);
         let log = text::lines(&log);
         let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let quoted = |line: &&str| match line.char_indices().nth(LOG_LINE) {
@@ -232,8 +236,10 @@ impl Session {
     }
 
     fn ended_by_itself(&self, step: &str, serving: Serving) -> Halt {
-        let (name, said) = (serving.service.name.clone(), self.said_by(&serving));
-        match serving.join() {
+        let service = Arc::clone(&serving.service);
+        let (ran, printed) = serving.join();
+        let (name, said) = (&service.name, self.said_by(&service, &printed));
+        match ran {
             Ok(output) => {
                 let cure = if output.status == 0 { ": its `start` has to stay in the foreground" } else { "" };
                 let words = format!("{name} ended (exit status {}){cure}; {said}", output.status);
@@ -282,8 +288,10 @@ impl Session {
         let asked = !service.stop.is_empty();
         let killed = asked && !serving.has_ended();
         serving.request_stop();
-        let (name, log, limit) = (&service.name, self.said_by(&serving), format_duration(service.limit));
-        match serving.join() {
+        let (ran, printed) = serving.join();
+        // Only now: what it says of its end tells most.
+        let (name, log, limit) = (&service.name, self.said_by(&service, &printed), format_duration(service.limit));
+        match ran {
             Err(error @ RunError::Unkillable { .. }) => {
                 Err(Halt::Outcome(Outcome::Hung(Reason::new(step, format!("{name}: {error}")))))
             }
