@@ -1110,6 +1110,52 @@ os.kill(other, 9)
     assert!(waits.iter().all(|[_, think]| (0.49..0.8).contains(think)), "{waits:?}: {told}");
 }
 
+/// The thread is stopped for the call that fails, for the signal, and for the next call, while the clock goes on.
+#[test]
+fn a_sleep_in_parts_takes_as_long_however_often_a_handler_interrupts_it() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, os, select, signal, struct, threading, time
+libc = ctypes.CDLL(None)
+signal.signal(signal.SIGALRM, lambda *_: None)
+writes = os.pipe()[1]
+def nanosleep():
+    left = ctypes.create_string_buffer(struct.pack("ll", 0, 400_000_000))
+    while libc.nanosleep(left, left) == -1: pass
+def write_and_poll():
+    end = time.monotonic() + 0.4
+    while (left := end - time.monotonic()) > 0:
+        if libc.poll(None, 0, int(left * 1000) + 1) == -1: os.write(writes, b"x")
+def times(call):
+    signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+    for _ in range(20): call()
+for wait in [
+    lambda: time.sleep(0.4),
+    nanosleep,
+    lambda: select.poll().poll(400),
+    lambda: select.select([], [], [], 0.4),
+    lambda: threading.Event().wait(0.4),
+    write_and_poll,
+    lambda: times(lambda: libc.poll(None, 0, -1)),
+    lambda: times(lambda: libc.poll(None, 0, 5000)),
+    lambda: times(libc.pause),
+]:
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    wait()
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    os.stat("f")
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let told = record(&bench, &place, "a.rec", &["python3", "-c", PROGRAM]);
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let waits = times(&calls, "1", "stat");
+    let waits = &waits[waits.len() - 9..];
+    assert!(waits.iter().all(|[_, think]| (0.37..0.8).contains(think)), "{waits:?}: {told}");
+}
+
 #[test]
 fn a_signal_ends_a_write_to_a_full_pipe_and_no_name_is_none() {
     if !tool("python3") {

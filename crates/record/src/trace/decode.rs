@@ -36,6 +36,12 @@ pub(super) struct Asked {
     pub(super) count: u64,
 }
 
+impl Asked {
+    pub(super) const fn waits(&self) -> bool {
+        matches!(self.what, What::Sleep | What::Limited(_))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     Call(Kind),
@@ -191,6 +197,9 @@ pub(super) fn decode(number: u64, a: [u64; 6]) -> Option<Asked> {
             let (mode, flags) = (libc::CLOCK_REALTIME as u32, libc::TIMER_ABSTIME as u32);
             Asked { mode, flags, ..limited(-libc::ETIMEDOUT, a[4]) }
         }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_pause => limited(0, 0),
+        libc::SYS_rt_sigsuspend => limited(0, 0),
         libc::SYS_restart_syscall => Asked { what: What::Again, ..Asked::default() },
         libc::SYS_futex => {
             let is_until = a[1] as i32 & FUTEX_COMMAND == libc::FUTEX_WAIT_BITSET;

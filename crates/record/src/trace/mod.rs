@@ -57,12 +57,10 @@ const MOST_ATTRIBUTE: usize = 256;
 const MOST_SOCKET: usize = 108;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
 const ELSEWHERE: &str = ".fstone-elsewhere";
-/// What a call returns inside the kernel that will be made again.
-const AGAIN: std::ops::RangeInclusive<i64> = RESTARTED..=-512;
-/// The same, of a wait that goes on for what is left of its time: by restart_syscall(2).
-const RESTARTED: i64 = -516;
-/// Of select(2) and ppoll(2), which have written what is left of their time to where it was.
-const REST_LEFT: i64 = -514;
+/// What a call returns inside the kernel that will be made again, or, after a signal's handler, fails with EINTR.
+const AGAIN: std::ops::RangeInclusive<i64> = -516..=-512;
+/// What a program says is left of a wait may be what was left so long ago: until then its signal's handler ran.
+const RECKONED_NS: u64 = 100_000_000;
 const INTERRUPTED: i64 = -(libc::EINTR as i64);
 /// Of the command line, what is kept.
 const MOST_COMMAND: usize = 64 << 10;
@@ -406,6 +404,11 @@ struct Thread {
 }
 
 impl Thread {
+    fn ran(&mut self, ns: u64) {
+        self.ran_ns += ns;
+        self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
+    }
+
     /// From now on it shares its descriptors with no other.
     fn own_descriptors(&mut self) -> Descriptors {
         if Rc::strong_count(&self.descriptors) > 1 {
@@ -416,26 +419,39 @@ impl Thread {
     }
 }
 
-/// A sleep or a wait that a signal has interrupted, until another call begins.
+/// A sleep or a wait that a signal has interrupted, until another begins. That one may be what is left of it: until a moment, or for as long
+/// as the program, libc or the kernel knows to be left. What recording costs between the two is then no time that the program gains.
 struct Interrupted {
     asked: Asked,
-    /// What the call has returned inside the kernel.
-    result: i64,
-    /// When it began.
     since_ns: u64,
-    /// How much of the thread's time until now is in the recording already.
+    /// How long it was to take at most; 0 for one without an end.
+    most_ns: u64,
+    /// How much of the thread's time since then is in the recording.
     counted_ns: u64,
+    /// The thread has made no other call since.
+    is_last: bool,
 }
 
 impl Interrupted {
-    /// A call goes on with it.
-    fn is_resumed_by(&self, asked: &Asked) -> bool {
-        match self.result {
-            RESTARTED => asked.what == What::Again,
-            // The program itself waits for what it knows is left.
-            INTERRUPTED => asked.what == self.asked.what && (1..self.asked.length).contains(&asked.length),
-            _ => *asked == self.asked,
-        }
+    /// How much of the thread's time is missing in the recording when a wait begins that may take so long.
+    fn missing_ns(&self, asked: &Asked, most_ns: u64, now: u64) -> u64 {
+        let passed_ns = now.saturating_sub(self.since_ns);
+        let waited_ns = self.most_ns.checked_sub(most_ns).filter(|_| asked.what == self.asked.what);
+        let waited_ns = match waited_ns {
+            // A timer's signals come by the clock.
+            Some(0) if self.is_last => passed_ns,
+            Some(waited_ns) if waited_ns.abs_diff(passed_ns) >= RECKONED_NS => 0,
+            // In whole milliseconds it is the program that has read a clock, and has rounded.
+            Some(waited_ns) if asked.pointer == 0 && (waited_ns > 0 || passed_ns < 1_000_000) => passed_ns,
+            waited_ns => waited_ns.unwrap_or(0).min(passed_ns),
+        };
+        waited_ns.saturating_sub(self.counted_ns)
+    }
+
+    /// What restart_syscall(2) goes on with.
+    fn rest(&self, now: u64) -> Asked {
+        let length = self.most_ns.saturating_sub(now.saturating_sub(self.since_ns));
+        Asked { pointer: 0, length, flags: 0, ..self.asked }
     }
 }
 
@@ -861,23 +877,13 @@ impl Tracer {
             let at_once = (active_ns as f64 / wall_ns.max(1) as f64).max(1.0);
             spent_ns = own_ns.saturating_sub((lost_ns as f64 / at_once) as u64).max(ran_ns);
         }
-        if let Some(pending) = state.pending.as_ref().filter(|_| sleeps) {
-            let before = state.interrupted.take();
-            let since_ns = before.as_ref().map_or(state.resumed_ns, |before| before.since_ns);
-            let counted_ns = before.map_or(0, |before| before.counted_ns);
-            let slept_ns = stopped_ns.saturating_sub(since_ns + cost_ns);
-            let result = ptrace::result(stop.thread).filter(|result| is_interrupted(*result));
+        if let Some(Pending { asked, call, .. }) = state.pending.as_ref().filter(|_| sleeps)
+            && ptrace::result(stop.thread).is_some_and(is_interrupted)
+        {
             // What is left of it is known when the thread runs again.
-            let delayed_ns = if result.is_some() { 0 } else { delayed_ns };
-            spent_ns = slept_ns.saturating_sub(delayed_ns + counted_ns).max(ran_ns);
-            let asked = pending.asked;
-            // select(2) and ppoll(2) begin anew with what is left: their parts are waits of their own.
-            let is_rest = |result: &i64| *result == REST_LEFT && matches!(asked.what, What::Limited(_));
-            let goes_on = result.filter(|result| !is_rest(result));
-            state.interrupted = goes_on.map(|result| Interrupted { asked, result, since_ns, counted_ns });
-        } else if state.pending.is_some() {
-            // Another thread has ended it.
-            state.interrupted = None;
+            spent_ns = wall_ns.saturating_sub(cost_ns).max(ran_ns);
+            let (asked, since_ns, most_ns) = (*asked, call.begin_ns, call.took_ns);
+            state.interrupted = Some(Interrupted { asked, since_ns, most_ns, counted_ns: 0, is_last: true });
         }
         state.stopped_ns = Some(stopped_ns);
         let active_ns = if sleeps || may_wait { ran_ns } else { own_ns };
@@ -893,9 +899,7 @@ impl Tracer {
             None
         };
         if let Some(state) = self.threads.get_mut(&stop.thread) {
-            let counted_ns = if waker.is_some() { ran_ns } else { spent_ns };
-            state.ran_ns += counted_ns;
-            state.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += counted_ns);
+            state.ran(if waker.is_some() { ran_ns } else { spent_ns });
         }
         match waker {
             Some(waker) => self.woken(stop.thread, waker, waited_ns, woken_ns, stopped_ns),
@@ -950,7 +954,8 @@ impl Tracer {
                 if !self.processors.shared {
                     delayed_ns = 0;
                 }
-                state.think_ns += (woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns);
+                state.ran((woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns));
+                state.think_ns += std::mem::take(&mut state.ran_ns);
                 state.resumed_ns = woken_ns;
             }
             let think_ns = std::mem::take(&mut state.think_ns);
@@ -974,12 +979,13 @@ impl Tracer {
             (state.resumed_ns, state.kept) = (ns + cost_ns[1], true);
             *state.active_ns.get_or_insert(0.0) += spent_ns as f64;
             self.sums.add(state.weight, cost_ns.iter().sum(), spent_ns);
-            let ran_ns = spent_ns + std::mem::take(&mut state.ran_ns);
+            state.ran(spent_ns);
+            let ran_ns = std::mem::take(&mut state.ran_ns);
             let of = state.number;
             match what {
                 Happened::Began { number, arguments, pointed } => {
                     state.think_ns += ran_ns;
-                    state.interrupted = None;
+                    state.interrupted.iter_mut().for_each(|interrupted| interrupted.is_last = false);
                     self.was_at_work(thread, of, ns);
                     let Some(asked) = decode(number, arguments) else { continue };
                     self.pointed = Some(pointed);
@@ -1322,7 +1328,7 @@ impl Tracer {
             preload.insert(thread);
         }
         let Some(state) = self.threads.get_mut(&thread) else { return };
-        (state.pending, state.is_alone, state.has_ring) = (None, true, false);
+        (state.pending, state.interrupted, state.is_alone, state.has_ring) = (None, None, true, false);
         state.think_ns += std::mem::take(&mut state.ran_ns);
         let descriptors = state.own_descriptors();
         if !descriptors.borrow().is_empty()
@@ -1559,8 +1565,9 @@ impl Tracer {
         let number = state.number;
         let called = called.filter(|called| !called.foreign);
         let mut asked = called.and_then(|called| decode(called.number, called.arguments));
-        let interrupted = state.interrupted.take();
-        state.interrupted = interrupted.filter(|before| asked.is_some_and(|asked| before.is_resumed_by(&asked)));
+        if !asked.is_some_and(|asked| asked.waits() || asked.what == What::Again) {
+            state.interrupted.iter_mut().for_each(|interrupted| interrupted.is_last = false);
+        }
         if let Some(Called { arguments: [preload::HELLO, fd, word, ..], .. }) =
             called.filter(|called| called.number == libc::SYS_close_range as u64)
         {
@@ -1588,7 +1595,7 @@ impl Tracer {
             return self.go_on(thread, 0);
         }
         if asked.is_some_and(|asked| asked.what == What::Again) {
-            asked = state.interrupted.as_ref().map(|interrupted| interrupted.asked);
+            asked = state.interrupted.as_ref().map(|interrupted| interrupted.rest(now));
             if asked.is_none() {
                 return self.go_on(thread, 0);
             }
@@ -1641,32 +1648,13 @@ impl Tracer {
             mode: asked.mode as u16,
             ..Call::default()
         };
-        let waits = matches!(asked.what, What::Sleep | What::Limited(_));
-        let is_until = waits && asked.flags & libc::TIMER_ABSTIME as u32 != 0;
-        // How long it takes if nothing ends it before.
-        let limit_ns = match asked.pointer {
-            0 => asked.length,
-            _ if !waits => 0,
-            at => {
-                let [seconds, rest] = [at, at.wrapping_add(8)].map(|at| self.number(thread, at).unwrap_or(0));
-                seconds.saturating_mul(1_000_000_000).saturating_add(rest.saturating_mul(asked.count))
+        if asked.waits() {
+            call.took_ns = self.most_ns(thread, &asked, now);
+            if let Some(state) = self.threads.get_mut(&thread)
+                && let Some(before) = state.interrupted.take()
+            {
+                state.think_ns += before.missing_ns(&asked, call.took_ns, now);
             }
-        };
-        if waits && (!is_until || ptrace::is_for_all(asked.mode as i32)) {
-            let before = self.threads.get(&thread).and_then(|state| state.interrupted.as_ref());
-            let passed_ns = before.map_or(0, |before| now.saturating_sub(before.since_ns));
-            let counted_ns = before.map_or(0, |before| before.counted_ns);
-            let left_ns = if is_until {
-                // Until a moment, which comes nearer while the tracer is at work.
-                let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
-                limit_ns.saturating_sub(stopped_ns)
-            } else if before.is_some_and(|before| before.result == RESTARTED) {
-                limit_ns.saturating_sub(passed_ns)
-            } else {
-                limit_ns
-            };
-            call.took_ns = (passed_ns.saturating_add(left_ns)).saturating_sub(counted_ns);
-            call.begin_ns = (now + counted_ns).saturating_sub(passed_ns);
         }
         let mut pending = Pending {
             asked,
@@ -1846,6 +1834,26 @@ impl Tracer {
         pending.asked = asked;
         pending.call = call;
         pending
+    }
+
+    /// How long a wait takes if nothing ends it before; 0 if that is not known, or if it has no end.
+    fn most_ns(&self, thread: pid_t, asked: &Asked, now: u64) -> u64 {
+        let limit_ns = match asked.pointer {
+            0 => asked.length,
+            at => {
+                let [seconds, rest] = [at, at.wrapping_add(8)].map(|at| self.number(thread, at).unwrap_or(0));
+                seconds.saturating_mul(1_000_000_000).saturating_add(rest.saturating_mul(asked.count))
+            }
+        };
+        if asked.flags & libc::TIMER_ABSTIME as u32 == 0 {
+            return limit_ns;
+        }
+        if !ptrace::is_for_all(asked.mode as i32) {
+            return 0;
+        }
+        // Until a moment, which comes nearer while the tracer is at work.
+        let stopped_ns = ptrace::clock(asked.mode as i32).saturating_sub(self.now().saturating_sub(now));
+        limit_ns.saturating_sub(stopped_ns)
     }
 
     /// What compression leaves of the first part of what is written, in percent.
