@@ -293,6 +293,14 @@ unsafe fn copy(process: u64, from: u64, to: *mut u8, most: usize) -> usize {
     got.max(0) as usize
 }
 
+/// Whether the program has so many bytes at an address. libc's function reads them itself, and a program that has not gets a signal.
+fn is_there(from: u64, bytes: usize) -> bool {
+    let mut there = [0u8; 32];
+    // SAFETY: there is room for no more.
+    let got = |own: &Own| unsafe { copy(own.process.load(Relaxed), from, there.as_mut_ptr(), bytes.min(there.len())) };
+    from == 0 || own().map(got) == Some(bytes)
+}
+
 /// Names behind each other. `None` if they are not all there, or of something that may wait: a descriptor, a terminal.
 unsafe fn copy_names(process: u64, entry: &Entry, way: u64, arguments: &Six) -> Option<()> {
     let to = entry.names.as_ptr() as *mut u8;
@@ -540,8 +548,8 @@ functions! {
     lchown(name, user, group) => NAME[0], 94 [name, user, group];
     fchownat(directory, name, user, group, flags) => AT, 260 [directory, name, user, group, flags];
     utimensat(directory, name, times, flags) if name != 0 => AT, 280 [directory, name, times, flags];
-    utimes(name, times) => NAME[0], 235 [name, times];
-    utime(name, times) => NAME[0], 132 [name, times];
+    utimes(name, times) if is_there(times, 32) => NAME[0], 235 [name, times];
+    utime(name, times) if is_there(times, 16) => NAME[0], 132 [name, times];
     futimens(fd, times) if (fd as i32) >= 0 => AT, 280 [fd, 0, times, 0];
     getdents64(fd, to, length) => FD, 217 [fd, to, length];
     fgetxattr(fd, name, to, length) => FD | NAME[1], 193 [fd, name, to, length];

@@ -1557,9 +1557,8 @@ fn a_study_compares_filesystems_by_a_recording() {
 /// The program makes files by a name that is not recorded, so that the replay lacks them.
 const UNSEEN: &str = r#"
 import os, sys
-os.symlink("app", "alias")
 for number in range(int(sys.argv[1])):
-    os.mknod(f"alias/{number}", 0o644)
+    os.mknod(f"/proc/self/cwd/app/{number}", 0o644)
     os.stat(f"app/{number}")
 for _ in range(200): os.stat("app")
 "#;
@@ -1707,6 +1706,170 @@ os.rmdir("d")
     assert!(shown.contains("1 directories, 0 B, 1 links, 1 devices, pipes and"), "{shown}");
     let report = bench.succeed(&["replay", "before.rec", "--directory", "target", "--pace", "full"]);
     assert!(report.contains("2 parts of the tree that are devices, pipes or sockets"), "{report}");
+}
+
+/// A replay of what a program did in a directory, which is compared with the one that was kept.
+fn replayed_alike(bench: &Bench, recording: &str, place: &Path) -> String {
+    fs::create_dir(bench.path("target")).expect("writable");
+    let report = bench.succeed(&["replay", recording, "--directory", "target", "--pace", "full", "--keep"]);
+    assert!(report.contains("differences    0 calls"), "{report}");
+    let kept = fs::read_dir(bench.path("target")).expect("readable").flatten().next().expect("it was kept").path();
+    let files = |of: &Path| {
+        let wanted = ["-mindepth", "1", "!", "-type", "p", "!", "-path", "./.fstone-elsewhere*"];
+        let shown =
+            ["-printf", "%P %y %m %l ", "(", "-type", "f", "-printf", "%s", "-o", "-true", ")", "-printf", "\\n"];
+        let mut found = Command::new("find");
+        found.arg(".").args(wanted).args(shown);
+        let output = found.current_dir(of).output().expect("find");
+        let text = String::from_utf8(output.stdout).expect("plain names");
+        text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(files(&kept), files(place));
+    report
+}
+
+#[test]
+fn what_is_done_with_an_open_pipe_and_below_its_name_is_about_a_pipe() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import errno, os
+os.mkfifo("new")
+for pipe in "new", "there":
+    for below in [pipe + "/x", pipe + "/"]:
+        for call in os.stat, os.unlink, os.mkdir, lambda name: os.close(os.open(name, os.O_RDONLY)):
+            try: call(below)
+            except OSError as error: assert error.errno in (errno.ENOTDIR, errno.EEXIST), (below, error)
+            else: assert False
+    through = os.open(pipe, os.O_RDWR)
+    file = os.open("from-" + pipe, os.O_RDWR | os.O_CREAT)
+    os.write(through, b"x" * 500)
+    os.fstat(through)
+    assert os.splice(through, file, 400) == 400 and len(os.read(through, 500)) == 100
+    assert len(os.pread(file, 500, 0)) == 400
+    os.fchmod(through, 0o600)
+    os.close(through)
+    os.close(file)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    assert!(Command::new("mkfifo").arg(place.join("there")).status().expect("it starts").success());
+    record(&bench, &place, "x.rec", &["python3", "-I", "-c", PROGRAM]);
+    let report = replayed_alike(&bench, "x.rec", &place);
+    assert!(report.contains("calls about devices, pipes and sockets"), "{report}");
+    assert!(!report.contains("unseen") && !report.contains("lead out"), "{report}");
+}
+
+#[test]
+fn what_is_changed_through_a_link_from_elsewhere_is_recorded() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os
+for again in range(20): os.stat("app")
+os.mkdir("other/link/made")
+with open("other/link/made/f", "w") as file: file.write("x" * 700)
+os.rename("other/link/made/f", "other/link/made/g")
+os.symlink("g", "other/link/made/s")
+os.link("app/file", "other/link/more")
+os.rename("app/old", "other/link/new")
+os.rename("other/file", "other/link/came")
+os.unlink("other/link/gone")
+os.rmdir("other/link/empty")
+os.chmod("other/one", 0o600)
+os.truncate("other/one", 5)
+os.utime("other/one")
+for name in "made/g", "made/s", "more", "new", "came", "file": os.stat("app/" + name)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    for directory in ["app/empty", "other"] {
+        fs::create_dir_all(place.join(directory)).expect("writable");
+    }
+    for name in ["app/file", "app/old", "app/gone", "other/file"] {
+        fs::write(place.join(name), "x".repeat(90)).expect("writable");
+    }
+    std::os::unix::fs::symlink("../app", place.join("other/link")).expect("writable");
+    std::os::unix::fs::symlink("../app/file", place.join("other/one")).expect("writable");
+    record_with(&bench, &place, "x.rec", &["--under", "app", "--"], &["python3", "-I", "-c", PROGRAM]);
+    replayed_alike(&bench, "x.rec", &place.join("app"));
+}
+
+/// Of a pointer to nothing some functions of libc make a signal, others an error.
+#[test]
+fn what_a_program_had_no_right_or_no_memory_for_fails_again() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, errno, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+nowhere = ctypes.c_void_p(1)
+os.symlink("f", "l")
+file, directory = os.open("f", os.O_RDWR), os.open(".", os.O_RDONLY)
+for number, call in enumerate([
+    lambda to: libc.utimensat(-100, b"f", to, 0),
+    lambda to: libc.futimens(file, to),
+    lambda to: libc.stat(b"f", to),
+    lambda to: libc.fstat(file, to),
+    lambda to: libc.statfs(b"f", to),
+    lambda to: libc.fstatfs(file, to),
+    lambda to: libc.readlink(b"l", to, 10),
+    lambda to: libc.getdents64(directory, to, 1000),
+    lambda to: libc.read(file, to, 1),
+    lambda to: libc.pread(file, to, 1, ctypes.c_long(0)),
+    lambda to: libc.readv(file, to, 1),
+    lambda to: libc.write(file, to, 5),
+    lambda to: libc.pwrite(file, to, 5, ctypes.c_long(3)),
+    lambda to: libc.writev(file, to, 1),
+]):
+    assert call(nowhere) == -1 and ctypes.get_errno() == errno.EFAULT, number
+moments = struct.pack("qqqq", 0, 2_000_000_000, 0, 2_000_000_000)
+for call in [lambda: libc.utimensat(-100, b"f", moments, 0), lambda: libc.futimens(file, moments)]:
+    assert call() == -1 and ctypes.get_errno() == errno.EINVAL
+ends = open("ends", "w")
+for call in libc.utimes, libc.utime:
+    child = os.fork()
+    if child == 0:
+        for again in range(50): os.stat("f")
+        call(b"f", nowhere)
+        os._exit(0)
+    ends.write("%d " % os.waitpid(child, 0)[1])
+ends.close()
+if os.geteuid() == 0:
+    child = os.fork()
+    if child == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+        for call in [
+            lambda: os.utime("f"), lambda: os.utime("f", (1, 1)), lambda: os.utime(file), lambda: os.chmod("f", 0),
+            lambda: os.fchmod(file, 0), lambda: os.chown("f", 65534, -1), lambda: os.unlink("f"),
+            lambda: open("f", "w"), lambda: open("n", "w"), lambda: os.mkdir("d"), lambda: os.rename("f", "g"),
+            lambda: os.symlink("f", "t"), lambda: os.truncate("f", 0), lambda: os.setxattr("f", "user.x", b""),
+        ]:
+            try: call()
+            except PermissionError: continue
+            os._exit(1)
+        assert not os.access("f", os.W_OK)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+os.stat("f")
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let words = ["python3", "-I", "-c", PROGRAM];
+    let alone = Command::new(words[0]).args(&words[1..]).current_dir(&place).status().expect("it starts");
+    assert!(alone.success());
+    let ends = fs::read_to_string(place.join("ends")).expect("it was written");
+    for name in ["l", "ends"] {
+        fs::remove_file(place.join(name)).expect("it was made");
+    }
+    record(&bench, &place, "x.rec", &words);
+    assert_eq!(fs::read_to_string(place.join("ends")).expect("it was written"), ends);
+    replayed_alike(&bench, "x.rec", &place);
 }
 
 /// The kernel goes where a link leads before it goes up, and refuses files with a slash behind their names.

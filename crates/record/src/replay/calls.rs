@@ -26,9 +26,14 @@ const MOST_PARTS: usize = MOST_MOVED.div_ceil(MOST_BYTES) as usize;
 const VARIETY: usize = 1 << 20;
 const PAGE: usize = 4096;
 
+/// An address where no program has memory.
+const NOWHERE: i64 = 1;
+/// Two moments that the kernel refuses, because no second has so many nanoseconds.
+const NO_MOMENTS: [[i64; 2]; 2] = [[0, 2_000_000_000]; 2];
+
 /// Makes a call; a negative errno if it failed.
 fn call(number: c_long, a: [i64; 6]) -> i64 {
-    // SAFETY: the addresses among the arguments are of buffers and strings that live as long as the call, with their lengths.
+    // SAFETY: the addresses among the arguments are of buffers and strings that live as long as the call, with their lengths, or NOWHERE.
     let result = unsafe { libc::syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]) };
     if result == -1 { -i64::from(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) } else { result }
 }
@@ -113,6 +118,35 @@ impl Common<'_> {
 /// looks.
 fn lacked_lock(action: &Action) -> bool {
     [libc::EAGAIN, libc::EACCES, libc::EDEADLK, libc::EINTR].contains(&-action.result)
+}
+
+/// The application had no right to do this. All files are the replay's own, and it may run as another user: it only looks.
+fn was_refused(action: &Action) -> bool {
+    use Kind as K;
+    let needs_rights = matches!(
+        action.kind,
+        K::Open
+            | K::Truncate
+            | K::Mkdir
+            | K::Rmdir
+            | K::Unlink
+            | K::Rename
+            | K::Link
+            | K::Symlink
+            | K::Mknod
+            | K::Access
+            | K::Chmod
+            | K::Fchmod
+            | K::Chown
+            | K::Fchown
+            | K::Utimens
+            | K::Futimens
+            | K::Setxattr
+            | K::Fsetxattr
+            | K::Removexattr
+            | K::Fremovexattr
+    );
+    needs_rights && [libc::EACCES, libc::EPERM, libc::EROFS].contains(&-action.result)
 }
 
 fn most(bytes: u64) -> usize {
@@ -350,15 +384,28 @@ impl<'a> Caller<'a> {
         } else {
             0
         };
+        let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
+        let mut filesystem = std::mem::MaybeUninit::<libc::statfs>::uninit();
+        let [mut facts, mut filesystem] = [facts.as_mut_ptr() as i64, filesystem.as_mut_ptr() as i64];
+        if was_refused(action) {
+            // Where it was found, it was refused.
+            if action.at == 0 {
+                call(libc::SYS_fstat, [file, facts, 0, 0, 0, 0]);
+            } else {
+                let (directory, name) = self.named(action.at)?;
+                call(libc::SYS_newfstatat, [directory, name, facts, none, 0, 0]);
+            }
+            return Ok(action.result.into());
+        }
         // With one side only in the recorded directories, a copy moves as much as it did.
         let is_copy = action.kind.is_copy();
         let moved = if is_copy { action.result.max(0) as u64 } else { action.length };
         // An `iovec` is the same: an address, and the length that belongs to it.
-        let [input, room] = self.input.room(moved);
+        let [mut input, room] = self.input.room(moved);
         let (inputs, input_count) = parts([input, room], moved);
         self.writes += usize::from(action.kind.writes());
         let most_value = if action.kind.writes() || is_copy { u64::MAX } else { 1 << 16 };
-        let [data, length] = if self.is_stamped {
+        let [mut data, length] = if self.is_stamped {
             self.stamped.from(0, moved)
         } else {
             let kind = if action.kind.writes() { data_of(action.mode) } else { 0 };
@@ -368,10 +415,13 @@ impl<'a> Caller<'a> {
         // Of very many threads each has less memory to read into.
         let reads_more = moved > room as u64;
         let writes_more = moved > MOST_BYTES;
-        let inputs = [inputs.as_ptr() as i64, input_count as i64];
-        let outputs = [outputs.as_ptr() as i64, output_count as i64];
-        let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
-        let mut filesystem = std::mem::MaybeUninit::<libc::statfs>::uninit();
+        let mut inputs = [inputs.as_ptr() as i64, input_count as i64];
+        let mut outputs = [outputs.as_ptr() as i64, output_count as i64];
+        let mut moments = if action.result == -libc::EINVAL { NO_MOMENTS.as_ptr() as i64 } else { 0 };
+        if action.result == -libc::EFAULT {
+            (input, data, facts, filesystem, moments) = (NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE);
+            (inputs, outputs) = ([NOWHERE, 1], [NOWHERE, 1]);
+        }
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
         // What was opened with O_PATH can only be changed by its name in /proc, as glibc does for fchmodat without following links.
@@ -428,11 +478,11 @@ impl<'a> Caller<'a> {
             K::Statfs => {
                 self.place(action.at)?;
                 match self.to_cut {
-                    Some(fd) if fd >= 0 => call(libc::SYS_fstatfs, [fd, filesystem.as_mut_ptr() as i64, 0, 0, 0, 0]),
+                    Some(fd) if fd >= 0 => call(libc::SYS_fstatfs, [fd, filesystem, 0, 0, 0, 0]),
                     refused => refused.unwrap_or(-i64::from(libc::ENOENT)),
                 }
             }
-            K::Fstatfs => on(libc::SYS_fstatfs, [filesystem.as_mut_ptr() as i64, 0, 0, 0, 0]),
+            K::Fstatfs => on(libc::SYS_fstatfs, [filesystem, 0, 0, 0, 0]),
             K::SetFlags => {
                 const KEPT: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_DIRECT | libc::O_NOATIME;
                 on(libc::SYS_fcntl, [libc::F_SETFL.into(), (action.flags & KEPT as u32).into(), 0, 0, 0])
@@ -440,9 +490,9 @@ impl<'a> Caller<'a> {
             K::Fadvise => on(libc::SYS_fadvise64, [offset, action.length as i64, i64::from(action.flags), 0, 0]),
             K::Stat => {
                 let (directory, name) = self.named(action.at)?;
-                call(libc::SYS_newfstatat, [directory, name, facts.as_mut_ptr() as i64, none, 0, 0])
+                call(libc::SYS_newfstatat, [directory, name, facts, none, 0, 0])
             }
-            K::Fstat => on(libc::SYS_fstat, [facts.as_mut_ptr() as i64, 0, 0, 0, 0]),
+            K::Fstat => on(libc::SYS_fstat, [facts, 0, 0, 0, 0]),
             K::Access => {
                 let (directory, name) = self.named(action.at)?;
                 call(libc::SYS_faccessat2, [directory, name, mode & 7, none, 0, 0])
@@ -509,9 +559,9 @@ impl<'a> Caller<'a> {
             K::Fchown => or_by_name(libc::SYS_fchown, [user, group, 0, 0, 0], libc::SYS_fchownat, [user, group, 0]),
             K::Utimens => {
                 let (directory, name) = self.named(action.at)?;
-                call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])
+                call(libc::SYS_utimensat, [directory, name, moments, none, 0, 0])
             }
-            K::Futimens => or_by_name(libc::SYS_utimensat, [0; 5], libc::SYS_utimensat, [0; 3]),
+            K::Futimens => or_by_name(libc::SYS_utimensat, [0, moments, 0, 0, 0], libc::SYS_utimensat, [moments, 0, 0]),
             K::Getxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])

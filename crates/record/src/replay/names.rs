@@ -105,6 +105,7 @@ pub(super) struct Found {
     pub(super) name: u32,
     /// Index of the name; `None` for "." or without a directory.
     pub(super) index: Option<u32>,
+    /// Without a directory: the special file that stands where one has to be.
     pub(super) node: Option<u32>,
 }
 
@@ -230,20 +231,22 @@ impl Names {
                 let is_other = |node: u32| !matches!(self.nodes[node as usize].what, What::Directory { .. });
                 if wants_directory && node.is_some_and(is_other) {
                     let (path, name) = (self.text(&crate::trace::joined(&path, part)), self.text(b"."));
-                    return Some(Found { directory: None, path, name, index: None, node: None });
+                    let node = node.filter(|node| self.is_special(*node));
+                    return Some(Found { directory: None, path, name, index: None, node });
                 }
                 let path = self.text(&path);
                 return Some(Found { directory: Some(directory), path, name: text, index: Some(entry), node });
             }
-            match node.map(|node| (node, &self.nodes[node as usize].what)) {
-                Some((node, What::Directory { .. })) => directory = node,
+            match node {
+                Some(node) if matches!(self.nodes[node as usize].what, What::Directory { .. }) => directory = node,
                 // Not there, or no directory: the call fails, and has to fail here.
                 _ => {
                     let names = if is_itself { parts.len() } else { parts.len() - 1 };
                     let path = crate::trace::joined(&self.path(directory), &parts[index..names].join(&b'/'));
                     let (path, name) = (self.text(&path), self.text(parts.get(names).unwrap_or(&&b"."[..])));
                     let is_plain = !parts[index..].contains(&&b".."[..]);
-                    return is_plain.then_some(Found { directory: None, path, name, index: None, node: None });
+                    let node = node.filter(|node| self.is_special(*node));
+                    return is_plain.then_some(Found { directory: None, path, name, index: None, node });
                 }
             }
         }

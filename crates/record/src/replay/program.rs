@@ -156,6 +156,12 @@ struct OpenFile {
     users: Marks,
 }
 
+impl OpenFile {
+    fn new(node: u32, slot: u32, last: Mark) -> Self {
+        Self { node, slot, position: 0, appends: false, is_path: false, last, users: Marks::default() }
+    }
+}
+
 /// Whether a write with these flags of pwritev2(2) goes to the end of a file.
 pub(super) const fn appends(is_so: bool, flags: i32) -> bool {
     is_so && flags & RWF_NOAPPEND == 0 || flags & libc::RWF_APPEND != 0
@@ -560,6 +566,9 @@ impl<'a> Compiler<'a> {
             0 => TOP,
             base => {
                 let file = self.open.get_mut(&base).ok_or("on files that were opened unseen")?;
+                if self.names.is_special(file.node) {
+                    return Err(SPECIAL);
+                }
                 self.waits.push(file.last);
                 file.users.add(mark);
                 file.node
@@ -609,6 +618,7 @@ impl<'a> Compiler<'a> {
         if !call.is_complete() {
             return Err("that are incomplete in the recording");
         }
+        let call = &self.without_special(call)?;
         let nofollow = call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 != 0;
         let succeeded = call.result >= 0;
         let follow = match call.kind {
@@ -838,6 +848,28 @@ impl<'a> Compiler<'a> {
         self.bind(found, Some(new), mark);
     }
 
+    /// Leaves out what is about an open device, pipe or socket, which was not opened here. A copy from or to one is still a write or a read
+    /// of the other file.
+    fn without_special(&mut self, call: &Call) -> Result<Call, &'static str> {
+        let mut rest = *call;
+        if call.kind == Kind::Open || !self.names.had_special() {
+            return Ok(rest);
+        }
+        let is_special = |number: u32| self.open.get(&number).is_some_and(|file| self.names.is_special(file.node));
+        let [file, other] = [call.file, call.other].map(is_special);
+        if call.kind == Kind::Close && file {
+            self.open.remove(&call.file);
+        }
+        if file {
+            rest.file = 0;
+        }
+        if other {
+            rest.other = 0;
+        }
+        let is_left = call.kind.is_copy() && (rest.file, rest.other) != (0, 0);
+        if (file || other) && !is_left { Err(SPECIAL) } else { Ok(rest) }
+    }
+
     /// Leaves out what is about a device, a pipe or a socket that was not made, or failed because of one.
     fn on_special(
         &mut self,
@@ -866,6 +898,9 @@ impl<'a> Compiler<'a> {
             return Ok(());
         }
         match (call.kind, at, to) {
+            (Kind::Open, Some(Found { node: Some(node), .. }), _) => {
+                self.open.insert(call.other, OpenFile::new(*node, 0, mark));
+            }
             (Kind::Unlink, Some(at), _) => self.bind(at, None, mark),
             (Kind::Link, Some(at), Some(to)) => self.bind(to, at.node, mark),
             (Kind::Rename, Some(at), Some(to)) if at.node != to.node => {
@@ -970,8 +1005,7 @@ impl<'a> Compiler<'a> {
         action.other = slot;
         let position = if call.flags & INHERITED != 0 { call.offset } else { 0 };
         let [appends, is_path] = [libc::O_APPEND, libc::O_PATH].map(has);
-        let file = OpenFile { node, slot, position, appends, is_path, last: mark, users: Marks::default() };
-        self.open.insert(call.other, file);
+        self.open.insert(call.other, OpenFile { position, appends, is_path, ..OpenFile::new(node, slot, mark) });
         Ok(())
     }
 }

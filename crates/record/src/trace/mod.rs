@@ -327,6 +327,29 @@ fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors
     }))
 }
 
+/// An absolute path without links; its last part may be one that is not followed.
+fn without_links(path: &[u8], follow: bool) -> Option<Vec<u8>> {
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    let followed = if follow { path.canonicalize().ok() } else { None };
+    // It may have been removed since, or is not there yet.
+    let whole = followed.or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))?;
+    Some(whole.into_os_string().into_vec())
+}
+
+/// Of a call that changes a file or what a name stands for: whether it follows a link that is the last part of that name.
+fn changes_through(call: &Call, second: bool) -> Option<bool> {
+    let has = |flag: i32| call.flags & flag as u32 != 0;
+    match call.kind {
+        Kind::Mkdir | Kind::Rmdir | Kind::Unlink | Kind::Rename | Kind::Symlink | Kind::Mknod => Some(false),
+        Kind::Link => Some(!second && has(libc::AT_SYMLINK_FOLLOW)),
+        Kind::Truncate => Some(true),
+        Kind::Chmod | Kind::Chown | Kind::Utimens | Kind::Setxattr | Kind::Removexattr => {
+            Some(!has(libc::AT_SYMLINK_NOFOLLOW))
+        }
+        _ => None,
+    }
+}
+
 /// Each part of a path replaced by a hash, if there is a secret.
 fn hashed(path: &[u8], secret: Option<&RandomState>) -> Vec<u8> {
     let Some(secret) = secret else { return path.to_vec() };
@@ -1487,14 +1510,7 @@ impl Tracer {
             return tables::path(thread, fd);
         }
         // Of a call that is over the descriptor may be another file's.
-        let path = Path::new(std::ffi::OsStr::from_bytes(name));
-        let whole = if is_link {
-            path.parent()?.canonicalize().ok()?.join(path.file_name()?)
-        } else {
-            // It may have been removed since.
-            path.canonicalize().ok().or_else(|| Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?)))?
-        };
-        Some(whole.into_os_string().into_vec())
+        without_links(name, !is_link)
     }
 
     fn open_file(&mut self, path: Vec<u8>) -> Rc<OpenFile> {
@@ -1791,7 +1807,15 @@ impl Tracer {
                 asked.fd = Some(directory);
                 continue;
             }
-            let (named, path) = self.named(thread, directory, &name, now);
+            let (mut named, mut path) = self.named(thread, directory, &name, now);
+            // By a link from elsewhere it may be below a root all the same. What is in /proc is another process's here.
+            if named.is_none()
+                && !path.starts_with(b"/proc/")
+                && let Some(real) = changes_through(&call, second).and_then(|follow| without_links(&path, follow))
+                && let Some(name) = self.roots.below(&real)
+            {
+                (named, path) = (Some(Named { base: 0, name }), real);
+            }
             if named.is_none() {
                 pending.outside = Some(Some(path.clone()));
             }
