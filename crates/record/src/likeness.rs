@@ -184,7 +184,7 @@ impl Looking {
 
     fn call(&mut self, block: &Block, call: &Call) {
         if call.result < 0 && call.kind != Kind::Map {
-            *self.left_out.entry("that failed").or_default() += 1;
+            *self.left_out.entry("calls that failed").or_default() += 1;
             return;
         }
         let at = call.at.map(|at| self.path(block, at));

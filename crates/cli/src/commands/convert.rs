@@ -59,7 +59,7 @@ fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult
          # the application's. Measure both, in a study with the steps load = {{ replay = \"{name}.rec\" }} and load = {{ workload = … }}.\n"
     );
     for (what, count) in left_out {
-        let _ = writeln!(text, "# Not in it: {count} calls {what}");
+        let _ = writeln!(text, "# Not in it: {count} {what}");
     }
     print(&format!("{text}{}", native::print(&workload)))
 }

@@ -88,9 +88,7 @@ fn shown(report: &Report, failed: bool) -> String {
     }
     let mut line = |key: &str, value: String| fact(&mut text, key, &value);
     for (why, count) in &report.left_out {
-        let is_named = ["parts of the tree", "mappings", "calls"].iter().any(|named| why.starts_with(named));
-        let what = if is_named { "" } else { "calls " };
-        line("left out", format!("{count} {what}{why}"));
+        line("left out", format!("{count} {why}"));
     }
     line("differences", format!("{} calls returned something else than recorded", report.differences));
     if report.unexplained < report.differences {

@@ -206,7 +206,7 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         ));
     }
     let left_out = report.left_out.iter().filter(|(why, _)| **why != fstone_record::OUTSIDE);
-    warnings.extend(left_out.map(|(why, count)| format!("left out: {count} calls {why}")));
+    warnings.extend(left_out.map(|(why, count)| format!("left out: {count} {why}")));
     LoadReport {
         seed: request.seed,
         setup_ns: report.setup_ns,

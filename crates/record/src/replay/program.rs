@@ -13,12 +13,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why most calls are left out: [`Report::left_out`](super::Report::left_out).
-pub const OUTSIDE: &str = "about files outside of the recorded directories";
+/// The most frequent reason in [`Report::left_out`](super::Report::left_out).
+pub const OUTSIDE: &str = "calls about files outside of the recorded directories";
 /// Why a recording is of no use.
 pub const EMPTY: &str = "it has no calls to replay: make it with --under and the directory of the program's files";
-const UNCOVERED: &str = "msync, open_by_handle_at and names of sockets";
-const SPECIAL: &str = "about devices, pipes and sockets";
+const UNCOVERED: &str = "calls of msync, open_by_handle_at and names of sockets";
+const SPECIAL: &str = "calls about devices, pipes and sockets";
+const UNSEEN: &str = "calls on files that were opened unseen";
+const INCOMPLETE: &str = "calls that are incomplete in the recording";
 /// The most threads that a replay runs at once.
 const MOST_LANES: usize = 4096;
 /// Memory is asked for after so many calls, and so many bytes of names.
@@ -97,7 +99,7 @@ impl Lane {
     }
 }
 
-/// What cannot be replayed, and how often.
+/// What cannot be replayed, as words that a number goes before, and how much of it there is.
 pub(super) type LeftOut = BTreeMap<&'static str, u64>;
 
 pub struct Program {
@@ -440,7 +442,7 @@ impl<'a> Compiler<'a> {
                 Kind::Lost => "calls whose file is not known",
                 Kind::Unreturned => "calls that did not return",
                 Kind::Msync | Kind::OpenByHandle | Kind::Bind => UNCOVERED,
-                _ => "ioctl, file_getattr, file_setattr and name_to_handle_at",
+                _ => "calls of ioctl, file_getattr, file_setattr and name_to_handle_at",
             }),
             _ => self.on_files(block, call, &mut action, mark),
         };
@@ -565,7 +567,7 @@ impl<'a> Compiler<'a> {
         let from = match place.base {
             0 => TOP,
             base => {
-                let file = self.open.get_mut(&base).ok_or("on files that were opened unseen")?;
+                let file = self.open.get_mut(&base).ok_or(UNSEEN)?;
                 if self.names.is_special(file.node) {
                     return Err(SPECIAL);
                 }
@@ -574,7 +576,8 @@ impl<'a> Compiler<'a> {
                 file.node
             }
         };
-        let found = self.names.resolve(from, name, follow).ok_or("whose names lead out of the recorded directories")?;
+        let found =
+            self.names.resolve(from, name, follow).ok_or("calls whose names lead out of the recorded directories")?;
         if place.base != 0 {
             self.names.pass_above(from);
         }
@@ -609,14 +612,14 @@ impl<'a> Compiler<'a> {
 
     /// The slot of an open file; calls on one come one after the other.
     fn used(&mut self, number: u32, mark: Mark) -> Result<(u32, u32), &'static str> {
-        let file = self.open.get_mut(&number).ok_or("on files that were opened unseen")?;
+        let file = self.open.get_mut(&number).ok_or(UNSEEN)?;
         self.waits.push(std::mem::replace(&mut file.last, mark));
         Ok((file.slot, file.node))
     }
 
     fn on_files(&mut self, block: &Block, call: &Call, action: &mut Action, mark: Mark) -> Result<(), &'static str> {
         if !call.is_complete() {
-            return Err("that are incomplete in the recording");
+            return Err(INCOMPLETE);
         }
         let call = &self.without_special(call)?;
         let nofollow = call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 != 0;
@@ -658,7 +661,7 @@ impl<'a> Compiler<'a> {
         };
         self.on_special(call, at.as_ref(), to.as_ref(), mark)?;
         if self.fails_by_slash(block, call, at.as_ref(), to.as_ref()) {
-            return Err("that failed because of a slash behind a name that is of no directory");
+            return Err("calls that failed because of a slash behind a name that is of no directory");
         }
         let mut node = at.and_then(|found| found.node);
         if call.kind != Kind::Open && call.file != 0 {
@@ -674,12 +677,12 @@ impl<'a> Compiler<'a> {
             self.waits.extend(self.names.nodes[node as usize].changed);
         }
         match call.kind {
-            Kind::Open => return self.opened(call, action, at.ok_or("that are incomplete in the recording")?, mark),
+            Kind::Open => return self.opened(call, action, at.ok_or(INCOMPLETE)?, mark),
             Kind::Close => {
                 let file = self.open.remove(&call.file).expect("it was used above");
                 self.waits.extend(file.users.all());
             }
-            Kind::Chmod | Kind::Fchmod if node == Some(TOP) => return Err("that change the mode of the top"),
+            Kind::Chmod | Kind::Fchmod if node == Some(TOP) => return Err("calls that change the mode of the top"),
             // What is there keeps it from being removed or replaced.
             Kind::Rmdir | Kind::Rename if !succeeded => {
                 let target = if call.kind == Kind::Rename { to.and_then(|found| found.node) } else { node };
@@ -732,7 +735,7 @@ impl<'a> Compiler<'a> {
                         action.mode |= call.mode & IS_ACL;
                     }
                     b"system.posix_acl_default" if removes => {}
-                    _ => return Err("that change attributes other than user.*"),
+                    _ => return Err("calls that change attributes other than user.*"),
                 }
             }
             Kind::Mkdir | Kind::Symlink | Kind::Mknod if succeeded => {
@@ -753,7 +756,7 @@ impl<'a> Compiler<'a> {
                 self.bind(&found, None, mark);
             }
             Kind::Link if succeeded => {
-                let to = to.ok_or("that are incomplete in the recording")?;
+                let to = to.ok_or(INCOMPLETE)?;
                 self.bind(&to, node, mark);
             }
             Kind::Rename if succeeded => {
@@ -762,7 +765,7 @@ impl<'a> Compiler<'a> {
                     node.zip(into).is_some_and(|(node, into)| self.names.is_above(node, into))
                 };
                 if crosses(from.node, to.directory) || crosses(to.node, from.directory) {
-                    return Err("that move a directory into itself");
+                    return Err("calls that move a directory into itself");
                 }
                 if let Some(node) = to.node {
                     self.waits.extend(self.names.nodes[node as usize].names_changed.all());
