@@ -42,14 +42,14 @@ const SYS_FILE_SETATTR: c_long = 469;
 
 /// What each is, and what its arguments are, a letter each: `d` a directory for the next name, `p` and `q` names, `t` a text, `r` one that
 /// is returned, `f` and `o` descriptors, `u` one of no file, `n` a length, `@` and `>` offsets, `x` flags, `m` a mode, `v` vectors, `b` what is
-/// written, `a` an attribute's value, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
+/// read or written, `a` an attribute's value, `s` what stat(2) says, `h` how to open. strace writes an offset as one argument where the kernel takes two.
 pub(crate) const CALLS: &[(c_long, &str, Kind, &str)] = &[
     (SYS_open, "open", Kind::Open, "pxm"),
     (SYS_creat, "creat", Kind::Open, "pm"),
     (libc::SYS_openat, "openat", Kind::Open, "dpxm"),
     (libc::SYS_openat2, "openat2", Kind::Open, "dph"),
     (libc::SYS_close, "close", Kind::Close, "f"),
-    (libc::SYS_read, "read", Kind::Read, "f-n"),
+    (libc::SYS_read, "read", Kind::Read, "fbn"),
     (libc::SYS_pread64, "pread64", Kind::Pread, "f-n@"),
     (libc::SYS_readv, "readv", Kind::Readv, "fv"),
     (libc::SYS_preadv, "preadv", Kind::Preadv, "fv-@"),

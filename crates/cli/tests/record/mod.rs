@@ -1294,7 +1294,7 @@ fn an_interrupt_for_the_whole_process_group_comes_to_the_program_once() {
     if !tool("python3") {
         return eprintln!("skipped: python3 is not installed");
     }
-    const PROGRAMS: [&str; 2] = [
+    const PROGRAMS: [&str; 3] = [
         r#"
 import signal, subprocess, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -1314,6 +1314,19 @@ import signal, time
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 open("ready", "w").close()
 assert signal.sigwait([signal.SIGINT]) == signal.SIGINT
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+time.sleep(0.7)
+open("saved", "w").close()
+raise SystemExit(5)
+"#,
+        r#"
+import ctypes, os, signal, time
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+signals = ctypes.create_string_buffer((1 << signal.SIGINT - 1).to_bytes(8, "little"), 128)
+file = ctypes.CDLL(None).signalfd(-1, signals, 0)
+open("ready", "w").close()
+assert os.read(file, 1280)[0] == signal.SIGINT
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 time.sleep(0.7)

@@ -1281,12 +1281,33 @@ impl Tracer {
             }
             // A signal is delivered.
             0 => {
-                if ENDING.contains(&signal) {
-                    self.came.insert((tables::process(thread).unwrap_or(thread), signal), now);
-                }
+                self.comes(thread, signal, now);
                 self.go_on(thread, signal);
             }
             _ => self.go_on(thread, 0),
+        }
+    }
+
+    fn comes(&mut self, thread: pid_t, signal: i32, now: u64) {
+        if ENDING.contains(&signal) {
+            self.came.insert((tables::process(thread).unwrap_or(thread), signal), now);
+        }
+    }
+
+    /// Signals that a thread may have read from a signalfd(2) are not delivered.
+    fn read_signals(&mut self, thread: pid_t, asked: &Asked, bytes: i64, now: u64) {
+        const BYTES: usize = size_of::<libc::signalfd_siginfo>();
+        let count = usize::try_from(bytes).unwrap_or(0);
+        let file = || std::fs::read_link(format!("/proc/{thread}/fd/{}", asked.fd.unwrap_or(-1)));
+        if count % BYTES != 0 || !file().is_ok_and(|file| file.as_os_str() == "anon_inode:[signalfd]") {
+            return;
+        }
+        for at in (0..count).step_by(BYTES) {
+            // Its number is the first of what is known of it.
+            let mut number = [0; 4];
+            if ptrace::read(thread, asked.pointer.wrapping_add(at as u64), &mut number) == number.len() {
+                self.comes(thread, i32::from_ne_bytes(number), now);
+            }
         }
     }
 
@@ -2027,8 +2048,8 @@ impl Tracer {
             What::Limited(_) | What::Again => {
                 state.think_ns += took_ns;
                 // Taken by sigwait(3), it is not delivered; no other call with a time limit that may be over returns so much.
-                if asked.what == What::Limited(-i64::from(libc::EAGAIN)) && ENDING.contains(&(result as i32)) {
-                    self.came.insert((tables::process(thread).unwrap_or(thread), result as i32), now);
+                if asked.what == What::Limited(-i64::from(libc::EAGAIN)) {
+                    self.comes(thread, result as i32, now);
                 }
                 return;
             }
@@ -2103,6 +2124,9 @@ impl Tracer {
         let state = self.threads.get_mut(&thread).expect("it was there above");
         if let Some(name) = &pending.outside {
             state.think_ns += took_ns;
+            if call.kind == Kind::Read && name.is_none() && result > 0 && self.pointed.is_none() {
+                self.read_signals(thread, &asked, result, now);
+            }
             if call.kind == Kind::Open && result >= 0 {
                 let path = Some(Rc::from(pending.path.as_slice()));
                 self.keep(thread, &descriptors, result as i32, Slot::Elsewhere(path));
