@@ -247,8 +247,15 @@ fn is_known(shared: &Shared, fd: u64) -> bool {
     known(shared, fd) != 0
 }
 
-/// Reads what a pipe has, or writes as much as is written at once. `None` if that is to wait, or the kernel cannot tell (before 6.4).
-unsafe fn through_pipe(number: u64, [fd, at, length, ..]: Six) -> Option<i64> {
+/// Reads what a pipe or a counter of events has, or writes as much as is written at once. `None` if that is to wait, or the kernel cannot tell
+/// (of pipes before 6.4).
+unsafe fn at_once(number: u64, known: u8, arguments: Six) -> Option<i64> {
+    let [fd, at, length, ..] = arguments;
+    if number == SYS_WRITE && known == EVENTS {
+        // Only a counter that is full waits, at 2^64 events.
+        // SAFETY: the program's own arguments.
+        return Some(unsafe { unstopped(number, arguments) });
+    }
     // More may be written in parts, between which a signal or a cancellation ends the call.
     if number == SYS_WRITE && length > PIPE_BUF {
         return None;
@@ -356,9 +363,10 @@ unsafe fn kept(number: u64, way: u64, arguments: Six) -> Option<i64> {
     if ring.busy.load(Relaxed) != 0 || taken >= ring.limit.load(Acquire) {
         return None;
     }
-    if matches!(number, SYS_READ | SYS_WRITE) && known(shared, arguments[0]) == PIPE {
+    let known = known(shared, arguments[0]);
+    if matches!(number, SYS_READ | SYS_WRITE) && matches!(known, PIPE | EVENTS) {
         // SAFETY: the program's own arguments.
-        return unsafe { through_pipe(number, arguments) };
+        return unsafe { at_once(number, known, arguments) };
     }
     ring.busy.store(1, Relaxed);
     compiler_fence(SeqCst);

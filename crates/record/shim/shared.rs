@@ -30,7 +30,7 @@ pub struct Shared {
     /// The thread pointers of threads, or 0 behind the last one, and their rings.
     pub keys: [AtomicU64; RINGS],
     pub of_keys: [AtomicU64; RINGS],
-    /// Descriptors of files, which wait for no other process ([`FILE`]), and of pipes without a name ([`PIPE`]).
+    /// Descriptors of files, which wait for no other process ([`FILE`]), of pipes without a name ([`PIPE`]), and of eventfd(2) ([`EVENTS`]).
     pub known: [AtomicU8; DESCRIPTORS],
     pub rings: [Ring; RINGS],
 }
@@ -61,6 +61,7 @@ pub struct Entry {
 /// In [`Shared::known`].
 pub const FILE: u8 = 1;
 pub const PIPE: u8 = 2;
+pub const EVENTS: u8 = 3;
 
 /// In [`Entry::way`]: the argument that is a name, the first, second, third or fourth.
 pub const NAME: [u64; 4] = [1, 2, 4, 512];

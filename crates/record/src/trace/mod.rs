@@ -2206,6 +2206,25 @@ for _ in range({times}):
         }
     }
 
+    /// As event loops are woken by their threads.
+    #[test]
+    fn counters_of_events_do_not_stop_a_program() {
+        let stops = |times: u32| {
+            let counts = format!(
+                "import os\ncounter = os.eventfd(0)\nfor _ in range({times}):
+    os.write(counter, (3).to_bytes(8, 'little'))
+    assert int.from_bytes(os.read(counter, 8), 'little') == 3"
+            );
+            let recorded = recorded(&["python3", "-I", "-c", &counts]);
+            assert_eq!(recorded.status, 0);
+            recorded.stops
+        };
+        if Preload::new().is_some() {
+            let of_counting = stops(501).saturating_sub(stops(1));
+            assert!(of_counting < 100, "{of_counting} stops");
+        }
+    }
+
     /// Linkers ask for each part of a name.
     #[test]
     fn a_call_that_only_asks_about_a_name_elsewhere_stops_once() {

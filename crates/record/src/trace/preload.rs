@@ -16,7 +16,7 @@ use libc::{c_void, pid_t};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags};
 use shared::{BEGUN, ENDED, Entry, INVITED, LOCK, NAME, OVER, POINTS, RINGS, ROOM, Ring, Shared, VALUE};
-pub(super) use shared::{FILE, HELLO, PIPE, STUB, STUB_BYTES};
+pub(super) use shared::{EVENTS, FILE, HELLO, PIPE, STUB, STUB_BYTES};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,6 +1,6 @@
 //! What a program's descriptors and relative names stand for.
 
-use super::preload::{FILE, PIPE};
+use super::preload::{EVENTS, FILE, PIPE};
 use super::ptrace::proc_text;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -150,7 +150,8 @@ pub(super) enum Slot {
 }
 
 impl Slot {
-    /// What the program may know of it. Calls about files, and no terminals, wait for no other process; those about a pipe need not.
+    /// What the program may know of it. Calls about files, and no terminals, wait for no other process; those about a pipe or a counter of
+    /// events (eventfd) need not.
     pub(super) fn known(&self, thread: i32, fd: i32) -> u8 {
         let may_be_file = match self {
             Self::Recorded(_) => true,
@@ -160,10 +161,14 @@ impl Slot {
             Self::Elsewhere(None) => false,
             Self::Gone => return 0,
         };
-        let Ok(found) = fs::metadata(format!("/proc/{thread}/fd/{fd}")) else { return 0 };
+        let name = format!("/proc/{thread}/fd/{fd}");
+        let Ok(found) = fs::metadata(&name) else { return 0 };
+        let is_counter = || fs::read_link(&name).is_ok_and(|of| of.as_os_str() == "anon_inode:[eventfd]");
         match may_be_file {
             true if found.is_file() || found.is_dir() => FILE,
-            false if matches!(self, Self::Elsewhere(None)) && found.file_type().is_fifo() => PIPE,
+            false if !matches!(self, Self::Elsewhere(None)) => 0,
+            false if found.file_type().is_fifo() => PIPE,
+            false if is_counter() => EVENTS,
             _ => 0,
         }
     }
