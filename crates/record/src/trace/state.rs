@@ -1,0 +1,352 @@
+//! What the tracer knows: of the program, of its threads, and of the calls that they are in.
+
+use super::decode::{Asked, What};
+use super::preload::{Pointed, Preload};
+use super::processors::{Account, Processors, Usage};
+use super::ptrace::{self, Stop};
+use super::tables::{Descriptors, Roots};
+use crate::call::{Call, Entry, Kind, Node};
+use crate::file::Writer;
+use libc::pid_t;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufWriter};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A stop takes the tracer a tenth of this to answer, unless it waits for a processor.
+pub(super) const LONG_NS: u64 = 100_000;
+/// What a call returns inside the kernel that will be made again, or, after a signal's handler, fails with EINTR.
+pub(super) const AGAIN: std::ops::RangeInclusive<i64> = -516..=-512;
+/// What a program says is left of a wait may be what was left so long ago: until then its signal's handler ran.
+pub(super) const RECKONED_NS: u64 = 100_000_000;
+pub(super) const INTERRUPTED: i64 = -(libc::EINTR as i64);
+
+/// Each part of a path replaced by a hash, if there is a secret.
+pub(super) fn hashed(path: &[u8], secret: Option<&RandomState>) -> Vec<u8> {
+    let Some(secret) = secret else { return path.to_vec() };
+    let of = |part: &[u8]| match part {
+        b"" | b"." | b".." => part.to_vec(),
+        part => format!("{:016x}", secret.hash_one(part)).into_bytes(),
+    };
+    path.split(|byte| *byte == b'/').map(of).collect::<Vec<_>>().join(&b'/')
+}
+
+pub(super) fn hashed_entry(mut entry: Entry, secret: Option<&RandomState>) -> Entry {
+    entry.path = hashed(&entry.path, secret);
+    if let Node::Link { target: name } | Node::Name { of: name } = &mut entry.node {
+        *name = hashed(name, secret);
+    }
+    entry
+}
+
+/// What a thread had of the time between two stops.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spent {
+    pub(super) wall_ns: u64,
+    pub(super) usage: Usage,
+}
+
+/// What all threads have done until now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// What recording cost them: in stops, on the way to the tracer and back, and while they waited for a processor because of it.
+    pub(super) lost_ns: u64,
+    /// That, and for how long they ran or were in calls about files.
+    pub(super) active_ns: u64,
+    /// For how long the tracer was at work.
+    pub(super) worked_ns: u64,
+}
+
+impl Sums {
+    pub(super) fn add(&mut self, weight: f64, lost_ns: u64, active_ns: u64) {
+        self.lost_ns += (weight * lost_ns as f64) as u64;
+        self.active_ns += (weight * (lost_ns + active_ns) as f64) as u64;
+    }
+}
+
+pub(super) struct Thread {
+    pub(super) number: u32,
+    pub(super) descriptors: Descriptors,
+    pub(super) pending: Option<Pending>,
+    /// No other has its memory or its descriptors.
+    pub(super) is_alone: bool,
+    /// Requests of io_uring may close its descriptors, and make others.
+    pub(super) has_ring: bool,
+    pub(super) interrupted: Option<Interrupted>,
+    /// Its working directory and its root, if they are known.
+    pub(super) directories: [Option<Vec<u8>>; 2],
+    pub(super) umask: Option<u16>,
+    /// It recorded calls itself since it last stopped: its account is of those too.
+    pub(super) kept: bool,
+    pub(super) account: Account,
+    /// Since it went on.
+    pub(super) usage: Usage,
+    /// As they were when it went on.
+    pub(super) sums: Sums,
+    /// For how long it ran or was in calls about files; what is long ago counts less and less. Unknown before it stops.
+    pub(super) active_ns: Option<f64>,
+    /// That beside the most active thread's: one that hardly runs keeps nobody waiting while it is stopped.
+    pub(super) weight: f64,
+    pub(super) stopped_ns: Option<u64>,
+    /// When it last went on; at first later than any time.
+    pub(super) resumed_ns: u64,
+    /// For how long it ran since it last made or ended a call, without what stops cost.
+    pub(super) ran_ns: u64,
+    pub(super) think_ns: u64,
+    /// How often threads were at work when a wait ended, by number; what is long ago counts less and less.
+    pub(super) wakers: HashMap<u32, f64>,
+}
+
+impl Thread {
+    pub(super) fn ran(&mut self, ns: u64) {
+        self.ran_ns += ns;
+        self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
+    }
+
+    /// From now on it shares its descriptors with no other.
+    pub(super) fn own_descriptors(&mut self) -> Descriptors {
+        if Rc::strong_count(&self.descriptors) > 1 {
+            let own = self.descriptors.borrow().clone();
+            self.descriptors = Rc::new(RefCell::new(own));
+        }
+        self.descriptors.clone()
+    }
+}
+
+/// A sleep or a wait that a signal has interrupted, until another begins. That one may be what is left of it: until a moment, or for as long
+/// as the program, libc or the kernel knows to be left. What recording costs between the two is then no time that the program gains.
+pub(super) struct Interrupted {
+    pub(super) asked: Asked,
+    pub(super) since_ns: u64,
+    /// How long it was to take at most; 0 for one without an end.
+    pub(super) most_ns: u64,
+    /// How much of the thread's time since then is in the recording.
+    pub(super) counted_ns: u64,
+    /// The thread has made no other call since.
+    pub(super) is_last: bool,
+}
+
+impl Interrupted {
+    /// How much of the thread's time is missing in the recording when a wait begins that may take so long.
+    pub(super) fn missing_ns(&self, asked: &Asked, most_ns: u64, now: u64) -> u64 {
+        let passed_ns = now.saturating_sub(self.since_ns);
+        let waited_ns = self.most_ns.checked_sub(most_ns).filter(|_| asked.what == self.asked.what);
+        let waited_ns = match waited_ns {
+            // A timer's signals come by the clock.
+            Some(0) if self.is_last => passed_ns,
+            Some(waited_ns) if waited_ns.abs_diff(passed_ns) >= RECKONED_NS => 0,
+            // In whole milliseconds it is the program that has read a clock, and has rounded.
+            Some(waited_ns) if asked.pointer == 0 && (waited_ns > 0 || passed_ns < 1_000_000) => passed_ns,
+            waited_ns => waited_ns.unwrap_or(0).min(passed_ns),
+        };
+        waited_ns.saturating_sub(self.counted_ns)
+    }
+
+    /// What restart_syscall(2) goes on with.
+    pub(super) fn rest(&self, now: u64) -> Asked {
+        let length = self.most_ns.saturating_sub(now.saturating_sub(self.since_ns));
+        Asked { pointer: 0, length, flags: 0, ..self.asked }
+    }
+}
+
+/// Whether a wait that returns this was ended by a signal.
+pub(super) fn is_interrupted(result: i64) -> bool {
+    result == INTERRUPTED || AGAIN.contains(&result)
+}
+
+/// A stop of which the tracer knows, and which it has not answered.
+pub(super) struct Noticed {
+    pub(super) stop: Stop,
+    /// The thread stopped between these. They are equal if the tracer was waiting for it.
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// Whatever the wait for a processor may have taken, not after this.
+    pub(super) seen_ns: u64,
+}
+
+/// A call between its beginning and its end.
+pub(super) struct Pending {
+    pub(super) asked: Asked,
+    pub(super) call: Call,
+    pub(super) at: Option<Named>,
+    pub(super) to: Option<Named>,
+    pub(super) text: Option<Vec<u8>>,
+    /// The absolute path of what is opened.
+    pub(super) path: Vec<u8>,
+    /// And of what something is renamed to.
+    pub(super) new_path: Vec<u8>,
+    /// Not about a file of the roots; the name is for a message.
+    pub(super) outside: Option<Option<Vec<u8>>>,
+    /// Its descriptor is of nothing, as if it had been closed before.
+    pub(super) is_lost: bool,
+}
+
+impl Pending {
+    /// It may wait for another thread: a call about a pipe or a process, and none about a file, and no sleep.
+    pub(super) fn may_wait(&self) -> bool {
+        self.outside.is_some() || self.call.kind.is_of_threads() || matches!(self.asked.what, What::Limited(_))
+    }
+
+    /// Of a file elsewhere nothing is to be known of such a call's end: it waits for no other thread, and its result changes nothing.
+    pub(super) fn ends_unseen(&self) -> bool {
+        let tells_only = matches!(
+            self.call.kind,
+            Kind::Close
+                | Kind::Map
+                | Kind::Seek
+                | Kind::Fstat
+                | Kind::Stat
+                | Kind::Access
+                | Kind::Readlink
+                | Kind::Getdents
+        );
+        tells_only && matches!(self.asked.what, What::Call(_)) && !self.is_lost
+    }
+
+    /// Of a thread that has stopped.
+    pub(super) fn sleeps(&self, thread: pid_t) -> bool {
+        let result = || ptrace::result(thread);
+        match self.asked.what {
+            What::Sleep => true,
+            // A signal of another thread, or of a child that has ended, ends the wait for it.
+            What::Limited(over) => result().is_some_and(|result| {
+                result == over || is_interrupted(result) && !ptrace::has_signal_of_others(thread)
+            }),
+            // A socket whose limit of time is over (SO_RCVTIMEO).
+            What::Call(kind) if self.outside.is_some() && (kind.reads() || kind.writes()) => {
+                result() == Some(-i64::from(libc::EAGAIN))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A place whose name is not yet in a block.
+pub(super) struct Named {
+    pub(super) base: u32,
+    pub(super) name: Vec<u8>,
+}
+
+pub(super) struct Tracer {
+    pub(super) began_at: Instant,
+    pub(super) roots: Roots,
+    /// With the program on processors of its own, and on the tracer's.
+    pub(super) overhead: [[Spent; 2]; 2],
+    /// What was taken out of calls and of the time after them, and how often.
+    pub(super) taken: [[u64; 2]; 2],
+    pub(super) processors: Processors,
+    /// The tracer's own.
+    pub(super) account: Account,
+    pub(super) most_accounts: usize,
+    pub(super) unaccounted: u64,
+    /// Of all threads and of the tracer since it was decided whether they share a processor, and when that was.
+    pub(super) usage: [Usage; 2],
+    pub(super) decided_ns: u64,
+    /// The thread that asks for its processors, and has all of them until it knows.
+    pub(super) asking: HashSet<pid_t>,
+    pub(super) sums: Sums,
+    /// The threads that were at work last, the latest first: their numbers, and when they stopped.
+    pub(super) at_work: VecDeque<(pid_t, u32, u64)>,
+    /// How many calls of each thread the recording has, by number.
+    pub(super) written: Vec<u64>,
+    pub(super) secret: Option<RandomState>,
+    pub(super) writer: Option<Writer<BufWriter<File>>>,
+    pub(super) failed: Option<io::Error>,
+    pub(super) threads: HashMap<pid_t, Thread>,
+    /// Threads that stopped before the call that made them.
+    pub(super) early: HashSet<pid_t>,
+    pub(super) numbers: HashMap<pid_t, u32>,
+    pub(super) last_thread: u32,
+    pub(super) last_file: u32,
+    /// How much was renamed into the recorded directories, or out, and the directory of the top for it.
+    pub(super) moved: u32,
+    pub(super) elsewhere: String,
+    pub(super) measures_data: bool,
+    pub(super) preload: Option<Preload>,
+    /// Its name, which is none of the program's.
+    pub(super) library: Option<Vec<u8>>,
+    /// Calls that a program has recorded the beginning of.
+    pub(super) kept: HashMap<(pid_t, u64), Pending>,
+    /// What is known of a thread's memory as it was at a call that is over.
+    pub(super) pointed: Option<Pointed>,
+    pub(super) began: bool,
+    /// It has no filter: it ran before.
+    pub(super) stops_at_all: bool,
+    pub(super) stops: u64,
+    pub(super) meanwhile: u64,
+    pub(super) uncertain_ns: u64,
+    pub(super) idle_ns: u64,
+    /// When a thread last went on.
+    pub(super) resumed_ns: u64,
+    /// When the tracer's account was last read.
+    pub(super) accounted_ns: u64,
+    pub(super) flushed_ns: u64,
+    /// The signal that the program is sent next so that it ends, and when; and the last thread there was when the first came.
+    pub(super) ending: Option<(i32, u64, u32)>,
+    /// When such signals last came to each process, whoever has sent them.
+    pub(super) came: HashMap<(pid_t, i32), u64>,
+    /// Times of calls and between them, for the calibration.
+    pub(super) samples: Option<Vec<[Spent; 2]>>,
+}
+
+impl Tracer {
+    pub(super) fn new(
+        roots: Roots,
+        overhead: [[Spent; 2]; 2],
+        mut processors: Processors,
+        secret: Option<RandomState>,
+        writer: Option<Writer<BufWriter<File>>>,
+    ) -> Self {
+        processors.share(true, std::iter::empty());
+        Self {
+            began_at: Instant::now(),
+            roots,
+            overhead,
+            taken: [[0; 2]; 2],
+            processors,
+            account: Account::own(),
+            most_accounts: Account::most(),
+            unaccounted: 0,
+            usage: Default::default(),
+            decided_ns: 0,
+            asking: HashSet::new(),
+            sums: Sums::default(),
+            at_work: VecDeque::new(),
+            written: Vec::new(),
+            secret,
+            writer,
+            failed: None,
+            threads: HashMap::new(),
+            early: HashSet::new(),
+            numbers: HashMap::new(),
+            last_thread: 0,
+            last_file: 0,
+            moved: 0,
+            elsewhere: String::new(),
+            measures_data: false,
+            preload: None,
+            library: None,
+            kept: HashMap::new(),
+            pointed: None,
+            began: false,
+            stops_at_all: false,
+            stops: 0,
+            meanwhile: 0,
+            uncertain_ns: 0,
+            idle_ns: 0,
+            resumed_ns: 0,
+            accounted_ns: 0,
+            flushed_ns: 0,
+            ending: None,
+            came: HashMap::new(),
+            samples: None,
+        }
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.began_at.elapsed().as_nanos() as u64
+    }
+}
