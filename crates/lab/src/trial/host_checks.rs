@@ -13,6 +13,7 @@ use crate::{
 };
 use fstone_model::{Step, study::FsckMode};
 use fstone_sandbox::power::Mirror;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::{io, panic::resume_unwind, sync::Arc, thread, time::Duration};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -22,6 +23,8 @@ pub(super) struct HostChecks {
     filesystem: &'static dyn Filesystem,
     command: CommandLine,
     runner: Arc<dyn CommandRunner>,
+    /// Where checks may run. Whoever begins one may be kept to the processor of a guest in virtual time, which it would have to wait for.
+    processors: Option<CpuSet>,
 }
 
 impl Agents<'_> {
@@ -35,7 +38,8 @@ impl Agents<'_> {
         // That of an earlier step of this trial.
         let _ = std::fs::remove_file(&path);
         let mirror = Mirror::new(&path).map_err(|error| failed(step, format!("make {}: {error}", path.display())))?;
-        Ok(Some(HostChecks { mirror, filesystem, command, runner: Arc::clone(&self.machine.runner) }))
+        let (runner, processors) = (Arc::clone(&self.machine.runner), sched_getaffinity(None).ok());
+        Ok(Some(HostChecks { mirror, filesystem, command, runner, processors }))
     }
 
     pub(super) fn take_state(&self, mirror: &mut Mirror) -> io::Result<bool> {
@@ -56,8 +60,14 @@ impl Checking {
 impl HostChecks {
     pub(super) fn begin(&self, step: &Step) -> Checking {
         let (filesystem, command, runner) = (self.filesystem, self.command.clone(), Arc::clone(&self.runner));
-        let step = step.clone();
-        Checking(thread::spawn(move || check(&step, filesystem, &command, &*runner)))
+        let (step, processors) = (step.clone(), self.processors);
+        Checking(thread::spawn(move || {
+            if let Some(processors) = processors {
+                // Where that is refused, the check takes longer.
+                let _ = sched_setaffinity(None, &processors);
+            }
+            check(&step, filesystem, &command, &*runner)
+        }))
     }
 
     pub(super) fn check(&self, step: &Step) -> Result<Checked, Halt> {
@@ -76,5 +86,45 @@ fn check(
         Err(RunError::NotFound { program }) => Err(skipped(&step.name, format!("{program} is not installed"))),
         Err(RunError::Stopped { .. }) => Err(Halt::Stopped(step.name.clone())),
         Err(error) => Err(failed(step, error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command::SystemRunner, testing};
+    use fstone_model::study::StepAction;
+
+    #[test]
+    fn a_check_may_run_where_its_beginner_may_not() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let found = place.path().join("found");
+        let script = format!("grep Cpus_allowed: /proc/self/status > {}", found.display());
+        // In a thread, for others of this process have theirs.
+        let begin = move || {
+            let processors = sched_getaffinity(None).expect("ours");
+            let checks = HostChecks {
+                mirror: Mirror::new(&place.path().join("mirror")).expect("ours"),
+                filesystem: filesystem::find("ext4").expect("ext4"),
+                command: CommandLine::new("sh", ["-c", &script]),
+                runner: Arc::new(SystemRunner::new(Arc::default())),
+                processors: Some(processors),
+            };
+            let look = || {
+                checks
+                    .begin(&testing::step("power-cut", StepAction::Mount))
+                    .end()
+                    .map_err(|_| "no check")
+                    .expect("it ran");
+                std::fs::read_to_string(&found).expect("it was written")
+            };
+            let before = look();
+            let first = (0..CpuSet::MAX_CPU).find(|number| processors.is_set(*number)).expect("at least one");
+            let mut one = CpuSet::new();
+            one.set(first);
+            sched_setaffinity(None, &one).expect("fewer than before");
+            assert_eq!(look(), before);
+        };
+        thread::spawn(begin).join().unwrap_or_else(|panic| resume_unwind(panic));
     }
 }
