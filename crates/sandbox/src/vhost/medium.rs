@@ -117,7 +117,8 @@ impl Medium {
     /// `bytes` is none: once it is durable, what was written; until then the cache is the disk's volatile write cache. The
     /// kernel keeps pages that are not clean.
     pub(crate) fn drop_behind(&self, at: u64, bytes: Option<NonZeroU64>) {
-        if !self.host_cache {
+        // Of a crash state nothing is in the image.
+        if !self.host_cache && self.shown(|_| ()).is_none() {
             // An image without a page cache of its own (tmpfs) cannot be cold, and the advice does nothing.
             let _ = fadvise(&self.image, at, bytes, Advice::DontNeed);
         }

@@ -130,9 +130,7 @@ impl Connection {
             }
             Some(false) => {
                 if let Some(kick) = &self.kick {
-                    let mut count = [0u8; 8];
-                    let _ = rustix::io::ioctl_fionbio(kick, true);
-                    let _ = rustix::io::read(kick, &mut count);
+                    let _ = rustix::io::read(kick, &mut [0u8; 8]);
                 }
             }
         }
@@ -213,6 +211,10 @@ impl Connection {
             }
             Call::SetKick { ring, with_file } => {
                 let kick = message.files.pop().filter(|_| *with_file);
+                if let Some(kick) = &kick {
+                    // It may be read when there is nothing in it.
+                    let _ = rustix::io::ioctl_fionbio(kick, true);
+                }
                 self.ring(*ring)?.set_ready(kick.is_some());
                 self.kick = kick;
             }
