@@ -9,8 +9,8 @@ use fstone_model::workload::{
     Action, Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DataPattern, Directories, Distribution, ErrorPolicy,
     Existing, Extent, FileChoice, Fileset, FinalSync, FinishUnit, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings,
     LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_HANDLES, Naming, OpenPolicy, OpenSync, Operation, PaceUnit,
-    Pattern, Phase, Region, Runs, Sharing, SizeDistribution, Steady, Step, Stop, ThreadGroup, Tour, TransactionRule,
-    Transfer, Weighted, Workload, Zone, Zones,
+    Pattern, Phase, Rate, Region, Runs, Sharing, SizeDistribution, Steady, Step, Stop, ThreadGroup, Tour,
+    TransactionRule, Transfer, Weighted, Workload, Zone, Zones,
 };
 use proptest::{option, prelude::*};
 use std::time::Duration;
@@ -429,6 +429,15 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
             });
             let region = if parts { region } else { Region::Whole };
             let fits = matches!(&actions, Actions::Mix(mix) if mix.iter().all(|weighted| weighted.action.fits_tour()));
+            let of_mix = |writes: bool| {
+                let Actions::Mix(mix) = &actions else { return None };
+                let of = mix.iter().filter(|one| one.action.operation.nature().writes() == writes);
+                let largest = of.map(|one| one.action.operation.nature().largest_block).max()?;
+                let bytes = largest > 0 && writes;
+                Some(if bytes { Rate::Bytes(u64::from(threads)) } else { Rate::Operations(f64::from(threads)) })
+            };
+            let of_directions = [false, true].map(|writes| of_mix(writes).filter(|_| invalidate || writes));
+            let direction_rates = if rate == (None, None, Arrivals::Even) { of_directions } else { [None; 2] };
             let tour = (fits && invalidate).then_some(if parts { Tour::InTurn } else { Tour::Drawn });
             // Only what moves data has a rate in bytes.
             let moves = actions.all().iter().any(|action| action.operation.nature().largest_block > 0);
@@ -443,6 +452,7 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 rate_per_second: rate.0,
                 bytes_per_second: rate.1.filter(|_| moves),
                 arrivals: rate.2,
+                direction_rates,
                 start_delay,
                 region,
                 invalidate,
@@ -453,7 +463,12 @@ fn group(index: usize, filesets: u32) -> BoxedStrategy<ThreadGroup> {
                 latency_target,
                 tour,
                 backlog: invalidate.then_some(2),
-                least_rate: invalidate.then_some(LeastRate { bytes: 0, operations: 7, every: think_time }),
+                least_rate: invalidate.then_some(LeastRate {
+                    bytes: 0,
+                    operations: 7,
+                    every: think_time,
+                    of_writes: moves.then_some((u64::from(threads), 0)),
+                }),
                 steady: invalidate.then_some(Steady {
                     bytes: parts,
                     slope: moves,

@@ -1315,6 +1315,36 @@ fn a_job_that_is_too_slow_ends_with_an_error() {
     assert!(code == 2 && err.contains("above the rate itself"), "{err}");
 }
 
+/// fio 3.33 reads 300 times and writes 75 times in three seconds, whatever `rwmixread` says.
+#[test]
+fn reads_and_writes_of_a_mix_keep_a_rate_each() {
+    let bench = Bench::new();
+    let job = "rw=randrw\nbs=4k\nsize=1m\ntime_based\nruntime=1500ms\nrwmixread=10";
+    for rates in [
+        "rate_iops=100,25",
+        "rate=400k,100k",
+        "rate=400k,100k\nioengine=libaio\niodepth=8",
+        "rate_iops=100,25\nramp_time=300ms\nfilename=x:y",
+    ] {
+        bench.write("job.fio", &format!("[job]\n{job}\n{rates}\n"));
+        let job = &results(&bench, "job.fio")["jobs"][0];
+        let [reads, writes] = ["read", "write"].map(|of| job[of]["total_ios"].as_u64().expect("a count"));
+        assert!(reads <= 150 && writes <= 38 && reads > 2 * writes && writes > 10, "{rates}: {reads} {writes}");
+    }
+    // Without a rate it goes whenever a write is not due.
+    bench.write("job.fio", &format!("[job]\n{job}\nrate_iops=,20\n"));
+    let job = &results(&bench, "job.fio")["jobs"][0];
+    let [reads, writes] = ["read", "write"].map(|of| job[of]["total_ios"].as_u64().expect("a count"));
+    assert!(writes <= 30 && reads > 20 * writes, "{reads} {writes}");
+    // Of each direction what it has to keep: writes come to theirs, and reads do not.
+    let least = "rw=randrw\nbs=4k\nsize=1m\ntime_based\nruntime=4\nrate_iops=50,100";
+    for (options, ends) in [("rate_iops_min=20,", false), ("rate_iops_min=49,\nthinktime=20000", true)] {
+        bench.write("job.fio", &format!("[job]\n{least}\n{options}\n"));
+        let (code, _, err) = bench.run(&["fio", "job.fio"]);
+        assert_eq!((code == 4, err.contains("where 0 and 49 are the least")), (ends, ends), "{options}: {err}");
+    }
+}
+
 /// What etcd's job asks: how long until a write is durable.
 #[test]
 fn a_write_and_the_fdatasync_behind_it_are_a_commit() {

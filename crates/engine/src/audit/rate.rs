@@ -2,7 +2,7 @@
 
 use super::summary::{DEVIATIONS, Summary};
 use fstone_model::load::{Expected, OperationReport};
-use fstone_model::workload::{Arrivals, Phase, Stop, ThreadGroup};
+use fstone_model::workload::{Arrivals, Phase, Rate, Stop, ThreadGroup};
 
 /// A rate this far below what was asked for is worth a warning.
 const SHORTFALL: f64 = 0.02;
@@ -24,9 +24,27 @@ impl Did<'_> {
         self.group.stop.time.map_or(of_phase, |time| of_phase.min(time.as_secs_f64()))
     }
 
-    /// Operations that it went through at its rate.
-    fn count(&self) -> u64 {
-        self.fsyncs + self.operations.iter().map(|operation| operation.invocations + operation.errors).sum::<u64>()
+    /// Operations that it went through at its rate, all or some. Fsyncs that count are of writes.
+    fn count(&self, writes: Option<bool>) -> u64 {
+        let fsyncs = if writes == Some(false) { 0 } else { self.fsyncs };
+        fsyncs + self.of(writes).map(|operation| operation.invocations + operation.errors).sum::<u64>()
+    }
+
+    /// What it did, or of that what wrote or did not.
+    fn of(&self, writes: Option<bool>) -> impl Iterator<Item = &OperationReport> {
+        let actions = self.group.actions.all();
+        let of = self.operations.iter().zip(actions);
+        of.filter(move |(_, action)| writes.is_none_or(|writes| action.operation.nature().writes() == writes))
+            .map(|(operation, _)| operation)
+    }
+
+    /// The rates that it is held to, if it is: of which of its operations, and how much.
+    fn rates(&self) -> Vec<(Option<bool>, Rate)> {
+        let of_all = [self.group.rate_per_second.map(Rate::Operations), self.group.bytes_per_second.map(Rate::Bytes)];
+        let of_all = of_all.into_iter().map(|rate| (None, rate));
+        let of_directions = [Some(false), Some(true)].into_iter().zip(self.group.direction_rates);
+        let all = of_all.chain(of_directions).filter_map(|(of, rate)| Some((of, rate?)));
+        all.filter(|_| self.lasts()).collect()
     }
 
     /// Whether it is known how long it is at work: until its time or its phase ends. A group that ends before does less, by as much as
@@ -61,18 +79,21 @@ fn groups<'a>(summary: &Summary<'a>) -> Vec<Did<'a>> {
 
 pub(super) fn rates(summary: &Summary<'_>, warnings: &mut Vec<String>) {
     for did in groups(summary) {
-        let Some(rate) = did.group.rate_per_second.filter(|_| did.lasts()) else { continue };
-        let reached = did.count() as f64;
-        let wanted = rate * did.seconds();
-        // One operation more or less is no finding, nor is what chance may take from random arrivals.
-        let chance = if did.group.arrivals == Arrivals::Poisson { DEVIATIONS * wanted.sqrt() } else { 0.0 };
-        if reached + 1.0 + chance < wanted * (1.0 - SHORTFALL) {
-            warnings.push(format!(
-                "{}: {:.1} operations per second were reached where {rate:.1} were asked for; latencies count from the \
-                 moment an operation should have begun",
-                did.group.name,
-                reached / did.seconds()
-            ));
+        for (writes, rate) in did.rates() {
+            let Rate::Operations(rate) = rate else { continue };
+            let reached = did.count(writes) as f64;
+            let wanted = rate * did.seconds();
+            // One operation more or less is no finding, nor is what chance may take from random arrivals.
+            let chance = if did.group.arrivals == Arrivals::Poisson { DEVIATIONS * wanted.sqrt() } else { 0.0 };
+            if reached + 1.0 + chance < wanted * (1.0 - SHORTFALL) {
+                warnings.push(format!(
+                    "{}: {:.1} {} per second were reached where {rate:.1} were asked for; latencies count from the \
+                     moment an operation should have begun",
+                    did.group.name,
+                    reached / did.seconds(),
+                    ["operations", "reads", "writes"][writes.map_or(0, |writes| 1 + usize::from(writes))]
+                ));
+            }
         }
     }
 }
@@ -91,26 +112,34 @@ pub(super) fn rate(summary: &Summary<'_>) -> Option<Expected> {
     }
     let mut wanted = 0.0;
     for did in &groups {
-        wanted += did.group.rate_per_second? * did.seconds();
+        let [reads, writes] = did.group.direction_rates;
+        let rate = match (did.group.rate_per_second, reads, writes) {
+            (None, Some(Rate::Operations(reads)), Some(Rate::Operations(writes))) => reads + writes,
+            (rate, ..) => rate?,
+        };
+        wanted += rate * did.seconds();
     }
-    let reached: u64 = groups.iter().map(Did::count).sum();
+    let reached: u64 = groups.iter().map(|did| did.count(None)).sum();
     Some(Expected { expected: wanted / total, observed: reached as f64 / total })
 }
 
 pub(super) fn bandwidth(summary: &Summary<'_>, warnings: &mut Vec<String>) {
     for did in groups(summary) {
-        let Some(wanted) = did.group.bytes_per_second.filter(|_| did.lasts()) else { continue };
-        let moved = |one: &OperationReport| one.read_bytes + one.written_bytes;
-        let bytes: u64 = did.operations.iter().map(moved).sum();
-        let largest = did.operations.iter().map(|one| moved(one) / one.invocations.max(1)).max().unwrap_or(0);
-        if ((bytes + largest) as f64) < wanted as f64 * did.seconds() * (1.0 - SHORTFALL) {
-            warnings.push(format!(
-                "{}: {:.1} MiB per second were reached where {:.1} were asked for; latencies count from the moment an \
-                 operation should have begun",
-                did.group.name,
-                bytes as f64 / did.seconds() / f64::from(1 << 20),
-                wanted as f64 / f64::from(1 << 20)
-            ));
+        for (writes, rate) in did.rates() {
+            let Rate::Bytes(wanted) = rate else { continue };
+            let moved = |one: &OperationReport| one.read_bytes + one.written_bytes;
+            let bytes: u64 = did.of(writes).map(moved).sum();
+            let largest = did.of(writes).map(|one| moved(one) / one.invocations.max(1)).max().unwrap_or(0);
+            if ((bytes + largest) as f64) < wanted as f64 * did.seconds() * (1.0 - SHORTFALL) {
+                warnings.push(format!(
+                    "{}: {:.1} MiB per second{} were reached where {:.1} were asked for; latencies count from the moment an \
+                     operation should have begun",
+                    did.group.name,
+                    bytes as f64 / did.seconds() / f64::from(1 << 20),
+                    ["", " of reads", " of writes"][writes.map_or(0, |writes| 1 + usize::from(writes))],
+                    wanted as f64 / f64::from(1 << 20)
+                ));
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ impl<E: Io> Worker<'_, E> {
         if self.counted.1 {
             let bytes = done.read_bytes + done.written_bytes;
             if let Some(schedule) = &self.group.schedule {
-                schedule.settle(bytes);
+                schedule.settle(self.group.actions[index].writes, bytes);
             }
         }
         if let PeriodicFsyncs::After { dirty, .. } = &self.group.fsyncs
@@ -83,7 +83,7 @@ impl<E: Io> Worker<'_, E> {
         }
         self.tally.actions[index].errors += 1;
         if let Some(schedule) = &self.group.schedule {
-            schedule.settle(0);
+            schedule.settle(self.group.actions[index].writes, 0);
         }
         if let Some((fileset, file)) = of.filter(|_| fault.call.is_by_descriptor()) {
             // Of a file that was open already the path has not been made.

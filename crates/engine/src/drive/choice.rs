@@ -135,9 +135,8 @@ impl<E: Io> Worker<'_, E> {
         let group = self.group;
         match &group.selector {
             Selector::Single => Next::Action(0),
-            Selector::Mix(sums) => {
-                let drawn = self.random.below(sums.last().copied().unwrap_or(0));
-                let index = sums.iter().position(|sum| drawn < *sum).unwrap_or(0);
+            Selector::Mix(draws) => {
+                let index = draws.draw(self.direction, |bound| self.random.below(bound));
                 Next::Action(if self.states[index].all_read { self.one_to_read(index) } else { index })
             }
             Selector::Sequence(length) => {

@@ -140,7 +140,7 @@ impl<E: Io> Worker<'_, E> {
             self.committed(Some((ended, self.load.clock.between(begun, ended))), end);
         }
         if let Some(schedule) = self.group.schedule.as_ref().filter(|_| self.group.spec.fsync.counted) {
-            schedule.settle(0);
+            schedule.settle(self.direction.unwrap_or(true), 0);
         }
         let now = self.load.clock.now();
         self.account(point, now);

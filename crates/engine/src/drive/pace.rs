@@ -2,6 +2,7 @@
 
 use crate::io::Io;
 use crate::measure::Clock;
+use crate::plan::Schedule;
 use crate::random::Random;
 use crate::worker::Worker;
 use fstone_model::workload::ThreadGroup;
@@ -68,8 +69,19 @@ impl<E: Io> Worker<'_, E> {
 
     /// When the group's next operation should begin. Each call is one operation.
     pub(super) fn intended(&mut self) -> u64 {
-        let after = self.group.schedule.as_ref().map_or(0, |schedule| schedule.next(&mut self.random));
-        self.group_start().saturating_add(self.load.clock.ticks(Duration::from_nanos(after)))
+        let (clock, start) = (self.load.clock, self.group_start());
+        let after = match &self.group.schedule {
+            None => 0,
+            Some(Schedule::Whole(pacer)) => pacer.next(&mut self.random),
+            Some(Schedule::Directions(directions)) => {
+                let now = clock.now();
+                let (writes, after) = directions.next(clock.between(start, now), &mut self.random);
+                self.direction = Some(writes);
+                let Some(after) = after else { return now.max(start) };
+                after
+            }
+        };
+        start.saturating_add(clock.ticks(Duration::from_nanos(after)))
     }
 
     /// The pause after what ended at this time; gives the time when it is over.

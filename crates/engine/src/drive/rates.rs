@@ -64,13 +64,13 @@ impl<E: Io> Worker<'_, E> {
             let per_second =
                 |count: u64| (u128::from(count) * u128::from(SECOND_NS) / u128::from(passed.max(1))) as u64;
             let (bytes, operations) = (per_second(moved.0 - before.0), per_second(moved.1 - before.1));
-            if bytes >= least.bytes && operations >= least.operations {
+            let (least_bytes, least_operations) = least.of(writes);
+            if bytes >= least_bytes && operations >= least_operations {
                 continue;
             }
             self.tally.actions[index].errors += 1;
             let what = format!(
-                "{bytes} bytes and {operations} operations a second, where {} and {} are the least",
-                least.bytes, least.operations
+                "{bytes} bytes and {operations} operations a second, where {least_bytes} and {least_operations} are the least"
             );
             let from = (&*self.group.spec.name, &*action.name);
             self.load.collector.error(from, "least rate", "", Errno::IO, Some(&what));

@@ -1,7 +1,7 @@
 //! What a workload must not ask for.
 
 use super::check_program::check_program;
-use super::schedule::expected_bytes;
+use super::schedule::{expected_bytes, of_direction};
 use super::series;
 use crate::data::stamp;
 use crate::error::LoadError;
@@ -10,7 +10,7 @@ use fstone_model::workload::operation::{Data, Names};
 use fstone_model::workload::{
     Action, Actions, Amount, Arrivals, ByFileset, Directories, Distribution, Existing, Extent, FileChoice, Fileset,
     FinishUnit, IoEngineKind, MAXIMUM_BLOCK_BYTES, MAXIMUM_FILES, MAXIMUM_THREADS, OpenPolicy, Operation, Pattern,
-    Phase, RANK, Region, Sharing, SizeDistribution, Steady, Step, ThreadGroup, has_rank, name_clashes,
+    Phase, RANK, Rate, Region, Sharing, SizeDistribution, Steady, Step, ThreadGroup, has_rank, name_clashes,
 };
 use rustix::thread::CpuSet;
 use std::collections::BTreeSet;
@@ -154,17 +154,34 @@ fn goes_through_once(group: &ThreadGroup, such: &impl Fn(&&Action) -> bool) -> b
 
 fn check_rate(workload: &Workload, group: &ThreadGroup) -> Result<(), LoadError> {
     let name = &group.name;
-    let no_rate = group.rate_per_second.is_some_and(|rate| !(rate.is_finite() && rate > 0.0));
-    if no_rate || group.bytes_per_second == Some(0) {
+    let of_all = [group.rate_per_second.map(Rate::Operations), group.bytes_per_second.map(Rate::Bytes)];
+    let mut rates = of_all.iter().chain(&group.direction_rates).flatten();
+    let is_rate = |rate: &Rate| match *rate {
+        Rate::Operations(rate) => rate.is_finite() && rate > 0.0,
+        Rate::Bytes(rate) => rate > 0,
+    };
+    if !rates.clone().all(is_rate) {
         return refuse(format!("has a group {name:?} with a rate that is not above 0"));
     }
     if group.rate_per_second.is_some() && group.bytes_per_second.is_some() {
         return refuse(format!("has a group {name:?} with a rate of operations and one of bytes"));
     }
-    if group.rate_per_second.is_none() && group.arrivals != Arrivals::Even {
+    if !rates.any(|rate| matches!(rate, Rate::Operations(_))) && group.arrivals != Arrivals::Even {
         return refuse(format!("has a group {name:?} with Poisson arrivals and no rate of operations"));
     }
     let sizes = || workload.filesets.iter().map(|fileset| &fileset.size).collect::<Vec<_>>();
+    for (rate, writes) in group.direction_rates.iter().zip([false, true]) {
+        let Some(rate) = rate else { continue };
+        let of = of_direction(&group.actions, writes);
+        if of_all != [None; 2] || !matches!(group.actions, Actions::Mix(_)) || of.all().is_empty() {
+            return refuse(format!(
+                "has a group {name:?} with a rate of its reads or of its writes, which needs a mix with such, and no rate of all"
+            ));
+        }
+        if matches!(rate, Rate::Bytes(_)) && expected_bytes(&of, &sizes()) == 0 {
+            return refuse(format!("has a group {name:?} with a rate in bytes whose operations move none"));
+        }
+    }
     if group.bytes_per_second.is_some() && expected_bytes(&group.actions, &sizes()) == 0 {
         return refuse(format!("has a group {name:?} with a rate in bytes whose operations move none"));
     }
@@ -289,7 +306,10 @@ fn check_order(group: &ThreadGroup) -> Result<(), LoadError> {
 /// Refuses rates that end a group and say nothing, or are judged of several threads.
 fn check_rates(group: &ThreadGroup) -> Result<(), LoadError> {
     let name = &group.name;
-    if group.least_rate.is_some_and(|least| least.every.is_zero() || least.bytes.max(least.operations) == 0) {
+    if group
+        .least_rate
+        .is_some_and(|least| least.every.is_zero() || [false, true].map(|writes| least.of(writes)) == [(0, 0); 2])
+    {
         return refuse(format!("has a least rate of nothing in {name:?}, or without an interval"));
     }
     let steady = |steady: Steady| {

@@ -1,6 +1,7 @@
 //! A group of threads, made ready: how it chooses, when it fsyncs, when it ends.
 
 use super::action::{Manner, PlannedAction};
+use super::draws::Draws;
 use super::limits::Limits;
 use super::program::{Counter, Mail, Program};
 use super::schedule::Schedule;
@@ -21,13 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 #[derive(Debug)]
 pub(crate) enum Selector {
     Single,
-    /// Sums of the weights up to and including each action.
-    Mix(Vec<u64>),
+    Mix(Draws),
     Sequence(usize),
-    Ratio {
-        ratio: f64,
-        counts: Box<[CachePadded<AtomicU64>; 2]>,
-    },
+    Ratio { ratio: f64, counts: Box<[CachePadded<AtomicU64>; 2]> },
     Program(Box<Program>),
     Tour,
 }
@@ -157,14 +154,13 @@ impl GroupPlan {
             }
             _ if tour.is_some() => Selector::Tour,
             _ if actions.len() == 1 => Selector::Single,
-            Actions::Mix(mix) => Selector::Mix(
-                mix.iter()
-                    .scan(0, |sum, weighted| {
-                        *sum += u64::from(weighted.weight);
-                        Some(*sum)
-                    })
-                    .collect(),
-            ),
+            Actions::Mix(mix) => {
+                let mut draws = Draws::default();
+                for (index, (weighted, action)) in mix.iter().zip(&actions).enumerate() {
+                    draws.add(index, weighted.weight, action.writes);
+                }
+                Selector::Mix(draws)
+            }
             Actions::Sequence(sequence) => Selector::Sequence(sequence.len()),
             Actions::Ratio { ratio, .. } => Selector::Ratio { ratio: *ratio, counts: Box::default() },
         };
@@ -186,7 +182,7 @@ impl GroupPlan {
         }
         let limits = Limits::new(&stop, u64::from(spec.threads), clock, wears_out);
         // Only a rate of bytes asks how large files are.
-        let sized = if spec.bytes_per_second.is_some() { files } else { &[] };
+        let sized = if spec.is_paced_by_bytes() { files } else { &[] };
         let sizes: Vec<_> = sized.iter().map(|files| &files.spec.size).collect();
         Self {
             spec: spec.clone(),

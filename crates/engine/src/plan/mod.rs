@@ -8,6 +8,7 @@ mod check;
 mod check_program;
 mod checkpoint;
 mod device;
+mod draws;
 mod group;
 mod limits;
 mod phase;
@@ -25,7 +26,6 @@ pub(crate) use device::check_device;
 pub(crate) use group::{Found, GroupPlan, PeriodicFsyncs, Selector};
 pub(crate) use phase::PhasePlan;
 pub(crate) use program::{Instruction, Program};
-#[cfg(test)]
 pub(crate) use schedule::Schedule;
 pub(crate) use searches::Searches;
 pub(crate) use series::Series;

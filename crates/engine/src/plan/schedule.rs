@@ -3,8 +3,9 @@
 use crate::random::Random;
 use crossbeam_utils::CachePadded;
 use fstone_model::workload::operation::Target;
-use fstone_model::workload::{Action, Actions, Arrivals, Extent, SizeDistribution, ThreadGroup};
+use fstone_model::workload::{Action, Actions, Arrivals, Extent, Rate, SizeDistribution, ThreadGroup};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Parts of a nanosecond in which random gaps are added up: 2^64 of them are 200 days.
 const PARTS_PER_NS: f64 = 1024.0;
@@ -22,7 +23,25 @@ enum Pace {
 
 /// The schedule of a group, shared by its threads: whoever is free takes what is due next.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) enum Schedule {
+    /// One rate of all operations.
+    Whole(Box<Pacer>),
+    Directions(Box<Directions>),
+}
+
+/// Operations that do not write and operations that do, of which either or both have a rate.
+#[derive(Debug)]
+pub(crate) struct Directions {
+    pacers: [Option<Pacer>; 2],
+    /// Of the operations in the mix.
+    weights: [u64; 2],
+    /// When the next of each is due, once that was asked.
+    next: Mutex<[Option<u64>; 2]>,
+}
+
+/// One rate.
+#[derive(Debug)]
+pub(crate) struct Pacer {
     pace: Pace,
     /// Operations begun, the last arrival in parts of a nanosecond, or bytes.
     state: CachePadded<AtomicU64>,
@@ -31,15 +50,66 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// `None` where the group goes as fast as it can.
     pub(crate) fn of(group: &ThreadGroup, sizes: &[&SizeDistribution]) -> Option<Self> {
-        let pace = match (group.rate_per_second, group.bytes_per_second, group.arrivals) {
-            (Some(rate), _, Arrivals::Even) => Pace::Even(rate),
-            (Some(rate), _, Arrivals::Poisson) => Pace::Poisson(rate),
-            (None, Some(bytes), _) => {
-                Pace::Bytes { per_second: bytes as f64, each: expected_bytes(&group.actions, sizes) }
+        let pacer = |rate: Rate, actions: &Actions| Pacer::new(rate, group.arrivals, || expected_bytes(actions, sizes));
+        if let (Actions::Mix(_), [Some(_), _] | [_, Some(_)]) = (&group.actions, group.direction_rates) {
+            let all = [false, true].map(|writes| of_direction(&group.actions, writes));
+            let weight = |actions: &Actions| match actions {
+                Actions::Mix(mix) => mix.iter().map(|weighted| u64::from(weighted.weight)).sum(),
+                _ => 0,
+            };
+            return Some(Self::Directions(Box::new(Directions {
+                pacers: [0, 1].map(|direction| Some(pacer(group.direction_rates[direction]?, &all[direction]))),
+                weights: [0, 1].map(|direction| weight(&all[direction])),
+                next: Mutex::default(),
+            })));
+        }
+        let operations = group.rate_per_second.map(Rate::Operations);
+        let rate = operations.or(group.bytes_per_second.map(Rate::Bytes))?;
+        Some(Self::Whole(Box::new(pacer(rate, &group.actions))))
+    }
+
+    /// Says what an operation that was scheduled has moved, which may not be what was expected.
+    pub(crate) fn settle(&self, writes: bool, moved: u64) {
+        match self {
+            Self::Whole(pacer) => pacer.settle(moved),
+            Self::Directions(directions) => {
+                directions.pacers[usize::from(writes)].iter().for_each(|pacer| pacer.settle(moved));
             }
-            (None, None, _) => return None,
+        }
+    }
+}
+
+/// The actions of a mix that write, or those that do not.
+pub(super) fn of_direction(actions: &Actions, writes: bool) -> Actions {
+    let Actions::Mix(mix) = actions else { return actions.clone() };
+    let of = mix.iter().filter(|weighted| weighted.action.operation.nature().writes() == writes);
+    Actions::Mix(of.cloned().collect())
+}
+
+impl Directions {
+    /// Whether the next operation writes, and when it is to begin, in nanoseconds after the group's start: `None` means at once. The mix says
+    /// which it is; if that is not due, it is the other if that is due, and the one that is due first if neither is. Each call is one operation.
+    pub(crate) fn next(&self, now: u64, random: &mut Random) -> (bool, Option<u64>) {
+        let drawn = usize::from(random.below(self.weights[0] + self.weights[1]) >= self.weights[0]);
+        let other = 1 - drawn;
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        for (moment, pacer) in next.iter_mut().zip(&self.pacers) {
+            *moment = moment.or_else(|| pacer.as_ref().map(|pacer| pacer.next(random)));
+        }
+        let at = |direction: usize| next[direction].unwrap_or(0);
+        let direction = if self.weights[other] == 0 || at(drawn) <= now.max(at(other)) { drawn } else { other };
+        (direction == 1, next[direction].take())
+    }
+}
+
+impl Pacer {
+    fn new(rate: Rate, arrivals: Arrivals, each: impl FnOnce() -> u64) -> Self {
+        let pace = match (rate, arrivals) {
+            (Rate::Operations(rate), Arrivals::Even) => Pace::Even(rate),
+            (Rate::Operations(rate), Arrivals::Poisson) => Pace::Poisson(rate),
+            (Rate::Bytes(bytes), _) => Pace::Bytes { per_second: bytes as f64, each: each() },
         };
-        Some(Self { pace, state: CachePadded::default() })
+        Self { pace, state: CachePadded::default() }
     }
 
     /// When the next operation is to begin, in nanoseconds after the group's start. Each call is one operation.
@@ -60,8 +130,7 @@ impl Schedule {
         ns as u64
     }
 
-    /// Tells what an operation that was scheduled has moved, which may not be what was expected.
-    pub(crate) fn settle(&self, moved: u64) {
+    fn settle(&self, moved: u64) {
         if let Pace::Bytes { each, .. } = self.pace
             && moved != each
         {
@@ -108,8 +177,8 @@ mod tests {
     use super::*;
     use fstone_model::workload::{Operation, Pattern, Transfer};
 
-    fn schedule(pace: Pace) -> Schedule {
-        Schedule { pace, state: CachePadded::default() }
+    fn pacer(pace: Pace) -> Pacer {
+        Pacer { pace, state: CachePadded::default() }
     }
 
     fn reading(bytes: u64) -> ThreadGroup {
@@ -120,7 +189,7 @@ mod tests {
 
     #[test]
     fn even_operations_do_not_drift() {
-        let even = schedule(Pace::Even(3.0));
+        let even = pacer(Pace::Even(3.0));
         let mut random = Random::new(1);
         let moments: Vec<u64> = (0..4).map(|_| even.next(&mut random)).collect();
         assert_eq!(moments, [0, 333_333_333, 666_666_666, 1_000_000_000]);
@@ -131,7 +200,7 @@ mod tests {
     fn poisson_arrivals_have_the_rate_and_the_scatter_that_were_asked_for() {
         const COUNT: usize = 1_000_000;
         for rate in [10.0, 5000.0, 1e7] {
-            let poisson = schedule(Pace::Poisson(rate));
+            let poisson = pacer(Pace::Poisson(rate));
             let mut random = Random::new(7);
             let mut before = 0.0;
             let gaps: Vec<f64> = (0..COUNT)
@@ -154,10 +223,47 @@ mod tests {
         }
     }
 
+    fn directions(pacers: [Option<Pacer>; 2], weights: [u64; 2]) -> Directions {
+        Directions { pacers, weights, next: Mutex::default() }
+    }
+
+    /// Writes of a second's operations, of a thread for which each takes so long; and whether any began before it was due.
+    fn in_a_second(of: &Directions, took_ns: u64) -> (usize, usize) {
+        let (mut random, mut now, mut done) = (Random::new(3), 0, [0, 0]);
+        loop {
+            let (writes, due) = of.next(now, &mut random);
+            now = now.max(due.unwrap_or(now));
+            if now >= 1_000_000_000 {
+                return (done[0], done[1]);
+            }
+            done[usize::from(writes)] += 1;
+            now += took_ns;
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_keep_a_rate_each_whatever_the_mix_says() {
+        let even = |rate| Some(pacer(Pace::Even(rate)));
+        for weights in [[1, 1], [9, 1], [1, 9]] {
+            assert_eq!(in_a_second(&directions([even(400.0), even(100.0)], weights), 1000), (400, 100));
+            let (reads, writes) = in_a_second(&directions([None, even(100.0)], weights), 100_000);
+            assert_eq!((reads + writes, writes), (10_000, 100), "reads go whenever no write is due");
+        }
+        // What only reads has no use for a write that is due.
+        assert_eq!(in_a_second(&directions([even(100.0), even(1000.0)], [1, 0]), 1000), (100, 0));
+        // One that is too slow for both does as the mix says.
+        let (reads, writes) = in_a_second(&directions([even(1e6), even(1e6)], [9, 1]), 100_000);
+        assert!(reads + writes == 10_000 && (900..1100).contains(&writes), "{reads} {writes}");
+        let (reads, writes) = in_a_second(&directions([Some(pacer(Pace::Poisson(4000.0))), even(100.0)], [1, 1]), 1000);
+        assert!(writes == 100 && (3600..4400).contains(&reads), "{reads} {writes}");
+    }
+
     #[test]
     fn bytes_are_paced_by_what_was_moved() {
         let group = ThreadGroup { bytes_per_second: Some(1000), ..reading(100) };
-        let bytes = Schedule::of(&group, &[&SizeDistribution::Fixed(4096)]).expect("it has a rate");
+        let Some(Schedule::Whole(bytes)) = Schedule::of(&group, &[&SizeDistribution::Fixed(4096)]) else {
+            panic!("it has a rate");
+        };
         let mut random = Random::new(1);
         let mut next = || bytes.next(&mut random) / 1_000_000;
         assert_eq!((next(), next()), (0, 100));

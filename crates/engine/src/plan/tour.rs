@@ -1,5 +1,6 @@
 //! The tour of a group, made ready: which actions there are on each file, and what they share.
 
+use super::draws::Draws;
 use crate::pattern::distribution_of;
 use fstone_model::workload::{Actions, Distribution, Extent, Pattern, SizeDistribution, ThreadGroup, Tour, Transfer};
 
@@ -19,19 +20,7 @@ pub(crate) struct TourPlan {
 #[derive(Debug)]
 pub(crate) struct FilesetOfTour {
     pub(crate) fileset: usize,
-    /// The actions on it, each with the sum of the weights up to and including its own.
-    actions: Vec<(usize, u64)>,
-}
-
-impl FilesetOfTour {
-    #[inline]
-    pub(crate) fn action(&self, drawn: impl FnOnce(u64) -> u64) -> usize {
-        if let [(only, _)] = self.actions.as_slice() {
-            return *only;
-        }
-        let drawn = drawn(self.actions.last().map_or(0, |(_, sum)| *sum));
-        self.actions.iter().find(|(_, sum)| drawn < *sum).map_or(0, |(index, _)| *index)
-    }
+    pub(crate) draws: Draws,
 }
 
 #[derive(Debug)]
@@ -119,12 +108,10 @@ impl TourPlan {
         for (index, weighted) in mix.iter().enumerate().filter(|(_, weighted)| weighted.weight > 0) {
             let fileset = weighted.action.fileset? as usize;
             let place = filesets.iter().position(|of| of.fileset == fileset).unwrap_or_else(|| {
-                filesets.push(FilesetOfTour { fileset, actions: Vec::new() });
+                filesets.push(FilesetOfTour { fileset, draws: Draws::default() });
                 filesets.len() - 1
             });
-            let of = &mut filesets[place].actions;
-            let sum = of.last().map_or(0, |(_, sum)| *sum) + u64::from(weighted.weight);
-            of.push((index, sum));
+            filesets[place].draws.add(index, weighted.weight, direction_of(index) == 1);
         }
         let open = group.tour_open.map(|files| files.max(1) as usize);
         Some(Self { order, operations: group.tour_operations.max(1), open, filesets, actions, grids })

@@ -34,6 +34,7 @@ pub(super) fn cost_per_operation(
             group.io.engine = None;
             group.rate_per_second = None;
             group.bytes_per_second = None;
+            group.direction_rates = [None; 2];
             group.arrivals = Arrivals::Even;
             group.start_delay = Duration::ZERO;
             group.think_time = Duration::ZERO;

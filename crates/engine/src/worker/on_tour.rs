@@ -51,7 +51,7 @@ impl<E: Io> Worker<'_, E> {
                 continue;
             };
             let of = &plan.filesets[tour.stops[stop as usize].of as usize];
-            let index = of.action(|bound| self.random.below(bound));
+            let index = of.draws.draw(self.direction, |bound| self.random.below(bound));
             let Some(block) = self.block_at(tour, plan, stop as usize, index) else {
                 tour.left.pop_front();
                 tour.stay = 0;

@@ -54,6 +54,8 @@ pub(crate) struct Worker<'a, E> {
     pub(crate) counted: (bool, bool),
     pub(crate) states: Vec<ActionState<'a>>,
     pub(super) tour: Option<Box<Tour>>,
+    /// Whether the operation whose turn it is writes, where the rates of a group say so.
+    pub(crate) direction: Option<bool>,
     pub(crate) first_place: usize,
     time_calls: bool,
     /// When the next timed call of the operation begins: the end of the one before or the operation's start; 0 when that
@@ -118,9 +120,10 @@ impl<'a, E: Io> Worker<'a, E> {
             used_before: ThreadUsage::default(),
             done: Done::default(),
             begun_bytes: 0,
-            counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.bytes_per_second.is_some()),
+            counted: (ours.0 || all.0, ours.1 || all.1 || group.spec.is_paced_by_bytes()),
             states,
             tour,
+            direction: None,
             first_place: stood.sequence,
             time_calls: group.spec.open == OpenPolicy::PerOperation,
             mark: 0,

@@ -149,6 +149,47 @@ fn a_rate_in_bytes_is_kept_whatever_operations_move() {
 }
 
 #[test]
+fn reads_and_writes_of_a_mix_have_rates_of_their_own() {
+    let directory = in_memory();
+    let actions =
+        || mix(&[(9, action(Operation::Read(random_block()))), (1, action(Operation::Write(random_block())))]);
+    let (operations, bytes) = (|rate| Some(Rate::Operations(rate)), |rate: u64| Some(Rate::Bytes(rate << 10)));
+    for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8)] {
+        let io = IoOverrides { engine: Some(engine), queue_depth: Some(queue_depth), ..IoOverrides::default() };
+        for (rates, arrivals, most) in [
+            ([operations(400.0), operations(100.0)], Arrivals::Even, [200, 50]),
+            ([bytes(1600), bytes(400)], Arrivals::Even, [200, 50]),
+            // Five standard deviations more.
+            ([operations(400.0), operations(100.0)], Arrivals::Poisson, [271, 86]),
+            ([None, operations(100.0)], Arrivals::Even, [u64::MAX, 50]),
+        ] {
+            let mut threads = keeping("group", actions(), io);
+            (threads.direction_rates, threads.arrivals) = (rates, arrivals);
+            let report = match try_run(&workload(fileset(4, 65536), threads, milliseconds(500)), directory.path(), 1) {
+                Err(LoadError::Engine { .. }) => continue,
+                report => report.expect("the engine works"),
+            };
+            assert!(report.errors.is_empty(), "{:?}", report.errors);
+            let done = [0, 1].map(|place: usize| report.operations[place].invocations);
+            assert!(done[0] <= most[0] && done[1] <= most[1], "{engine:?} {rates:?}: {done:?}");
+            // The machine may be slow, and yet reads are not a part of what writes are.
+            assert!(done[0] > done[1] && done[1] >= 5, "{engine:?} {rates:?}: {done:?}");
+        }
+    }
+    for (actions, rates, whole) in [
+        (mix(&[(1, action(Operation::Read(random_block())))]), [None, operations(1.0)], None),
+        (Actions::Sequence(vec![action(Operation::Write(random_block()))]), [None, operations(1.0)], None),
+        (actions(), [operations(1.0), None], Some(5.0)),
+        (actions(), [None, operations(0.0)], None),
+    ] {
+        let mut threads = keeping("group", actions, IoOverrides::default());
+        (threads.direction_rates, threads.rate_per_second) = (rates, whole);
+        let refused = try_run(&workload(fileset(1, 4096), threads, milliseconds(1)), directory.path(), 1);
+        assert!(refused.expect_err("no such rate").to_string().contains("rate"));
+    }
+}
+
+#[test]
 fn a_group_begins_after_its_delay() {
     let directory = in_memory();
     let mut load = workload(fileset(4, 65536), keeping("first", reads(), IoOverrides::default()), Stop::default());

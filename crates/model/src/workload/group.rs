@@ -117,6 +117,10 @@ pub struct ThreadGroup {
     /// Bytes per second wanted of the whole group, in place of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_second: Option<u64>,
+    /// Of a mix, in place of a rate of all: one of the operations that do not write, and one of those that write. Where one of the two has
+    /// none, it is performed whenever the other is not due.
+    #[serde(default, skip_serializing_if = "no_rates")]
+    pub direction_rates: [Option<Rate>; 2],
     #[serde(default, skip_serializing_if = "Arrivals::is_even")]
     pub arrivals: Arrivals,
     /// Whether the clean pages of a file in the page cache are dropped when the file is opened.
@@ -214,6 +218,18 @@ impl Tolerated {
     }
 }
 
+/// A target rate, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rate {
+    Operations(f64),
+    Bytes(u64),
+}
+
+fn no_rates(rates: &[Option<Rate>; 2]) -> bool {
+    *rates == [None; 2]
+}
+
 /// What each thread has to move per second, in its reads and in its writes if it has them. From its third second on, one that falls below in an
 /// interval ends the group with an error (EIO).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,6 +240,16 @@ pub struct LeastRate {
     pub operations: u64,
     /// The interval.
     pub every: Duration,
+    /// Bytes and operations of writes, where theirs differ from those of reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_writes: Option<(u64, u64)>,
+}
+
+impl LeastRate {
+    /// Bytes and operations of one direction.
+    pub fn of(&self, writes: bool) -> (u64, u64) {
+        self.of_writes.filter(|_| writes).unwrap_or((self.bytes, self.operations))
+    }
 }
 
 /// A group of one thread ends when its rate is steady: a sample is taken each second, and those of a window are judged.
@@ -323,6 +349,7 @@ impl ThreadGroup {
             think_spin: Duration::ZERO,
             rate_per_second: None,
             bytes_per_second: None,
+            direction_rates: [None; 2],
             arrivals: Arrivals::Even,
             invalidate: false,
             invalidate_every: None,
@@ -349,7 +376,13 @@ impl ThreadGroup {
     }
 
     pub fn is_paced(&self) -> bool {
-        self.rate_per_second.is_some() || self.bytes_per_second.is_some()
+        self.rate_per_second.is_some() || self.bytes_per_second.is_some() || !no_rates(&self.direction_rates)
+    }
+
+    /// Whether some rate is one of bytes.
+    pub fn is_paced_by_bytes(&self) -> bool {
+        self.bytes_per_second.is_some()
+            || self.direction_rates.iter().flatten().any(|rate| matches!(rate, Rate::Bytes(_)))
     }
 }
 

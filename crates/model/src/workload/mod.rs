@@ -29,8 +29,8 @@ pub use fileset::{
     Sharing, SizeDistribution, has_rank,
 };
 pub use group::{
-    Advice, Arrivals, Batches, CpuPolicy, FailedPart, LatencyTarget, LeastRate, MAXIMUM_THREADS, Phase, Region, Steady,
-    Stop, ThreadGroup, Tolerated, Tour,
+    Advice, Arrivals, Batches, CpuPolicy, FailedPart, LatencyTarget, LeastRate, MAXIMUM_THREADS, Phase, Rate, Region,
+    Steady, Stop, ThreadGroup, Tolerated, Tour,
 };
 pub use io::{
     DataPattern, ErrorPolicy, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, MAXIMUM_REPEAT,

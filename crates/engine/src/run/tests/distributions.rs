@@ -147,11 +147,11 @@ fn what_is_drawn_has_the_distribution_that_was_asked_for() {
     // Gaps of random arrivals, in mean gaps. Think times are fixed.
     let mut poisson = group(Operation::Stat);
     (poisson.rate_per_second, poisson.arrivals) = (Some(1000.0), Arrivals::Poisson);
-    let schedule = Schedule::of(&poisson, &[]).expect("it has a rate");
+    let Some(Schedule::Whole(pacer)) = Schedule::of(&poisson, &[]) else { panic!("it has a rate") };
     let (mut random, mut before) = (Random::new(14), 0);
     let edges: Vec<f64> = (1..60).map(|cell| f64::from(cell) * 0.1).collect();
     let gaps = counted(&edges, || {
-        let now = schedule.next(&mut random);
+        let now = pacer.next(&mut random);
         (now - std::mem::replace(&mut before, now)) as f64 / 1e6
     });
     fits("Poisson arrivals", &gaps, &shares(|gap| (-gap).exp(), 0.0, &edges, 40.0));

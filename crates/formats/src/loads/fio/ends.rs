@@ -26,7 +26,7 @@ pub(super) fn pass(job: &Job, place: &Place) -> Option<u64> {
     if !has_map(job) {
         return None;
     }
-    let weights = job.read_and_write_weights().map(u128::from);
+    let weights = job.expected_weights().map(u128::from);
     let all = weights[0] + weights[1];
     // Of random blocks only those count that were drawn by themselves. A mix in order ends with the first of its positions, but one that ends by
     // time, which counts both.
@@ -83,7 +83,7 @@ impl Gaps {
 
     /// Reads and writes of a mix until one of the two positions, each of which moves by itself, is expected to come to the end.
     fn blocks_in_all_directions(&self, job: &Job) -> Option<u64> {
-        let weights = job.read_and_write_weights().map(u64::from);
+        let weights = job.expected_weights().map(u64::from);
         let (all, most) = (weights[0] + weights[1], weights[0].max(weights[1]).max(1));
         self.blocks_of_a_pass.map(|blocks| (u128::from(blocks) * u128::from(all) / u128::from(most)) as u64)
     }
@@ -186,7 +186,7 @@ fn bytes_in_all(job: &Job, place: &Place) -> u64 {
     let most = bytes_of_a_loop(job, place).saturating_mul(job.loops);
     if job.loops > 1 && two_positions(job) && job.direction.gap == 0 && job.io_size.is_some() {
         // A pass is expected to end when the position that moves more often comes to the end.
-        let [reads, writes] = job.read_and_write_weights().map(u128::from);
+        let [reads, writes] = job.expected_weights().map(u128::from);
         let bytes = u128::from(place.bytes()) * (reads + writes) / reads.max(writes).max(1);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         return whole_passes(job, place, bytes).saturating_mul(bytes).min(most);
@@ -212,7 +212,7 @@ pub(super) fn apart(job: &Job, place: &Place) -> (u64, Job) {
         if goes_around(job, place) {
             // In fio what is read back counts towards the io_size.
             let whole = place.bytes();
-            let [reads, writes] = job.read_and_write_weights().map(u64::from);
+            let [reads, writes] = job.expected_weights().map(u64::from);
             let read_back = (u128::from(whole) * u128::from(writes) / u128::from((reads + writes).max(1))) as u64;
             count = whole_passes(job, place, whole.saturating_add(read_back));
             once.size = job.size.filter(|_| job.file_size.is_none());

@@ -541,24 +541,29 @@ impl Job {
         self.backlog > 0 && self.verify && self.do_verify && self.direction.writes && !self.engine.of_files()
     }
 
-    pub(super) fn own_rates(&self) -> [bool; 2] {
-        let rates = if self.rate_operations == [None; 2] { self.rate_bytes } else { self.rate_operations };
-        rates.map(|rate| rate.is_some())
+    pub(super) fn is_paced(&self) -> bool {
+        [self.rate_operations, self.rate_bytes].iter().flatten().any(Option::is_some)
     }
 
-    /// How often it reads and how often it writes, as weights. In a mix rates decide it: reads and writes have one each, whatever
-    /// `rwmixread` says.
+    /// How often it reads and how often it writes, as weights, where no rate holds it back.
     pub(super) fn read_and_write_weights(&self) -> [u32; 2] {
         match (self.direction.reads, self.direction.writes) {
-            (true, true) => match (self.rate_operations, self.rate_bytes) {
-                ([Some(reads), Some(writes)], _) => parts(reads as f64, writes as f64),
-                ([None, None], [Some(reads), Some(writes)]) => {
-                    let [of_reads, of_writes] = [&self.blocks[0], &self.blocks[1]].map(Blocks::mean);
-                    parts(reads as f64 / of_reads, writes as f64 / of_writes)
-                }
-                _ => [self.read_percent, 100 - self.read_percent],
-            },
+            (true, true) => [self.read_percent, 100 - self.read_percent],
             (reads, _) => [100 * u32::from(reads), 100 * u32::from(!reads)],
+        }
+    }
+
+    /// The same as it is expected to be: rates of both decide it, if it does both.
+    pub(super) fn expected_weights(&self) -> [u32; 2] {
+        let weights = self.read_and_write_weights();
+        match (self.rate_operations, self.rate_bytes) {
+            _ if weights.contains(&0) => weights,
+            ([Some(reads), Some(writes)], _) => parts(reads as f64, writes as f64),
+            ([None, None], [Some(reads), Some(writes)]) => {
+                let [of_reads, of_writes] = [&self.blocks[0], &self.blocks[1]].map(Blocks::mean);
+                parts(reads as f64 / of_reads, writes as f64 / of_writes)
+            }
+            _ => weights,
         }
     }
 

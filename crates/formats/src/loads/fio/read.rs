@@ -346,11 +346,6 @@ impl Reader<'_> {
         if job.append {
             job.loops = 1;
         }
-        let [reads, writes] = job.own_rates();
-        if job.direction.reads && job.direction.writes && reads != writes {
-            let cure = "give the other a rate, too, or give reads and writes a job each";
-            self.findings.error(section, "a rate for one of reads and writes, in a mix of both", cure);
-        }
         if job.latency_target.is_some() && job.latency_window.is_zero() {
             let cure = "say how long each queue depth is tried, such as latency_window=5s";
             self.findings.error(section, "latency_target without a latency_window", cure);
@@ -377,8 +372,7 @@ impl Reader<'_> {
         let in_order = job.direction.gap == 0 && job.direction.burst == 1 && job.random_percent[1] == 100;
         let mapped = !job.direction.random || job.distribution == Offsets::Uniform && !job.repeats_blocks;
         let ends = job.loops == 1 && job.runtime.is_none() && job.io_size.is_none() && job.ramp.is_zero() && !job.fills;
-        let whole =
-            fixed && in_order && mapped && ends && files == 1 && !job.direction.reads && job.own_rates() == [false; 2];
+        let whole = fixed && in_order && mapped && ends && files == 1 && !job.direction.reads && !job.is_paced();
         if job.in_backlog() && !(whole && [0, job.backlog].contains(&job.backlog_batch)) {
             let cure = "give it rw=write or randwrite, one file that is written once, one block size, no rate, and no other verify_backlog_batch";
             self.findings.error(
@@ -418,12 +412,10 @@ impl Reader<'_> {
             let cure = "leave them out: the rate of trims is not judged";
             self.findings.error(section, "rate_min, rate_iops_min or steadystate of trims", cure);
         }
-        let both = job.direction.reads && job.direction.writes;
-        let least = [(job.least_bytes, job.rate_bytes), (job.least_operations, job.rate_operations)];
-        if least.iter().any(|(least, _)| both && least[0] != least[1]) {
-            let cure = "give both the same rate_min and rate_iops_min, or reads and writes a job each";
-            self.findings.error(section, "different least rates of reads and of writes, in a mix of both", cure);
+        if job.rate_bytes != [None; 2] && job.rate_operations != [None; 2] {
+            self.findings.error(section, "rate beside rate_iops", "give one of the two, as in fio");
         }
+        let least = [(job.least_bytes, job.rate_bytes), (job.least_operations, job.rate_operations)];
         let above = |(least, rate): &(Option<u64>, Option<u64>)| {
             rate.is_some_and(|rate| least.is_some_and(|least| least > rate))
         };

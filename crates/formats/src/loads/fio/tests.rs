@@ -5,7 +5,8 @@ use fstone_model::{
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{
         Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FailedPart,
-        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Region, SizeDistribution, Stop, Tour, Zone, Zones,
+        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Rate, Region, SizeDistribution, Stop, Tour, Zone,
+        Zones,
     },
 };
 use std::time::Duration;
@@ -106,7 +107,8 @@ fn rates_arrivals_delays_and_cpus_are_those_of_a_clone() {
          [b]\nsize=1m\nrate=1m\n",
     );
     let groups = &plan.workload.phases[0].groups;
-    assert_eq!((groups[1].rate_per_second, groups[1].arrivals), (Some(150.0), Arrivals::Poisson));
+    let rates = [100.0, 50.0].map(|rate| Some(Rate::Operations(rate)));
+    assert_eq!((groups[1].direction_rates, groups[1].arrivals), (rates, Arrivals::Poisson));
     assert_eq!((groups[0].cpus.as_slice(), groups[1].cpus.as_slice()), (&[1][..], &[4][..]));
     assert_eq!(groups[0].start_delay, Duration::from_secs(3));
     assert_eq!(groups[2].bytes_per_second, Some(1 << 20));
@@ -124,28 +126,34 @@ fn a_rate_in_bytes_at_random_arrivals_goes_by_the_mean_block() {
     assert_eq!(rate("rw=randread\nrate=40k\nbs=4k"), Some(10.0));
     assert_eq!(rate("rw=randread\nrate=340k\nbssplit=4k/50:64k/50"), Some(10.0));
     assert_eq!(rate("rw=randread\nrate=80k\nbsrange=4k-12k"), Some(10.0));
-    // 25 reads and one write, whatever rwmixread says.
-    let both = rate("rw=randrw\nrwmixread=75\nrate=100k,64k\nbs=4k,64k").expect("it has one");
-    assert!((both - 26.0).abs() < 0.1, "{both}");
+    let mix = plan("[a]\nsize=1m\nrate_process=poisson\nrw=randrw\nrwmixread=75\nrate=100k,64k\nbs=4k,64k\n");
+    let rates = mix.workload.phases[0].groups[0].direction_rates;
+    assert_eq!(rates, [Some(Rate::Operations(25.0)), Some(Rate::Operations(1.0))]);
 }
 
 /// As fio 3.33 does: 100 reads and 100 writes a second with `rate_iops=100` and `rwmixread=75`.
 #[test]
 fn rates_of_reads_and_of_writes_are_kept_apart() {
-    let weights = |options: &str| {
+    let of = |options: &str| {
         let plan = plan(&format!("[a]\nsize=1m\nrw=randrw\n{options}\n"));
         let group = &plan.workload.phases[0].groups[0];
-        let Actions::Mix(mix) = &group.actions else { panic!("a mix") };
-        let weight =
-            |name: &str| f64::from(mix.iter().find(|one| one.action.name == name).expect("it is there").weight);
-        (weight("read") / (weight("read") + weight("write")), group.rate_per_second, group.bytes_per_second)
+        (group.rate_per_second.map(Rate::Operations).or(group.bytes_per_second.map(Rate::Bytes)), group.direction_rates)
     };
-    assert_eq!(weights("rwmixread=75"), (0.75, None, None));
-    assert_eq!(weights("rwmixread=75\nrate_iops=100"), (0.5, Some(200.0), None));
-    assert_eq!(weights("rate_iops=300,100"), (0.75, Some(400.0), None));
-    assert_eq!(weights("rate=1m,1m\nbs=4k,12k"), (0.75, None, Some(2 << 20)));
+    let (operations, bytes) = (|rate| Some(Rate::Operations(rate)), |rate: u64| Some(Rate::Bytes(rate << 10)));
+    assert_eq!(of("rwmixread=75"), (None, [None, None]));
+    assert_eq!(of("rwmixread=75\nrate_iops=100"), (None, [operations(100.0), operations(100.0)]));
+    assert_eq!(of("rate_iops=300,100"), (None, [operations(300.0), operations(100.0)]));
+    assert_eq!(of("rate=1m,500k\nbs=4k,12k"), (None, [bytes(1024), bytes(500)]));
+    assert_eq!(of("rate=,500k"), (None, [None, bytes(500)]));
+    assert_eq!(of("rate_iops=10,\nrate_process=poisson"), (None, [operations(10.0), None]));
+    // A mix of reads alone has theirs.
+    assert_eq!(of("rwmixread=100\nrate=1m,500k"), (bytes(1024), [None, None]));
+    // How often it reads and how often it writes is theirs only while neither is held back.
+    let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=75\nrate_iops=300,100\n");
+    let Actions::Mix(mix) = &plan.workload.phases[0].groups[0].actions else { panic!("a mix") };
+    assert_eq!(mix.iter().map(|one| one.weight).collect::<Vec<_>>(), [75 * 100, 25 * 100]);
     // After two writes, however many reads are between them.
-    let plan = plan("[a]\nsize=1m\nrw=randrw\nrwmixread=10\nrate_iops=300,100\nfsync=2\n");
+    let plan = self::plan("[a]\nsize=1m\nrw=randrw\nrwmixread=10\nrate_iops=300,100\nfsync=2\n");
     let fsync = plan.workload.phases[0].groups[0].fsync;
     assert_eq!((fsync.every_operations, fsync.counts_writes), (2, true));
 }

@@ -18,7 +18,7 @@ use crate::{
 use fstone_model::workload::{
     Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
     FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, LeastRate, MAXIMUM_THREADS, OpenPolicy,
-    OpenSync, Operation, Pattern, Phase, Region, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Workload,
+    OpenSync, Operation, Pattern, Phase, Rate, Region, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Workload,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -609,10 +609,16 @@ fn group(job: &Job, clone: u32, place: &Place, name: String, io: IoSettings, fil
         window: job.latency_window,
         follow: job.latency_run,
     });
-    let used = [job.direction.reads, job.direction.writes];
-    let least = |of: [Option<u64>; 2]| of.into_iter().zip(used).find_map(|(least, used)| least.filter(|_| used));
-    let (bytes, operations) = (least(job.least_bytes).unwrap_or(0), least(job.least_operations).unwrap_or(0));
-    group.least_rate = (bytes.max(operations) > 0).then_some(LeastRate { bytes, operations, every: job.least_every });
+    let least = |direction: usize| {
+        let [bytes, operations] = [job.least_bytes, job.least_operations].map(|least| least[direction].unwrap_or(0));
+        (bytes, operations)
+    };
+    let [reads, writes] = [least(0), least(1)];
+    let (bytes, operations) = if job.direction.reads { reads } else { writes };
+    let of_writes = (job.direction.reads && job.direction.writes && reads != writes).then_some(writes);
+    let every = job.least_every;
+    group.least_rate = Some(LeastRate { bytes, operations, every, of_writes })
+        .filter(|least| [false, true].map(|writes| least.of(writes)) != [(0, 0); 2]);
     // fio lets the second go by in which the ramp ends.
     let ramp = job.steady_ramp.saturating_add(Duration::from_secs(u64::from(!job.steady_ramp.is_zero())));
     group.steady = job.steady.map(|of| Steady { window: job.steady_window, ramp, ..of });
@@ -640,26 +646,49 @@ fn region(place: &Place, filesets: &Filesets<'_>) -> Region {
 }
 
 fn pace(job: &Job, group: &mut ThreadGroup) {
-    let used = [job.direction.reads, job.direction.writes];
-    let sum = |rates: [Option<u64>; 2]| -> Option<u64> {
-        let rates: Vec<u64> = rates.iter().zip(used).filter_map(|(rate, used)| rate.filter(|_| used)).collect();
-        if rates.is_empty() { None } else { Some(rates.iter().fold(0, |sum: u64, rate| sum.saturating_add(*rate))) }
-    };
+    let used = job.read_and_write_weights().map(|weight| weight > 0);
+    let poisson = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
+    if used == [true; 2] && !job.engine.of_files() {
+        for (direction, rate) in group.direction_rates.iter_mut().enumerate() {
+            let actions = direction_of(&group.actions, direction == 1);
+            *rate = match (job.rate_operations[direction], job.rate_bytes[direction]) {
+                (Some(operations), _) => Some(Rate::Operations(operations as f64)),
+                (None, Some(bytes)) if job.poisson => Some(Rate::Operations(arrivals_of(bytes, job, &actions))),
+                (None, bytes) => bytes.map(Rate::Bytes),
+            };
+        }
+        let arrive = group.direction_rates.iter().flatten().any(|rate| matches!(rate, Rate::Operations(_)));
+        group.arrivals = if arrive { poisson } else { Arrivals::Even };
+        return;
+    }
+    let of = |rates: [Option<u64>; 2]| rates.into_iter().zip(used).find_map(|(rate, used)| rate.filter(|_| used));
     // Each has the rate, the trims and the writes after them.
     let times = if job.direction.trims == Trims::First { 2.0 } else { 1.0 };
-    match (sum(job.rate_operations), sum(job.rate_bytes)) {
+    match (of(job.rate_operations), of(job.rate_bytes)) {
         (Some(operations), _) => {
             group.rate_per_second = Some(times * operations as f64);
-            group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
+            group.arrivals = poisson;
         }
         // What is trimmed is not moved.
         (None, Some(bytes)) if job.poisson || job.direction.trims != Trims::None => {
-            let mean = mean_bytes(&group.actions).unwrap_or(block(job) as f64);
-            group.rate_per_second = Some((times * bytes as f64 / mean).max(f64::MIN_POSITIVE));
-            group.arrivals = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
+            group.rate_per_second = Some(times * arrivals_of(bytes, job, &group.actions));
+            group.arrivals = poisson;
         }
         (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),
     }
+}
+
+/// The reads of a mix, or its writes.
+fn direction_of(actions: &Actions, writes: bool) -> Actions {
+    let Actions::Mix(mix) = actions else { return actions.clone() };
+    let of = mix.iter().filter(|weighted| weighted.action.operation.nature().writes() == writes);
+    Actions::Mix(of.cloned().collect())
+}
+
+/// How many operations a second move so many bytes on average.
+fn arrivals_of(bytes: u64, job: &Job, actions: &Actions) -> f64 {
+    let mean = mean_bytes(actions).unwrap_or(block(job) as f64);
+    (bytes as f64 / mean).max(f64::MIN_POSITIVE)
 }
 
 /// What the group's reads and writes move on average; `None` where it has none.

@@ -11,7 +11,7 @@ use super::{
 use fstone_model::workload::{
     Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
     ErrorPolicy, Existing, FailedPart, Fileset, FinalSync, FsyncPolicy, IoOverrides, IoSettings, LatencyTarget,
-    LeastRate, Naming, OpenPolicy, Phase, Region, Steady, Stop, ThreadGroup, Tolerated, Workload,
+    LeastRate, Naming, OpenPolicy, Phase, Rate, Region, Steady, Stop, ThreadGroup, Tolerated, Workload,
 };
 
 /// A workload as a workload file; [`super::parse`] reads it back as the same workload.
@@ -176,6 +176,8 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         )),
         Actions::Mix(_) | Actions::Sequence(_) | Actions::Program(_) => None,
     };
+    let operations = |rate| if let Some(Rate::Operations(rate)) = rate { Some(real(rate)) } else { None };
+    let bytes = |rate| if let Some(Rate::Bytes(rate)) = rate { Some(size(rate)) } else { None };
     let usual_pause = if group.think_after.is_some() { u64::MAX } else { 1 };
     wanted([
         ("name", Some(quoted(&group.name))),
@@ -188,6 +190,10 @@ fn group(group: &ThreadGroup, filesets: &[Fileset]) -> KeyValues {
         ("think-spin", unless(group.think_spin.is_zero(), || time(group.think_spin))),
         ("rate", group.rate_per_second.map(real)),
         ("bandwidth", group.bytes_per_second.map(size)),
+        ("read-rate", operations(group.direction_rates[0])),
+        ("read-bandwidth", bytes(group.direction_rates[0])),
+        ("write-rate", operations(group.direction_rates[1])),
+        ("write-bandwidth", bytes(group.direction_rates[1])),
         ("arrivals", unless(group.arrivals == Arrivals::Even, || word(&group.arrivals))),
         ("invalidate", flag(group.invalidate)),
         ("invalidate-every", group.invalidate_every.map(size)),
@@ -228,6 +234,11 @@ fn least_rate(least: LeastRate) -> String {
     inline(&wanted([
         ("bandwidth", unless(least.bytes == 0, || size(least.bytes))),
         ("rate", unless(least.operations == 0, || least.operations.to_string())),
+        ("write-bandwidth", least.of_writes.map(|(bytes, _)| size(bytes))),
+        (
+            "write-rate",
+            least.of_writes.filter(|(_, operations)| *operations > 0).map(|(_, operations)| operations.to_string()),
+        ),
         ("every", unless(least.every == LEAST_RATE_EVERY, || time(least.every))),
     ]))
 }

@@ -11,14 +11,14 @@ use super::{
     value::{block, bytes, flag, or, small, text, word},
 };
 use crate::{
-    decode::{At, Count, Field, Listed, OrTable, Share, Text, Time, document},
+    decode::{At, Count, Field, Listed, OrTable, Real, Share, Size, Text, Time, document},
     diagnostic::{Diagnostic, Diagnostics, Report, Source},
 };
 use fstone_model::workload::{
-    Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
+    Action, Actions, Advice, Amount, Arrivals, Batches, CpuPolicy, DEFAULT_BUILD_BLOCK_BYTES, DataPattern, Directories,
     ErrorPolicy, Existing, FailedPart, FileChoice, Fileset, FinalSync, FsyncPolicy, IoEngineKind, IoOverrides,
     IoSettings, LatencyTarget, LeastRate, MAXIMUM_FILES, MAXIMUM_REPEAT, MAXIMUM_THREADS, Naming, OpenPolicy, Pattern,
-    Phase, Region, Sharing, SizeDistribution, Steady, Stop, ThreadGroup, Tolerated, Tour, Weighted, Workload,
+    Phase, Rate, Region, Sharing, SizeDistribution, Steady, Stop, ThreadGroup, Tolerated, Tour, Weighted, Workload,
     name_clashes,
 };
 use std::{
@@ -484,6 +484,7 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
         think_spin: or(surface.think_spin.as_ref(), Duration::ZERO, |Time(time)| time),
         rate_per_second: surface.rate.as_ref().map(|field| field.value.0),
         bytes_per_second: bandwidth(surface, &actions, report),
+        direction_rates: direction_rates(surface, &actions, report),
         arrivals: arrivals(surface, report),
         invalidate: flag(surface.invalidate.as_ref(), false),
         invalidate_every: surface.invalidate_every.as_ref().map(|field| field.value.0),
@@ -516,6 +517,10 @@ fn group(surface: &GroupSurface, filesets: &[&str], report: &mut Report) -> Thre
             bytes: bytes(value.bandwidth.as_ref()),
             operations: value.rate.as_ref().map_or(0, |field| field.value.0),
             every: or(value.every.as_ref(), LEAST_RATE_EVERY, |Time(time)| time),
+            of_writes: (value.write_bandwidth.is_some() || value.write_rate.is_some()).then(|| {
+                let operations = value.write_rate.as_ref().map_or(0, |field| field.value.0);
+                (bytes(value.write_bandwidth.as_ref()), operations)
+            }),
         }),
         steady: surface.steady.as_ref().map(|Field { value, .. }| Steady {
             bytes: flag(value.bytes.as_ref(), false),
@@ -582,6 +587,46 @@ fn bandwidth(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> 
     Some(field.value.0)
 }
 
+/// Rates of the reads and of the writes of a mix.
+fn direction_rates(surface: &GroupSurface, actions: &Actions, report: &mut Report) -> [Option<Rate>; 2] {
+    let of = |operations: &Option<Field<Real>>, bytes: &Option<Field<Size>>, writes: bool, report: &mut Report| {
+        let (rate, key) = match (operations, bytes) {
+            (None, None) => return None,
+            (Some(field), _) => (Rate::Operations(field.value.0), field.key),
+            (None, Some(field)) => (Rate::Bytes(field.value.0), field.key),
+        };
+        let others = [surface.rate.as_ref().map(|field| field.key), surface.bandwidth.as_ref().map(|field| field.key)];
+        let beside = bytes.as_ref().filter(|_| operations.is_some()).map(|field| field.key);
+        if let Some(other) = others.into_iter().flatten().next().or(beside) {
+            report.push(
+                Diagnostic::error(key, "two rates of the same operations")
+                    .label("a rate is of bytes or of operations, of all or of reads and writes")
+                    .context(other, "the other"),
+            );
+        }
+        if rate == Rate::Bytes(0) {
+            report.push(Diagnostic::error(key, "a rate is above 0").label("expected a size such as \"10 MiB\""));
+        }
+        let such = |action: &&&Action| action.operation.nature().writes() == writes;
+        let all = actions.all();
+        let largest = all.iter().filter(such).map(|action| action.operation.nature().largest_block).max();
+        if !matches!(actions, Actions::Mix(_)) || largest.is_none() {
+            report.push(Diagnostic::error(key, "a rate of operations that the group has not").label(if writes {
+                "expected a `mix` with writes"
+            } else {
+                "expected a `mix` with reads"
+            }));
+        } else if matches!(rate, Rate::Bytes(_)) && largest == Some(0) {
+            report.push(Diagnostic::error(key, "a rate in bytes for operations that move none"));
+        }
+        Some(rate)
+    };
+    [
+        of(&surface.read_rate, &surface.read_bandwidth, false, report),
+        of(&surface.write_rate, &surface.write_bandwidth, true, report),
+    ]
+}
+
 fn region(surface: &RegionSurface) -> Region {
     match surface {
         OrTable::Plain(Listed(RegionWord::Whole)) => Region::Whole,
@@ -613,7 +658,8 @@ fn within_region(surface: &GroupSurface, actions: &Actions, report: &mut Report)
 }
 
 fn arrivals(surface: &GroupSurface, report: &mut Report) -> Arrivals {
-    if let Some(field) = surface.arrivals.as_ref().filter(|_| surface.rate.is_none()) {
+    let no_rate = [&surface.rate, &surface.read_rate, &surface.write_rate].into_iter().all(Option::is_none);
+    if let Some(field) = surface.arrivals.as_ref().filter(|_| no_rate) {
         report.push(
             Diagnostic::error(field.key, "`arrivals` without a `rate`")
                 .label("it would change nothing")

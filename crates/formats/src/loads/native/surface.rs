@@ -206,6 +206,14 @@ table! {
         "rate" => rate: Real;
         /// Target rate of the whole group in bytes per second, instead of a `rate` of operations.
         "bandwidth" => bandwidth: Size;
+        /// Of a mix, instead of a rate of the whole group: operations per second that do not write. Where only one of reads and writes has a rate, the others are performed whenever none is due.
+        "read-rate" => read_rate: Real;
+        /// The same in bytes per second.
+        "read-bandwidth" => read_bandwidth: Size;
+        /// The same for operations that write.
+        "write-rate" => write_rate: Real;
+        /// The same in bytes per second.
+        "write-bandwidth" => write_bandwidth: Size;
         /// How the operations of a `rate` follow each other: at equal intervals ("even", the default) or at random ("poisson").
         "arrivals" => arrivals: Listed<Arrivals>;
         /// The part of each file that a thread reads and overwrites: "whole" (the default), "split" into one part for each thread, or a table.
@@ -267,6 +275,10 @@ table! {
         "bandwidth" => bandwidth: Size;
         /// Operations per second. Any unless given.
         "rate" => rate: Number;
+        /// Bytes per second of writes, if `bandwidth` and `rate` are those of reads alone. Any unless given.
+        "write-bandwidth" => write_bandwidth: Size;
+        /// The same in operations. Any unless given.
+        "write-rate" => write_rate: Number;
         /// The interval. 1 s unless given.
         "every" => every: Time;
     }

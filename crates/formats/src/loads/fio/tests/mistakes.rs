@@ -15,7 +15,7 @@ fn what_is_wrong_is_shown() {
         ("size=1m\n[a]\n", "a setting outside any section"),
         ("[a]\nrw=read\n", "`a` has no size"),
         ("[a]\nsize=1m\nwait_for=b\n", "no job before it has that name"),
-        ("[a]\nsize=1m\nrw=rw\nrate=1m,\n", "a rate for one of reads and writes"),
+        ("[a]\nsize=1m\nrw=rw\nrate=1m,\nrate_iops=,10\n", "rate beside rate_iops"),
         ("[a]\nsize=50%\n", "a share of files that are not there"),
         ("[a]\nsize=1m\nfilename=/dev/sda\n", "is a device"),
         ("[a]\nfilename=/dev/sda\n", "is a device"),
