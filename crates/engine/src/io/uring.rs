@@ -2,13 +2,14 @@
 //! io_uring: many transfers in flight, handed over in batches.
 //!
 //! What the kernel can do is found by trying: rings of a single issuer with deferred work (6.1) before those with
-//! cooperative work (5.19) before plain ones (5.1); registered memory and files where it lets us. Data of queued
+//! cooperative work (5.19) before plain ones (5.1); registered memory, files and ring where it lets us. Data of queued
 //! transfers lives in slots, one for each request in flight, in one registered region.
 
 use super::slots::Slots;
 use super::{Completion, Direction, Fd, Result, Setup, SetupError, TransferFlags};
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 use rustix::io::Errno;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Files that are registered at most; beyond, descriptors are used.
@@ -20,6 +21,8 @@ const UNTIMED_WAIT: Duration = Duration::from_micros(50);
 
 pub(crate) struct Uring {
     ring: IoUring,
+    /// The number by which its thread names the ring.
+    number: Option<u32>,
     slots: Slots,
     registered_memory: bool,
     flags: TransferFlags,
@@ -64,7 +67,42 @@ fn build(depth: u32, polled: bool) -> std::io::Result<IoUring> {
     result
 }
 
+/// Of the system call io_uring_register, since Linux 5.18.
+const REGISTER_RING_FDS: libc::c_uint = 20;
+const UNREGISTER_RING_FDS: libc::c_uint = 21;
+
+/// Gives a ring a number with its thread, or takes it back: each call that names it so is spared looking up its descriptor.
+fn register(ring: &IoUring, operation: libc::c_uint, number: u32, descriptor: u64) -> Option<u32> {
+    #[repr(C)]
+    struct Update {
+        number: u32,
+        reserved: u32,
+        descriptor: u64,
+    }
+    let mut update = Update { number, reserved: 0, descriptor };
+    // SAFETY: the kernel reads and writes one `struct io_uring_rsrc_update`, which this is, during the call.
+    let done =
+        unsafe { libc::syscall(libc::SYS_io_uring_register, ring.as_raw_fd(), operation, &raw mut update, 1_u32) };
+    (done == 1).then_some(update.number)
+}
+
 impl Uring {
+    /// Submits what was pushed and waits until so many are done.
+    fn submit_and_wait(&mut self, least: usize) -> std::io::Result<usize> {
+        let Some(number) = self.number else { return self.ring.submit_and_wait(least) };
+        let queue = self.ring.submission();
+        let pushed = queue.len();
+        let mut flags = EnterFlags::REGISTERED_RING;
+        flags.set(EnterFlags::GETEVENTS, least > 0 || self.polled || queue.taskrun() || queue.cq_overflow());
+        drop(queue);
+        // SAFETY: the call itself is handed no memory; that of the requests is the kernel's since they were pushed.
+        let taken = unsafe {
+            let none = std::ptr::null::<libc::sigset_t>();
+            libc::syscall(libc::SYS_io_uring_enter, number, pushed as u32, least as u32, flags.bits(), none, 0_usize)
+        };
+        usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())
+    }
+
     fn entry(
         &self,
         direction: Direction,
@@ -110,15 +148,15 @@ impl Uring {
                 return Ok(0);
             }
             drop(submission);
-            return self.ring.submit();
+            return self.submit_and_wait(0);
         }
-        let Some(wait) = wait else { return self.ring.submit_and_wait(least) };
+        let Some(wait) = wait else { return self.submit_and_wait(least) };
         if self.ring.params().is_feature_ext_arg() {
             let time = types::Timespec::from(wait);
             return self.ring.submitter().submit_with_args(least, &types::SubmitArgs::new().timespec(&time));
         }
         // Before Linux 5.11 a wait had no end.
-        let submitted = self.ring.submit();
+        let submitted = self.submit_and_wait(0);
         std::thread::sleep(wait.min(UNTIMED_WAIT));
         submitted
     }
@@ -129,7 +167,7 @@ impl Uring {
         // is complete.
         unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)?;
         loop {
-            match self.ring.submit_and_wait(1) {
+            match self.submit_and_wait(1) {
                 Ok(_) => {}
                 // Busy: the completion queue has to be emptied first.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY)) => {}
@@ -160,6 +198,9 @@ impl Drop for Uring {
                 return;
             }
         }
+        if let Some(number) = self.number {
+            register(&self.ring, UNREGISTER_RING_FDS, number, 0);
+        }
     }
 }
 
@@ -187,7 +228,18 @@ impl Uring {
         let registered_memory = !memory.is_empty() && unsafe { ring.submitter().register_buffers(&[region]) }.is_ok();
         let Setup { flags, polled, .. } = *setup;
         let registered_files = Vec::new();
-        Ok(Self { ring, slots, registered_memory, flags, polled, registered_files, flying: 0, early: Vec::new() })
+        let number = register(&ring, REGISTER_RING_FDS, u32::MAX, ring.as_raw_fd() as u64);
+        Ok(Self {
+            ring,
+            number,
+            slots,
+            registered_memory,
+            flags,
+            polled,
+            registered_files,
+            flying: 0,
+            early: Vec::new(),
+        })
     }
 
     pub(super) fn read(&mut self, fd: Fd, buffer: &mut [u8], offset: u64) -> Result<usize> {
@@ -227,7 +279,7 @@ impl Uring {
 
     pub(super) fn submit(&mut self) -> Result<()> {
         loop {
-            match self.ring.submit() {
+            match self.submit_and_wait(0) {
                 Ok(_) => return Ok(()),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
@@ -318,5 +370,30 @@ mod tests {
             drop(io);
             assert!(written.load(Ordering::SeqCst), "the slots went while a transfer was in flight");
         });
+    }
+
+    /// A thread has numbers for 16 rings: each gives back its own, and those without one work all the same.
+    #[test]
+    fn rings_beyond_those_that_have_a_number_work() {
+        let Ok(first) = Uring::new(&Setup::of_test(2)) else {
+            eprintln!("skipped: no io_uring");
+            return;
+        };
+        let numbered = first.number.is_some();
+        drop(first);
+        let file = std::fs::File::open("/proc/self/exe").expect("it is there");
+        for _ in 0..2 {
+            let mut rings: Vec<Uring> = (0..20).map(|_| Uring::new(&Setup::of_test(2)).expect("as before")).collect();
+            assert_eq!(rings.iter().filter(|ring| ring.number.is_some()).count(), if numbered { 16 } else { 0 });
+            for ring in &mut rings {
+                let mut begin = [0; 4];
+                assert_eq!(ring.read(Fd::open(file.as_raw_fd()), &mut begin, 0), Ok(4));
+                assert_eq!(&begin, b"\x7fELF");
+                ring.push(0, Direction::Read, Fd::open(file.as_raw_fd()), 4096, 0).expect("there is room");
+                let mut seen = 0;
+                ring.complete(1, None, |done| seen += done.outcome.expect("read")).expect("the ring works");
+                assert_eq!(seen, 4096);
+            }
+        }
     }
 }
