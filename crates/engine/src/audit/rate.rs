@@ -236,6 +236,27 @@ mod tests {
     }
 
     #[test]
+    fn reads_and_writes_are_held_to_their_own_rates() {
+        let create = Operation::Create { block_bytes: 4096, fsync: false };
+        let action = |operation| Weighted { weight: 1, action: Action::new("a", operation, Some(0)) };
+        let mut group = ThreadGroup::new("both", 1, Actions::Mix(vec![action(Operation::Stat), action(create)]));
+        let operations = |rate| Some(Rate::Operations(rate));
+        let ran = [Ran { worked_ns: TEN_SECONDS, periodic_fsyncs: 0 }];
+        let mut judged = |rates, completed: &[u64]| {
+            group.direction_rates = rates;
+            judged(vec![phase(vec![group.clone()])], completed, &ran)
+        };
+        let as_asked = Some(Expected { expected: 500.0, observed: 500.0 });
+        assert_eq!(judged([operations(400.0), operations(100.0)], &[4000, 1000]), (as_asked, vec![]));
+        // As many as both together, and yet not as asked.
+        let (_, warnings) = judged([operations(400.0), operations(100.0)], &[4500, 500]);
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        assert!(warning.starts_with("both: 50.0 writes per second were reached where 100.0 were"), "{warning}");
+        assert_eq!(judged([None, operations(100.0)], &[9, 1000]), (None, vec![]));
+        assert_eq!(judged([operations(1.0), None], &[5, 1000]).1.len(), 1);
+    }
+
+    #[test]
     fn each_group_is_held_to_its_own_rate() {
         let as_asked = |_: &mut Phase| {};
         assert_eq!(told(&[(Some(1000.0), 10_000), (Some(5.0), 50), (None, 7)], as_asked), (None, vec![]));
