@@ -11,7 +11,10 @@ use anyhow::Context as _;
 use fstone_engine::{Observer, Ownership, Progress, RunOptions, errno_words};
 use fstone_formats::sysbench::{self, Asked, Command, Fileio, Interval, Unready};
 use fstone_model::workload::Existing;
-use rustix::io::Errno;
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 use std::{path::Path, time::Duration};
 
 pub(crate) fn sysbench(_context: &Context, arguments: &SysbenchArguments) -> CommandResult {
@@ -82,18 +85,24 @@ fn carry_out(arguments: &SysbenchArguments) -> CommandResult {
     }
 }
 
-/// The first file that is not there, or is too short, for a test that does not make its files.
+/// The first file that is not there, is too short, or cannot be opened, for a test that does not make its files.
 fn unready(fileio: &Fileio) -> Option<(String, Unready)> {
-    if fileio.workload().filesets.iter().all(|fileset| fileset.existing != Existing::Require) {
+    let workload = fileio.workload();
+    if workload.filesets.iter().all(|fileset| fileset.existing != Existing::Require) {
         return None;
     }
+    let actions = workload.phases.iter().flat_map(|phase| &phase.groups).flat_map(|group| group.actions.all());
+    // Unlike sysbench, a test that only reads asks for no more.
+    let writes = actions.map(|action| action.operation.nature()).any(|nature| nature.writes());
+    let mut flags = OFlags::CLOEXEC | OFlags::NONBLOCK | if writes { OFlags::RDWR } else { OFlags::RDONLY };
+    flags.set(OFlags::DIRECT, workload.io.direct);
     fileio.file_names().find_map(|name| {
         let missing = |errno: Errno| Unready::Missing(errno.raw_os_error(), errno_words(errno));
         let why = match std::fs::metadata(&name) {
             Err(error) => missing(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
             Ok(found) if found.is_dir() => missing(Errno::ISDIR),
             Ok(found) if found.is_file() && found.len() < fileio.file_bytes => Unready::Short(found.len()),
-            Ok(_) => return None,
+            Ok(_) => missing(rustix::fs::open(&name, flags, Mode::empty()).err()?),
         };
         Some((name, why))
     })

@@ -215,6 +215,26 @@ fn a_rate_holds_events_back_and_a_command_that_fails_says_so() {
     assert!(seconds >= 0.1, "31 events at 100 per second take some 0.3 s: {out}");
 }
 
+/// As sysbench 1.0.20 says it, whoever asks: a program that runs may not be written to.
+#[test]
+fn a_file_that_cannot_be_opened_is_named_as_sysbench_does() {
+    let bench = Bench::new();
+    let program = bench.path("test_file.0");
+    fs::copy("/bin/sleep", &program).expect("it is there");
+    let mut sleeping = Command::new(&program).arg("60").spawn().expect("it runs");
+    let run = |mode: &str| {
+        let size = ["--file-num=1", "--file-total-size=16K", "--file-block-size=4K", "--events=3", "--time=0"];
+        bench.run(&[&["sysbench", "fileio"], &size[..], &[mode, "run"]].concat())
+    };
+    let (code, out, err) = run("--file-test-mode=rndwr");
+    let reads = run("--file-test-mode=rndrd");
+    sleeping.kill().and_then(|()| sleeping.wait()).expect("ours");
+    let fatal = "Doing random write test\nFATAL: Cannot open file 'test_file.0' errno = 26 (Text file busy)\n\
+                 WARNING: Did you forget to run the prepare step?\n";
+    assert!(code == 1 && out.ends_with(fatal), "{code}: {out}{err}");
+    assert_eq!(reads.0, 0, "{}{}", reads.1, reads.2);
+}
+
 #[test]
 fn interval_lines_go_on_to_the_end() {
     let bench = Bench::new();

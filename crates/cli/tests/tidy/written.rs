@@ -13,6 +13,7 @@ const MAY_WRITE: &[(&str, &str)] = &[
     ("cli/src/documents.rs", "--output: a pipe or a terminal is written into, and what is replaced passes `files`"),
     ("cli/src/commands/slurm/dispatcher.rs", "renames a damaged bundle in the run's own directory"),
     ("cli/src/commands/ranks.rs", "the pipe to the process that started the ranks; it makes nothing"),
+    ("cli/src/commands/sysbench.rs", "looks whether a test can open its files, as it will; it writes nothing"),
     ("engine/src/", "the files of a load, by the load's own rules: docs/safety.md"),
     ("lab/src/agent/kept.rs", "in a directory that it has just made"),
     ("lab/src/inventory/check.rs", "asks whether /dev/kvm may be used"),
