@@ -311,7 +311,7 @@ EXPLAINED = {
     "ior": [
         LOOKS_FOR_HOLES,
         ("-z deals the transfers of a shared file to tasks by chance", lambda job: {"z", "np"} <= job.keys() and "F" not in job, lambda found: [name for name in found if name.startswith("calls of")]),
-        ("a file to be read at random is looked at for holes first", lambda job: {"r", "z"} <= job.keys(), lambda found: [name for name, (there, here) in found.items() if name.startswith("calls of") and here[1:2] == ["openat items"]]),
+        ("a file to be read at random is looked at for holes first", lambda job: {"r", "z"} <= job.keys(), lambda found: [name for name, (there, here) in found.items() if name.startswith("calls of") and here[1].startswith("openat items")]),
     ],
 }
 
