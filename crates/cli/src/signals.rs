@@ -6,8 +6,8 @@ use crate::exit::Exit;
 use fstone_record::is_ignored;
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    flag::register_conditional_shutdown,
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
+    flag::{register, register_conditional_shutdown},
 };
 use std::{
     io,
@@ -44,6 +44,12 @@ pub(crate) fn cancel() -> io::Result<Arc<AtomicBool>> {
 /// The same without those that the caller ignores.
 pub(crate) fn cancel_unless_ignored() -> io::Result<Arc<AtomicBool>> {
     cancel_on(wanted().filter(|signal| !is_ignored(*signal)))
+}
+
+/// From now on SIGQUIT has no effect here. It comes from the terminal to all of the process group, and a program may handle it. It is not
+/// ignored, because a program that is started would inherit that.
+pub(crate) fn leave_quit_to_program() -> io::Result<()> {
+    if is_ignored(SIGQUIT) { Ok(()) } else { register(SIGQUIT, Arc::default()).map(drop) }
 }
 
 /// The first signal that has set such a flag; 0 if none has.

@@ -45,8 +45,12 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
     let here = [of_process("cwd").unwrap_or_else(|| PathBuf::from("."))];
     let under = if arguments.under.is_empty() { &here[..] } else { &arguments.under };
     // A process that runs goes on, however its recording ends.
-    let cancel = if arguments.pid.is_some() { signals::cancel() } else { signals::cancel_unless_ignored() };
-    cancel.context("cannot handle signals").or_exit(Exit::LabFailed)?;
+    let handled = if arguments.pid.is_some() {
+        signals::cancel()
+    } else {
+        signals::leave_quit_to_program().and_then(|()| signals::cancel_unless_ignored())
+    };
+    handled.context("cannot handle signals").or_exit(Exit::LabFailed)?;
     let wanted = Wanted {
         command: &command,
         process: arguments.pid,

@@ -1352,6 +1352,28 @@ raise SystemExit(5)
     }
 }
 
+/// Ctrl-\ for all of the process group, which some programs handle and others die of.
+#[test]
+fn a_quit_from_the_terminal_is_the_programs() {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    use std::os::unix::process::CommandExt;
+    for (trap, code) in [("trap 'echo x > caught; exit 7' QUIT", 7), ("ulimit -c 0", 131)] {
+        let bench = Bench::new();
+        let place = bench.path("place");
+        fs::create_dir_all(&place).expect("writable");
+        let file = bench.path("app.rec").display().to_string();
+        let script = format!("{trap}; echo x > ready; while :; do sleep 0.1; done");
+        let mut command = bench.command(&["record", "-o", &file, "--", "sh", "-c", &script]);
+        let command = command.current_dir(&place).stderr(std::process::Stdio::null()).process_group(0);
+        let mut process = command.spawn().expect("it starts");
+        wait_until("it is ready", || place.join("ready").exists());
+        kill_process_group(Pid::from_child(&process), Signal::QUIT).expect("it is there");
+        assert_eq!(process.wait().expect("it ends").code(), Some(code), "{trap}");
+        let shown = bench.succeed(&["record", "show", "app.rec"]);
+        assert!(!shown.contains("was not finished"), "{shown}");
+    }
+}
+
 /// timeout(1) sends the same signal twice.
 #[test]
 fn what_is_ended_by_timeout_ends_as_if_it_were_asked_once() {
