@@ -68,9 +68,15 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
             RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
             RecordError::Trace { .. } | RecordError::Join { .. } => Exit::CannotHere,
             RecordError::Cancelled => Exit::Interrupted,
-            RecordError::Write { cause } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
+            RecordError::Write { cause, .. } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
         };
-        Failure { exit, error: anyhow::Error::new(error).context("failed to record") }
+        let failed = match &error {
+            RecordError::Write { status: Some(status), .. } => {
+                format!("the program {}; failed to record it", ended(*status))
+            }
+            _ => "failed to record".to_owned(),
+        };
+        Failure { exit, error: anyhow::Error::new(error).context(failed) }
     })?;
     let [call, after] = recorded.overhead_ns;
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;

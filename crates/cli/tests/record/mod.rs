@@ -271,6 +271,21 @@ fn what_a_recording_cannot_be_made_of_is_said() {
     assert!(exit == 2 && told.contains("no recording of fstone's"), "{told}");
 }
 
+/// The limit of a file's size is reached as a full disk would be.
+#[test]
+fn how_the_program_ended_is_said_when_its_recording_cannot_be_written() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("place")).expect("writable");
+    let script = "i=0; while [ $i -lt 500 ]; do echo x > name-$i; i=$((i + 1)); done; exit 7";
+    let words =
+        bench.typed(&["record", "-o", "a.rec", "--under", "place", "--", "sh", "-c", &format!("cd place; {script}")]);
+    let output = bench.shell(&format!("trap '' XFSZ; ulimit -f 2; {}", words.join(" "))).output().expect("it starts");
+    let told = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert!(told.contains("the program ended with status 7; failed to record it"), "{told}");
+    assert!(told.contains("cannot write the recording"), "{told}");
+    assert!(bench.path("place/name-499").exists());
+}
+
 #[test]
 fn a_recording_that_was_cut_is_used_as_far_as_it_goes() {
     let bench = Bench::new();

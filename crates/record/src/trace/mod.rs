@@ -72,7 +72,11 @@ pub enum RecordError {
     #[error("a word of the command has a zero byte")]
     Word,
     #[error("cannot write the recording: {cause}; what was written is good to its last whole block")]
-    Write { cause: io::Error },
+    Write {
+        cause: io::Error,
+        /// How the program ended, as wait(2) has it, if it ran.
+        status: Option<i32>,
+    },
 }
 
 pub struct Recorded {
@@ -145,7 +149,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         bare_ns,
         unknown: Vec::new(),
     };
-    let write = |cause| RecordError::Write { cause };
+    let write = |cause| RecordError::Write { cause, status: None };
     let facts = out.metadata().map_err(write)?;
     let own = std::fs::read_link(format!("/proc/self/fd/{}", out.as_raw_fd())).map_err(write)?;
     let mut writer = Writer::new(BufWriter::with_capacity(0, out), start).map_err(write)?;
@@ -202,6 +206,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         return Err(RecordError::Program { program: words[0].to_string_lossy().into_owned() });
     }
     let elapsed_ns = tracer.now();
+    let write = |cause| RecordError::Write { cause, status: wanted.process.is_none().then_some(status) };
     if let Some(cause) = tracer.failed.take() {
         return Err(write(cause));
     }
