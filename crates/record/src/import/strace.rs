@@ -5,8 +5,9 @@ use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place};
 use crate::system_calls::CALLS;
 use crate::trace;
 use crate::trace::{joined, normal};
+use libc::c_long;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 /// Where relative names are, as long as the log does not say.
@@ -293,6 +294,8 @@ struct Reading<'a, 'e> {
     last_file: u32,
     log: &'a mut Log,
     is_annotated: bool,
+    /// Calls that are recorded, and that this strace has no name for.
+    unnamed: BTreeSet<String>,
 }
 
 pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError> {
@@ -309,6 +312,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         last_file: 0,
         log: &mut log,
         is_annotated: false,
+        unnamed: BTreeSet::new(),
     };
     while let Some(line) = lines.next()? {
         let mut rest = line.trim_start();
@@ -397,7 +401,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
             None => lines.wrong(EXPECTED)?,
         }
     }
-    let is_annotated = reading.is_annotated;
+    let (is_annotated, unnamed) = (reading.is_annotated, reading.unnamed);
     log.end_ns = log.end_ns.max(now_ns);
     let mut unknown =
         vec!["how much longer strace made calls and what is between them: times are as it saw them".to_owned()];
@@ -408,6 +412,10 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     if !is_annotated {
         unknown.push("files that were open when the log began, and where relative names are (-y)".to_owned());
+    }
+    if !unnamed.is_empty() {
+        let names = unnamed.into_iter().collect::<Vec<_>>().join(", ");
+        unknown.push(format!("what calls were about that this strace has no name for ({names}): they are counted"));
     }
     // A time of day says nothing of the day.
     log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
@@ -687,7 +695,14 @@ impl Reading<'_, '_> {
             }
             _ => {}
         }
-        let Some((kind, roles)) = self.calls.get(name).copied() else { return Ok(()) };
+        let Some((kind, roles)) = self.calls.get(name).copied() else {
+            let number = name.strip_prefix("syscall_0x").and_then(|number| c_long::from_str_radix(number, 16).ok());
+            let known = number.and_then(|number| CALLS.iter().find(|(of, ..)| *of == number));
+            let Some((_, name, ..)) = known else { return Ok(()) };
+            self.unnamed.insert((*name).to_owned());
+            let call = Call { kind: Kind::Lost, thread, begin_ns, took_ns, result: value, ..Call::default() };
+            return self.hand_over(Heard { call, ..Heard::default() });
+        };
         let call = Call { kind, thread, begin_ns, took_ns, result: value, ..Call::default() };
         self.made(pid, name, &parts(), roles, Heard { call, ..Heard::default() })
     }
@@ -1046,6 +1061,21 @@ mod tests {
         assert_eq!(told, expected);
         let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Setxattr).expect("there is one").0;
         assert_eq!(made.flags, libc::XATTR_CREATE as u32);
+    }
+
+    /// strace has no names for calls that are newer than it.
+    #[test]
+    fn calls_without_a_name_are_counted() {
+        let log = r#"
+101 10.0 mkdir("/w/d", 0777) = 0 <0.000010>
+101 10.1 syscall_0x1c4(0xffffff9c, 0x7f0000000000, 0x1a4, 0x100, 0, 0) = 0 <0.000010>
+101 10.2 syscall_0x1c4(0xffffff9c, 0x7f0000000000, 0x1a4, 0x100, 0, 0) = -1 EPERM (Operation not permitted) <0.000010>
+101 10.3 syscall_0x7ff(0, 0, 0, 0, 0, 0) = 0 <0.000010>
+"#;
+        let (calls, _, done) = named(log, &["/w"], false).expect("sound");
+        let told: Vec<(&str, i64)> = calls.iter().map(|(call, _)| (call.kind.name(), call.result)).collect();
+        assert_eq!(told, [("mkdir", 0), ("lost call", 0), ("lost call", -1)]);
+        assert!(done.unknown.iter().any(|unknown| unknown.contains("(fchmodat2)")), "{:?}", done.unknown);
     }
 
     /// Another thread opens a file while a close is on its way; a PID comes again; a result has a sign in its path.
