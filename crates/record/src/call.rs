@@ -157,6 +157,11 @@ impl Call {
         }
     }
 
+    /// Others' second name, if they have one, is a text.
+    pub(crate) const fn has_two_names(&self) -> bool {
+        matches!(self.kind, Kind::Rename | Kind::Link)
+    }
+
     /// Flags of preadv2(2) and pwritev2(2); with others none.
     pub(crate) const fn vector_flags(&self) -> i32 {
         if matches!(self.kind, Kind::Readv | Kind::Preadv | Kind::Writev | Kind::Pwritev) {

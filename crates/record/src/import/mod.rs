@@ -10,7 +10,7 @@ mod survey;
 
 use crate::call::{End, Entry, Kind, Node, Start};
 use crate::file::Writer;
-use crate::trace::{Roots, top_name};
+use crate::trace::{Roots, normal, top_name};
 use fstone_model::text;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -63,7 +63,11 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let mut lines = Lines::open(import.log, import.lenient)?;
     let log = read(&mut lines, &mut |heard| {
         if heard.is_possible() {
-            survey.hear(&heard);
+            survey.hear(&Heard {
+                at: heard.at.as_deref().map(normal),
+                to: heard.to.map(|to| if heard.call.has_two_names() { normal(&to) } else { to }),
+                ..heard
+            });
         }
         Ok(())
     })?;
@@ -136,9 +140,9 @@ impl Writing {
         let last = self.ends_ns.entry(call.thread).or_insert(0);
         call.think_ns = call.begin_ns.saturating_sub(*last);
         let is_inside = |number: u32| self.files.contains(&number);
-        let second_is_name = matches!(call.kind, Kind::Rename | Kind::Link);
-        let at_below = at.as_ref().map(|at| self.below.below(at));
-        let to_below = to.as_ref().filter(|_| second_is_name).map(|to| self.below.below(to));
+        let below = |path: &Vec<u8>| self.below.inside(path).or_else(|| self.below.below(&normal(path)));
+        let at_below = at.as_ref().map(below);
+        let to_below = to.as_ref().filter(|_| call.has_two_names()).map(below);
         if call.kind.is_copy() {
             call.file = if is_inside(call.file) { call.file } else { 0 };
             call.other = if is_inside(call.other) { call.other } else { 0 };

@@ -537,7 +537,8 @@ impl Reading<'_, '_> {
         Slot { file: Rc::new(Opened { number: self.last_file, path }), closed_by_exec }
     }
 
-    /// An absolute path: of a name relative to a directory's descriptor, or to the working directory.
+    /// An absolute path: of a name relative to a directory's descriptor, or to the working directory. What is in the name stays, because
+    /// "name/" and "name/." stand for a directory only.
     fn path(&mut self, pid: u32, directory: &str, name: &[u8], now_ns: u64) -> Result<Vec<u8>, ImportError> {
         let is_here = directory.is_empty() || directory.starts_with("AT_FDCWD");
         if is_here && let Some(known) = annotated(directory) {
@@ -546,7 +547,7 @@ impl Reading<'_, '_> {
             self.threads[&pid].around.borrow_mut().directory = Some(known);
         }
         if name.starts_with(b"/") {
-            return Ok(normal(name));
+            return Ok(name.to_vec());
         }
         let above = if is_here {
             self.threads[&pid].around.borrow().directory.clone().unwrap_or_else(|| SOMEWHERE.to_vec())
@@ -555,7 +556,7 @@ impl Reading<'_, '_> {
             // It may have been renamed since it was opened.
             annotated(directory).or(opened).unwrap_or_else(|| b"/unknown-directory".to_vec())
         };
-        Ok(normal(&joined(&above, name)))
+        Ok(joined(&above, name))
     }
 
     fn call(
@@ -626,7 +627,7 @@ impl Reading<'_, '_> {
             "chdir" if value == 0 => {
                 let Some(name) = parts().first().and_then(|name| string(name)) else { return Ok(()) };
                 let path = self.path(pid, "", &name, begin_ns)?;
-                self.threads[&pid].around.borrow_mut().directory = Some(path);
+                self.threads[&pid].around.borrow_mut().directory = Some(normal(&path));
                 return Ok(());
             }
             "umask" => {
@@ -889,7 +890,7 @@ impl Reading<'_, '_> {
             Kind::Open if heard.call.result >= 0 => {
                 let fd = heard.call.result as i32;
                 let Some(path) = heard.at.clone() else { return Ok(()) };
-                let slot = self.opened(path, heard.call.flags & libc::O_CLOEXEC as u32 != 0);
+                let slot = self.opened(normal(&path), heard.call.flags & libc::O_CLOEXEC as u32 != 0);
                 (heard.call.other, heard.call.result) = (slot.file.number, 0);
                 self.put(pid, fd, slot, end_ns)?;
             }
@@ -1051,7 +1052,7 @@ mod tests {
             "pread  #2 #0 7 0 0",
             "open f #0 #3 0 0 0",
             "fsync  #3 #0 0 0 0",
-            "open  #0 #4 0 0 600",
+            "open . #0 #4 0 0 600",
             "link linked #4 #0 0 0 0",
             "fcntl lock  #4 #0 -5 2 1",
             "setxattr linked user.x #0 #0 0 0 0",
@@ -1061,6 +1062,34 @@ mod tests {
         assert_eq!(told, expected);
         let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Setxattr).expect("there is one").0;
         assert_eq!(made.flags, libc::XATTR_CREATE as u32);
+    }
+
+    /// What is behind a name says what it stands for: without it, the calls that failed here would be made.
+    #[test]
+    fn slashes_and_dots_of_names_stay() {
+        let log = r#"
+101 10.0 rmdir("/w/xx/.") = -1 EINVAL (Invalid argument) <0.000010>
+101 10.1 openat(AT_FDCWD</w>, "yy/", O_RDWR|O_CREAT, 0666) = -1 EISDIR (Is a directory) <0.000010>
+101 10.2 rename("keep", "new/") = -1 ENOTDIR (Not a directory) <0.000010>
+101 10.3 rmdir("d/..") = -1 ENOTEMPTY (Directory not empty) <0.000010>
+101 10.4 stat("/w//d/./../d/", {st_mode=S_IFDIR|0755, st_size=4096, ...}) = 0 <0.000010>
+101 10.5 chdir("d/.") = 0 <0.000010>
+101 10.6 unlink("../keep") = 0 <0.000010>
+101 10.7 symlink("keep/", "link") = 0 <0.000010>
+"#;
+        let (calls, tree, _) = named(log, &["/w"], false).expect("sound");
+        let told: Vec<String> = calls.iter().map(|(call, names)| format!("{} {names}", call.kind.name())).collect();
+        let expected = [
+            "rmdir xx/.",
+            "open yy/",
+            "rename keep new/",
+            "rmdir d/..",
+            "stat d/../d/",
+            "unlink d/../keep",
+            "symlink d/link keep/",
+        ];
+        assert_eq!(told[..expected.len()], expected);
+        assert_eq!(tree, ["d", "keep 0"]);
     }
 
     /// strace has no names for calls that are newer than it.
