@@ -131,6 +131,9 @@ int main(void) {
     syscall(469, AT_FDCWD, "f", attributes, 24, 0);
     ioctl(one, FIDEDUPERANGE, range);
     ioctl(one, FS_IOC_GETFLAGS, &flags);
+    /* FS_IOC_RESVSP, UNRESVSP, both with 64 bits, and ZERO_RANGE. */
+    static const int reserving[] = { 40, 41, 42, 43, 57 };
+    for (int i = 0; i < 5; i++) ioctl(one, _IOW('X', reserving[i], char[48]), range);
     arguments.value = (uintptr_t)"value"; arguments.size = 5;
     syscall(463, AT_FDCWD, "f", 0, "user.name", &arguments, 16);
     syscall(463, one, "", AT_EMPTY_PATH, "user.name", &arguments, 16);
@@ -157,7 +160,7 @@ int main(void) {
         ("name_to_handle_at", 1),
         ("file_getattr", 1),
         ("file_setattr", 1),
-        ("ioctl", 2),
+        ("ioctl", 7),
         ("setxattr", 1),
         ("fsetxattr", 1),
         ("getxattr", 1),

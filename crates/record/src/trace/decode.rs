@@ -89,8 +89,20 @@ pub(crate) const FICLONE: u32 = 0x4004_9409;
 pub(crate) const FICLONERANGE: u32 = 0x4020_940D;
 
 /// Other requests of ioctl(2) about a file's blocks and attributes: FIDEDUPERANGE, FS_IOC_FIEMAP, FS_IOC_GETFLAGS and SETFLAGS,
-/// FS_IOC_FSGETXATTR and FSSETXATTR.
-pub(super) const REQUESTS: [u32; 6] = [0xC018_9436, 0xC020_660B, 0x8008_6601, 0x4008_6602, 0x801C_581F, 0x401C_5820];
+/// FS_IOC_FSGETXATTR and FSSETXATTR; and FS_IOC_RESVSP, UNRESVSP, both with 64 bits, and ZERO_RANGE, which are older than fallocate(2).
+pub(super) const REQUESTS: [u32; 11] = [
+    0xC018_9436,
+    0xC020_660B,
+    0x8008_6601,
+    0x4008_6602,
+    0x801C_581F,
+    0x401C_5820,
+    0x4030_5828,
+    0x4030_5829,
+    0x4030_582A,
+    0x4030_582B,
+    0x4030_5839,
+];
 /// Newer than libc's list; the same on every architecture.
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_GETXATTRAT: c_long = 464;
