@@ -554,6 +554,38 @@ os.kill(child, 9)
     assert!(beside.0 < 5.0 * alone.0, "{} s alone, {} s beside: {}", alone.0, beside.0, beside.1);
 }
 
+/// Other programs compute as well. They would without a tracer, which hardly runs here.
+#[test]
+fn waiting_for_other_programs_is_time_of_the_program() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os, time
+file = os.open("f", os.O_WRONLY)
+began = time.monotonic()
+for _ in range(20):
+    for _ in range(200000): pass
+    os.pwrite(file, b"x", 0)
+with open("seconds", "w") as seconds: seconds.write(str(time.monotonic() - began))
+"#;
+    let bench = Bench::new();
+    let place = with_one_file(&bench);
+    let others = 4 * std::thread::available_parallelism().map_or(1, usize::from);
+    let mut others: Vec<_> = (0..others)
+        .map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("it starts"))
+        .collect();
+    let file = bench.path("a.rec").display().to_string();
+    let mut command = bench.command(&["record", "-o", &file, "--", "python3", "-I", "-c", PROGRAM]);
+    let output = command.current_dir(&place).output();
+    others.iter_mut().for_each(|other| _ = other.kill().and_then(|()| other.wait()));
+    assert!(output.is_ok_and(|output| output.status.success()));
+    let recorded: f64 =
+        times(&bench.succeed(&["record", "show", "--calls", "a.rec"]), "1", "pwrite").iter().flatten().sum();
+    let seconds: f64 = fs::read_to_string(place.join("seconds")).expect("it was made").parse().expect("a number");
+    assert!((0.8..1.2).contains(&(recorded / seconds)), "recorded {recorded} s of {seconds} s");
+}
+
 /// Each of the child's calls stops it for many times what the call takes, and its parent waits for all of them. The child computes as well,
 /// so that its fork and its exit, which are in no call, are little of it. Those that sleep beside them slow nothing down.
 #[test]

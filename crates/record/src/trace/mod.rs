@@ -325,7 +325,7 @@ impl Tracer {
                 // The tracer may have waited for a processor itself, often from the moment when it let another thread go on.
                 let delayed_ns = self.look_at_own(now);
                 to_ns = now.saturating_sub(delayed_ns).max(self.resumed_ns).min(now);
-                self.idle_ns += to_ns.saturating_sub(before_ns);
+                self.idle_ns += now.saturating_sub(before_ns);
                 // Had another stopped before this one, the wait would have ended.
                 looked_ns = to_ns;
             }
@@ -471,6 +471,10 @@ impl Tracer {
 
     fn resume(&mut self, thread: pid_t, how: Resume, signal: i32) {
         let now = self.now();
+        if now.saturating_sub(self.accounted_ns) > LONG_NS {
+            // What it waited while it was at work is no part of the next wait. To look at each stop would cost more.
+            self.idle_ns += self.look_at_own(now);
+        }
         if let Some(state) = self.threads.get_mut(&thread) {
             if let (u64::MAX, Some(preload)) = (state.resumed_ns, &mut self.preload) {
                 preload.runs(thread);
@@ -481,10 +485,6 @@ impl Tracer {
             (state.resumed_ns, state.sums) = (now, self.sums);
         }
         self.resumed_ns = now;
-        if now.saturating_sub(self.accounted_ns) > LONG_NS {
-            // What it waited while it was at work is no part of the next wait. To look at each stop would cost more.
-            self.look_at_own(now);
-        }
         ptrace::resume(thread, how, signal);
     }
 

@@ -56,7 +56,7 @@ pub(super) struct Sums {
     pub(super) lost_ns: u64,
     /// That, and for how long they ran or were in calls about files.
     pub(super) active_ns: u64,
-    /// For how long the tracer was at work.
+    /// For how long the tracer was at work, and did not wait for a processor.
     pub(super) worked_ns: u64,
 }
 
@@ -104,6 +104,13 @@ impl Thread {
     pub(super) fn ran(&mut self, ns: u64) {
         self.ran_ns += ns;
         self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
+    }
+
+    /// How much of the time that it waited for a processor it did so because of the tracer: no more than that was at work, if it is known for
+    /// how long, since the thread went on or this was asked. For the rest other programs ran, which they do without a tracer as well.
+    pub(super) fn delayed_ns(&mut self, delayed_ns: u64, worked_ns: Option<u64>) -> u64 {
+        let Some(worked_ns) = worked_ns else { return delayed_ns };
+        delayed_ns.min(worked_ns.saturating_sub(std::mem::replace(&mut self.sums.worked_ns, worked_ns)))
     }
 
     /// From now on it shares its descriptors with no other.

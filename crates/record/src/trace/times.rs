@@ -75,8 +75,9 @@ impl Tracer {
     /// longer: time passes for a thread that waits as it does for those that run. If several of them ran at once, each cost delays some
     /// of what is waited for, so that the costs of all are divided by how many there were on average. Each counts by how active its
     /// thread is.
-    pub(super) fn account(&mut self, Noticed { stop, from_ns, to_ns, .. }: &Noticed) -> u64 {
+    pub(super) fn account(&mut self, Noticed { stop, from_ns, to_ns, seen_ns }: &Noticed) -> u64 {
         self.stops += 1;
+        let worked_ns = self.worked_ns(stop.thread, *seen_ns);
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
         let half_ns = to_ns.saturating_sub(from_ns) / 2;
@@ -105,12 +106,7 @@ impl Tracer {
             (self.meanwhile, self.uncertain_ns) = (self.meanwhile + 1, self.uncertain_ns + half_ns);
         }
         self.taken[which] = [self.taken[which][0] + cost_ns, self.taken[which][1] + 1];
-        let worked_ns = to_ns.saturating_sub(self.idle_ns).saturating_sub(state.sums.worked_ns);
-        let mut delayed_ns = usage.delayed_ns.saturating_sub(cost.usage.delayed_ns);
-        if !self.processors.shared {
-            // Threads wait for processors without a tracer as well.
-            delayed_ns = delayed_ns.min(worked_ns);
-        }
+        let delayed_ns = state.delayed_ns(usage.delayed_ns.saturating_sub(cost.usage.delayed_ns), worked_ns);
         let ran_ns = usage.ran_ns.saturating_sub(cost.usage.ran_ns).min(wall_ns);
         let own_ns = wall_ns.saturating_sub(cost_ns + delayed_ns).max(ran_ns);
         let mut spent_ns = own_ns;
@@ -164,19 +160,29 @@ impl Tracer {
         self.at_work.push_front((thread, number, until_ns));
     }
 
+    /// The last of the other threads that were at work after some time, or are.
+    fn others_at_work(&self, thread: pid_t, since_ns: u64) -> impl Iterator<Item = (pid_t, u32)> {
+        let is_at_work = |other: &pid_t| self.threads.get(other).is_some_and(|state| state.pending.is_none());
+        let others = self.at_work.iter().filter(move |(other, ..)| *other != thread);
+        others
+            .filter(move |(other, _, at_ns)| *at_ns > since_ns || is_at_work(other))
+            .map(|(other, number, _)| (*other, *number))
+    }
+
+    /// For how long the tracer was at work until some time. `None` if others may have kept a thread from its processor because of the tracer:
+    /// where all share one, threads wait for each other that else would run at once.
+    fn worked_ns(&self, thread: pid_t, now: u64) -> Option<u64> {
+        let resumed_ns = self.threads.get(&thread)?.resumed_ns;
+        let share = self.processors.shared && self.others_at_work(thread, resumed_ns).next().is_some();
+        (!share).then(|| now.saturating_sub(self.idle_ns))
+    }
+
     /// The thread that another one probably waited for: of those that were at work when its wait ended, or else meanwhile, the one that was
     /// so at most of its waits, and of several the last.
     pub(super) fn waker(&mut self, thread: pid_t, [since_ns, woken_ns]: [u64; 2]) -> Option<(pid_t, u32)> {
-        let is_at_work = |other: &pid_t| self.threads.get(other).is_some_and(|state| state.pending.is_none());
-        let at_work_since = |ns: u64| {
-            let others = self.at_work.iter().filter(|(other, ..)| *other != thread);
-            others
-                .filter(move |(other, _, at_ns)| *at_ns > ns || is_at_work(other))
-                .map(|(other, number, _)| (*other, *number))
-        };
-        let mut found: Vec<(pid_t, u32)> = at_work_since(woken_ns.max(since_ns)).collect();
+        let mut found: Vec<(pid_t, u32)> = self.others_at_work(thread, woken_ns.max(since_ns)).collect();
         if found.is_empty() {
-            found.extend(at_work_since(since_ns));
+            found.extend(self.others_at_work(thread, since_ns));
         }
         let wakers = &mut self.threads.get_mut(&thread)?.wakers;
         wakers.retain(|_, often| {
@@ -191,16 +197,15 @@ impl Tracer {
     pub(super) fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, woken_ns: u64, now: u64) {
         let wakeup = Call { kind: Kind::Wakeup, begin_ns: now, ..Call::default() };
         let [_, after] = self.overhead[usize::from(self.processors.shared)];
+        let worked_ns = self.worked_ns(waker, self.now());
         if let Some(state) = self.threads.get_mut(&waker) {
             if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < woken_ns {
                 // It ran until then, but for what its last stop cost, and while it waited for a processor.
                 let usage = state.account.since();
                 self.usage[0] += usage;
                 state.usage += usage;
-                let mut delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
-                if !self.processors.shared {
-                    delayed_ns = 0;
-                }
+                let delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
+                let delayed_ns = state.delayed_ns(delayed_ns, worked_ns);
                 state.ran((woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns));
                 state.think_ns += std::mem::take(&mut state.ran_ns);
                 state.resumed_ns = woken_ns;
@@ -229,13 +234,13 @@ impl Tracer {
             }
         }
         for (thread, (_, most)) in longest {
+            let worked_ns = self.worked_ns(thread, self.now());
             let Some(state) = self.threads.get_mut(&thread) else { continue };
             let usage = state.account.since();
             self.usage[0] += usage;
             state.usage += usage;
-            let delayed_ns = std::mem::take(&mut state.usage).delayed_ns.min(all[most]);
-            // Threads wait for processors without a tracer as well.
-            let delayed_ns = if self.processors.shared { delayed_ns } else { 0 };
+            let delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
+            let delayed_ns = state.delayed_ns(delayed_ns, worked_ns).min(all[most]);
             all[most] -= delayed_ns;
             self.sums.add(state.weight, delayed_ns, 0);
         }
