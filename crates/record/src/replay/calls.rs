@@ -28,8 +28,6 @@ const PAGE: usize = 4096;
 
 /// An address where no program has memory.
 const NOWHERE: i64 = 1;
-/// Two moments that the kernel refuses, because no second has so many nanoseconds.
-const NO_MOMENTS: [[i64; 2]; 2] = [[0, 2_000_000_000]; 2];
 
 /// Makes a call; a negative errno if it failed.
 fn call(number: c_long, a: [i64; 6]) -> i64 {
@@ -120,33 +118,59 @@ fn lacked_lock(action: &Action) -> bool {
     [libc::EAGAIN, libc::EACCES, libc::EDEADLK, libc::EINTR].contains(&-action.result)
 }
 
-/// The application had no right to do this. All files are the replay's own, and it may run as another user: it only looks.
-fn was_refused(action: &Action) -> bool {
+/// Errors that a filesystem gives for what it holds, for its names or its room.
+const OF_FILESYSTEM: [i32; 10] = [
+    libc::ENOENT,
+    libc::EEXIST,
+    libc::ENOTDIR,
+    libc::EISDIR,
+    libc::ENOTEMPTY,
+    libc::ENAMETOOLONG,
+    libc::EMLINK,
+    libc::ENODATA,
+    libc::ENOSPC,
+    libc::EDQUOT,
+];
+
+/// A call that failed for a reason that is not here: rights, limits or mounts of the process, its own mistake, or a feature that was not
+/// there. It could succeed and change what the application kept: the replay only looks.
+fn only_looks(action: &Action) -> bool {
     use Kind as K;
-    let needs_rights = matches!(
-        action.kind,
-        K::Open
-            | K::Truncate
-            | K::Mkdir
-            | K::Rmdir
-            | K::Unlink
-            | K::Rename
-            | K::Link
-            | K::Symlink
-            | K::Mknod
-            | K::Access
-            | K::Chmod
-            | K::Fchmod
-            | K::Chown
-            | K::Fchown
-            | K::Utimens
-            | K::Futimens
-            | K::Setxattr
-            | K::Fsetxattr
-            | K::Removexattr
-            | K::Fremovexattr
-    );
-    needs_rights && [libc::EACCES, libc::EPERM, libc::EROFS].contains(&-action.result)
+    const ABOUT_LINKS: i32 = O_NOFOLLOW | libc::O_CREAT | libc::O_TRUNC;
+    // It was opened to see whether it is a link.
+    if action.kind == K::Open && action.result == -libc::ELOOP && action.flags as i32 & ABOUT_LINKS == O_NOFOLLOW {
+        return false;
+    }
+    let may_change = action.kind.writes()
+        || matches!(
+            action.kind,
+            K::Open
+                | K::SetFlags
+                | K::Truncate
+                | K::Ftruncate
+                | K::Fallocate
+                | K::Mkdir
+                | K::Rmdir
+                | K::Unlink
+                | K::Rename
+                | K::Link
+                | K::Symlink
+                | K::Mknod
+                | K::Access
+                | K::Chmod
+                | K::Fchmod
+                | K::Chown
+                | K::Fchown
+                | K::Utimens
+                | K::Futimens
+                | K::Setxattr
+                | K::Fsetxattr
+                | K::Removexattr
+                | K::Fremovexattr
+        );
+    // Without the right to it, a link to a descriptor finds nothing.
+    let has_no_right = action.kind == K::Link && action.file != 0 && action.result == -libc::ENOENT;
+    may_change && action.result < 0 && (has_no_right || !OF_FILESYSTEM.contains(&-action.result))
 }
 
 fn most(bytes: u64) -> usize {
@@ -387,25 +411,22 @@ impl<'a> Caller<'a> {
         let mut facts = std::mem::MaybeUninit::<libc::stat>::uninit();
         let mut filesystem = std::mem::MaybeUninit::<libc::statfs>::uninit();
         let [mut facts, mut filesystem] = [facts.as_mut_ptr() as i64, filesystem.as_mut_ptr() as i64];
-        if was_refused(action) {
-            // Where it was found, it was refused.
+        if only_looks(action) {
             if action.at == 0 {
                 call(libc::SYS_fstat, [file, facts, 0, 0, 0, 0]);
-            } else {
-                let (directory, name) = self.named(action.at)?;
+            } else if let Ok((directory, name)) = self.named(action.at) {
                 call(libc::SYS_newfstatat, [directory, name, facts, none, 0, 0]);
             }
             return Ok(action.result.into());
         }
-        // With one side only in the recorded directories, a copy moves as much as it did.
         let is_copy = action.kind.is_copy();
-        let moved = if is_copy { action.result.max(0) as u64 } else { action.length };
+        let moved = action.moved();
         // An `iovec` is the same: an address, and the length that belongs to it.
         let [mut input, room] = self.input.room(moved);
         let (inputs, input_count) = parts([input, room], moved);
         self.writes += usize::from(action.kind.writes());
         let most_value = if action.kind.writes() || is_copy { u64::MAX } else { 1 << 16 };
-        let [mut data, length] = if self.is_stamped {
+        let [data, length] = if self.is_stamped {
             self.stamped.from(0, moved)
         } else {
             let kind = if action.kind.writes() { data_of(action.mode) } else { 0 };
@@ -416,11 +437,9 @@ impl<'a> Caller<'a> {
         let reads_more = moved > room as u64;
         let writes_more = moved > MOST_BYTES;
         let mut inputs = [inputs.as_ptr() as i64, input_count as i64];
-        let mut outputs = [outputs.as_ptr() as i64, output_count as i64];
-        let mut moments = if action.result == -libc::EINVAL { NO_MOMENTS.as_ptr() as i64 } else { 0 };
+        let outputs = [outputs.as_ptr() as i64, output_count as i64];
         if action.result == -libc::EFAULT {
-            (input, data, facts, filesystem, moments) = (NOWHERE, NOWHERE, NOWHERE, NOWHERE, NOWHERE);
-            (inputs, outputs) = ([NOWHERE, 1], [NOWHERE, 1]);
+            (input, facts, filesystem, inputs) = (NOWHERE, NOWHERE, NOWHERE, [NOWHERE, 1]);
         }
         let [user, group] = self.common.identity.map(i64::from);
         let on = |number: c_long, a: [i64; 5]| call(number, [file, a[0], a[1], a[2], a[3], a[4]]);
@@ -559,9 +578,9 @@ impl<'a> Caller<'a> {
             K::Fchown => or_by_name(libc::SYS_fchown, [user, group, 0, 0, 0], libc::SYS_fchownat, [user, group, 0]),
             K::Utimens => {
                 let (directory, name) = self.named(action.at)?;
-                call(libc::SYS_utimensat, [directory, name, moments, none, 0, 0])
+                call(libc::SYS_utimensat, [directory, name, 0, none, 0, 0])
             }
-            K::Futimens => or_by_name(libc::SYS_utimensat, [0, moments, 0, 0, 0], libc::SYS_utimensat, [moments, 0, 0]),
+            K::Futimens => or_by_name(libc::SYS_utimensat, [0; 5], libc::SYS_utimensat, [0; 3]),
             K::Getxattr => {
                 let path = self.by_descriptor(action.at)?;
                 call(libc::SYS_lgetxattr, [path.as_ptr() as i64, attribute, input, room, 0, 0])

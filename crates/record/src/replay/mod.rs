@@ -1031,6 +1031,49 @@ mod tests {
         assert_eq!(report.left_out.into_values().sum::<u64>(), 1, "the top keeps its mode");
     }
 
+    /// Each of them would succeed here.
+    #[test]
+    fn a_call_that_failed_for_a_reason_that_is_not_here_changes_nothing() {
+        let (place, report) = replayed(|writer| {
+            let node = Node::File { size_bytes: 1000, stored_bytes: 1000 };
+            writer.entry(Entry { path: b"keep".to_vec(), mode: 0o644, node }).expect("memory");
+            writer.entry(Entry { path: b"d".to_vec(), mode: 0o755, node: Node::Directory }).expect("memory");
+            let failed = |errno: i32| move |call: &mut Call| (call.flags, call.result) = (MAKE, -i64::from(errno));
+            for errno in [libc::EMFILE, libc::ENFILE, libc::ETXTBSY, libc::ELOOP, libc::EXDEV, libc::EAGAIN] {
+                call(writer, Kind::Open, "keep", "", failed(errno));
+                call(writer, Kind::Open, "new", "", failed(errno));
+                call(writer, Kind::Open, "none/new", "", failed(errno));
+            }
+            let errno = |errno: i32| move |call: &mut Call| call.result = -i64::from(errno);
+            call(writer, Kind::Truncate, "keep", "", errno(libc::ETXTBSY));
+            call(writer, Kind::Rename, "keep", "d/in", errno(libc::EXDEV));
+            call(writer, Kind::Link, "keep", "d/in", errno(libc::EXDEV));
+            call(writer, Kind::Rename, "keep", "other", errno(libc::EINVAL));
+            call(writer, Kind::Rmdir, "d", "", errno(libc::EBUSY));
+            call(writer, Kind::Unlink, "keep", "", errno(libc::EBUSY));
+            call(writer, Kind::Open, "keep", "", |call| (call.flags, call.other) = (libc::O_RDWR as u32, 1));
+            call(writer, Kind::Link, "", "d/in", |call| (call.file, call.result) = (1, -2));
+            let on = |length: u64, result: i64| {
+                move |call: &mut Call| (call.file, call.length, call.result) = (1, length, result)
+            };
+            for kind in [Kind::Write, Kind::Writev, Kind::Pwritev, Kind::Ftruncate, Kind::Fallocate] {
+                call(writer, kind, "", "", on(5000, -i64::from(libc::EFBIG)));
+                call(writer, kind, "", "", on(5000, -i64::from(libc::EINVAL)));
+            }
+            // Of a limit's last bytes.
+            call(writer, Kind::Write, "", "", on(5000, 1200));
+        });
+        assert_eq!(report.differences, 0, "{:?}", report.first);
+        let names = |below: &str| {
+            let found = std::fs::read_dir(place.path().join("replay").join(below)).expect("readable").flatten();
+            let mut names: Vec<_> = found.map(|found| found.file_name()).collect();
+            names.sort();
+            names
+        };
+        assert!(names("") == ["d", "keep"] && names("d").is_empty(), "{:?} {:?}", names(""), names("d"));
+        assert_eq!(std::fs::metadata(place.path().join("replay/keep")).expect("it is there").len(), 1200);
+    }
+
     #[test]
     fn a_hostile_name_does_not_make_compiling_endless() {
         let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");

@@ -61,6 +61,18 @@ pub(super) struct Action {
     pub(super) think_ns: u64,
 }
 
+impl Action {
+    /// How many bytes it is to move. A write that was short, and a copy with one side only in the recorded directories, moves as many as it
+    /// did.
+    pub(super) fn moved(&self) -> u64 {
+        match u64::try_from(self.result) {
+            Ok(done) if self.kind.writes() => self.length.min(done),
+            done if self.kind.is_copy() => done.unwrap_or(0),
+            _ => self.length,
+        }
+    }
+}
+
 /// A directory, its path from the top, and a name in it. Without a directory the call has to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Target {

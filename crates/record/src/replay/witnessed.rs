@@ -140,8 +140,7 @@ impl Witnessed<'_> {
             _ => None,
         };
         let (is_placed, offset) = (placed.is_some(), placed.unwrap_or_else(|| position(caller.file(slot), appends)));
-        let bytes = if action.kind.writes() { action.length } else { action.result.max(0) as u64 };
-        let data = caller.stamped.filled(bytes).filter(|_| offset >= 0);
+        let data = caller.stamped.filled(action.moved()).filter(|_| offset >= 0);
         let says = data.and_then(|data| self.witness.stamp(data, file, offset as u64));
         Some(Writing { slot, file, appends, synchronous, is_placed, offset, says })
     }
