@@ -142,6 +142,7 @@ fn only_looks(action: &Action) -> bool {
         return false;
     }
     let may_change = action.kind.writes()
+        || action.kind.is_copy()
         || matches!(
             action.kind,
             K::Open
@@ -149,6 +150,7 @@ fn only_looks(action: &Action) -> bool {
                 | K::Truncate
                 | K::Ftruncate
                 | K::Fallocate
+                | K::Reflink
                 | K::Mkdir
                 | K::Rmdir
                 | K::Unlink
@@ -170,7 +172,12 @@ fn only_looks(action: &Action) -> bool {
         );
     // Without the right to it, a link to a descriptor finds nothing.
     let has_no_right = action.kind == K::Link && action.file != 0 && action.result == -libc::ENOENT;
-    may_change && action.result < 0 && (has_no_right || !OF_FILESYSTEM.contains(&-action.result))
+    // What the other side said is not known here.
+    let is_one_sided = action.kind.is_copy() && (action.file == 0 || action.other == 0);
+    // Where it could be done, what the application copies then is the same.
+    let is_lacking_clone = action.kind == K::Reflink && [libc::EOPNOTSUPP, libc::ENOTTY].contains(&-action.result);
+    let is_answer = is_lacking_clone || OF_FILESYSTEM.contains(&-action.result) && !has_no_right && !is_one_sided;
+    may_change && action.result < 0 && !is_answer
 }
 
 fn most(bytes: u64) -> usize {
@@ -413,7 +420,8 @@ impl<'a> Caller<'a> {
         let [mut facts, mut filesystem] = [facts.as_mut_ptr() as i64, filesystem.as_mut_ptr() as i64];
         if only_looks(action) {
             if action.at == 0 {
-                call(libc::SYS_fstat, [file, facts, 0, 0, 0, 0]);
+                let either = if action.file == 0 { other } else { file };
+                call(libc::SYS_fstat, [either, facts, 0, 0, 0, 0]);
             } else if let Ok((directory, name)) = self.named(action.at) {
                 call(libc::SYS_newfstatat, [directory, name, facts, none, 0, 0]);
             }

@@ -1074,6 +1074,41 @@ mod tests {
         assert_eq!(std::fs::metadata(place.path().join("replay/keep")).expect("it is there").len(), 1200);
     }
 
+    /// As `cp` does it: it tries what its two filesystems may not do, and then reads and writes.
+    #[test]
+    fn a_copy_that_failed_moves_nothing() {
+        let (place, report) = replayed(|writer| {
+            let open =
+                |file| move |call: &mut Call| (call.flags, call.other) = ((libc::O_RDWR | libc::O_CREAT) as u32, file);
+            call(writer, Kind::Open, "a", "", open(1));
+            call(writer, Kind::Open, "b", "", open(2));
+            let moved = |file, length| {
+                move |call: &mut Call| (call.file, call.length, call.result) = (file, length, length as i64)
+            };
+            call(writer, Kind::Pwrite, "", "", moved(1, 9000));
+            for (errno, [file, other]) in [
+                (libc::EXDEV, [0, 2]),
+                (libc::EINVAL, [0, 2]),
+                (libc::ENOSPC, [0, 2]),
+                (libc::EXDEV, [1, 0]),
+                (libc::EINVAL, [1, 2]),
+                (libc::EXDEV, [1, 2]),
+            ] {
+                call(writer, Kind::CopyRange, "", "", |call| {
+                    (call.file, call.other, call.length, call.result) = (file, other, 9000, -i64::from(errno));
+                    (call.offset, call.other_offset) = (-1, -1);
+                });
+            }
+            call(writer, Kind::Reflink, "", "", |call| {
+                (call.file, call.other, call.result) = (1, 2, -i64::from(libc::EXDEV));
+            });
+            call(writer, Kind::Read, "", "", moved(1, 9000));
+            call(writer, Kind::Write, "", "", moved(2, 5000));
+        });
+        assert_eq!(report.differences, 0, "{:?}", report.first);
+        assert_eq!(std::fs::metadata(place.path().join("replay/b")).expect("it is there").len(), 5000);
+    }
+
     #[test]
     fn a_hostile_name_does_not_make_compiling_endless() {
         let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
