@@ -1978,6 +1978,10 @@ os.chdir("d")
 with open("../l/../file") as file: assert file.read() == "sub/file"
 os.chdir("..")
 fails(lambda: os.rmdir("d/."), errno.EINVAL)
+fails(lambda: os.rmdir("d/.."), errno.ENOTEMPTY)
+fails(lambda: os.rmdir("sub/dir/../"), errno.ENOTEMPTY)
+fails(lambda: os.unlink("d/.."), errno.EISDIR)
+fails(lambda: os.rename("f", "d/.."), errno.EBUSY, errno.EEXIST, errno.EISDIR, errno.ENOTEMPTY)
 fails(lambda: os.rename("d/.", "e"), errno.EBUSY, errno.EINVAL)
 os.stat("d/.")
 fails(lambda: os.stat("f/"), errno.ENOTDIR)
@@ -2009,6 +2013,7 @@ fails(lambda: os.lstat("g"), errno.ENOENT)
     let report = bench.succeed(&words);
     assert!(report.contains("differences    0 calls"), "{report}");
     assert!(!report.contains("lead out"), "{report}");
+    assert!(report.contains("6 calls that failed because `.` and `..` cannot be"), "{report}");
 }
 
 /// Whatever umask the replay has, and however the calls were recorded.

@@ -181,6 +181,16 @@ pub(super) const fn appends(is_so: bool, flags: i32) -> bool {
     is_so && flags & RWF_NOAPPEND == 0 || flags & libc::RWF_APPEND != 0
 }
 
+/// Whether a call failed that would remove or rename `.` or `..`: names here have neither, and are those of what they lead to.
+fn fails_by_dots(block: &Block, call: &Call) -> bool {
+    let is_dots = |place: Place| {
+        let mut parts = block.name(place).rsplit(|byte| *byte == b'/').skip_while(|part| part.is_empty());
+        matches!(parts.next(), Some(b"." | b".."))
+    };
+    let changes = matches!(call.kind, Kind::Rmdir | Kind::Unlink | Kind::Rename);
+    changes && call.result < 0 && [call.at, call.to].into_iter().flatten().any(is_dots)
+}
+
 struct Thread {
     lane: u32,
     /// Its calls, as indices of the lane's actions.
@@ -674,6 +684,9 @@ impl<'a> Compiler<'a> {
         self.on_special(call, at.as_ref(), to.as_ref(), mark)?;
         if self.fails_by_slash(block, call, at.as_ref(), to.as_ref()) {
             return Err("calls that failed because of a slash behind a name that is of no directory");
+        }
+        if fails_by_dots(block, call) {
+            return Err("calls that failed because `.` and `..` cannot be removed or renamed");
         }
         let mut node = at.and_then(|found| found.node);
         if call.kind != Kind::Open && call.file != 0 {
