@@ -2016,6 +2016,49 @@ fails(lambda: os.lstat("g"), errno.ENOENT)
     assert!(report.contains("6 calls that failed because `.` and `..` cannot be"), "{report}");
 }
 
+#[test]
+fn calls_that_failed_by_the_limits_of_the_process_change_nothing() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import ctypes, errno, os, resource, shutil, signal, struct, subprocess, sys
+def fails(call, *numbers):
+    try: call()
+    except OSError as error: assert error.errno in numbers, error
+    else: assert False
+with open("keep", "wb") as keep: keep.write(b"k" * 3000)
+os.symlink("keep", "l")
+file = os.open("big", os.O_CREAT | os.O_RDWR)
+shutil.copy("/bin/sleep", "program")
+child = subprocess.Popen(["./program", "60"])
+fails(lambda: os.open("program", os.O_WRONLY | os.O_TRUNC), errno.ETXTBSY)
+child.kill()
+child.wait()
+libc = ctypes.CDLL(None, use_errno=True)
+def open_without_links(name, flags):
+    how = struct.pack("QQQ", flags, 0o600 if flags & os.O_CREAT else 0, 4)
+    if libc.syscall(437, -100, name, how, len(how)) < 0: raise OSError(ctypes.get_errno(), "openat2")
+fails(lambda: open_without_links(b"l", os.O_WRONLY | os.O_TRUNC), errno.ELOOP)
+before = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (file + 1, before[1]))
+fails(lambda: os.open("keep", os.O_WRONLY | os.O_TRUNC), errno.EMFILE)
+fails(lambda: os.open("new", os.O_WRONLY | os.O_CREAT), errno.EMFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, before)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, -1))
+assert [os.write(file, b"b" * 4096) for again in range(2)] == [4096, 904]
+fails(lambda: os.write(file, b"b"), errno.EFBIG)
+fails(lambda: os.ftruncate(file, 9000), errno.EFBIG)
+fails(lambda: os.truncate("keep", 9000), errno.EFBIG)
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    record(&bench, &place, "limits.rec", &["python3", "-I", "-c", PROGRAM]);
+    replayed_alike(&bench, "limits.rec", &place);
+}
+
 /// Whatever umask the replay has, and however the calls were recorded.
 #[test]
 fn files_have_the_modes_that_the_program_made_them_with() {
