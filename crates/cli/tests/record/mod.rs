@@ -1640,7 +1640,7 @@ fn a_study_compares_filesystems_by_a_recording() {
 const UNSEEN: &str = r#"
 import os, sys
 for number in range(int(sys.argv[1])):
-    os.mknod(f"/proc/self/cwd/app/{number}", 0o644)
+    os.mknod(f"/proc/self/root{os.getcwd()}/app/{number}", 0o644)
     os.stat(f"app/{number}")
 for _ in range(200): os.stat("app")
 "#;
@@ -2057,6 +2057,36 @@ fails(lambda: os.truncate("keep", 9000), errno.EFBIG)
     fs::create_dir_all(&place).expect("writable");
     record(&bench, &place, "limits.rec", &["python3", "-I", "-c", PROGRAM]);
     replayed_alike(&bench, "limits.rec", &place);
+}
+
+#[test]
+fn changes_by_names_in_proc_are_replayed() {
+    if !tool("python3") {
+        return eprintln!("skipped: python3 is not installed");
+    }
+    const PROGRAM: &str = r#"
+import os
+os.mkdir("d")
+d = os.open("d", os.O_RDONLY | os.O_DIRECTORY)
+for name in ["f", "g", "t"]:
+    with open(name, "w") as file: file.write(name * 3000)
+os.mkdir("/proc/self/fd/%d/made" % d)
+os.rename("f", "/dev/fd/%d/moved" % d)
+os.rename("/proc/%d/cwd/g" % os.getpid(), "/proc/thread-self/fd/%d/made/g" % d)
+os.symlink("moved", "/proc/self/cwd/d/link")
+os.unlink("/proc/self/fd/%d/link" % d)
+with open("/proc/self/fd/%d/new" % d, "w") as file: file.write("new")
+t = os.open("t", os.O_RDONLY)
+os.truncate("/proc/self/fd/%d" % t, 1000)
+try: os.setxattr("/proc/self/fd/%d" % t, "user.x", b"1")
+except OSError: pass
+"#;
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    record(&bench, &place, "proc.rec", &["python3", "-I", "-c", PROGRAM]);
+    let report = replayed_alike(&bench, "proc.rec", &place);
+    assert!(report.contains("\n  setxattr "), "{report}");
 }
 
 /// Whatever umask the replay has, and however the calls were recorded.

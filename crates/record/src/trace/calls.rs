@@ -273,9 +273,18 @@ impl Tracer {
                 pending.outside = Some(None);
                 continue;
             };
+            if let Some((from, rest)) = tables::below_own(&name, || tables::process(thread)) {
+                (directory, name) = (from, rest.to_vec());
+            }
             if let Some(fd) = tables::descriptor(&name).filter(|_| !second) {
                 match kind {
-                    Kind::Open => name = tables::look(thread, fd).map_or(name, |found| found.path),
+                    // A descriptor that is only for reading, or with O_PATH, does not keep these from what its name is of.
+                    Kind::Open | Kind::Truncate => name = tables::look(thread, fd).map_or(name, |found| found.path),
+                    Kind::Setxattr | Kind::Getxattr | Kind::Listxattr | Kind::Removexattr
+                        if call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0 =>
+                    {
+                        name = tables::look(thread, fd).map_or(name, |found| found.path);
+                    }
                     Kind::Link | Kind::Stat | Kind::Chown | Kind::Chmod | Kind::Utimens
                         if call.flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0 =>
                     {

@@ -235,6 +235,31 @@ pub(crate) fn descriptor(name: &[u8]) -> Option<i32> {
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
+/// A name below a process's own directory or descriptor, when it is by a name in /proc: relative to which it is, and the rest of it.
+pub(super) fn below_own(name: &[u8], process: impl FnOnce() -> Option<i32>) -> Option<(i32, &[u8])> {
+    fn number(part: &[u8]) -> Option<i32> {
+        std::str::from_utf8(part).ok().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+    }
+    fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+        let end = path.iter().position(|byte| *byte == b'/')?;
+        let rest = &path[end..];
+        Some((&path[..end], &rest[rest.iter().position(|byte| *byte != b'/')?..]))
+    }
+    let descriptor = |path| split(path).and_then(|(fd, rest)| Some((number(fd)?, rest)));
+    if let Some(path) = name.strip_prefix(b"/dev/fd/") {
+        return descriptor(path);
+    }
+    let (whose, path) = split(name.strip_prefix(b"/proc/")?)?;
+    if !matches!(whose, b"self" | b"thread-self") && number(whose)? != process()? {
+        return None;
+    }
+    match split(path)? {
+        (b"fd", path) => descriptor(path),
+        (b"cwd", rest) => Some((libc::AT_FDCWD, rest)),
+        _ => None,
+    }
+}
+
 /// The process that made a process, or that a thread is of.
 pub(super) fn parent(thread: i32) -> Option<i32> {
     let text = proc_text(&format!("/proc/{thread}/status"))?;
@@ -267,6 +292,19 @@ pub(super) fn present(thread: i32) -> Option<HashSet<i32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_below_a_process_s_own_are_relative_to_it() {
+        let below = |name: &'static str| below_own(name.as_bytes(), || Some(70));
+        let found = |from, rest: &'static str| Some((from, rest.as_bytes()));
+        assert_eq!(below("/proc/self/fd/5//x/y"), found(5, "x/y"));
+        assert_eq!(below("/dev/fd/5/.."), found(5, ".."));
+        assert_eq!(below("/proc/70/fd/12/x/"), found(12, "x/"));
+        assert_eq!(below("/proc/thread-self/cwd/x"), found(libc::AT_FDCWD, "x"));
+        let others =
+            ["/proc/7/fd/5/x", "/proc/self/fd/5", "/dev/fd/5//", "/proc/self/fd/+5/x", "/proc/self/maps", "/x"];
+        assert_eq!(others.map(below), [None; 6]);
+    }
 
     #[test]
     fn names_are_found_below_their_root() {
