@@ -78,8 +78,9 @@ fn mix(summary: &Summary<'_>, warnings: &mut Vec<String>) -> Option<f64> {
     for group in summary.workload.measured_phases().flat_map(|phase| &phase.groups) {
         let count = group.actions.all().len();
         let own: Vec<&OperationReport> = reports.by_ref().take(count).collect();
-        // Of a tour, shares are those on each file.
-        if !matches!(group.actions, Actions::Mix(_)) || count < 2 || group.tour.is_some() {
+        // Of a tour, shares are those on each file. Rates of reads and of writes leave no share to ask for.
+        let has_shares = group.tour.is_none() && group.direction_rates == [None; 2];
+        if !matches!(group.actions, Actions::Mix(_)) || count < 2 || !has_shares {
             continue;
         }
         let total: u64 = own.iter().map(|report| report.invocations + report.errors).sum();

@@ -13,6 +13,7 @@ pub(super) fn names<'a>(phases: impl Iterator<Item = &'a Phase>, at_work: &[[Spa
         .zip(at_work)
         .map(|((phase, group), at_work)| {
             let shares: Vec<f64> = match &group.actions {
+                _ if group.direction_rates != [None; 2] => vec![0.0; group.actions.all().len()],
                 Actions::Mix(mix) => {
                     let total: u64 = mix.iter().map(|weighted| u64::from(weighted.weight)).sum();
                     mix.iter().map(|weighted| f64::from(weighted.weight) / total.max(1) as f64).collect()

@@ -170,6 +170,9 @@ fn reads_and_writes_of_a_mix_have_rates_of_their_own() {
                 report => report.expect("the engine works"),
             };
             assert!(report.errors.is_empty(), "{:?}", report.errors);
+            // The weights say nothing of how many are reads.
+            assert_eq!(report.audit.mix_error_points, None);
+            assert!(!report.warnings.iter().any(|told| told.contains("asked for")), "{:?}", report.warnings);
             let done = [0, 1].map(|place: usize| report.operations[place].invocations);
             assert!(done[0] <= most[0] && done[1] <= most[1], "{engine:?} {rates:?}: {done:?}");
             // The machine may be slow, and yet reads are not a part of what writes are.
