@@ -1,7 +1,7 @@
 //! A job: the options of a section and of the `[global]` ones before it, with their values.
 
 use crate::Source;
-use fstone_model::workload::{FailedPart, Steady, Tolerated, Zones};
+use fstone_model::workload::{FailedPart, Rate, Steady, Tolerated, Zones};
 use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -109,12 +109,13 @@ pub struct Job {
     pub distribution: Offsets,
     /// Whether a block may come again before all were there.
     pub repeats_blocks: bool,
-    pub rate_bytes: [Option<u64>; 2],
-    pub rate_operations: [Option<u64>; 2],
+    /// Of reads, of writes and of trims.
+    pub rate_bytes: [Option<u64>; 3],
+    pub rate_operations: [Option<u64>; 3],
     pub poisson: bool,
     /// What reads and writes have to reach in each interval.
-    pub least_bytes: [Option<u64>; 2],
-    pub least_operations: [Option<u64>; 2],
+    pub least_bytes: [Option<u64>; 3],
+    pub least_operations: [Option<u64>; 3],
     pub least_every: Duration,
     /// When its rate is steady.
     pub steady: Option<Steady>,
@@ -469,11 +470,11 @@ impl Job {
             random_percent: [100; 2],
             distribution: Offsets::Uniform,
             repeats_blocks: false,
-            rate_bytes: [None; 2],
-            rate_operations: [None; 2],
+            rate_bytes: [None; 3],
+            rate_operations: [None; 3],
             poisson: false,
-            least_bytes: [None; 2],
-            least_operations: [None; 2],
+            least_bytes: [None; 3],
+            least_operations: [None; 3],
             least_every: Duration::from_secs(1),
             steady: None,
             steady_window: Duration::ZERO,
@@ -553,16 +554,31 @@ impl Job {
         }
     }
 
-    /// The same as it is expected to be: rates of both decide it, if it does both.
+    /// The rate of reads, of writes or of trims. As in fio, what counts operations and what counts bytes are one another's measure by the smallest
+    /// block, however large blocks are on average.
+    pub(super) fn rate(&self, direction: usize) -> Option<Rate> {
+        let blocks = &self.blocks[direction.min(1)];
+        // What is trimmed is not moved, nor is a file that is made; and what comes at random is operations.
+        let counts = self.poisson || self.direction.trims != Trims::None || self.engine.of_files();
+        match (self.rate_operations[direction], self.rate_bytes[direction]) {
+            (Some(operations), _) if counts || matches!(blocks, Blocks::Fixed(_)) => {
+                Some(Rate::Operations(operations as f64))
+            }
+            (Some(operations), _) => Some(Rate::Bytes(operations.saturating_mul(blocks.smallest()))),
+            (None, Some(bytes)) if counts => Some(Rate::Operations(bytes as f64 / blocks.smallest() as f64)),
+            (None, bytes) => bytes.map(Rate::Bytes),
+        }
+    }
+
+    /// How often it reads and how often it writes as it is expected to be: rates of both decide it, if it does both.
     pub(super) fn expected_weights(&self) -> [u32; 2] {
         let weights = self.read_and_write_weights();
-        match (self.rate_operations, self.rate_bytes) {
-            _ if weights.contains(&0) => weights,
-            ([Some(reads), Some(writes)], _) => parts(reads as f64, writes as f64),
-            ([None, None], [Some(reads), Some(writes)]) => {
-                let [of_reads, of_writes] = [&self.blocks[0], &self.blocks[1]].map(Blocks::mean);
-                parts(reads as f64 / of_reads, writes as f64 / of_writes)
-            }
+        let operations = |direction: usize| match self.rate(direction)? {
+            Rate::Operations(operations) => Some(operations),
+            Rate::Bytes(bytes) => Some(bytes as f64 / self.blocks[direction].mean()),
+        };
+        match (operations(0), operations(1)) {
+            (Some(reads), Some(writes)) if !weights.contains(&0) => parts(reads, writes),
             _ => weights,
         }
     }

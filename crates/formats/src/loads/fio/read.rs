@@ -412,7 +412,7 @@ impl Reader<'_> {
             let cure = "leave them out: the rate of trims is not judged";
             self.findings.error(section, "rate_min, rate_iops_min or steadystate of trims", cure);
         }
-        if job.rate_bytes != [None; 2] && job.rate_operations != [None; 2] {
+        if job.rate_bytes != [None; 3] && job.rate_operations != [None; 3] {
             self.findings.error(section, "rate beside rate_iops", "give one of the two, as in fio");
         }
         let least = [(job.least_bytes, job.rate_bytes), (job.least_operations, job.rate_operations)];

@@ -5,8 +5,8 @@ use fstone_model::{
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{
         Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FailedPart,
-        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Rate, Region, SizeDistribution, Stop, Tour, Zone,
-        Zones,
+        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Rate, Region, SizeDistribution, Stop,
+        Tour, Zone, Zones,
     },
 };
 use std::time::Duration;
@@ -114,21 +114,34 @@ fn rates_arrivals_delays_and_cpus_are_those_of_a_clone() {
     assert_eq!(groups[2].bytes_per_second, Some(1 << 20));
 }
 
-/// Arrivals at random are operations: as many as move so many bytes, whatever the sizes of the blocks.
+/// fio 3.33 goes by the smallest block. In two seconds it makes 25 reads with `bsrange=4k-64k` and `rate_iops=100`, 83 with
+/// `bssplit=16k/50:64k/50`, and at random arrivals 152 with `rate=340k` and `bssplit=4k/50:64k/50`.
 #[test]
-fn a_rate_in_bytes_at_random_arrivals_goes_by_the_mean_block() {
-    let rate = |options: &str| {
-        let plan = plan(&format!("[a]\nsize=1m\nrate_process=poisson\n{options}\n"));
+fn rates_of_drawn_blocks_go_by_the_smallest() {
+    let of = |options: &str| {
+        let plan = plan(&format!("[a]\nsize=1m\n{options}\n"));
         let group = &plan.workload.phases[0].groups[0];
-        assert_eq!(group.arrivals, Arrivals::Poisson);
-        group.rate_per_second
+        (group.rate_per_second, group.bytes_per_second, group.arrivals)
     };
-    assert_eq!(rate("rw=randread\nrate=40k\nbs=4k"), Some(10.0));
-    assert_eq!(rate("rw=randread\nrate=340k\nbssplit=4k/50:64k/50"), Some(10.0));
-    assert_eq!(rate("rw=randread\nrate=80k\nbsrange=4k-12k"), Some(10.0));
-    let mix = plan("[a]\nsize=1m\nrate_process=poisson\nrw=randrw\nrwmixread=75\nrate=100k,64k\nbs=4k,64k\n");
-    let rates = mix.workload.phases[0].groups[0].direction_rates;
-    assert_eq!(rates, [Some(Rate::Operations(25.0)), Some(Rate::Operations(1.0))]);
+    let evenly = |bytes: u64| (None, Some(bytes << 10), Arrivals::Even);
+    assert_eq!(of("rw=randread\nbsrange=4k-64k\nrate_iops=100"), evenly(400));
+    assert_eq!(of("rw=randread\nbssplit=16k/50:64k/50\nrate_iops=100"), evenly(1600));
+    assert_eq!(of("rw=randread\nbssplit=4k/50:64k/50\nrate=340k"), evenly(340));
+    assert_eq!(of("rw=randread\nbs=64k\nrate_iops=100"), (Some(100.0), None, Arrivals::Even));
+    let at_random = |rate: f64| (Some(rate), None, Arrivals::Poisson);
+    assert_eq!(of("rw=randread\nrate_process=poisson\nbs=8k\nrate=80k"), at_random(10.0));
+    assert_eq!(of("rw=randread\nrate_process=poisson\nbssplit=4k/50:64k/50\nrate=340k"), at_random(85.0));
+    assert_eq!(of("rw=randread\nrate_process=poisson\nbsrange=4k-64k\nrate=360k"), at_random(90.0));
+    assert_eq!(of("rw=randread\nrate_process=poisson\nbsrange=4k-64k\nrate_iops=100"), at_random(100.0));
+    let mix = |options: &str| {
+        plan(&format!("[a]\nsize=1m\nrw=randrw\nrwmixread=75\n{options}\n")).workload.phases[0].groups[0]
+            .direction_rates
+    };
+    let operations = |rates: [f64; 2]| rates.map(|rate| Some(Rate::Operations(rate)));
+    let bytes = [400, 200].map(|rate: u64| Some(Rate::Bytes(rate << 10)));
+    assert_eq!(mix("rate_process=poisson\nrate=100k,64k\nbs=4k,64k"), operations([25.0, 1.0]));
+    assert_eq!(mix("rate_iops=100,50\nbs=4k,64k"), operations([100.0, 50.0]));
+    assert_eq!(mix("rate_iops=100,50\nbsrange=4k-64k"), bytes);
 }
 
 /// As fio 3.33 does: 100 reads and 100 writes a second with `rate_iops=100` and `rwmixread=75`.
@@ -156,6 +169,27 @@ fn rates_of_reads_and_of_writes_are_kept_apart() {
     let plan = self::plan("[a]\nsize=1m\nrw=randrw\nrwmixread=10\nrate_iops=300,100\nfsync=2\n");
     let fsync = plan.workload.phases[0].groups[0].fsync;
     assert_eq!((fsync.every_operations, fsync.counts_writes), (2, true));
+}
+
+/// As fio 3.33 does, in two seconds: 50 trims with `rate=400k,200k,100k`, 200 with `rate_iops=,,100`, 100 with `rate_iops=100,50`.
+#[test]
+fn trims_have_the_third_rate() {
+    let of = |options: &str| {
+        plan(&format!("[a]\nsize=1m\nioengine=null\n{options}\n")).workload.phases[0].groups[0].rate_per_second
+    };
+    assert_eq!(of("rw=randtrim\nrate=400k,200k,100k"), Some(25.0));
+    assert_eq!(of("rw=randtrim\nrate_iops=,,100"), Some(100.0));
+    assert_eq!(of("rw=randtrim\nrate_iops=100,50"), Some(50.0));
+    // A write follows each of its trims, at the rate of writes.
+    assert_eq!(of("rw=trimwrite\nrate_iops=,50,100"), Some(100.0));
+}
+
+/// fio 3.33 counts a file as a block: with `rate=400k` and `bs=8k` it makes 101 in two seconds.
+#[test]
+fn a_rate_in_bytes_is_one_of_files_too() {
+    let of = |options: &str| plan(&format!("[a]\nsize=1m\n{options}\n")).workload.phases[0].groups[0].rate_per_second;
+    assert_eq!(of("ioengine=filecreate\nrw=write\nbs=8k\nrate=400k"), Some(50.0));
+    assert_eq!(of("ioengine=filestat\nrate=400k"), Some(100.0));
 }
 
 #[test]

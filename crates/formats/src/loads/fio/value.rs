@@ -65,9 +65,9 @@ impl Value<'_> {
         time(self.text(), Duration::from_micros(1)).ok_or("a time, such as 100us")
     }
 
-    pub(super) fn rates(&self, expected: Expected) -> Result<[Option<u64>; 2], Expected> {
-        let [reads, writes, _] = by_direction(self.text(), |part| self.number_of(part)).ok_or(expected)?;
-        Ok([reads, writes].map(|rate| rate.filter(|rate| *rate > 0)))
+    pub(super) fn rates(&self, expected: Expected) -> Result<[Option<u64>; 3], Expected> {
+        let rates = by_direction(self.text(), |part| self.number_of(part)).ok_or(expected)?;
+        Ok(rates.map(|rate| rate.filter(|rate| *rate > 0)))
     }
 
     /// The prefix of a log; empty if none is given.

@@ -6,7 +6,7 @@
 use super::{
     actions::{actions, tour},
     ends::{apart, ends_for_want_of_a_block, pass, reads_back, stop},
-    files::{Filesets, Look, MOST_FILES, Place, Placement, block, error, note},
+    files::{Filesets, Look, MOST_FILES, Place, Placement, error, note},
     job::{Direction, Ends, Engine, Hint, Job, Service, Sync, Trims},
     removals::Removals,
     text::Findings,
@@ -18,7 +18,7 @@ use crate::{
 use fstone_model::workload::{
     Action, Actions, Advice, Arrivals, Batches, CpuPolicy, DataPattern, ErrorPolicy, FileChoice, FinalSync,
     FsyncPolicy, IoEngineKind, IoOverrides, IoSettings, LatencyTarget, LeastRate, MAXIMUM_THREADS, OpenPolicy,
-    OpenSync, Operation, Pattern, Phase, Rate, Region, SizeDistribution, Steady, Stop, ThreadGroup, Tour, Workload,
+    OpenSync, Operation, Pattern, Phase, Rate, Region, Steady, Stop, ThreadGroup, Tour, Workload,
 };
 use std::{collections::HashMap, time::Duration};
 
@@ -646,67 +646,23 @@ fn region(place: &Place, filesets: &Filesets<'_>) -> Region {
 }
 
 fn pace(job: &Job, group: &mut ThreadGroup) {
-    let used = job.read_and_write_weights().map(|weight| weight > 0);
-    let poisson = if job.poisson { Arrivals::Poisson } else { Arrivals::Even };
-    if used == [true; 2] && !job.engine.of_files() {
-        for (direction, rate) in group.direction_rates.iter_mut().enumerate() {
-            let actions = direction_of(&group.actions, direction == 1);
-            *rate = match (job.rate_operations[direction], job.rate_bytes[direction]) {
-                (Some(operations), _) => Some(Rate::Operations(operations as f64)),
-                (None, Some(bytes)) if job.poisson => Some(Rate::Operations(arrivals_of(bytes, job, &actions))),
-                (None, bytes) => bytes.map(Rate::Bytes),
-            };
+    let [reads, writes] = job.read_and_write_weights().map(|weight| weight > 0);
+    if reads && writes && !job.engine.of_files() {
+        group.direction_rates = [job.rate(0), job.rate(1)];
+    } else {
+        let used = if job.direction.trims == Trims::Only { [false, false, true] } else { [reads, writes, false] };
+        // Each has the rate, the trims and the writes after them.
+        let times = if job.direction.trims == Trims::First { 2.0 } else { 1.0 };
+        match (0..3).filter(|direction| used[*direction]).find_map(|direction| job.rate(direction)) {
+            Some(Rate::Operations(operations)) => group.rate_per_second = Some(times * operations),
+            Some(Rate::Bytes(bytes)) => group.bytes_per_second = Some(bytes),
+            None => {}
         }
-        let arrive = group.direction_rates.iter().flatten().any(|rate| matches!(rate, Rate::Operations(_)));
-        group.arrivals = if arrive { poisson } else { Arrivals::Even };
-        return;
     }
-    let of = |rates: [Option<u64>; 2]| rates.into_iter().zip(used).find_map(|(rate, used)| rate.filter(|_| used));
-    // Each has the rate, the trims and the writes after them.
-    let times = if job.direction.trims == Trims::First { 2.0 } else { 1.0 };
-    match (of(job.rate_operations), of(job.rate_bytes)) {
-        (Some(operations), _) => {
-            group.rate_per_second = Some(times * operations as f64);
-            group.arrivals = poisson;
-        }
-        // What is trimmed is not moved.
-        (None, Some(bytes)) if job.poisson || job.direction.trims != Trims::None => {
-            group.rate_per_second = Some(times * arrivals_of(bytes, job, &group.actions));
-            group.arrivals = poisson;
-        }
-        (None, bytes) => group.bytes_per_second = bytes.filter(|_| !job.engine.of_files()),
+    let of_directions = group.direction_rates.iter().flatten().any(|rate| matches!(rate, Rate::Operations(_)));
+    if job.poisson && (of_directions || group.rate_per_second.is_some()) {
+        group.arrivals = Arrivals::Poisson;
     }
-}
-
-/// The reads of a mix, or its writes.
-fn direction_of(actions: &Actions, writes: bool) -> Actions {
-    let Actions::Mix(mix) = actions else { return actions.clone() };
-    let of = mix.iter().filter(|weighted| weighted.action.operation.nature().writes() == writes);
-    Actions::Mix(of.cloned().collect())
-}
-
-/// How many operations a second move so many bytes on average.
-fn arrivals_of(bytes: u64, job: &Job, actions: &Actions) -> f64 {
-    let mean = mean_bytes(actions).unwrap_or(block(job) as f64);
-    (bytes as f64 / mean).max(f64::MIN_POSITIVE)
-}
-
-/// What the group's reads and writes move on average; `None` where it has none.
-fn mean_bytes(actions: &Actions) -> Option<f64> {
-    let of = |action: &Action| match &action.blocks {
-        Some(blocks @ SizeDistribution::Uniform { .. }) => {
-            blocks.block_bounds().map_or(0.0, |(smallest, largest)| smallest.midpoint(largest) as f64)
-        }
-        Some(blocks) => blocks.typical_bytes() as f64,
-        None => action.operation.nature().largest_block as f64,
-    };
-    let shares: Vec<(f64, f64)> = match actions {
-        Actions::Mix(mix) => mix.iter().map(|weighted| (f64::from(weighted.weight), of(&weighted.action))).collect(),
-        others => others.all().into_iter().map(|action| (1.0, of(action))).collect(),
-    };
-    let weights: f64 = shares.iter().map(|(weight, _)| weight).sum();
-    let mean = shares.iter().map(|(weight, bytes)| weight * bytes).sum::<f64>() / weights;
-    (mean > 0.0).then_some(mean)
 }
 
 fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
