@@ -5,7 +5,7 @@ use fstone_model::{
     load::{ErrorReport, GroupFsyncs, OperationReport, ThreadReport},
     workload::{
         Actions, Advice, Amount as FileAmount, Arrivals, Batches, Distribution, ErrorPolicy, Existing, FailedPart,
-        FileChoice, IoEngineKind, LatencyTarget, Operation, Pattern, Rate, Region, SizeDistribution, Stop,
+        FileChoice, FsyncPolicy, IoEngineKind, LatencyTarget, Operation, Pattern, Rate, Region, SizeDistribution, Stop,
         Tour, Zone, Zones,
     },
 };
@@ -190,6 +190,18 @@ fn a_rate_in_bytes_is_one_of_files_too() {
     let of = |options: &str| plan(&format!("[a]\nsize=1m\n{options}\n")).workload.phases[0].groups[0].rate_per_second;
     assert_eq!(of("ioengine=filecreate\nrw=write\nbs=8k\nrate=400k"), Some(50.0));
     assert_eq!(of("ioengine=filestat\nrate=400k"), Some(100.0));
+}
+
+/// As strace sees fio 3.33.
+#[test]
+fn trims_before_writes_leave_no_turn_to_a_sync() {
+    let of = |options: &str| {
+        let plan = plan(&format!("[a]\nsize=1m\nioengine=falloc\nrw=trimwrite\n{options}\n"));
+        plan.workload.phases[0].groups[0].fsync
+    };
+    assert_eq!(of("fsync=1"), FsyncPolicy::default());
+    assert_eq!(of("fdatasync=1"), FsyncPolicy::default());
+    assert_eq!(of("fsync=1\nend_fsync=1"), FsyncPolicy { at_end: true, ..FsyncPolicy::default() });
 }
 
 #[test]

@@ -669,6 +669,10 @@ fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
     if !job.direction.writes || job.direction.trims == Trims::Only {
         return FsyncPolicy::default();
     }
+    // fio's next is the write after a trim, or the trim, even where a sync is due.
+    if job.direction.trims == Trims::First {
+        return FsyncPolicy { at_end: job.end_fsync, ..FsyncPolicy::default() };
+    }
     FsyncPolicy {
         every_operations: job.fsync_every,
         data_every: job.fdatasync_every.max(job.range.1),
@@ -676,7 +680,7 @@ fn fsyncs(job: &Job, place: &Place) -> FsyncPolicy {
         between: true,
         after_last: ends_for_want_of_a_block(job, place),
         at_end: job.end_fsync,
-        counts_writes: job.direction.reads || job.in_backlog() || job.direction.trims == Trims::First,
+        counts_writes: job.direction.reads || job.in_backlog(),
         ..FsyncPolicy::default()
     }
 }
