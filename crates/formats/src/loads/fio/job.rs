@@ -292,6 +292,17 @@ impl Blocks {
         std::iter::once(low).chain(high).chain(split.iter().map(|(bytes, _)| *bytes))
     }
 
+    /// Makes all sizes of a split multiples of the smallest.
+    pub(super) fn round_down(&mut self) {
+        let smallest = self.smallest();
+        if let Self::Split(sizes) = self {
+            sizes.iter_mut().for_each(|(bytes, _)| *bytes -= *bytes % smallest);
+            if sizes.iter().all(|(bytes, _)| *bytes == smallest) {
+                *self = Self::Fixed(smallest);
+            }
+        }
+    }
+
     fn mean(&self) -> f64 {
         match self {
             Self::Fixed(bytes) => *bytes as f64,

@@ -290,6 +290,9 @@ impl Reader<'_> {
         for (range, blocks) in ranges.filter_map(|(range, blocks)| Some(((*range)?, blocks))) {
             *blocks = value::odd_between(range);
         }
+        // Those of a range have what is left of the larger.
+        let splits = job.block_ranges.iter().zip(&mut job.blocks).filter(|(range, _)| range.is_none());
+        splits.filter(|_| !job.odd_blocks).for_each(|(_, blocks)| blocks.round_down());
         if let (strided, bytes @ 1.., range, skip) = job.zones {
             let in_order = strided && job.direction.reads != job.direction.writes;
             let block = job.blocks[usize::from(job.direction.writes)].smallest();

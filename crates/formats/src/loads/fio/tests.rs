@@ -231,6 +231,17 @@ fn mixes_and_splits() {
     assert_eq!(plan.workload.phases[0].groups[0].stop.bytes, Some(1 << 20));
 }
 
+/// fio 3.33 makes 8192 bytes of `8k/50:12k/50`, and 3072 of `3k/30:5k/70`.
+#[test]
+fn sizes_of_a_split_are_multiples_of_the_smallest() {
+    let of = |options: &str| plan(&format!("[a]\nsize=1m\nrw=randread\n{options}\n")).jobs[0].blocks[0].clone();
+    assert_eq!(of("bssplit=8k/50:12k/50"), Blocks::Fixed(8192));
+    assert_eq!(of("bssplit=3k/30:5k/70"), Blocks::Fixed(3072));
+    assert_eq!(of("bssplit=4k/50:10k/50"), Blocks::Split(vec![(4096, 50), (8192, 50)]));
+    assert_eq!(of("bssplit=8k/50:12k/50\nbs_unaligned"), Blocks::Split(vec![(8192, 50), (12288, 50)]));
+    assert_eq!(of("bsrange=4k-10k"), Blocks::Split(vec![(4096, 4096), (8192, 4096), (10240, 2048)]));
+}
+
 fn pattern(text: &str) -> Pattern {
     let plan = plan(&format!("[a]\nsize=1m\n{text}\n"));
     let (operation, _) = operation(&plan, 0, 0);
