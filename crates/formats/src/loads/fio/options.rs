@@ -343,7 +343,7 @@ pub(super) const OPTIONS: &[Opt] = &[
     .or(&["bsrange"]),
     taken!("bssplit", |job, v| {
         let three = value::by_direction(v.text(), |part| split(part, v.base));
-        let three = three.ok_or("sizes and percents such as 4k/10:64k/90")?;
+        let three = three.ok_or("sizes and percents that add up to 100, such as 4k/10:64k/90")?;
         take_two(&mut job.block_ranges, three.clone().map(|of| of.map(|_| None)));
         take_two(&mut job.blocks, three);
     }),

@@ -158,6 +158,7 @@ fn rates_of_reads_and_of_writes_are_kept_apart() {
     assert_eq!(of("rate_iops=300,100"), (None, [operations(300.0), operations(100.0)]));
     assert_eq!(of("rate=1m,500k\nbs=4k,12k"), (None, [bytes(1024), bytes(500)]));
     assert_eq!(of("rate=,500k"), (None, [None, bytes(500)]));
+    assert_eq!(of("rate=400k:100k"), (None, [bytes(400), bytes(100)]));
     assert_eq!(of("rate_iops=10,\nrate_process=poisson"), (None, [operations(10.0), None]));
     // A mix of reads alone has theirs.
     assert_eq!(of("rwmixread=100\nrate=1m,500k"), (bytes(1024), [None, None]));
@@ -240,6 +241,12 @@ fn sizes_of_a_split_are_multiples_of_the_smallest() {
     assert_eq!(of("bssplit=4k/50:10k/50"), Blocks::Split(vec![(4096, 50), (8192, 50)]));
     assert_eq!(of("bssplit=8k/50:12k/50\nbs_unaligned"), Blocks::Split(vec![(8192, 50), (12288, 50)]));
     assert_eq!(of("bsrange=4k-10k"), Blocks::Split(vec![(4096, 4096), (8192, 4096), (10240, 2048)]));
+}
+
+#[test]
+fn shares_of_a_split_add_up_to_100() {
+    let told = problems("[a]\nsize=1m\nbssplit=4k/50:64k/40\n");
+    assert!(told.contains("add up to 100"), "{told}");
 }
 
 fn pattern(text: &str) -> Pattern {

@@ -66,7 +66,7 @@ impl Value<'_> {
     }
 
     pub(super) fn rates(&self, expected: Expected) -> Result<[Option<u64>; 3], Expected> {
-        let rates = by_direction(self.text(), |part| self.number_of(part)).ok_or(expected)?;
+        let rates = by_direction(&self.text().replace(':', ","), |part| self.number_of(part)).ok_or(expected)?;
         Ok(rates.map(|rate| rate.filter(|rate| *rate > 0)))
     }
 
