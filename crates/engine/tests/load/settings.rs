@@ -149,10 +149,13 @@ fn what_would_have_to_wait_fails_instead() {
     let disk = on_disk();
     for (engine, queue_depth) in [(IoEngineKind::Psync, 1), (IoEngineKind::IoUring, 8), (IoEngineKind::Libaio, 8)] {
         let no_wait = IoSettings { no_wait: true, queue_depth, ..io(engine) };
-        let report = errors(no_wait, Operation::Read(random_block()), disk.path());
-        let cold =
-            report.errors.iter().any(|error| error.text.starts_with("EAGAIN") || error.text.starts_with("EOPNOTSUPP"));
-        assert!(cold, "{engine:?}: {:?}", report.errors);
+        // A large folio that whoever wrote it back still holds is not dropped: then nothing has to wait.
+        let cold = (0..5).any(|_| {
+            let report = errors(no_wait, Operation::Read(random_block()), disk.path());
+            let waits = |text: &str| text.starts_with("EAGAIN") || text.starts_with("EOPNOTSUPP");
+            report.errors.iter().any(|error| waits(&error.text))
+        });
+        assert!(cold, "{engine:?}");
     }
 }
 
