@@ -9,6 +9,7 @@ use super::slots::Slots;
 use super::{Completion, Direction, Fd, Result, Setup, SetupError, TransferFlags};
 use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
 use rustix::io::Errno;
+use std::marker::PhantomData;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ const UNTIMED_WAIT: Duration = Duration::from_micros(50);
 
 pub(crate) struct Uring {
     ring: IoUring,
-    /// The number by which its thread names the ring.
+    /// The number by which its thread names the ring. In another thread it is another ring's: a ring stays where it was made.
     number: Option<u32>,
+    stays: PhantomData<*const ()>,
     slots: Slots,
     registered_memory: bool,
     flags: TransferFlags,
@@ -232,6 +234,7 @@ impl Uring {
         Ok(Self {
             ring,
             number,
+            stays: PhantomData,
             slots,
             registered_memory,
             flags,
