@@ -24,7 +24,7 @@ use libc::pid_t;
 use preload::{Preload, Until};
 use processors::{Account, DECIDED_NS, Processors, Usage};
 use ptrace::{Called, EVENT_STOP, Resume, Stop, Task, Ticks, Waited};
-use state::{LONG_NS, Named, Noticed, Spent, Thread, Tracer, hashed, hashed_entry};
+use state::{LONG_NS, Named, Noticed, Overhead, Spent, Thread, Tracer, hashed, hashed_entry};
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CString;
@@ -40,8 +40,10 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, Root};
 
-/// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and medians of more differ as much from run to run.
+/// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and means of more differ as much from run to run.
 const CALIBRATION: u32 = 100;
+/// What is more than this times the median counts as this: what another program did meanwhile may take any time.
+const OUTLIER: u64 = 3;
 /// Calls that show what one takes without that.
 const BARE_CALLS: u32 = 1000;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
@@ -171,7 +173,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
         Roots::new(&roots).except(own.as_os_str().as_bytes()).without(&walk.made_up),
-        [apart, shared],
+        [apart, shared].map(Overhead::new),
         if wanted.process.is_some() { Processors::as_they_are() } else { Processors::of_tracer() },
         secret,
         Some(writer),
@@ -289,18 +291,20 @@ fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors
     if samples.len() < CALIBRATION as usize / 2 {
         return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
     }
-    let median = |of: &dyn Fn(&[Spent; 2]) -> u64| {
+    let usual = |of: &dyn Fn(&[Spent; 2]) -> u64| {
         let mut values: Vec<u64> = samples.iter().map(of).collect();
         values.sort_unstable();
-        values[values.len() / 2]
+        let most = OUTLIER * values[values.len() / 2];
+        values.iter().map(|value| (*value).min(most)).sum::<u64>() / values.len() as u64
     };
     Ok([0, 1].map(|which| {
         let alone_ns = if which == 0 { bare_ns } else { 0 };
         Spent {
-            wall_ns: median(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
+            wall_ns: usual(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
             usage: Usage {
-                ran_ns: median(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
-                delayed_ns: median(&|sample| sample[which].usage.delayed_ns),
+                ran_ns: usual(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
+                delayed_ns: usual(&|sample| sample[which].usage.delayed_ns),
+                turns: 0,
             },
         }
     }))
@@ -455,6 +459,7 @@ impl Tracer {
             active_ns: None,
             weight: 1.0,
             stopped_ns: None,
+            owed_ns: 0,
             resumed_ns: u64::MAX,
             ran_ns: 0,
             think_ns: 0,

@@ -73,17 +73,31 @@ impl Drop for Processors {
     }
 }
 
-/// For how long a thread ran, and for how long it waited for a processor.
+/// For how long a thread ran, for how long it waited for a processor, and how often it got one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) ran_ns: u64,
     pub(super) delayed_ns: u64,
+    pub(super) turns: u64,
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.ran_ns += other.ran_ns;
         self.delayed_ns += other.delayed_ns;
+        self.turns += other.turns;
+    }
+}
+
+impl std::ops::Sub for Usage {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            ran_ns: self.ran_ns.saturating_sub(other.ran_ns),
+            delayed_ns: self.delayed_ns.saturating_sub(other.delayed_ns),
+            turns: self.turns.saturating_sub(other.turns),
+        }
     }
 }
 
@@ -125,9 +139,11 @@ impl Account {
         let mut numbers = text[..got].split(|byte| !byte.is_ascii_digit()).map(|digits| {
             digits.iter().fold(0u64, |number, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
         });
-        let (Some(ran_ns), Some(delayed_ns)) = (numbers.next(), numbers.next()) else { return Usage::default() };
-        let read = std::mem::replace(&mut self.read, Usage { ran_ns, delayed_ns });
-        Usage { ran_ns: ran_ns.saturating_sub(read.ran_ns), delayed_ns: delayed_ns.saturating_sub(read.delayed_ns) }
+        let (Some(ran_ns), Some(delayed_ns), Some(turns)) = (numbers.next(), numbers.next(), numbers.next()) else {
+            return Usage::default();
+        };
+        let usage = Usage { ran_ns, delayed_ns, turns };
+        usage - std::mem::replace(&mut self.read, usage)
     }
 }
 
@@ -138,8 +154,8 @@ mod tests {
     #[test]
     fn one_processor_is_enough_until_threads_wait_for_it() {
         let is_enough = |shared, ran_ns, delayed_ns, of_tracer_ns| {
-            let tracer = Usage { ran_ns: of_tracer_ns, delayed_ns: 0 };
-            Processors { allowed: None, shared }.is_enough(Usage { ran_ns, delayed_ns }, tracer, 100)
+            let tracer = Usage { ran_ns: of_tracer_ns, ..Usage::default() };
+            Processors { allowed: None, shared }.is_enough(Usage { ran_ns, delayed_ns, turns: 0 }, tracer, 100)
         };
         assert!(is_enough(true, 95, 20, 5) && !is_enough(true, 95, 95, 5));
         // The tracer takes more of the time than a second processor would save.

@@ -49,6 +49,48 @@ pub(super) struct Spent {
     pub(super) usage: Usage,
 }
 
+impl Spent {
+    /// From when the thread stopped until the tracer knew it.
+    pub(super) fn noticed_ns(&self) -> u64 {
+        self.wall_ns.saturating_sub(self.usage.ran_ns + self.usage.delayed_ns)
+    }
+}
+
+/// How much of the last stop's time counts for what stops cost now, and how far one may be from the others and still count as it is.
+const NEWEST: f64 = 1.0 / 32.0;
+const UNUSUAL: f64 = 0.25;
+
+/// What stops cost: as measured at the start, at the pace that the machine has now. Processors change their clock, and share their core
+/// with others: a stop can take half as long again for some tenths of a second. How long it takes until the tracer knows of a stop is seen
+/// at each, whatever the thread did before.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Overhead {
+    /// Of a call and of the time after it.
+    measured: [Spent; 2],
+    noticed_ns: f64,
+}
+
+impl Overhead {
+    pub(super) fn new(measured: [Spent; 2]) -> Self {
+        Self { measured, noticed_ns: measured[1].noticed_ns() as f64 }
+    }
+
+    /// A thread ran once and then stopped, and the tracer waited for it.
+    pub(super) fn saw(&mut self, spent: &Spent) {
+        let usual = [1.0 - UNUSUAL, 1.0 + UNUSUAL].map(|times| times * self.noticed_ns);
+        self.noticed_ns += NEWEST * ((spent.noticed_ns() as f64).clamp(usual[0], usual[1]) - self.noticed_ns);
+    }
+
+    /// Of a call, or of the time after it.
+    pub(super) fn now(&self, which: usize) -> Spent {
+        let measured = self.measured[which];
+        let pace = self.noticed_ns / (self.measured[1].noticed_ns() as f64).max(1.0);
+        let [wall_ns, ran_ns, delayed_ns] =
+            [measured.wall_ns, measured.usage.ran_ns, measured.usage.delayed_ns].map(|ns| (ns as f64 * pace) as u64);
+        Spent { wall_ns, usage: Usage { ran_ns, delayed_ns, turns: 0 } }
+    }
+}
+
 /// What all threads have done until now.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
@@ -91,6 +133,8 @@ pub(super) struct Thread {
     /// That beside the most active thread's: one that hardly runs keeps nobody waiting while it is stopped.
     pub(super) weight: f64,
     pub(super) stopped_ns: Option<u64>,
+    /// How much more its last stops cost than there was to take out: the next time is shorter by that.
+    pub(super) owed_ns: u64,
     /// When it last went on; at first later than any time.
     pub(super) resumed_ns: u64,
     /// For how long it ran since it last made or ended a call, without what stops cost.
@@ -241,7 +285,7 @@ pub(super) struct Tracer {
     pub(super) began_at: Instant,
     pub(super) roots: Roots,
     /// With the program on processors of its own, and on the tracer's.
-    pub(super) overhead: [[Spent; 2]; 2],
+    pub(super) overhead: [Overhead; 2],
     /// What was taken out of calls and of the time after them, and how often.
     pub(super) taken: [[u64; 2]; 2],
     pub(super) processors: Processors,
@@ -302,7 +346,7 @@ pub(super) struct Tracer {
 impl Tracer {
     pub(super) fn new(
         roots: Roots,
-        overhead: [[Spent; 2]; 2],
+        overhead: [Overhead; 2],
         mut processors: Processors,
         secret: Option<RandomState>,
         writer: Option<Writer<BufWriter<File>>>,
@@ -355,5 +399,31 @@ impl Tracer {
 
     pub(super) fn now(&self) -> u64 {
         self.began_at.elapsed().as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stops_cost_follows_the_pace_of_the_machine() {
+        let stop = |ran_ns, wall_ns| Spent { wall_ns, usage: Usage { ran_ns, delayed_ns: 2_000, turns: 1 } };
+        let measured = [stop(4_000, 10_000), stop(3_000, 9_000)];
+        let mut overhead = Overhead::new(measured);
+        // However long a thread computes between two calls, and whatever once kept the tracer from it.
+        for ran_ns in [3_000, 500_000] {
+            (0..200).for_each(|_| overhead.saw(&stop(ran_ns, ran_ns + 6_000)));
+        }
+        overhead.saw(&stop(3_000, 10_000_000));
+        assert!((9_000..9_200).contains(&overhead.now(1).wall_ns));
+        // The core is shared with another virtual machine.
+        (0..200).for_each(|_| overhead.saw(&stop(3_000, 3_000 + 2_000 + 6_000)));
+        let now = [0, 1].map(|which| overhead.now(which));
+        assert!((14_500..15_100).contains(&now[0].wall_ns) && (4_400..4_600).contains(&now[1].usage.ran_ns), "{now:?}");
+        // Nothing is taken out while it is measured.
+        let mut none = Overhead::default();
+        none.saw(&stop(3_000, 9_000));
+        assert_eq!(none.now(0).wall_ns, 0);
     }
 }

@@ -90,15 +90,20 @@ impl Tracer {
         if std::mem::take(&mut state.kept) {
             usage = Usage::default();
         }
+        let spent = Spent { wall_ns, usage };
         if let Some(samples) = &mut self.samples {
-            let spent = Spent { wall_ns, usage };
             match &state.pending {
                 None => samples.push([Spent::default(), spent]),
                 Some(_) => samples.last_mut().into_iter().for_each(|last| last[0] = spent),
             }
         }
         let which = usize::from(state.pending.is_none());
-        let cost = self.overhead[usize::from(self.processors.shared)][which];
+        let overhead = &mut self.overhead[usize::from(self.processors.shared)];
+        let never_slept = half_ns == 0 && usage.turns == 1;
+        if never_slept && which == 1 {
+            overhead.saw(&spent);
+        }
+        let cost = overhead.now(which);
         let mut cost_ns = cost.wall_ns;
         if half_ns > 0 {
             // The tracer did not have to wake up, which is about half of what a stop costs.
@@ -106,9 +111,20 @@ impl Tracer {
             (self.meanwhile, self.uncertain_ns) = (self.meanwhile + 1, self.uncertain_ns + half_ns);
         }
         self.taken[which] = [self.taken[which][0] + cost_ns, self.taken[which][1] + 1];
-        let delayed_ns = state.delayed_ns(usage.delayed_ns.saturating_sub(cost.usage.delayed_ns), worked_ns);
+        let waited_ns = usage.delayed_ns.saturating_sub(cost.usage.delayed_ns);
+        let delayed_ns = state.delayed_ns(waited_ns, worked_ns);
         let ran_ns = usage.ran_ns.saturating_sub(cost.usage.ran_ns).min(wall_ns);
-        let own_ns = wall_ns.saturating_sub(cost_ns + delayed_ns).max(ran_ns);
+        let (all_ns, due_ns) = if never_slept {
+            // But for its turn it waited for others', and for the tracer to notice.
+            (usage.ran_ns + waited_ns - delayed_ns, cost.usage.ran_ns)
+        } else {
+            (wall_ns.saturating_sub(delayed_ns), cost_ns)
+        };
+        let due_ns = due_ns + state.owed_ns;
+        let own_ns = all_ns.saturating_sub(due_ns).min(wall_ns);
+        state.owed_ns = due_ns.saturating_sub(all_ns).min(cost_ns);
+        let own_ns = if never_slept { own_ns } else { own_ns.max(ran_ns) };
+        let ran_ns = ran_ns.min(own_ns);
         let mut spent_ns = own_ns;
         let sleeps = state.pending.as_ref().is_some_and(|pending| pending.sleeps(stop.thread));
         let may_wait = !sleeps && state.pending.as_ref().is_none_or(Pending::may_wait);
@@ -196,7 +212,7 @@ impl Tracer {
     /// Notes that a thread went on when another one had come so far.
     pub(super) fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, woken_ns: u64, now: u64) {
         let wakeup = Call { kind: Kind::Wakeup, begin_ns: now, ..Call::default() };
-        let [_, after] = self.overhead[usize::from(self.processors.shared)];
+        let after = self.overhead[usize::from(self.processors.shared)].now(1);
         let worked_ns = self.worked_ns(waker, self.now());
         if let Some(state) = self.threads.get_mut(&waker) {
             if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < woken_ns {
