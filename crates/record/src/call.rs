@@ -263,6 +263,25 @@ pub struct Start {
     pub unknown: Vec<String>,
 }
 
+/// How entries of [`Start::unknown`] about times begin.
+pub(crate) const NO_TIMES: &str = "times";
+pub(crate) const NO_DURATIONS: &str = "how long calls took";
+
+impl Start {
+    fn lacks(&self, what: &str) -> bool {
+        self.unknown.iter().any(|unknown| unknown.starts_with(what))
+    }
+
+    pub fn has_times(&self) -> bool {
+        !self.lacks(NO_TIMES)
+    }
+
+    /// Without durations, [`Call::think_ns`] includes the time of the call before.
+    pub fn has_durations(&self) -> bool {
+        self.has_times() && !self.lacks(NO_DURATIONS)
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Since the recording began.

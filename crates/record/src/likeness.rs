@@ -26,6 +26,8 @@ pub struct Likeness {
     /// Calls that are part of the workload's operations.
     pub covered: u64,
     pub left_out: BTreeMap<&'static str, u64>,
+    /// What its speed is, where the recording does not say how long calls took.
+    pub speed: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +40,19 @@ enum Did {
     Append,
     OpenClose,
     Called(Kind),
+}
+
+/// What the workload's speed comes from.
+#[derive(Debug, Clone, Copy)]
+enum Pace {
+    /// Pauses, of all threads.
+    Think {
+        ns: u64,
+    },
+    Rate {
+        elapsed_ns: u64,
+    },
+    Free,
 }
 
 #[derive(Debug, Default)]
@@ -164,9 +179,14 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
         looking.closed(session);
     }
     let files = old.count.max(looking.files.values().filter(|(_, is_new)| !is_new).count() as u64);
+    let pace = match (reader.start.has_times(), reader.start.has_durations()) {
+        (_, true) => Pace::Think { ns: think_ns },
+        (true, false) if elapsed_ns > 0 => Pace::Rate { elapsed_ns },
+        (_, false) => Pace::Free,
+    };
     // As many as did not wait for others, on average.
     let threads = (busy_ns as f64 / elapsed_ns.max(1) as f64).round().clamp(1.0, 256.0) as u32;
-    Ok(looking.workload(name, calls, (think_ns, threads), (files, directories, &old.sample)))
+    Ok(looking.workload(name, calls, (pace, threads), (files, directories, &old.sample)))
 }
 
 impl Looking {
@@ -330,7 +350,7 @@ impl Looking {
         mut self,
         name: &str,
         calls: u64,
-        (think_ns, threads): (u64, u32),
+        (pace, threads): (Pace, u32),
         (files, directories, sizes): (u64, u64, &[u64]),
     ) -> Likeness {
         let made: Vec<u64> = self
@@ -388,7 +408,20 @@ impl Looking {
         }
         let mut group = ThreadGroup::new("application", threads, Actions::Mix(mix));
         group.open = if keeps_open { OpenPolicy::KeepOpen } else { OpenPolicy::PerOperation };
-        group.think_time = Duration::from_micros(think_ns / operations.max(1) / 1000);
+        let speed = match pace {
+            Pace::Think { ns } => {
+                group.think_time = Duration::from_micros(ns / operations.max(1) / 1000);
+                None
+            }
+            Pace::Rate { elapsed_ns } => {
+                let rate = operations as f64 * 1e9 / elapsed_ns.max(1) as f64;
+                group.rate_per_second = Some((rate * 10.0).round().max(1.0) / 10.0);
+                Some(
+                    "How long its calls took is not known, so there are no pauses: operations come at the rate of the recording.",
+                )
+            }
+            Pace::Free => Some("The times of its calls are not known: operations come as fast as they can."),
+        };
         let stop = Stop { operations: Some(operations.max(1)), ..Stop::default() };
         let workload = Workload {
             name: name.to_owned(),
@@ -403,7 +436,7 @@ impl Looking {
             replay: None,
             series_interval: Duration::from_secs(1),
         };
-        Likeness { workload, calls, covered: self.covered, left_out: self.left_out }
+        Likeness { workload, calls, covered: self.covered, left_out: self.left_out, speed }
     }
 }
 
@@ -452,4 +485,41 @@ fn operation(kind: Kind, bytes: u64) -> Option<Operation> {
         Kind::Utimens => Operation::Utimens,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::{End, NO_DURATIONS, NO_TIMES, Start};
+    use crate::file::Writer;
+
+    fn likeness_of(start: Start, calls: &[(Call, &str)]) -> Likeness {
+        let mut writer = Writer::new(Vec::new(), start).expect("memory");
+        for (call, name) in calls {
+            let at = (!name.is_empty()).then(|| writer.place(0, name.as_bytes()));
+            writer.call(Call { thread: 1, at, ..*call }).expect("memory");
+        }
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        likeness(&mut Reader::new(&bytes[..]).expect("sound"), "a").expect("memory")
+    }
+
+    /// The time between two calls is then that of the first one as well.
+    #[test]
+    fn a_log_without_durations_gives_a_rate_and_no_pauses() {
+        let calls: Vec<_> = (1..=100)
+            .map(|number| {
+                let (begin_ns, think_ns) = (number * 10_000_000, 10_000_000);
+                (Call { kind: Kind::Stat, begin_ns, think_ns, ..Call::default() }, "f")
+            })
+            .collect();
+        let of = |unknown: &[&str]| {
+            let unknown = unknown.iter().map(|one| format!("{one}, and more")).collect();
+            let Likeness { workload, speed, .. } = likeness_of(Start { unknown, ..Start::default() }, &calls);
+            let group = &workload.phases[0].groups[0];
+            (group.think_time.as_millis(), group.rate_per_second, speed.is_some())
+        };
+        assert_eq!(of(&[]), (10, None, false));
+        assert_eq!(of(&[NO_DURATIONS]), (0, Some(100.0), true));
+        assert_eq!(of(&[NO_TIMES]), (0, None, true));
+    }
 }

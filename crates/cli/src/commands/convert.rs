@@ -48,7 +48,7 @@ fn is_study(text: &str) -> bool {
 fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult {
     let name = path.file_stem().map(|name| text::line(&name.to_string_lossy())).unwrap_or_default();
     let failed = || format!("cannot read {}", path.display());
-    let Likeness { workload, calls, covered, left_out } =
+    let Likeness { workload, calls, covered, left_out, speed } =
         fstone_record::likeness(reader, &name).with_context(failed).or_exit(Exit::LabFailed)?;
     if calls == 0 {
         return Err(Failure::new(Exit::BadInput, format!("cannot convert {}: {EMPTY}", path.display())));
@@ -58,6 +58,9 @@ fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult
         "# Resembles {name}: {share:.0} % of its {calls} calls are part of these operations. Their order, and which file each is about, are not\n\
          # the application's. Measure both, in a study with the steps load = {{ replay = \"{name}.rec\" }} and load = {{ workload = … }}.\n"
     );
+    if let Some(speed) = speed {
+        let _ = writeln!(text, "# {speed}");
+    }
     for (what, count) in left_out {
         let _ = writeln!(text, "# Not in it: {count} {what}");
     }

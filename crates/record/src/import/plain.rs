@@ -1,7 +1,7 @@
 //! Logs that have reads and writes of named files and little else: fio's iologs and Darshan's DXT as text.
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
-use crate::call::{Call, INHERITED, Kind};
+use crate::call::{Call, INHERITED, Kind, NO_DURATIONS, NO_TIMES};
 use crate::iolog::{Action, Form, Line};
 use std::collections::HashMap;
 
@@ -68,9 +68,10 @@ pub(super) fn iolog(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportErro
         hand_over(each, moving(Call { kind, file, ..call }, offset, length), None)?;
     }
     let mut log = Log { end_ns: form.now_ns, ..Log::default() };
-    let gone = if form.has_times { "how long calls took" } else { "times, but for its waits" };
+    let gone = if form.has_times { NO_DURATIONS } else { NO_TIMES };
+    let waits = if form.has_times { "" } else { ", but for its waits" };
     log.unknown.push(format!(
-        "{gone}; results: each call is taken to have done what it was to do; calls about names; threads"
+        "{gone}{waits}; results: each call is taken to have done what it was to do; calls about names; threads"
     ));
     Ok(log)
 }

@@ -1,7 +1,7 @@
 //! What `strace -f -ttt -T` writes, best with `-y`: which file a descriptor is of it says only then, where it was open before.
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
-use crate::call::{Call, IMPLICIT, INHERITED, Kind, Place};
+use crate::call::{Call, IMPLICIT, INHERITED, Kind, NO_DURATIONS, NO_TIMES, Place};
 use crate::system_calls::CALLS;
 use crate::trace;
 use crate::trace::{joined, normal};
@@ -406,9 +406,9 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     let mut unknown =
         vec!["how much longer strace made calls and what is between them: times are as it saw them".to_owned()];
     if began_ns.is_none() {
-        unknown.push("times (-ttt)".to_owned());
+        unknown.push(format!("{NO_TIMES} (-ttt)"));
     } else if !has_durations {
-        unknown.push("how long calls took (-T)".to_owned());
+        unknown.push(format!("{NO_DURATIONS} (-T)"));
     }
     if !is_annotated {
         unknown.push("files that were open when the log began, and where relative names are (-y)".to_owned());

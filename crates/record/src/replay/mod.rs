@@ -33,7 +33,8 @@ use witnessed::Witnessed;
 /// When a thread makes its next call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// After the time that it spent between the two when it was recorded, divided by this.
+    /// After the time that it spent between the two when it was recorded, divided by this. Where it is not known how long calls took,
+    /// so long after the last one began.
     Think(f64),
     /// At once.
     Full,
@@ -460,9 +461,13 @@ impl Run<'_> {
         let own = &self.progress[self.lane];
         let start = Instant::now();
         let mut now = start;
+        // From when a call ends; where it counts from its begin, this has passed by itself.
+        let between_ns = |passed: Duration| if program.has_durations { passed.as_nanos() as u64 } else { 0 };
+        // When the time before the next call begins to count.
+        let mut from = start;
         for (index, action) in lane.actions.iter().enumerate() {
             let waits = lane.waits_of(index);
-            now = self.think(action, start, now, &mut debt_ns, &mut done);
+            now = self.think(action, [start, from], now, &mut debt_ns, &mut done);
             if action.bits & TIMED != 0 {
                 now = self.sleep(action, lane.ends_of_sleeps.get(&(index as u32)), now, &mut done);
             }
@@ -477,6 +482,7 @@ impl Run<'_> {
             if self.settings.cancel.load(Ordering::Relaxed) {
                 break;
             }
+            from = now;
             if !action.kind.is_of_threads() {
                 if let Pace::Clock(speed) = self.settings.pace {
                     let due = start + Duration::from_nanos((action.begin_ns as f64 / speed) as u64);
@@ -489,6 +495,7 @@ impl Run<'_> {
                     let ns = (opened - now).as_nanos() as u64;
                     (debt_ns, done.extra_ns, now) = (debt_ns + ns, done.extra_ns + ns, opened);
                 }
+                from = now;
                 let got = caller.perform(action);
                 let mut after = Instant::now();
                 done.count(action, got, (after - now).as_nanos() as u64);
@@ -498,7 +505,7 @@ impl Run<'_> {
                 if let Some((witnessed, expected)) = self.witnessed.zip(expected) {
                     witnessed.acknowledged(&mut caller, action, &expected, got);
                     let noted = Instant::now();
-                    (debt_ns, after) = (debt_ns + (noted - after).as_nanos() as u64, noted);
+                    (debt_ns, after) = (debt_ns + between_ns(noted - after), noted);
                 }
                 now = after;
             }
@@ -507,7 +514,10 @@ impl Run<'_> {
                 let _ = futex::wake(own, futex::Flags::PRIVATE, u32::MAX >> 1);
                 // It is no part of the next call.
                 let woken = Instant::now();
-                (debt_ns, now) = (debt_ns + (woken - now).as_nanos() as u64, woken);
+                (debt_ns, now) = (debt_ns + between_ns(woken - now), woken);
+            }
+            if program.has_durations {
+                from = now;
             }
         }
         // If it was cancelled, nobody waits for long.
@@ -541,7 +551,7 @@ impl Run<'_> {
     fn sleep(&self, action: &Action, end: Option<&names::Mark>, now: Instant, done: &mut Done) -> Instant {
         let Pace::Think(speed) = self.settings.pace else { return now };
         let Some(mark) = end else {
-            return self.think(&Action { think_ns: action.length, ..*action }, now, now, &mut 0, done);
+            return self.think(&Action { think_ns: action.length, ..*action }, [now; 2], now, &mut 0, done);
         };
         let until = now + Duration::from_nanos((action.length as f64 / speed) as u64);
         let progress = &self.progress[mark.lane as usize];
@@ -560,10 +570,17 @@ impl Run<'_> {
         }
     }
 
-    fn think(&self, action: &Action, start: Instant, now: Instant, debt_ns: &mut u64, done: &mut Done) -> Instant {
+    fn think(
+        &self,
+        action: &Action,
+        [start, last]: [Instant; 2],
+        now: Instant,
+        debt_ns: &mut u64,
+        done: &mut Done,
+    ) -> Instant {
         let (from, ns, speed) = match self.settings.pace {
             Pace::Full => return now,
-            Pace::Think(speed) => (now, action.think_ns, speed),
+            Pace::Think(speed) => (last, action.think_ns, speed),
             Pace::Clock(speed) => (start, action.begin_ns, speed),
         };
         let mut ns = (ns as f64 / speed) as u64;
@@ -671,7 +688,7 @@ impl Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Call, End, Entry, Start};
+    use crate::call::{Call, End, Entry, NO_DURATIONS, Start};
     use crate::file::{Reader, Writer};
     use std::os::fd::AsFd;
 
@@ -1314,6 +1331,34 @@ mod tests {
         let report = recorded(Pace::Think(1.0));
         assert_eq!((report.expected_ns, report.extra), (200_000_000, 1));
         assert!(report.extra_ns > 0 && !report.is_cut);
+    }
+
+    /// What calls take here does not come on top of it, and what is known of how long they took is part of it.
+    #[test]
+    fn where_durations_are_not_known_a_call_begins_so_long_after_the_last_one_began() {
+        const GAP_NS: u64 = 100_000_000;
+        const LENGTH: u64 = 64 << 20;
+        let start = Start { unknown: vec![format!("{NO_DURATIONS} (-T)")], ..Start::default() };
+        let mut writer = Writer::new(Vec::new(), start).expect("memory");
+        call(&mut writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (MAKE, 1));
+        for number in 1..9 {
+            call(&mut writer, Kind::Pwrite, "", "", |call| {
+                (call.file, call.length, call.result) = (1, LENGTH, LENGTH as i64);
+                call.begin_ns = number * GAP_NS;
+                (call.took_ns, call.think_ns) = if number == 4 { (GAP_NS / 2, GAP_NS) } else { (0, GAP_NS) };
+                call.think_ns -= if number == 5 { GAP_NS / 2 } else { 0 };
+            });
+        }
+        let (bytes, _) = writer.finish(End { at_ns: 8 * GAP_NS, status: 0 }).expect("memory");
+        let program = compiled_of(&bytes).expect("small");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let pace = Pace::Think(1.0);
+        let settings = Settings { pace, cold: false, cancel: &AtomicBool::new(false), witness: None, watch: &|_| {} };
+        let root = File::open(place.path()).expect("it is there");
+        let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
+        assert_eq!((report.expected_ns, report.differences), (8 * GAP_NS, 0));
+        assert!(report.elapsed_ns > 8 * GAP_NS, "{report:?}");
+        assert!(report.think_ns + report.calls_ns / 4 < 8 * GAP_NS, "{report:?}");
     }
 
     /// Whether the filesystem takes such a file or not.

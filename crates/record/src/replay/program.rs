@@ -133,6 +133,8 @@ pub struct Program {
     pub(super) expected_ns: u64,
     pub(super) tree_bytes: u64,
     pub(super) is_cut: bool,
+    /// If not, an action's `think_ns` is from when the thread's last call began.
+    pub(super) has_durations: bool,
     /// No umask is to change the modes.
     pub(super) has_masked_modes: bool,
 }
@@ -199,6 +201,8 @@ struct Thread {
     timed: Vec<u32>,
     /// How long they took.
     slept_ns: u64,
+    /// Without durations: what is known of how long its last call took, which is part of the time until the next begins.
+    last_took_ns: u64,
     /// What its first call waits for.
     parent: Option<Mark>,
     begun: bool,
@@ -243,6 +247,7 @@ impl Program {
         let pairs =
             roots.iter().enumerate().map(|(index, root)| (given.get(index).unwrap_or(root).clone(), root.clone()));
         let mut compiler = Compiler::new(Roots::new(&pairs.collect::<Vec<_>>()), cancel, most_bytes);
+        compiler.program.has_durations = reader.start.has_durations();
         while let Some(block) = reader.block().map_err(CompileError::Read)? {
             compiler.block(block)?;
         }
@@ -290,6 +295,7 @@ impl<'a> Compiler<'a> {
             expected_ns: 0,
             tree_bytes: 0,
             is_cut: false,
+            has_durations: true,
             has_masked_modes: false,
         };
         Self {
@@ -394,8 +400,10 @@ impl<'a> Compiler<'a> {
                 (self.program.lanes.len() - 1) as u32
             }
         };
-        self.threads
-            .insert(thread, Thread { lane, actions: Vec::new(), timed: Vec::new(), slept_ns: 0, parent, begun: false });
+        self.threads.insert(
+            thread,
+            Thread { lane, actions: Vec::new(), timed: Vec::new(), slept_ns: 0, last_took_ns: 0, parent, begun: false },
+        );
         Ok(lane)
     }
 
@@ -414,6 +422,7 @@ impl<'a> Compiler<'a> {
         let lane = self.lane(call.thread, None)?;
         let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
         self.waits.clear();
+        let last_took_ns = std::mem::take(&mut thread.last_took_ns);
         if !std::mem::replace(&mut thread.begun, true) {
             self.waits.extend(thread.parent.take());
             // Before it thinks, and so not with its first call's.
@@ -436,7 +445,7 @@ impl<'a> Compiler<'a> {
             other_offset: call.other_offset,
             length: call.length,
             begin_ns: call.begin_ns,
-            think_ns: call.think_ns,
+            think_ns: call.think_ns.saturating_add(last_took_ns),
             ..Action::default()
         };
         let fits = match call.kind {
@@ -478,6 +487,9 @@ impl<'a> Compiler<'a> {
         self.push(lane, action, call.took_ns);
         if let Some(thread) = self.threads.get_mut(&call.thread) {
             thread.actions.push(mark.count - 1);
+            if !self.program.has_durations && !action.kind.is_of_threads() {
+                thread.last_took_ns = call.took_ns;
+            }
         }
         if call.kind == Kind::Exit {
             self.threads.remove(&call.thread);
@@ -530,7 +542,10 @@ impl<'a> Compiler<'a> {
     fn push(&mut self, lane: u32, mut action: Action, took_ns: u64) {
         if !action.kind.is_of_threads() {
             self.program.calls += 1;
-            self.counts.entry(action.kind).or_default().record(took_ns);
+            let counts = self.counts.entry(action.kind).or_default();
+            if self.program.has_durations {
+                counts.record(took_ns);
+            }
         }
         action.waits = self.program.lanes[lane as usize].waits.len() as u32;
         let before_ns = self.program.lanes[lane as usize].ends_ns.last().map_or(0, |[end_ns, _]| *end_ns);
@@ -546,7 +561,8 @@ impl<'a> Compiler<'a> {
         let begin_ns = before_ns.saturating_add(action.think_ns).max(waited_ns);
         // As the clock would have had it without what recording cost.
         action.begin_ns = begin_ns;
-        let took_ns = if action.kind.is_of_threads() && action.bits & TIMED == 0 { 0 } else { took_ns };
+        let is_short = action.kind.is_of_threads() && action.bits & TIMED == 0;
+        let took_ns = if is_short || !self.program.has_durations { 0 } else { took_ns };
         let end_ns = begin_ns.saturating_add(took_ns);
         self.program.lanes[lane as usize].ends_ns.push([end_ns, seen_ns]);
         for index in 0..self.waits.len() {
