@@ -65,7 +65,7 @@ pub struct ReplayReport {
     /// Sums over all threads: between calls, and waiting for calls of others on the same names and files.
     pub think_ns: u64,
     pub waited_ns: u64,
-    /// How long the application took, without what recording it cost.
+    /// How long the application took, without what recording it cost; 0 if that is not known.
     pub recorded_ns: u64,
     /// Calls whose result was another one than the recorded.
     pub differences: u64,

@@ -47,15 +47,17 @@ const LATENCIES: [(&str, OfLatencies); 6] = [
 /// What a load of several measured phases has of each: "create kernel work per operation".
 const OF_PHASES: [Metric; 2] = [catalog::KERNEL_WORK, catalog::KERNEL_WORK_PER_OPERATION];
 
-type OfReplay = fn(&ReplayReport) -> f64;
+type OfReplay = fn(&ReplayReport) -> Option<f64>;
 
 /// What only a replay has: its name, its unit and better direction, and how it is computed.
 const REPLAY: [(&str, Unit, Better, OfReplay); 5] = [
-    ("differing calls", Unit::Count, Better::Lower, |replay| replay.differences as f64),
-    ("think time", Unit::Seconds, Better::Neither, |replay| replay.think_ns as f64 / 1e9),
-    ("waited time", Unit::Seconds, Better::Lower, |replay| replay.waited_ns as f64 / 1e9),
-    ("recorded time", Unit::Seconds, Better::Neither, |replay| replay.recorded_ns as f64 / 1e9),
-    ("late calls", Unit::Count, Better::Lower, |replay| replay.late as f64),
+    ("differing calls", Unit::Count, Better::Lower, |replay| Some(replay.differences as f64)),
+    ("think time", Unit::Seconds, Better::Neither, |replay| Some(replay.think_ns as f64 / 1e9)),
+    ("waited time", Unit::Seconds, Better::Lower, |replay| Some(replay.waited_ns as f64 / 1e9)),
+    ("recorded time", Unit::Seconds, Better::Neither, |replay| {
+        (replay.recorded_ns > 0).then_some(replay.recorded_ns as f64 / 1e9)
+    }),
+    ("late calls", Unit::Count, Better::Lower, |replay| Some(replay.late as f64)),
 ];
 
 /// The one group of a replay.
@@ -241,7 +243,10 @@ pub fn figures(report: &LoadReport) -> Vec<Figure> {
     figures.extend(policies.iter().flat_map(|(name, latency)| latency_figures(name, latency)));
     figures.extend(io500::figures(report));
     figures.extend(report.replay.iter().flat_map(|replay| {
-        REPLAY.map(|(name, unit, better, value)| Figure { metric: name.to_owned(), value: value(replay), unit, better })
+        let figure = |(name, unit, better, value): (&str, _, _, OfReplay)| {
+            value(replay).map(|value| Figure { metric: name.to_owned(), value, unit, better })
+        };
+        REPLAY.into_iter().filter_map(figure)
     }));
     figures
 }

@@ -266,6 +266,7 @@ pub struct Start {
 /// How entries of [`Start::unknown`] about times begin.
 pub(crate) const NO_TIMES: &str = "times";
 pub(crate) const NO_DURATIONS: &str = "how long calls took";
+pub(crate) const STRACE_COST: &str = "how much longer strace made calls";
 
 impl Start {
     fn lacks(&self, what: &str) -> bool {
@@ -274,6 +275,19 @@ impl Start {
 
     pub fn has_times(&self) -> bool {
         !self.lacks(NO_TIMES)
+    }
+
+    /// Whether it was another tool that recorded it: what that cost is not known.
+    pub fn is_of_log(&self) -> bool {
+        !self.unknown.is_empty()
+    }
+
+    /// Why nothing can be compared with its times.
+    pub fn not_comparable(&self) -> Option<&'static str> {
+        if !self.has_times() {
+            return Some("the log has no times");
+        }
+        self.lacks(STRACE_COST).then_some("the log's times include what strace cost")
     }
 
     /// Without durations, [`Call::think_ns`] includes the time of the call before.

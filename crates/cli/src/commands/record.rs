@@ -249,17 +249,20 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
             }
         ),
     );
-    line("time", format!("{} with what recording cost", duration(summary.elapsed_ns)));
-    line(
-        "threads",
-        format!(
-            "{} in all, at most {} at once: {} in calls, {} between them",
-            summary.threads,
-            summary.most_threads,
-            duration(summary.took_ns),
-            duration(summary.think_ns)
-        ),
-    );
+    let cost = match start.not_comparable() {
+        Some(_) => " with what strace cost",
+        None if start.is_of_log() => "",
+        None => " with what recording cost",
+    };
+    if start.has_times() {
+        line("time", duration(summary.elapsed_ns) + cost);
+    }
+    let durations = if start.has_durations() {
+        format!(": {} in calls, {} between them", duration(summary.took_ns), duration(summary.think_ns))
+    } else {
+        String::new()
+    };
+    line("threads", format!("{} in all, at most {} at once{durations}", summary.threads, summary.most_threads));
     line(
         "calls",
         format!(
@@ -322,9 +325,10 @@ fn shown(sheet: &mut Sheet, start: &Start, summary: &Summary) {
         line("not known", text::line(unknown));
     }
     let of_group = |group: &Group| {
-        let at = |percent: f64| duration(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
+        let known = |ns: u64| if start.has_durations() { duration(ns) } else { "-".to_owned() };
+        let at = |percent: f64| known(group.took.percentile_ns(percent).unwrap_or(0.0) as u64);
         let bytes = if group.bytes > 0 { format_bytes(group.bytes) } else { String::new() };
-        let sum = duration(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX));
+        let sum = known(u64::try_from(group.took.sum_ns()).unwrap_or(u64::MAX));
         let [calls, failed] = [group.calls, group.failed].map(|count| count.to_string());
         vec![group.kind.name().to_owned(), calls, failed, bytes, at(50.0), at(99.0), sum]
     };

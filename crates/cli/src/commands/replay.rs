@@ -114,10 +114,24 @@ fn fact(text: &mut String, key: &str, value: &str) {
 
 fn times(report: &Report, text: &mut String) {
     let mut line = |key: &str, value: String| fact(text, key, &value);
-    let ratio = report.elapsed_ns as f64 / report.expected_ns.max(1) as f64;
-    line("time", format!("{}, {ratio:.2} × that of the application", duration(report.elapsed_ns)));
-    let [expected, recorded] = [report.expected_ns, report.recorded_ns].map(duration);
-    line("recorded", format!("{expected}; {recorded} with what recording cost"));
+    let here = duration(report.elapsed_ns);
+    line(
+        "time",
+        match (report.not_comparable, report.expected_ns) {
+            (None, Some(ns)) => {
+                format!("{here}, {:.2} × that of the application", report.elapsed_ns as f64 / ns.max(1) as f64)
+            }
+            (why, _) => format!("{here}; the application's is not known: {}", why.unwrap_or_default()),
+        },
+    );
+    if let Some(expected_ns) = report.expected_ns {
+        let cost = match (report.recorded_ns, report.not_comparable) {
+            (Some(ns), _) => format!("; {} with what recording cost", duration(ns)),
+            (None, Some(_)) => " with what strace cost".to_owned(),
+            (None, None) => String::new(),
+        };
+        line("recorded", duration(expected_ns) + &cost);
+    }
     if report.is_cut {
         line("cut", "the recording was not finished, or is damaged: what it has was replayed".to_owned());
     }
@@ -170,7 +184,8 @@ fn figures_of(report: &Report) -> serde_json::Value {
     serde_json::json!({
         "seconds": seconds(report.elapsed_ns), "sync_seconds": seconds(report.sync_ns),
         "durable_seconds": seconds(report.elapsed_ns + report.sync_ns),
-        "recorded_seconds": seconds(report.expected_ns),
+        "recorded_seconds": report.expected_ns.filter(|_| report.not_comparable.is_none()).map(seconds),
+        "not_comparable": report.not_comparable,
         "setup_seconds": seconds(report.setup_ns), "calls": report.calls(),
         "calls_per_second": report.calls() as f64 / seconds(report.elapsed_ns.max(1)),
         "threads": report.threads, "in_calls_seconds": seconds(report.calls_ns),
@@ -183,6 +198,9 @@ fn figures_of(report: &Report) -> serde_json::Value {
 }
 
 fn figures(histogram: &Histogram) -> [String; 3] {
+    if histogram.count() == 0 {
+        return ["-"; 3].map(str::to_owned);
+    }
     let at = |percent: f64| duration(histogram.percentile_ns(percent).unwrap_or(0.0) as u64);
     [at(50.0), at(99.0), duration(u64::try_from(histogram.sum_ns()).unwrap_or(u64::MAX))]
 }

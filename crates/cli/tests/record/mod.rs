@@ -1521,6 +1521,48 @@ fn a_process_that_runs_is_recorded_and_goes_on() {
     assert!(!shown.contains("was not finished"), "{shown}");
 }
 
+/// What strace cost is in its times, and a log may have none.
+#[test]
+fn a_replay_is_not_compared_with_times_that_are_not_the_applications() {
+    let bench = Bench::new();
+    let timed =
+        "1 1000.000000 mkdir(\"/w/a\", 0777) = 0 <0.000010>\n1 1000.020000 mkdir(\"/w/b\", 0777) = 0 <0.000010>\n";
+    let untimed = "1 mkdir(\"/w/a\", 0777) = 0\n1 mkdir(\"/w/b\", 0777) = 0\n";
+    let iolog = "fio version 3 iolog\n1 /w/f add\n2 /w/f open\n5 /w/f write 0 4096\n20000 /w/f write 4096 4096\n";
+    for (log, recorded, shown, why) in [
+        (
+            timed,
+            " with what strace cost",
+            "20 ms with what strace cost",
+            Some("the log's times include what strace cost"),
+        ),
+        (untimed, "", "", Some("the log has no times")),
+        (iolog, "", "20 ms\n", None),
+    ] {
+        bench.write("log", log);
+        bench.succeed(&["record", "import", "log", "-o", "log.rec", "--under", "/w"]);
+        let text = bench.succeed(&["replay", "log.rec", "--directory", "."]);
+        assert_eq!(text.contains("that of the application"), why.is_none(), "{text}");
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(why.is_none_or(|why| flat.contains(&format!("not known: {why}"))), "{text}");
+        assert!(!text.contains("what recording cost"), "{text}");
+        assert_eq!(text.contains("  recorded  "), !shown.is_empty(), "{text}");
+        assert!(text.contains(shown), "{text}");
+        // Where it is not known how long calls took, there is nothing beside how long they take here.
+        let line = text.lines().find(|line| line.contains("mkdir") || line.contains("pwrite")).expect("it made some");
+        assert_eq!(line.ends_with(" -"), log != timed, "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&bench.succeed(&["replay", "log.rec", "--directory", ".", "--json"])).expect("JSON");
+        assert_eq!(json["recorded_seconds"].as_f64().is_some(), why.is_none(), "{json}");
+        assert_eq!(json["not_comparable"].as_str(), why, "{json}");
+        let text = bench.succeed(&["record", "show", "log.rec"]);
+        assert!(!text.contains("what recording cost"), "{text}");
+        assert_eq!(text.contains("  time  "), log != untimed, "{text}");
+        assert!(text.contains(recorded), "{text}");
+        fs::remove_file(bench.path("log.rec")).expect("it is there");
+    }
+}
+
 #[test]
 fn a_recording_is_converted_to_a_workload_that_resembles_it() {
     let bench = Bench::new();

@@ -224,7 +224,7 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         replay: Some(Box::new(ReplayReport {
             think_ns: report.think_ns,
             waited_ns: report.waited_ns,
-            recorded_ns: report.expected_ns,
+            recorded_ns: report.expected_ns.filter(|_| report.not_comparable.is_none()).unwrap_or(0),
             differences: report.differences,
             unexplained: report.unexplained,
             late: report.late,

@@ -1,7 +1,7 @@
 //! What `strace -f -ttt -T` writes, best with `-y`: which file a descriptor is of it says only then, where it was open before.
 
 use super::log::{Each, Heard, ImportError, Lines, Log};
-use crate::call::{Call, IMPLICIT, INHERITED, Kind, NO_DURATIONS, NO_TIMES, Place};
+use crate::call::{Call, IMPLICIT, INHERITED, Kind, NO_DURATIONS, NO_TIMES, Place, STRACE_COST};
 use crate::system_calls::CALLS;
 use crate::trace;
 use crate::trace::{joined, normal};
@@ -403,8 +403,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     let (is_annotated, unnamed) = (reading.is_annotated, reading.unnamed);
     log.end_ns = log.end_ns.max(now_ns);
-    let mut unknown =
-        vec!["how much longer strace made calls and what is between them: times are as it saw them".to_owned()];
+    let mut unknown = vec![format!("{STRACE_COST} and what is between them: times are as it saw them")];
     if began_ns.is_none() {
         unknown.push(format!("{NO_TIMES} (-ttt)"));
     } else if !has_durations {

@@ -129,9 +129,11 @@ pub struct Report {
     pub sync_ns: u64,
     /// User and system time of this process until then.
     pub cpu_ns: [u64; 2],
-    /// The recording's time, and what it would have been without the cost of recording.
-    pub recorded_ns: u64,
-    pub expected_ns: u64,
+    /// The recording's time with the cost of recording, and without; of logs of other tools `None` where it is not known.
+    pub recorded_ns: Option<u64>,
+    pub expected_ns: Option<u64>,
+    /// Why `expected_ns` is not the application's time.
+    pub not_comparable: Option<&'static str>,
     pub threads: usize,
     pub kinds: BTreeMap<Kind, Replayed>,
     /// Sums over all threads: between calls, in calls, and waiting for calls of others on the same names and files. A thread that waits
@@ -224,15 +226,12 @@ fn replay_with(
     let most_read = program.most_read.min((4 << 30) / lanes as u64);
     let progress: Vec<AtomicU32> = program.lanes.iter().map(|_| AtomicU32::new(0)).collect();
     let gate = Gate::default();
-    // An estimate, and no more than what passed.
-    let expected_ns = match program.elapsed_ns {
-        0 => program.expected_ns,
-        elapsed_ns => program.expected_ns.min(elapsed_ns),
-    };
+    let [expected_ns, recorded_ns] = program.times_ns();
     let mut report = Report {
         setup_ns,
-        recorded_ns: program.elapsed_ns,
+        recorded_ns,
         expected_ns,
+        not_comparable: program.not_comparable,
         is_cut: program.is_cut,
         threads: program.lanes.len(),
         left_out: program.left_out.clone(),
@@ -1326,10 +1325,10 @@ mod tests {
         };
         let report = recorded(Pace::Clock(2.0));
         // It is what the application took, at whatever speed.
-        assert_eq!(report.expected_ns, 200_000_000);
+        assert_eq!(report.expected_ns, Some(200_000_000));
         assert!((95_000_000..500_000_000).contains(&report.elapsed_ns), "{}", report.elapsed_ns);
         let report = recorded(Pace::Think(1.0));
-        assert_eq!((report.expected_ns, report.extra), (200_000_000, 1));
+        assert_eq!((report.expected_ns, report.extra), (Some(200_000_000), 1));
         assert!(report.extra_ns > 0 && !report.is_cut);
     }
 
@@ -1356,7 +1355,8 @@ mod tests {
         let settings = Settings { pace, cold: false, cancel: &AtomicBool::new(false), witness: None, watch: &|_| {} };
         let root = File::open(place.path()).expect("it is there");
         let report = replay(&program, root.as_fd(), &settings).expect("it can be replayed");
-        assert_eq!((report.expected_ns, report.differences), (8 * GAP_NS, 0));
+        assert_eq!((report.expected_ns, report.differences), (Some(8 * GAP_NS), 0));
+        assert_eq!((report.recorded_ns, report.not_comparable), (None, None));
         assert!(report.elapsed_ns > 8 * GAP_NS, "{report:?}");
         assert!(report.think_ns + report.calls_ns / 4 < 8 * GAP_NS, "{report:?}");
     }

@@ -135,6 +135,9 @@ pub struct Program {
     pub(super) is_cut: bool,
     /// If not, an action's `think_ns` is from when the thread's last call began.
     pub(super) has_durations: bool,
+    has_times: bool,
+    is_of_log: bool,
+    pub(super) not_comparable: Option<&'static str>,
     /// No umask is to change the modes.
     pub(super) has_masked_modes: bool,
 }
@@ -248,6 +251,9 @@ impl Program {
             roots.iter().enumerate().map(|(index, root)| (given.get(index).unwrap_or(root).clone(), root.clone()));
         let mut compiler = Compiler::new(Roots::new(&pairs.collect::<Vec<_>>()), cancel, most_bytes);
         compiler.program.has_durations = reader.start.has_durations();
+        compiler.program.has_times = reader.start.has_times();
+        compiler.program.is_of_log = reader.start.is_of_log();
+        compiler.program.not_comparable = reader.start.not_comparable();
         while let Some(block) = reader.block().map_err(CompileError::Read)? {
             compiler.block(block)?;
         }
@@ -255,6 +261,16 @@ impl Program {
         program.has_masked_modes = reader.has_masked_modes();
         program.is_cut = !matches!(reader.ending(), Some(Ending::Whole));
         Ok(program)
+    }
+
+    /// The application's time, and with what recording cost; `None` where it is not known.
+    pub(super) fn times_ns(&self) -> [Option<u64>; 2] {
+        // An estimate, and no more than what passed.
+        let expected_ns = match self.elapsed_ns {
+            0 => self.expected_ns,
+            elapsed_ns => self.expected_ns.min(elapsed_ns),
+        };
+        [self.has_times.then_some(expected_ns), (!self.is_of_log).then_some(self.elapsed_ns)]
     }
 
     pub fn threads(&self) -> usize {
@@ -296,6 +312,9 @@ impl<'a> Compiler<'a> {
             tree_bytes: 0,
             is_cut: false,
             has_durations: true,
+            has_times: true,
+            is_of_log: false,
+            not_comparable: None,
             has_masked_modes: false,
         };
         Self {
