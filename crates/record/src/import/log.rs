@@ -18,6 +18,8 @@ pub enum ImportError {
     Read(io::Error),
     #[error("line {line}: expected {expected}, and found {text:?}; --lenient leaves such lines out")]
     Line { line: u64, expected: &'static str, text: String },
+    #[error("its times are those since the line before (strace -r): use -ttt instead")]
+    Relative,
     #[error("none of its calls is about a file below {0}; say with --under which directory counts")]
     Nothing(String),
     #[error("cannot write the recording: {0}")]
@@ -60,23 +62,34 @@ pub(crate) struct Lines {
     input: BufReader<File>,
     pub(crate) number: u64,
     line: String,
+    has_no_end: bool,
     lenient: bool,
     pub(super) left_out: u64,
+    /// The last line has no end: who wrote the log was stopped.
+    pub(super) is_cut: bool,
 }
 
 impl Lines {
     pub(crate) fn open(log: &Path, lenient: bool) -> Result<Self, ImportError> {
         let input = BufReader::with_capacity(1 << 18, File::open(log).map_err(ImportError::Read)?);
-        Ok(Self { input, number: 0, line: String::new(), lenient, left_out: 0 })
+        Ok(Self { input, number: 0, line: String::new(), has_no_end: false, lenient, left_out: 0, is_cut: false })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<String>, ImportError> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(MOST_LINE).read_until(b'\n', &mut bytes).map_err(ImportError::Read)?;
         self.number += 1;
+        self.has_no_end = !bytes.ends_with(b"\n") && (bytes.len() as u64) < MOST_LINE;
         let line = String::from_utf8_lossy(&bytes).trim_end().to_owned();
         self.line.clone_from(&line);
         Ok((!bytes.is_empty()).then_some(line))
+    }
+
+    /// The same, without a last line that was cut: what is left of it may look whole.
+    pub(super) fn next_whole(&mut self) -> Result<Option<String>, ImportError> {
+        let line = self.next()?;
+        self.is_cut |= line.is_some() && self.has_no_end;
+        Ok(line.filter(|_| !self.has_no_end))
     }
 
     /// The line is none of the format.

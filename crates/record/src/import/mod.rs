@@ -79,6 +79,9 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let pairs: Vec<_> = roots.iter().map(|root| (root.clone(), root.clone())).collect();
     let below = Roots::new(&pairs);
     let mut unknown = log.unknown;
+    if lines.is_cut {
+        unknown.push("what its last line was to be: it was cut, and is left out".to_owned());
+    }
     unknown.push(
         "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
     );

@@ -39,7 +39,7 @@ pub(super) fn iolog(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportErro
     let head = lines.next()?.unwrap_or_default();
     let mut form = Form::of(&head).unwrap_or(Form { has_times: false, now_ns: 0 });
     let mut files = Files::default();
-    while let Some(text) = lines.next()? {
+    while let Some(text) = lines.next_whole()? {
         let Some(Line { name, action, offset, length }) = form.line(&text) else {
             lines.wrong(form.expected())?;
             continue;
@@ -97,7 +97,7 @@ pub(super) fn dxt(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError>
     // By the end, as a recording has them.
     let mut calls: Vec<(u64, usize, Call)> = Vec::new();
     let mut of_mpi = 0u64;
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next_whole()? {
         if let Some((_, found)) = line.split_once("file_name: ") {
             name = Some(names.len());
             names.push(found.trim().to_owned());

@@ -7,7 +7,7 @@ use crate::trace;
 use crate::trace::{joined, normal};
 use libc::c_long;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Where relative names are, as long as the log does not say.
@@ -294,6 +294,8 @@ struct Reading<'a, 'e> {
     last_file: u32,
     log: &'a mut Log,
     is_annotated: bool,
+    /// Processes and threads that a call made, and of which the log has no line.
+    unseen: HashSet<u32>,
     /// Calls that are recorded, and that this strace has no name for.
     unnamed: BTreeSet<String>,
 }
@@ -302,6 +304,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     const EXPECTED: &str = "[PID] [TIME] CALL(ARGUMENTS) = RESULT [<DURATION>], as strace -f -ttt -T writes it";
     let mut log = Log::default();
     let (mut began_ns, mut now_ns, mut has_durations) = (None, 0u64, false);
+    let (mut last_ns, mut has_pids) = (0, false);
     let mut reading = Reading {
         each,
         words: WORDS.iter().copied().collect(),
@@ -312,9 +315,10 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         last_file: 0,
         log: &mut log,
         is_annotated: false,
+        unseen: HashSet::new(),
         unnamed: BTreeSet::new(),
     };
-    while let Some(line) = lines.next()? {
+    while let Some(line) = lines.next_whole()? {
         let mut rest = line.trim_start();
         if rest.is_empty() || rest.starts_with("strace: ") {
             continue;
@@ -340,6 +344,10 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
             && let Some(time) = word(&mut rest).and_then(|word| time_ns(&word))
         {
             let began = *began_ns.get_or_insert(time);
+            if began == 0 && time < last_ns {
+                return Err(ImportError::Relative);
+            }
+            last_ns = time;
             // A time of day begins again.
             let passed = if time < began { time.saturating_add(86_400_000_000_000) } else { time };
             now_ns = now_ns.max(passed.saturating_sub(began));
@@ -347,6 +355,8 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
         if rest.starts_with("---") {
             continue;
         }
+        has_pids |= pid != 0;
+        reading.unseen.remove(&pid);
         if !reading.threads.contains_key(&pid) {
             reading.begins(pid, now_ns)?;
         }
@@ -368,7 +378,8 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
                 }
             }
         }
-        if let Some(head) = text.strip_suffix("<unfinished ...>") {
+        let unfinished = ["<unfinished ...>", "<detached ...>"];
+        if let Some(head) = unfinished.iter().find_map(|end| text.strip_suffix(end)) {
             let head = head.trim_end().to_owned();
             let thread = reading.threads.get_mut(&pid).expect("it began above");
             if let Some(fd) = head.strip_prefix("close(").and_then(descriptor) {
@@ -401,7 +412,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
             None => lines.wrong(EXPECTED)?,
         }
     }
-    let (is_annotated, unnamed) = (reading.is_annotated, reading.unnamed);
+    let (is_annotated, unnamed, unseen) = (reading.is_annotated, reading.unnamed, reading.unseen.len());
     log.end_ns = log.end_ns.max(now_ns);
     let mut unknown = vec![format!("{STRACE_COST} and what is between them: times are as it saw them")];
     if began_ns.is_none() {
@@ -411,6 +422,10 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     if !is_annotated {
         unknown.push("files that were open when the log began, and where relative names are (-y)".to_owned());
+    }
+    if unseen > 0 {
+        let cure = if has_pids { "" } else { " (-f)" };
+        unknown.push(format!("what children did of which the log has no line: {unseen}{cure}"));
     }
     if !unnamed.is_empty() {
         let names = unnamed.into_iter().collect::<Vec<_>>().join(", ");
@@ -586,6 +601,10 @@ impl Reading<'_, '_> {
                 let child = value as u32;
                 let known = self.threads.get_mut(&pid).and_then(|thread| thread.child.take());
                 if known != Some(child) && !self.threads.contains_key(&child) {
+                    // One that was met under another number is in a namespace of numbers.
+                    if known.is_none() {
+                        self.unseen.insert(child);
+                    }
                     let parent = &self.threads[&pid];
                     let flags = clone_flags(text, &self.words);
                     let made = (thread, flags, Rc::clone(&parent.table), Rc::clone(&parent.around));
@@ -1092,6 +1111,47 @@ mod tests {
     }
 
     /// strace has no names for calls that are newer than it.
+    /// A time that is less than the one before, where the first is zero, is one since the line before.
+    #[test]
+    fn times_since_the_line_before_are_refused() {
+        let log = "1 0.000000 mkdir(\"/w/a\", 0777) = 0\n1 0.000300 mkdir(\"/w/b\", 0777) = 0\n";
+        assert_eq!(named(log, &["/w"], false).expect("it may be the clock's").0.len(), 2);
+        let more = "1 0.000200 mkdir(\"/w/c\", 0777) = 0\n";
+        for lenient in [false, true] {
+            let error = named(&format!("{log}{more}"), &["/w"], lenient).err().expect("they go back").to_string();
+            assert!(error.contains("strace -r") && error.contains("-ttt"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_children_did_without_lines_is_not_known() {
+        const OTHERS: &str = "10.4 vfork() = 104\n10.5 fork() = 105\n";
+        let without = |log: &str| {
+            let (_, _, done) = named(log, &["/w"], false).expect("sound");
+            done.unknown.into_iter().find(|unknown| unknown.contains("no line"))
+        };
+        let log = format!("10.0 mkdir(\"/w/a\", 0777) = 0\n{OTHERS}");
+        assert_eq!(without(&log).as_deref(), Some("what children did of which the log has no line: 2 (-f)"));
+        let followed = OTHERS.lines().map(|line| format!("101 {line}\n")).collect::<String>();
+        let log = format!("101 10.0 mkdir(\"/w/a\", 0777) = 0\n{followed}104 10.6 +++ exited with 0 +++\n");
+        assert_eq!(without(&log).as_deref(), Some("what children did of which the log has no line: 1"));
+        assert_eq!(without(&format!("{log}105 10.6 +++ exited with 0 +++\n")), None);
+    }
+
+    /// By Ctrl-C: also where what is left of the last line looks whole.
+    #[test]
+    fn a_last_line_that_was_cut_is_left_out() {
+        let log = "1 10.0 mkdir(\"/w/a\", 0777) = 0 <0.000010>\n1 10.1 read(3</w/x>,  <detached ...>\n1 10.2 mkdir(\"/w/b\", 0777) = 0 <0.000010>\n";
+        for end in log.trim_end().rfind('\n').expect("it has lines") + 2..log.len() {
+            let (calls, _, done) = named(&log[..end], &["/w"], false).expect("sound");
+            assert_eq!((calls.len(), done.left_out_lines), (1, 0), "{end}");
+            assert!(done.unknown.iter().any(|unknown| unknown.contains("last line")), "{:?}", done.unknown);
+        }
+        let (calls, _, done) = named(log, &["/w"], false).expect("sound");
+        assert_eq!(calls.len(), 2);
+        assert!(!done.unknown.iter().any(|unknown| unknown.contains("last line")), "{:?}", done.unknown);
+    }
+
     #[test]
     fn calls_without_a_name_are_counted() {
         let log = r#"
