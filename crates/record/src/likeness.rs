@@ -42,6 +42,12 @@ enum Did {
     Called(Kind),
 }
 
+impl Did {
+    const fn makes(self) -> bool {
+        matches!(self, Self::Create { .. })
+    }
+}
+
 /// What the workload's speed comes from.
 #[derive(Debug, Clone, Copy)]
 enum Pace {
@@ -82,6 +88,8 @@ struct Session {
     position: u64,
     ended: u64,
     reads: Sizes,
+    /// Of a new file, those that made it longer.
+    grew: Sizes,
     writes: Sizes,
     wrote_behind: bool,
     jumped: bool,
@@ -113,6 +121,15 @@ impl Sizes {
         self.bytes = self.bytes.saturating_add(other.bytes);
         let room = MOST_SIZES - self.sample.len();
         self.sample.extend(other.sample.iter().take(room));
+    }
+
+    /// As blocks of the workload.
+    fn limited(&self) -> Vec<u64> {
+        self.sample.iter().map(|bytes| (*bytes).min(MOST_BLOCK)).collect()
+    }
+
+    fn mean(&self, otherwise: u64) -> u64 {
+        self.bytes.checked_div(self.count).unwrap_or(otherwise)
     }
 
     fn median(&self, otherwise: u64) -> u64 {
@@ -296,18 +313,20 @@ impl Looking {
     /// Whether the file is known.
     fn moved(&mut self, number: u32, from: Option<u64>, bytes: u64, writes: bool) -> bool {
         let Some(session) = self.open.get_mut(&number) else { return false };
-        let (size, _) = self.files.entry(hash(&session.path)).or_default();
+        let (size, _) = self.files.entry(hash(&session.path)).or_insert((0, session.is_new));
         let begins = if writes && session.appends { *size } else { from.unwrap_or(session.position) };
         let behind = writes && (session.appends || begins >= *size && *size > 0);
+        let ended = begins.saturating_add(bytes);
+        let grows = writes && session.is_new && ended > *size;
         session.jumped |= begins != session.ended && !behind;
         session.wrote_behind |= behind;
-        session.ended = begins.saturating_add(bytes);
+        session.ended = ended;
         if from.is_none() {
             session.position = session.ended;
         }
         if writes {
-            *size = (*size).max(session.ended);
-            session.writes.note(bytes);
+            *size = (*size).max(ended);
+            if grows { &mut session.grew } else { &mut session.writes }.note(bytes);
         } else if bytes > 0 {
             session.reads.note(bytes);
         }
@@ -316,12 +335,17 @@ impl Looking {
 
     /// What the calls on an open file were together.
     fn closed(&mut self, session: Session) {
-        let Session { path, is_new, reads, writes, wrote_behind, jumped, syncs, other, .. } = session;
+        let Session { path, is_new, reads, grew, writes, wrote_behind, jumped, mut syncs, other, .. } = session;
         let size = self.files.get(&hash(&path)).map(|(size, _)| *size);
-        if is_new && !jumped && syncs.len() <= 1 {
-            let seen = self.did(Did::Create { synced: !syncs.is_empty() }, true);
-            seen.blocks.add(&writes);
-            return seen.sums.note(writes.bytes);
+        if is_new {
+            // What made it longer is part of making it; the rest are operations on it.
+            let synced = !jumped && syncs.len() == 1;
+            if synced {
+                syncs.clear();
+            }
+            let seen = self.did(Did::Create { synced }, true);
+            seen.blocks.add(&grew);
+            seen.sums.note(grew.bytes);
         }
         for kind in syncs {
             self.did(Did::Called(kind), is_new);
@@ -341,7 +365,7 @@ impl Looking {
                 seen.blocks.add(sizes);
             }
         }
-        if reads.count + writes.count == 0 && !other && size.is_some() {
+        if reads.count + writes.count == 0 && !other && !is_new && size.is_some() {
             self.did(Did::OpenClose, is_new);
         }
     }
@@ -356,19 +380,30 @@ impl Looking {
         let made: Vec<u64> = self
             .seen
             .iter()
-            .filter(|(what, _)| matches!(what, Did::Create { .. }))
+            .filter(|(what, _)| what.makes())
             .flat_map(|(_, seen)| seen.sums.sample.iter().copied())
             .collect();
+        let is_on_new = |what: Did, seen: &Seen| what.makes() || seen.on_new * 2 > seen.count || files == 0;
+        // Operations come in any order, so that files that are removed as often as made become fewer by chance.
+        let removed = |of_new: bool| {
+            let what = Did::Called(Kind::Unlink);
+            self.seen.get(&what).filter(|seen| is_on_new(what, seen) == of_new).map(|seen| seen.count)
+        };
+        let by_chance = |changes: u64| (4.0 * (changes as f64).sqrt()) as u64;
         let mut filesets = Vec::new();
         if files > 0 {
-            let mut old = Fileset::new("old", Amount::Files(files), distribution(sizes));
+            let spare = removed(false).map_or(0, |removed| (removed + by_chance(removed)).saturating_sub(files));
+            let mut old = Fileset::new("old", Amount::Files(files + spare), distribution(sizes));
             "old".clone_into(&mut old.directory);
             old.directories = Directories::Flat { count: directories.min(files), root_too: false };
             filesets.push(old);
         }
         if !made.is_empty() || files == 0 {
             // Some are there, for operations on new files that come before they are made.
-            let mut new = Fileset::new("new", Amount::Files(u64::from(threads) * 8), distribution(&made));
+            let created: u64 = self.seen.iter().filter(|(what, _)| what.makes()).map(|(_, seen)| seen.count).sum();
+            let spare =
+                removed(true).map_or(0, |removed| removed.saturating_sub(created) + by_chance(created + removed));
+            let mut new = Fileset::new("new", Amount::Files(u64::from(threads) * 8 + spare), distribution(&made));
             "new".clone_into(&mut new.directory);
             filesets.push(new);
         }
@@ -380,9 +415,18 @@ impl Looking {
             matches!(what, Did::ReadAnywhere | Did::WriteAnywhere | Did::Called(Kind::Fsync | Kind::Fdatasync))
         });
         for (what, seen) in std::mem::take(&mut self.seen) {
-            let block_bytes = seen.blocks.median(4096).clamp(1, MOST_BLOCK);
+            let is_one_block = matches!(what, Did::ReadAnywhere | Did::WriteAnywhere | Did::Append);
+            let blocks = Some(distribution(&seen.blocks.limited()))
+                .filter(|blocks| is_one_block && matches!(blocks, SizeDistribution::Weighted(_)));
+            let block_bytes = match &blocks {
+                Some(blocks) => blocks.block_bounds().map_or(4096, |(_, largest)| largest),
+                None => seen.blocks.mean(4096),
+            };
+            let block_bytes = block_bytes.clamp(1, MOST_BLOCK);
+            let smallest_bytes =
+                blocks.as_ref().and_then(SizeDistribution::block_bounds).map_or(block_bytes, |(smallest, _)| smallest);
             let moving = |extent, pattern| Transfer { extent, block_bytes, pattern, fsync: false };
-            let anywhere = Pattern::Random { distribution: Distribution::Uniform, align_bytes: block_bytes };
+            let anywhere = Pattern::Random { distribution: Distribution::Uniform, align_bytes: smallest_bytes };
             let operation = match what {
                 Did::Create { synced } => Operation::Create { block_bytes, fsync: synced },
                 Did::ReadWhole => Operation::Read(moving(Extent::Whole, Pattern::FromStart)),
@@ -395,9 +439,10 @@ impl Looking {
                 Did::OpenClose => Operation::OpenClose,
                 Did::Called(kind) => operation(kind, seen.sums.median(4096)).expect("others are left out"),
             };
-            let is_new = matches!(what, Did::Create { .. }) || seen.on_new * 2 > seen.count || files == 0;
+            let is_new = is_on_new(what, &seen);
             let mut action = Action::new(word(what), operation, Some(if is_new { last } else { 0 }));
             action.choice = FileChoice::Uniform;
+            action.blocks = blocks;
             // As shares of the most frequent one, where counts are too large.
             let weight = if most > 1 << 20 {
                 (seen.count as u128 * (1 << 20) / u128::from(most)) as u32
@@ -521,5 +566,48 @@ mod tests {
         assert_eq!(of(&[]), (10, None, false));
         assert_eq!(of(&[NO_DURATIONS]), (0, Some(100.0), true));
         assert_eq!(of(&[NO_TIMES]), (0, None, true));
+    }
+
+    fn on(file: u32, kind: Kind, offset: i64, bytes: u64) -> (Call, &'static str) {
+        (Call { kind, file, offset, length: bytes, result: bytes as i64, ..Call::default() }, "")
+    }
+
+    /// As SQLite's journal: made, written here and there, made durable twice, and removed.
+    #[test]
+    fn what_makes_a_file_that_is_written_anywhere_and_removed_is_a_create() {
+        const FILES: u32 = 200;
+        let flags = (libc::O_RDWR | libc::O_CREAT) as u32;
+        let mut calls = Vec::new();
+        for other in 1..=FILES {
+            calls.push((Call { kind: Kind::Open, other, flags, ..Call::default() }, "journal"));
+            calls.push(on(other, Kind::Pwrite, 0, 512));
+            calls.push(on(other, Kind::Fdatasync, 0, 0));
+            calls.extend([(512, 4), (516, 4096), (0, 12)].map(|(at, bytes)| on(other, Kind::Pwrite, at, bytes)));
+            calls.push(on(other, Kind::Fdatasync, 0, 0));
+            calls.push(on(other, Kind::Close, 0, 0));
+            calls.push((Call { kind: Kind::Unlink, ..Call::default() }, "journal"));
+        }
+        let workload = likeness_of(Start::default(), &calls).workload;
+        let Actions::Mix(mix) = &workload.phases[0].groups[0].actions else { panic!("it is a mix") };
+        let counts: Vec<(&str, u32)> = mix.iter().map(|one| (&*one.action.name, one.weight)).collect();
+        assert_eq!(counts, [("create", FILES), ("write", FILES), ("fdatasync", 2 * FILES), ("unlink", FILES)]);
+        assert_eq!(mix[0].action.operation, Operation::Create { block_bytes: 1537, fsync: false });
+        let [new] = &workload.filesets[..] else { panic!("no file was there before: {:?}", workload.filesets) };
+        assert_eq!(new.size, SizeDistribution::Fixed(4612));
+        assert!(matches!(new.amount, Amount::Files(80..=100)), "{:?}", new.amount);
+    }
+
+    #[test]
+    fn blocks_of_different_sizes_move_as_many_bytes() {
+        let mut calls = vec![(Call { kind: Kind::Open, other: 1, ..Call::default() }, "f")];
+        for number in 0..300 {
+            calls.push(on(1, Kind::Pwrite, number % 7 * 10_000, if number % 3 == 0 { 65_536 } else { 100 }));
+        }
+        let workload = likeness_of(Start::default(), &calls).workload;
+        let Actions::Mix(mix) = &workload.phases[0].groups[0].actions else { panic!("it is a mix") };
+        assert_eq!(mix[0].action.blocks, Some(SizeDistribution::Weighted(vec![(100, 200), (65_536, 100)])));
+        let Operation::Write(transfer) = &mix[0].action.operation else { panic!("{mix:?}") };
+        let Pattern::Random { align_bytes, .. } = transfer.pattern else { panic!("{mix:?}") };
+        assert_eq!((transfer.block_bytes, transfer.extent, align_bytes), (65_536, Extent::Bytes(65_536), 100));
     }
 }

@@ -1587,6 +1587,31 @@ fn a_recording_is_converted_to_a_workload_that_resembles_it() {
     }
 }
 
+/// Its journal is made, written here and there, and removed with each transaction.
+#[test]
+fn the_workload_that_a_recording_of_sqlite_becomes_runs() {
+    if !tool("sqlite3") {
+        return eprintln!("skipped: sqlite3 is not installed");
+    }
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir_all(&place).expect("writable");
+    let insert = "insert into t values (hex(randomblob(300)));";
+    let script = format!("create table t (a); {}", insert.repeat(100));
+    record(&bench, &place, "a.rec", &["sqlite3", "db", &script]);
+    let text = bench.succeed(&["convert", "a.rec"]);
+    bench.write("a.workload", &text);
+    fs::create_dir(bench.path("load")).expect("writable");
+    let directory = bench.path("load").display().to_string();
+    let report: serde_json::Value =
+        serde_json::from_str(&bench.succeed(&["load", "a.workload", "--directory", &directory, "--json"]))
+            .expect("JSON");
+    let operations = report["operations"].as_array().expect("a list");
+    let [failed, done] = ["errors", "invocations"]
+        .map(|field| operations.iter().map(|one| one[field].as_u64().expect("a number")).sum::<u64>());
+    assert!(done > 1000 && failed * 50 < done, "{failed} failed, {done} did not: {text} {report}");
+}
+
 /// By its position, or because the file was set to append: the second half of each file is written behind the first.
 #[test]
 fn what_is_written_behind_a_file_is_converted_to_an_append() {
