@@ -22,7 +22,9 @@ pub(crate) use run::{ExecutorChoice, Missing, RunArguments};
 pub(crate) use tasks::{Io500Arguments, IorArguments, MdtestArguments};
 pub(crate) use values::Blocks;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, builder::PathBufValueParser};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use values::parse_bytes;
 
@@ -99,9 +101,26 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn from_command_line() -> Result<Self, clap::Error> {
-        let matches = in_groups(Self::command()).try_get_matches()?;
+        let matches = in_groups(Self::command()).try_get_matches().map_err(|error| {
+            let words: Vec<OsString> = std::env::args_os().collect();
+            with_missing_dashes(error, &words)
+        })?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut Self::command()))
     }
+}
+
+/// Names the `--` that is missing before the program that is to be recorded.
+fn with_missing_dashes(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    let is_record = words.iter().skip(1).any(|word| word == "record") && !words.iter().any(|word| word == "--");
+    let unexpected = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) if is_record && error.kind() == ErrorKind::UnknownArgument => word.clone(),
+        _ => return error,
+    };
+    if !unexpected.starts_with('-') {
+        let tip = "the program and its arguments come after --: fstone record -o FILE -- PROGRAM ARGUMENTS";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// clap has one list of commands, which is long: here each is a line, under a heading.

@@ -10,7 +10,7 @@ use fstone_model::{
     Plan,
     workload::{Replay, ReplayPace},
 };
-use fstone_record::{EMPTY, ReadError, Reader};
+use fstone_record::{EMPTY, ReadError, Reader, is_recording};
 use std::{
     fs::File,
     io::{self, Read as _},
@@ -59,7 +59,7 @@ pub(crate) fn find(name: &str) -> Result<Study, FindError> {
         };
     }
     let path = Path::new(name);
-    let text = read_text(path).map_err(|cause| FindError::Read { path: path.to_owned(), cause })?;
+    let text = read_document(path).map_err(|cause| FindError::Read { path: path.to_owned(), cause })?;
     let directory = path.parent().unwrap_or(Path::new(""));
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     Ok(Study { source: Source::new(name, text), files: Files::Directory(directory.to_owned()) })
@@ -152,6 +152,17 @@ fn image(path: &Path) -> Option<io::Result<String>> {
     first.contains(&0).then(|| {
         let json = serde_json::to_string(&old_image(path)?)?;
         Ok(format!("{}{json}", study::IMAGE_MARK))
+    })
+}
+
+/// Reads a study or a load. Of a recording it says what takes it.
+pub(crate) fn read_document(path: &Path) -> io::Result<String> {
+    read_text(path).map_err(|error| {
+        if !is_recording(path) {
+            return error;
+        }
+        let words = "this is a recording: fstone replay takes it, or a study with a step load = { replay = … }";
+        io::Error::new(io::ErrorKind::InvalidData, words)
     })
 }
 

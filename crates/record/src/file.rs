@@ -184,6 +184,12 @@ impl Reader<BufReader<File>> {
     }
 }
 
+/// Whether a file begins as a recording does, of whatever version.
+pub fn is_recording(path: &Path) -> bool {
+    let mut head = [0; 16];
+    File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *MAGIC
+}
+
 impl<R: Read> Reader<R> {
     /// # Errors
     /// As [`Reader::open`].

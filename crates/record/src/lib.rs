@@ -24,7 +24,7 @@ mod trace;
 mod tree;
 
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
-pub use file::{Ending, ReadError, Reader, VERSION, Writer};
+pub use file::{Ending, ReadError, Reader, VERSION, Writer, is_recording};
 pub use import::{Import, ImportError, Imported, import};
 pub use iolog::{Iolog, IologError, IologFault, IologReport, IologSettings, IologWriter, Transfers};
 pub use likeness::{Likeness, likeness};

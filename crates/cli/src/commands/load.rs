@@ -6,6 +6,7 @@ use crate::{
     exit::Exit,
     launcher,
     progress::LiveLoad,
+    studies::read_document,
     terminal::{self, CommandResult, Failure, OrExit},
 };
 use anyhow::{Context as _, anyhow};
@@ -211,7 +212,7 @@ impl EndedLoad {
 
 fn read(path: &Path) -> Result<Workload, Failure> {
     let name = path.display().to_string();
-    let text = read_text(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
+    let text = read_document(path).with_context(|| format!("cannot read {name}")).or_exit(Exit::BadInput)?;
     let source = Source::new(name, text);
     let format = loads::by_extension(source.name()).unwrap_or(native::FORMAT);
     let load = (format.file)(&mut Document { source: &source, seconds: None, loader: &mut beside(path) });

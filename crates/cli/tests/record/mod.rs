@@ -1564,6 +1564,29 @@ fn a_replay_is_not_compared_with_times_that_are_not_the_applications() {
 }
 
 #[test]
+fn what_is_not_for_a_command_is_named() {
+    let bench = Bench::new();
+    bench.write("log", "1 1000.0 mkdir(\"/w/a\", 0777) = 0 <0.000010>\n");
+    bench.succeed(&["record", "import", "log", "-o", "a.rec", "--under", "/w"]);
+    fs::write(bench.path("log.gz"), b"\x1f\x8b\x08\0\xff\xfe").expect("writable");
+    fs::write(bench.path("image"), b"a\0\xff").expect("writable");
+    for (words, expected) in [
+        (&["record", "import", "a.rec", "-o", "b.rec"][..], "this is a recording: "),
+        (&["record", "import", "log.gz", "-o", "b.rec"], "it is no text: unpack it first"),
+        (&["record", "import", "image", "-o", "b.rec"], "it is no text\n"),
+        (&["load", "a.rec", "--directory", "."], "this is a recording: fstone replay takes it"),
+        (&["run", "./a.rec"], "this is a recording: fstone replay takes it"),
+        (&["record", "-o", "b.rec", "--under", "sh", "./sh.sh"], "the program and its arguments come after --"),
+    ] {
+        let (exit, _, told) = bench.run(words);
+        assert!(exit == 2 && told.contains(expected), "{words:?}: {told}");
+        assert!(!told.contains('\u{fffd}') && !bench.path("b.rec").exists(), "{told}");
+    }
+    let (_, _, told) = bench.run(&["record", "--undr", "sh", "--", "true"]);
+    assert!(!told.contains("come after --"), "{told}");
+}
+
+#[test]
 fn a_recording_is_converted_to_a_workload_that_resembles_it() {
     let bench = Bench::new();
     let place = bench.path("place");

@@ -18,6 +18,10 @@ pub enum ImportError {
     Read(io::Error),
     #[error("line {line}: expected {expected}, and found {text:?}; --lenient leaves such lines out")]
     Line { line: u64, expected: &'static str, text: String },
+    #[error("this is a recording: fstone record show prints what it holds, and fstone replay takes it")]
+    Recording,
+    #[error("it is no text{}", if *.is_packed { ": unpack it first" } else { "" })]
+    Binary { is_packed: bool },
     #[error("its times are those since the line before (strace -r): use -ttt instead")]
     Relative,
     #[error("none of its calls is about a file below {0}; say with --under which directory counts")]

@@ -9,12 +9,12 @@ mod strace;
 mod survey;
 
 use crate::call::{End, Entry, Kind, Node, Start};
-use crate::file::Writer;
+use crate::file::{Writer, is_recording};
 use crate::trace::{Roots, normal, top_name};
 use fstone_model::text;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Read as _};
 use std::path::Path;
 use survey::Survey;
 
@@ -39,14 +39,25 @@ pub struct Imported {
     pub unknown: Vec<String>,
 }
 
+const PACKED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"BZh"];
+
 type Reads = fn(&mut Lines, Each<'_>) -> Result<Log, ImportError>;
 
 /// The format that a log has by its first lines.
 fn format_of(import: &Import<'_>) -> Result<(&'static str, Reads), ImportError> {
+    if is_recording(import.log) {
+        return Err(ImportError::Recording);
+    }
     let mut lines = Lines::open(import.log, import.lenient)?;
     let first = lines.next()?.unwrap_or_default();
+    let mut head = [0; 512];
+    let length = File::open(import.log).and_then(|mut log| log.read(&mut head)).map_err(ImportError::Read)?;
+    let head = &head[..length];
     let format: (&'static str, Reads) = match first.as_str() {
         "fio version 2 iolog" | "fio version 3 iolog" => ("fio iolog", plain::iolog),
+        // The first bytes of gzip, zstd, xz and bzip2; of others that are no text, zeros soon come.
+        _ if PACKED.iter().any(|magic| head.starts_with(magic)) => return Err(ImportError::Binary { is_packed: true }),
+        _ if head.contains(&0) => return Err(ImportError::Binary { is_packed: false }),
         _ if first.starts_with("# darshan") || first.starts_with("# DXT") => ("Darshan DXT", plain::dxt),
         _ => ("strace", strace::read),
     };
