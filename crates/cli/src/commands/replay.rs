@@ -53,7 +53,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         };
         Failure { exit, error: anyhow::Error::new(error).context("failed to replay the recording") }
     })?;
-    let failed = ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::FAILED);
+    let failed = report.differing(ReplayReport::FAILED);
     if arguments.json {
         let mut figures = figures_of(&report);
         if failed.is_some() {
@@ -101,7 +101,7 @@ fn shown(report: &Report, failed: bool) -> String {
     if failed {
         return text;
     }
-    if let Some(words) = ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::DOUBTFUL) {
+    if let Some(words) = report.differing(ReplayReport::DOUBTFUL) {
         line("doubtful", format!("its times, because {words}"));
     }
     table(report, &mut text);
@@ -192,7 +192,7 @@ fn figures_of(report: &Report) -> serde_json::Value {
         "think_seconds": seconds(report.think_ns), "waited_seconds": seconds(report.waited_ns),
         "cut": report.is_cut, "late": report.late, "extra_seconds": seconds(report.extra_ns), "extra_calls": report.extra, "differences": report.differences,
         "unexplained": report.unexplained,
-        "doubtful": ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::DOUBTFUL),
+        "doubtful": report.differing(ReplayReport::DOUBTFUL),
         "left_out": report.left_out, "kinds": kinds.collect::<serde_json::Map<_, _>>(),
     })
 }

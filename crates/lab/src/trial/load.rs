@@ -163,7 +163,7 @@ fn replayed(request: &LoadRequest<'_>, replay: &Replay) -> Result<LoadReport, Lo
     // Each open file of the recording is one of the replay.
     fstone_engine::raise_descriptor_limit();
     match fstone_record::replay(&program, root.as_fd(), &settings) {
-        Ok(report) => match ReplayReport::differing(report.unexplained, report.calls(), ReplayReport::FAILED) {
+        Ok(report) => match report.differing(ReplayReport::FAILED) {
             Some(words) => {
                 let first: Vec<String> = report.first.iter().take(TOLD).map(ToString::to_string).collect();
                 Err(failed(&format!("{words}, so it is another load; the first: {}", first.join("; "))))
@@ -198,12 +198,19 @@ fn report_of_replay(request: &LoadRequest<'_>, report: &fstone_record::Report) -
         warnings.push("the recording was cut: what it has was replayed".into());
     }
     let of_threads_ns = report.waited_ns + report.calls_ns + report.think_ns;
-    if report.waited_ns > of_threads_ns / MUCH {
-        let share = 100.0 * report.waited_ns as f64 / of_threads_ns as f64;
+    if report.queued_ns > of_threads_ns / MUCH {
+        let share = 100.0 * report.queued_ns as f64 / of_threads_ns as f64;
         warnings.push(format!(
             "threads waited for calls of others on the same files for {share:.0} % of their time; calls that the application made at \
              once on one open file are made one after the other"
         ));
+    }
+    if request.witness.is_some() && !report.promised {
+        warnings.push(
+            "the application made nothing durable itself: what a power cut loses of it is looked for only behind fstone's own sync at \
+             its end"
+                .into(),
+        );
     }
     let left_out = report.left_out.iter().filter(|(why, _)| **why != fstone_record::OUTSIDE);
     warnings.extend(left_out.map(|(why, count)| format!("left out: {count} {why}")));

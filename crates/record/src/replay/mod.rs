@@ -12,6 +12,7 @@ use crate::latencies::Latencies;
 pub(crate) use calls::Buffer;
 use calls::{Caller, Common, close, open_beneath};
 use fstone_engine::{Change, Witness};
+use fstone_model::load::ReplayReport;
 use fstone_model::{Histogram, text};
 use program::{AWAITED, Action, DATA, TIMED, Target};
 use rustix::fs::{
@@ -136,16 +137,20 @@ pub struct Report {
     pub not_comparable: Option<&'static str>,
     pub threads: usize,
     pub kinds: BTreeMap<Kind, Replayed>,
-    /// Sums over all threads: between calls, in calls, and waiting for calls of others on the same names and files. A thread that waits
-    /// for another one to begin or to end is not counted.
+    /// Sums over all threads: between calls, in calls, and waiting for calls of others. A thread that waits for another one to begin or
+    /// to end is not counted.
     pub think_ns: u64,
     pub calls_ns: u64,
     pub waited_ns: u64,
+    /// Of that, for calls on the same names and files, where the application did not wait.
+    pub queued_ns: u64,
     /// With the clock's pace: calls that came later than recorded, by more than a millisecond.
     pub late: u64,
     pub differences: u64,
     /// Those of them that no lack of a feature in one of the filesystems explains.
     pub unexplained: u64,
+    /// For which there was no room, here alone.
+    pub full: u64,
     pub first: Vec<Difference>,
     pub left_out: BTreeMap<&'static str, u64>,
     /// Calls that the replay made and the application did not, to stay beneath its directory, and how long they took.
@@ -153,11 +158,22 @@ pub struct Report {
     pub extra_ns: u64,
     /// The recording was cut: what it has was replayed.
     pub is_cut: bool,
+    /// With a witness: the application made something durable itself.
+    pub promised: bool,
 }
 
 impl Report {
     pub fn calls(&self) -> u64 {
         self.kinds.values().map(|kind| kind.calls).sum()
+    }
+
+    /// Why more than a share of the calls returned something else than recorded, in words.
+    pub fn differing(&self, share: f64) -> Option<String> {
+        let words = ReplayReport::differing(self.unexplained, self.calls(), share)?;
+        Some(match self.full {
+            0 => words,
+            full => format!("{words}: the filesystem is full, {full} calls found no room"),
+        })
     }
 }
 
@@ -275,6 +291,7 @@ fn replay_with(
             close(fd);
         }
     }
+    report.promised = witnessed.as_ref().is_some_and(Witnessed::promised);
     let cancelled = settings.cancel.load(Ordering::Relaxed);
     let begun = settings.witness.map(Witness::tick);
     let began = Instant::now();
@@ -432,10 +449,12 @@ struct Done {
     kinds: Vec<Tally>,
     think_ns: u64,
     waited_ns: u64,
+    queued_ns: u64,
     late: u64,
     extra: u64,
     extra_ns: u64,
     unexplained: u64,
+    full: u64,
     first: Vec<(Instant, Difference)>,
 }
 
@@ -447,10 +466,12 @@ impl Run<'_> {
             kinds: Kind::ALL.iter().map(|_| Tally::default()).collect(),
             think_ns: 0,
             waited_ns: 0,
+            queued_ns: 0,
             late: 0,
             extra: 0,
             extra_ns: 0,
             unexplained: 0,
+            full: 0,
             first: Vec::new(),
         };
         // Taken by calls that the application did not make, and not yet out of the time that the thread thinks.
@@ -472,8 +493,11 @@ impl Run<'_> {
             }
             if !waits.is_empty() {
                 let waited = self.wait(waits);
-                if !action.kind.is_of_threads() || action.kind == Kind::Wakeup {
-                    done.waited_ns += (waited - now).as_nanos() as u64;
+                let ns = (waited - now).as_nanos() as u64;
+                if !action.kind.is_of_threads() {
+                    (done.waited_ns, done.queued_ns) = (done.waited_ns + ns, done.queued_ns + ns);
+                } else if action.kind == Kind::Wakeup {
+                    done.waited_ns += ns;
                 }
                 now = waited;
             }
@@ -642,6 +666,7 @@ impl Done {
         self.kinds[action.kind as usize].different += 1;
         let is_explained = [i64::from(action.result), got].iter().any(|result| lacks_feature(action, *result));
         self.unexplained += u64::from(!is_explained);
+        self.full += u64::from([libc::ENOSPC, libc::EDQUOT].iter().any(|errno| got == -i64::from(*errno)));
         if self.first.len() < SHOWN {
             let Target { path, name, .. } = program.targets[action.at as usize];
             let name = if action.at == 0 {
@@ -661,10 +686,12 @@ impl Done {
     fn add_to(self, report: &mut Report) {
         report.think_ns += self.think_ns;
         report.waited_ns += self.waited_ns;
+        report.queued_ns += self.queued_ns;
         report.late += self.late;
         report.extra += self.extra;
         report.extra_ns += self.extra_ns;
         report.unexplained += self.unexplained;
+        report.full += self.full;
         for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
             let calls = tally.latencies.count;
             if calls == 0 {
@@ -803,7 +830,7 @@ mod tests {
         });
         assert_eq!(report.differences, 0, "{:?}", report.first);
         let kept = witness.look(witness.now(), false);
-        assert!(kept.broken == 0 && kept.checked >= 8, "{kept:?}");
+        assert!(kept.broken == 0 && kept.checked >= 8 && report.promised, "{kept:?}");
         let harm = |name: &str, harm: fn(&std::path::Path)| {
             let path = place.path().join("replay").join(name);
             let before = std::fs::read(&path).expect("it is there");
@@ -819,6 +846,18 @@ mod tests {
         harm("kept", zero);
         harm("other", zero);
         harm("two", |path| std::fs::remove_file(path).expect("it is there"));
+    }
+
+    #[test]
+    fn an_application_that_syncs_nothing_is_promised_nothing() {
+        for (flags, promised) in [(0, false), (libc::O_DSYNC, true)] {
+            let (_place, report) = replayed_before(Some(&Witness::new()), |writer| {
+                call(writer, Kind::Open, "x", "", |call| (call.flags, call.other) = (MAKE | flags as u32, 1));
+                call(writer, Kind::Write, "", "", |call| (call.file, call.length, call.result) = (1, 700, 700));
+                call(writer, Kind::Close, "", "", |call| call.file = 1);
+            });
+            assert_eq!((report.differences, report.promised), (0, promised));
+        }
     }
 
     /// As GNU tar looks at the links that it made.
@@ -1244,6 +1283,30 @@ mod tests {
         // Each call has its time before it, also the last.
         assert!(report.calls() * 10_000_000 <= report.elapsed_ns, "{} in {} ns", report.calls(), report.elapsed_ns);
         assert!(report.sync_ns == 0 && report.calls() < 1000);
+    }
+
+    /// What the application waited for itself is not what the replay's order costs.
+    #[test]
+    fn a_thread_that_is_woken_did_not_queue() {
+        let make = |of_file: bool| {
+            move |writer: &mut Recording| {
+                call(writer, Kind::Open, "x", "", |call| (call.flags, call.other) = (MAKE, 1));
+                call(writer, Kind::Spawn, "", "", |call| call.result = 2);
+                let think = |call: &mut Call| (call.thread, call.think_ns, call.file) = (2, 100_000_000, 1);
+                call(writer, Kind::Fsync, "", "", think);
+                if of_file {
+                    call(writer, Kind::Fsync, "", "", |call| call.file = 1);
+                } else {
+                    call(writer, Kind::Wakeup, "", "", |call| call.thread = 2);
+                    call(writer, Kind::Wakeup, "", "", |call| (call.result, call.length) = (2, 2));
+                }
+            }
+        };
+        for of_file in [true, false] {
+            let report = replayed_until(make(of_file), Pace::Think(1.0), None).expect("it can be replayed");
+            assert!(report.elapsed_ns >= 100_000_000 && report.waited_ns >= 90_000_000, "{report:?}");
+            assert_eq!(report.queued_ns >= 90_000_000, of_file, "{report:?}");
+        }
     }
 
     /// What the application had to wait for anyway is no waiting of the replay.

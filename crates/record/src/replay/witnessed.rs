@@ -16,6 +16,7 @@ pub(super) struct Witnessed<'a> {
     place: String,
     /// By their slots. Each slot is of one open file.
     opened: Vec<OnceLock<Opened>>,
+    promised: AtomicBool,
 }
 
 enum Opened {
@@ -49,7 +50,17 @@ impl<'a> Witnessed<'a> {
     pub(super) fn new(witness: &'a Witness, root: BorrowedFd<'_>, files: u32) -> Self {
         let place = std::fs::read_link(format!("/proc/self/fd/{}", root.as_raw_fd())).unwrap_or_default();
         let opened = (0..files).map(|_| OnceLock::new()).collect();
-        Self { witness, place: place.to_string_lossy().into_owned(), opened }
+        Self { witness, place: place.to_string_lossy().into_owned(), opened, promised: AtomicBool::new(false) }
+    }
+
+    /// Whether something was made durable by a call of the application.
+    pub(super) fn promised(&self) -> bool {
+        self.promised.load(Ordering::Relaxed)
+    }
+
+    fn promise(&self, begun: u64, change: Change) {
+        self.promised.store(true, Ordering::Relaxed);
+        self.witness.changed(begun, change);
     }
 
     /// The tree is there, and durable.
@@ -158,10 +169,10 @@ impl Witnessed<'_> {
             Kind::Open => self.noted(caller, action, expected, at),
             Kind::Fsync | Kind::Fdatasync => match self.opened[action.file as usize].get() {
                 Some(Opened::File { file, .. }) => {
-                    change(Change::Synced { file: *file, names: action.kind == Kind::Fsync });
+                    self.promise(begun, Change::Synced { file: *file, names: action.kind == Kind::Fsync });
                 }
                 Some(Opened::Directory(Some(directory))) => {
-                    change(Change::SyncedNames { directory: Arc::clone(directory) });
+                    self.promise(begun, Change::SyncedNames { directory: Arc::clone(directory) });
                 }
                 _ => {}
             },
@@ -170,7 +181,7 @@ impl Witnessed<'_> {
                     appends.store(action.flags & libc::O_APPEND as u32 != 0, Ordering::Relaxed);
                 }
             }
-            Kind::Sync | Kind::Syncfs => change(Change::SyncedAll),
+            Kind::Sync | Kind::Syncfs => self.promise(begun, Change::SyncedAll),
             Kind::Truncate => {
                 if let Some((inode, _)) = expected.there {
                     change(Change::Cut { file: witness.file(inode) });
@@ -252,7 +263,7 @@ impl Witnessed<'_> {
             (_, true) => Change::Wrote { file, offset: offset as u64, bytes: got as u64, says, durable },
             (_, false) => Change::Cut { file },
         };
-        self.witness.changed(begun, change);
+        if durable { self.promise(begun, change) } else { self.witness.changed(begun, change) }
     }
 
     fn renamed(&self, action: &Action, expected: &Expected, names: Option<(Arc<str>, Arc<str>)>) {
