@@ -40,10 +40,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tables::{Descriptors, Root};
 
-/// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and means of more differ as much from run to run.
+/// Calls of the process that shows what recording costs. Each takes up to 0.1 ms, and medians of more differ as much from run to run.
 const CALIBRATION: u32 = 100;
-/// What is more than this times the median counts as this: what another program did meanwhile may take any time.
-const OUTLIER: u64 = 3;
 /// Calls that show what one takes without that.
 const BARE_CALLS: u32 = 1000;
 /// A directory of the top for what is renamed into the recorded directories, or out; with a number behind it, if the tree has one.
@@ -215,7 +213,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let writer = tracer.writer.take().expect("it has not failed");
     let calls = writer.calls;
     let (_, bytes) = writer.finish(End { at_ns: elapsed_ns, status }).map_err(write)?;
-    let Tracer { stops, meanwhile, uncertain_ns, unaccounted, idle_ns, taken, .. } = tracer;
+    let Tracer { sums, meanwhile, uncertain_ns, unaccounted, idle_ns, taken, .. } = tracer;
     let overhead_ns = taken.map(|[sum_ns, count]| sum_ns / count.max(1));
     let uncertain_ns = uncertain_ns / meanwhile.max(1);
     let busy_ns = elapsed_ns.saturating_sub(idle_ns);
@@ -227,7 +225,7 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         bare_ns,
         elapsed_ns,
         busy_ns,
-        stops,
+        stops: sums.stops,
         meanwhile,
         uncertain_ns,
         unaccounted,
@@ -291,19 +289,18 @@ fn calibrated(filter: &[libc::sock_filter], bare_ns: u64, processors: Processors
     if samples.len() < CALIBRATION as usize / 2 {
         return Err(RecordError::Trace { cause: io::Error::other("the kernel did not stop a process at its calls") });
     }
-    let usual = |of: &dyn Fn(&[Spent; 2]) -> u64| {
+    let median = |of: &dyn Fn(&[Spent; 2]) -> u64| {
         let mut values: Vec<u64> = samples.iter().map(of).collect();
         values.sort_unstable();
-        let most = OUTLIER * values[values.len() / 2];
-        values.iter().map(|value| (*value).min(most)).sum::<u64>() / values.len() as u64
+        values[values.len() / 2]
     };
     Ok([0, 1].map(|which| {
         let alone_ns = if which == 0 { bare_ns } else { 0 };
         Spent {
-            wall_ns: usual(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
+            wall_ns: median(&|sample| sample[which].wall_ns).saturating_sub(alone_ns),
             usage: Usage {
-                ran_ns: usual(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
-                delayed_ns: usual(&|sample| sample[which].usage.delayed_ns),
+                ran_ns: median(&|sample| sample[which].usage.ran_ns).saturating_sub(alone_ns),
+                delayed_ns: median(&|sample| sample[which].usage.delayed_ns),
                 turns: 0,
             },
         }

@@ -2,6 +2,7 @@
 //! twice, which in a virtual machine takes ten times as long as all the rest of it. What threads have had of processors says whether it
 //! is enough, and what of a thread's time it did not spend waiting.
 
+use super::state::Blamed;
 use rustix::{
     process::{Pid, Resource, getrlimit},
     thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
@@ -58,6 +59,16 @@ impl Processors {
         // A program that the tracer keeps waiting gains nothing from a second one.
         let is_kept_waiting = self.shared && tracer.ran_ns > program.ran_ns / 2;
         is_kept_waiting || program.ran_ns + program.delayed_ns < if self.shared { shared } else { apart }
+    }
+
+    /// What keeps a thread from its processor because of the tracer, while so many others are at work. Where more threads run than there are
+    /// processors, they wait for each other without a tracer as well.
+    pub(super) fn blamed(&self, others: usize, worked_ns: u64, ran_ns: u64) -> Blamed {
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        let allowed = self.allowed.as_ref().map_or_else(all, |allowed| allowed.count() as usize) as f64;
+        let anyway = (((others + 1) as f64 / allowed - 1.0) / others.max(1) as f64).clamp(0.0, 1.0);
+        let because = if self.shared && others > 0 { 1.0 - anyway } else { 0.0 };
+        Blamed { worked_ns, ran_ns, of_others: [because, anyway] }
     }
 
     /// The program chooses its processors itself from now on.
@@ -162,5 +173,19 @@ mod tests {
         assert!(is_enough(true, 60, 95, 40));
         // What is not enough stays so until less is needed.
         assert!(is_enough(true, 95, 40, 5) && !is_enough(false, 95, 40, 5) && is_enough(false, 95, 5, 40));
+    }
+
+    #[test]
+    fn what_threads_wait_for_each_other_on_all_processors_is_not_because_of_the_tracer() {
+        let allowed = (0..2).fold(CpuSet::new(), |mut set, number| {
+            set.set(number);
+            set
+        });
+        let of_others = |shared, others| Processors { allowed: Some(allowed), shared }.blamed(others, 0, 0).of_others;
+        assert_eq!([0, 1].map(|others| of_others(true, others)), [[0.0; 2], [1.0, 0.0]]);
+        // Eight on two processors: each waits for three of seven.
+        let [because, anyway] = of_others(true, 7);
+        assert!((because - 4.0 / 7.0).abs() < 1e-9 && (anyway - 3.0 / 7.0).abs() < 1e-9);
+        assert_eq!(of_others(false, 7), [0.0, anyway]);
     }
 }

@@ -56,9 +56,11 @@ impl Spent {
     }
 }
 
-/// How much of the last stop's time counts for what stops cost now, and how far one may be from the others and still count as it is.
+/// How much of the last stop's time counts for what stops cost now, how far one may be from the others and still count as it is, and how
+/// far all may be from what was measured.
 const NEWEST: f64 = 1.0 / 32.0;
 const UNUSUAL: f64 = 0.25;
+const PACES: [f64; 2] = [0.5, 3.0];
 
 /// What stops cost: as measured at the start, at the pace that the machine has now. Processors change their clock, and share their core
 /// with others: a stop can take half as long again for some tenths of a second. How long it takes until the tracer knows of a stop is seen
@@ -75,10 +77,12 @@ impl Overhead {
         Self { measured, noticed_ns: measured[1].noticed_ns() as f64 }
     }
 
-    /// A thread ran once and then stopped, and the tracer waited for it.
+    /// A thread ran once and then stopped, and the tracer waited for it, and no other thread was at work.
     pub(super) fn saw(&mut self, spent: &Spent) {
         let usual = [1.0 - UNUSUAL, 1.0 + UNUSUAL].map(|times| times * self.noticed_ns);
         self.noticed_ns += NEWEST * ((spent.noticed_ns() as f64).clamp(usual[0], usual[1]) - self.noticed_ns);
+        let possible = PACES.map(|pace| pace * self.measured[1].noticed_ns() as f64);
+        self.noticed_ns = self.noticed_ns.clamp(possible[0], possible[1]);
     }
 
     /// Of a call, or of the time after it.
@@ -100,6 +104,19 @@ pub(super) struct Sums {
     pub(super) active_ns: u64,
     /// For how long the tracer was at work, and did not wait for a processor.
     pub(super) worked_ns: u64,
+    /// For how long threads ran, as far as that is known.
+    pub(super) ran_ns: u64,
+    pub(super) stops: u64,
+}
+
+/// What may have kept a thread from its processor because of the tracer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blamed {
+    /// As in [`Sums`], until now.
+    pub(super) worked_ns: u64,
+    pub(super) ran_ns: u64,
+    /// The part of what others run that a thread waits for because all have one processor, and the part that it waits for anyway.
+    pub(super) of_others: [f64; 2],
 }
 
 impl Sums {
@@ -150,11 +167,15 @@ impl Thread {
         self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
     }
 
-    /// How much of the time that it waited for a processor it did so because of the tracer: no more than that was at work, if it is known for
-    /// how long, since the thread went on or this was asked. For the rest other programs ran, which they do without a tracer as well.
-    pub(super) fn delayed_ns(&mut self, delayed_ns: u64, worked_ns: Option<u64>) -> u64 {
-        let Some(worked_ns) = worked_ns else { return delayed_ns };
-        delayed_ns.min(worked_ns.saturating_sub(std::mem::replace(&mut self.sums.worked_ns, worked_ns)))
+    /// How much of the time that it waited for a processor it did so because of the tracer: no more than that was at work since the thread
+    /// went on or this was asked, and than other threads of the program then had of a processor that they would not share without it. For the
+    /// rest other programs ran, which they do without a tracer as well.
+    pub(super) fn delayed_ns(&mut self, usage: Usage, blamed: Blamed) -> u64 {
+        let Blamed { worked_ns, ran_ns, of_others } = blamed;
+        let worked_ns = worked_ns.saturating_sub(std::mem::replace(&mut self.sums.worked_ns, worked_ns));
+        let others_ns = ran_ns.saturating_sub(std::mem::replace(&mut self.sums.ran_ns, ran_ns) + usage.ran_ns);
+        let [because_ns, anyway_ns] = of_others.map(|part| (part * others_ns as f64) as u64);
+        usage.delayed_ns.saturating_sub(anyway_ns).min(worked_ns + because_ns)
     }
 
     /// From now on it shares its descriptors with no other.
@@ -326,7 +347,6 @@ pub(super) struct Tracer {
     pub(super) began: bool,
     /// It has no filter: it ran before.
     pub(super) stops_at_all: bool,
-    pub(super) stops: u64,
     pub(super) meanwhile: u64,
     pub(super) uncertain_ns: u64,
     pub(super) idle_ns: u64,
@@ -384,7 +404,6 @@ impl Tracer {
             pointed: None,
             began: false,
             stops_at_all: false,
-            stops: 0,
             meanwhile: 0,
             uncertain_ns: 0,
             idle_ns: 0,
@@ -421,6 +440,9 @@ mod tests {
         (0..200).for_each(|_| overhead.saw(&stop(3_000, 3_000 + 2_000 + 6_000)));
         let now = [0, 1].map(|which| overhead.now(which));
         assert!((14_500..15_100).contains(&now[0].wall_ns) && (4_400..4_600).contains(&now[1].usage.ran_ns), "{now:?}");
+        // However often it seems to take no time at all.
+        (0..1000).for_each(|_| overhead.saw(&stop(3_000, 5_000)));
+        assert_eq!(overhead.now(1).wall_ns, 4_500);
         // Nothing is taken out while it is measured.
         let mut none = Overhead::default();
         none.saw(&stop(3_000, 9_000));

@@ -39,6 +39,7 @@ impl Tracer {
             let usage = state.account.since();
             state.usage += usage;
             self.usage[0] += usage;
+            self.sums.ran_ns += usage.ran_ns;
         }
         let [program, tracer] = std::mem::take(&mut self.usage);
         let time_ns = now.saturating_sub(std::mem::replace(&mut self.decided_ns, now));
@@ -76,8 +77,8 @@ impl Tracer {
     /// of what is waited for, so that the costs of all are divided by how many there were on average. Each counts by how active its
     /// thread is.
     pub(super) fn account(&mut self, Noticed { stop, from_ns, to_ns, seen_ns }: &Noticed) -> u64 {
-        self.stops += 1;
-        let worked_ns = self.worked_ns(stop.thread, *seen_ns);
+        self.sums.stops += 1;
+        let Some(others) = self.others(stop.thread) else { return *to_ns };
         let Some(state) = self.threads.get_mut(&stop.thread) else { return *to_ns };
         let from_ns = (*from_ns).max(state.resumed_ns).min(*to_ns);
         let half_ns = to_ns.saturating_sub(from_ns) / 2;
@@ -85,6 +86,7 @@ impl Tracer {
         let wall_ns = stopped_ns.saturating_sub(state.resumed_ns);
         let last = state.account.since();
         self.usage[0] += last;
+        self.sums.ran_ns += last.ran_ns;
         state.usage += last;
         let mut usage = std::mem::take(&mut state.usage);
         if std::mem::take(&mut state.kept) {
@@ -100,7 +102,7 @@ impl Tracer {
         let which = usize::from(state.pending.is_none());
         let overhead = &mut self.overhead[usize::from(self.processors.shared)];
         let never_slept = half_ns == 0 && usage.turns == 1;
-        if never_slept && which == 1 {
+        if never_slept && which == 1 && others == 0 && self.sums.stops == state.sums.stops + 1 {
             overhead.saw(&spent);
         }
         let cost = overhead.now(which);
@@ -112,7 +114,8 @@ impl Tracer {
         }
         self.taken[which] = [self.taken[which][0] + cost_ns, self.taken[which][1] + 1];
         let waited_ns = usage.delayed_ns.saturating_sub(cost.usage.delayed_ns);
-        let delayed_ns = state.delayed_ns(waited_ns, worked_ns);
+        let blamed = self.processors.blamed(others, seen_ns.saturating_sub(self.idle_ns), self.sums.ran_ns);
+        let delayed_ns = state.delayed_ns(Usage { delayed_ns: waited_ns, ..usage }, blamed);
         let ran_ns = usage.ran_ns.saturating_sub(cost.usage.ran_ns).min(wall_ns);
         let (all_ns, due_ns) = if never_slept {
             // But for its turn it waited for others', and for the tracer to notice.
@@ -185,12 +188,9 @@ impl Tracer {
             .map(|(other, number, _)| (*other, *number))
     }
 
-    /// For how long the tracer was at work until some time. `None` if others may have kept a thread from its processor because of the tracer:
-    /// where all share one, threads wait for each other that else would run at once.
-    fn worked_ns(&self, thread: pid_t, now: u64) -> Option<u64> {
-        let resumed_ns = self.threads.get(&thread)?.resumed_ns;
-        let share = self.processors.shared && self.others_at_work(thread, resumed_ns).next().is_some();
-        (!share).then(|| now.saturating_sub(self.idle_ns))
+    /// How many other threads were at work since a thread went on. `None` of one that is not known.
+    fn others(&self, thread: pid_t) -> Option<usize> {
+        Some(self.others_at_work(thread, self.threads.get(&thread)?.resumed_ns).count())
     }
 
     /// The thread that another one probably waited for: of those that were at work when its wait ended, or else meanwhile, the one that was
@@ -213,15 +213,16 @@ impl Tracer {
     pub(super) fn woken(&mut self, thread: pid_t, (waker, of): (pid_t, u32), waited_ns: u64, woken_ns: u64, now: u64) {
         let wakeup = Call { kind: Kind::Wakeup, begin_ns: now, ..Call::default() };
         let after = self.overhead[usize::from(self.processors.shared)].now(1);
-        let worked_ns = self.worked_ns(waker, self.now());
+        let (others, worked_ns) = (self.others(waker).unwrap_or(0), self.now().saturating_sub(self.idle_ns));
         if let Some(state) = self.threads.get_mut(&waker) {
             if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < woken_ns {
                 // It ran until then, but for what its last stop cost, and while it waited for a processor.
                 let usage = state.account.since();
                 self.usage[0] += usage;
+                self.sums.ran_ns += usage.ran_ns;
                 state.usage += usage;
-                let delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
-                let delayed_ns = state.delayed_ns(delayed_ns, worked_ns);
+                let usage = std::mem::take(&mut state.usage);
+                let delayed_ns = state.delayed_ns(usage, self.processors.blamed(others, worked_ns, self.sums.ran_ns));
                 state.ran((woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns));
                 state.think_ns += std::mem::take(&mut state.ran_ns);
                 state.resumed_ns = woken_ns;
@@ -250,13 +251,15 @@ impl Tracer {
             }
         }
         for (thread, (_, most)) in longest {
-            let worked_ns = self.worked_ns(thread, self.now());
+            let (others, worked_ns) = (self.others(thread).unwrap_or(0), self.now().saturating_sub(self.idle_ns));
             let Some(state) = self.threads.get_mut(&thread) else { continue };
             let usage = state.account.since();
             self.usage[0] += usage;
+            self.sums.ran_ns += usage.ran_ns;
             state.usage += usage;
-            let delayed_ns = std::mem::take(&mut state.usage).delayed_ns;
-            let delayed_ns = state.delayed_ns(delayed_ns, worked_ns).min(all[most]);
+            let usage = std::mem::take(&mut state.usage);
+            let blamed = self.processors.blamed(others, worked_ns, self.sums.ran_ns);
+            let delayed_ns = state.delayed_ns(usage, blamed).min(all[most]);
             all[most] -= delayed_ns;
             self.sums.add(state.weight, delayed_ns, 0);
         }
