@@ -124,6 +124,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// The end of a wait that took as long as it was to take at most.
+    pub(crate) const fn is_sleep(&self) -> bool {
+        matches!(self.kind, Kind::Wakeup) && self.flags & TIMED_OUT != 0
+    }
+
     /// Whether a kernel can have returned this: a number that counts something, or an errno. Only of a mapping it is an address.
     pub const fn has_possible_result(&self) -> bool {
         self.result >= -4095 || matches!(self.kind, Kind::Map)

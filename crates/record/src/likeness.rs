@@ -125,7 +125,7 @@ impl Sizes {
 
     /// As blocks of the workload.
     fn limited(&self) -> Vec<u64> {
-        self.sample.iter().map(|bytes| (*bytes).min(MOST_BLOCK)).collect()
+        self.sample.iter().map(|bytes| (*bytes).clamp(1, MOST_BLOCK)).collect()
     }
 
     fn mean(&self, otherwise: u64) -> u64 {
@@ -153,7 +153,7 @@ fn distribution(sizes: &[u64]) -> SizeDistribution {
         (*sum, *count) = (sum.saturating_add(*size), *count + 1);
     }
     let weighted: Vec<(u64, u32)> =
-        groups.values().map(|(sum, count)| ((sum / count).max(1), (*count).min(1 << 20) as u32)).collect();
+        groups.values().map(|(sum, count)| (sum / count, (*count).min(1 << 20) as u32)).collect();
     match weighted[..] {
         [] => SizeDistribution::Fixed(4096),
         [(size, _)] => SizeDistribution::Fixed(size),
@@ -169,6 +169,7 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
     let mut looking = Looking::default();
     let (mut calls, mut think_ns, mut busy_ns, mut elapsed_ns, mut directories) = (0, 0u64, 0u64, 0u64, 0);
     let mut old = Sizes::default();
+    let mut of_threads_ns: HashMap<u32, u64> = HashMap::new();
     while let Some(block) = reader.block()? {
         for entry in &block.tree {
             match entry.node {
@@ -183,6 +184,12 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
         for call in &block.calls {
             think_ns = think_ns.saturating_add(call.think_ns);
             elapsed_ns = elapsed_ns.max(call.begin_ns.saturating_add(call.took_ns));
+            // With its waits, the longest thread took as long as the program, without what recording cost.
+            let of_thread_ns = of_threads_ns.entry(call.thread).or_insert(0u64);
+            *of_thread_ns = of_thread_ns.saturating_add(call.think_ns).saturating_add(call.took_ns);
+            if call.is_sleep() {
+                (think_ns, busy_ns) = (think_ns.saturating_add(call.took_ns), busy_ns.saturating_add(call.took_ns));
+            }
             if !matches!(call.kind, Kind::Wait | Kind::Wakeup) {
                 busy_ns = busy_ns.saturating_add(call.think_ns).saturating_add(call.took_ns);
             }
@@ -202,7 +209,8 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
         (_, false) => Pace::Free,
     };
     // As many as did not wait for others, on average.
-    let threads = (busy_ns as f64 / elapsed_ns.max(1) as f64).round().clamp(1.0, 256.0) as u32;
+    let program_ns = of_threads_ns.into_values().max().unwrap_or(0).clamp(1, elapsed_ns.max(1));
+    let threads = (busy_ns as f64 / program_ns as f64).round().clamp(1.0, 256.0) as u32;
     Ok(looking.workload(name, calls, (pace, threads), (files, directories, &old.sample)))
 }
 
@@ -609,5 +617,16 @@ mod tests {
         let Operation::Write(transfer) = &mix[0].action.operation else { panic!("{mix:?}") };
         let Pattern::Random { align_bytes, .. } = transfer.pattern else { panic!("{mix:?}") };
         assert_eq!((transfer.block_bytes, transfer.extent, align_bytes), (65_536, Extent::Bytes(65_536), 100));
+    }
+
+    #[test]
+    fn a_wait_until_its_time_is_over_is_a_pause_and_empty_files_stay_empty() {
+        let sleep = Call { kind: Kind::Wakeup, flags: crate::call::TIMED_OUT, took_ns: 20_000_000, ..Call::default() };
+        let calls: Vec<_> =
+            (1..=50).flat_map(|_| [(sleep, ""), (Call { kind: Kind::Stat, ..Call::default() }, "f")]).collect();
+        let Likeness { workload, .. } = likeness_of(Start::default(), &calls);
+        assert_eq!(workload.phases[0].groups[0].think_time.as_millis(), 20);
+        assert!(matches!(distribution(&[0, 0]), SizeDistribution::Fixed(0)));
+        assert!(matches!(distribution(&[0, 0, 9]), SizeDistribution::Weighted(of) if of[..] == [(0, 2), (9, 1)]));
     }
 }

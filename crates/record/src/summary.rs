@@ -149,6 +149,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
                 living.remove(&call.thread);
             }
             if call.kind.is_of_threads() {
+                // Of a wait that ended because its time was over, that is how long the thread slept.
+                summary.think_ns += if call.is_sleep() { call.took_ns } else { 0 };
                 continue;
             }
             summary.calls += 1;
@@ -189,7 +191,7 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             group.failed += u64::from(failed);
             if reads || writes {
                 group.bytes = group.bytes.saturating_add(moved);
-            } else if call.kind == Kind::Map {
+            } else if call.kind == Kind::Map && !failed {
                 group.bytes = group.bytes.saturating_add(call.length);
             }
             latencies.record(call.took_ns);
@@ -225,7 +227,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             (summary.elapsed_ns, summary.status) = (end.at_ns, Some(end.status));
         }
     }
-    summary.over_time = over_time.to_vec();
+    let parts = summary.elapsed_ns.div_ceil(part_ns).clamp(1, PARTS as u64);
+    summary.over_time = over_time[..parts as usize].to_vec();
     summary.ending = reader.ending();
     let mut groups: Vec<Group> =
         kinds.into_values().map(|(group, latencies)| Group { took: latencies.histogram(), ..group }).collect();

@@ -14,7 +14,7 @@ use fstone_formats::{
     native,
 };
 use fstone_model::{text, units::format_bytes};
-use fstone_record::{EMPTY, Likeness, Reader};
+use fstone_record::{EMPTY, Ending, Likeness, Reader};
 use std::{fmt::Write as _, fs::File, io::BufReader, path::Path};
 
 pub(crate) fn convert(_context: &Context, arguments: &ConvertArguments) -> CommandResult {
@@ -60,6 +60,9 @@ fn recording(path: &Path, reader: &mut Reader<BufReader<File>>) -> CommandResult
     );
     if let Some(speed) = speed {
         let _ = writeln!(text, "# {speed}");
+    }
+    if reader.ending() != Some(Ending::Whole) {
+        let _ = writeln!(text, "# The recording was not finished, or is damaged: this is of what it has.");
     }
     for (what, count) in left_out {
         let _ = writeln!(text, "# Not in it: {count} {what}");

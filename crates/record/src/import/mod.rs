@@ -174,7 +174,7 @@ impl Writing {
             }
         };
         if !is_ours {
-            let moves = call.kind.reads() || call.kind.writes();
+            let moves = call.kind.reads() || call.kind.writes() || call.kind.is_copy();
             let bytes = if moves { call.result.max(0) as u64 } else { 0 };
             self.writer.outside(bytes, at.as_deref());
             return Ok(());

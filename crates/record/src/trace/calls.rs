@@ -583,7 +583,7 @@ impl Tracer {
                 let path = Some(Rc::from(pending.path.as_slice()));
                 self.keep(thread, &descriptors, result as i32, Slot::Elsewhere(path));
             }
-            let moves = call.kind.reads() || call.kind.writes();
+            let moves = call.kind.reads() || call.kind.writes() || call.kind.is_copy();
             return self.outside(name.as_ref(), if moves { result.max(0) as u64 } else { 0 });
         }
         call.think_ns = std::mem::take(&mut state.think_ns);

@@ -2,7 +2,6 @@
 //! twice, which in a virtual machine takes ten times as long as all the rest of it. What threads have had of processors says whether it
 //! is enough, and what of a thread's time it did not spend waiting.
 
-use super::state::Blamed;
 use rustix::{
     process::{Pid, Resource, getrlimit},
     thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity},
@@ -82,6 +81,16 @@ impl Drop for Processors {
     fn drop(&mut self) {
         self.share(false, std::iter::empty());
     }
+}
+
+/// What may have kept a thread from its processor because of the tracer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Blamed {
+    /// For how long the tracer was at work until now, and for how long all threads ran.
+    pub(super) worked_ns: u64,
+    pub(super) ran_ns: u64,
+    /// The part of what others run that a thread waits for because all have one processor, and the part that it waits for anyway.
+    pub(super) of_others: [f64; 2],
 }
 
 /// For how long a thread ran, for how long it waited for a processor, and how often it got one.

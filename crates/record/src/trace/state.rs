@@ -2,7 +2,7 @@
 
 use super::decode::{Asked, What};
 use super::preload::{Pointed, Preload};
-use super::processors::{Account, Processors, Usage};
+use super::processors::{Account, Blamed, Processors, Usage};
 use super::ptrace::{self, Stop};
 use super::tables::{Descriptors, Roots};
 use crate::call::{Call, Entry, Kind, Node};
@@ -107,16 +107,6 @@ pub(super) struct Sums {
     /// For how long threads ran, as far as that is known.
     pub(super) ran_ns: u64,
     pub(super) stops: u64,
-}
-
-/// What may have kept a thread from its processor because of the tracer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Blamed {
-    /// As in [`Sums`], until now.
-    pub(super) worked_ns: u64,
-    pub(super) ran_ns: u64,
-    /// The part of what others run that a thread waits for because all have one processor, and the part that it waits for anyway.
-    pub(super) of_others: [f64; 2],
 }
 
 impl Sums {
