@@ -326,7 +326,12 @@ pub(super) const MISTAKES: &[Mistake] = &[
     ("delete last", 2, "invalid value 'last' for '<RUN>...'"),
     ("delete 99", 2, "there is no run 99; `fstone list runs` lists them. Nothing was deleted"),
     ("record", 2, "the following required arguments were not provided:\n  <COMMAND>..."),
-    ("record true", 2, "unexpected argument 'true' found\n\nUsage: fstone record [OPTIONS] [-- <COMMAND>...]"),
+    (
+        "record true",
+        2,
+        "unexpected argument 'true' found\n\n  tip: the program and its arguments come after --: fstone record -o FILE -- PROGRAM ARGUMENTS\n\n\
+         Usage: fstone record [OPTIONS] [-- <COMMAND>...]",
+    ),
     ("record -o none/x.rec -- true", 2, "fstone: there is no directory none; make it, or name another place with -o"),
     ("record show one.toml", 2, "fstone: cannot use one.toml\n  because it is no recording of fstone's"),
     ("replay one.toml", 2, "the following required arguments were not provided:\n  --directory <DIR>"),
