@@ -178,9 +178,15 @@ impl Looking<'_> {
 
     fn data(&mut self, inode: u64, among: RangeInclusive<usize>) {
         let called = self.called(inode, &among);
-        // Whether it has to have a name is asked elsewhere.
-        let Some((_, node)) = self.found.by_number(inode) else { return };
-        let allowed: Vec<&Node> = self.allowed(inode, &among).into_iter().flatten().collect();
+        let allowed = self.allowed(inode, &among);
+        let Some((_, node)) = self.found.by_number(inode) else {
+            // Which names it has to have is asked elsewhere, but by none its data cannot be found.
+            if allowed.iter().all(|node| node.is_some_and(|node| node.length > 0)) {
+                self.note(Aspect::Data, Some(format!("{called}: the file is not there by any name")));
+            }
+            return;
+        };
+        let allowed: Vec<&Node> = allowed.into_iter().flatten().collect();
         let lengths = allowed.iter().map(|node| node.length);
         let (least, most) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
         let length = (node.directory || !(least..=most).contains(&node.length)).then(|| {
@@ -320,6 +326,10 @@ mod tests {
         let made = tree(&[("n", file(7, b""))]);
         let unsynced = performed("create n; fdatasync n", &[before.clone(), made.clone(), made.clone()]);
         assert!(broken(&unsynced, &before, 2).is_empty(), "fdatasync is about data");
+        let written = tree(&[("n", file(7, b"x"))]);
+        let data = [before.clone(), made.clone(), written.clone(), written];
+        let data = performed("create n; write n 0 1; fdatasync n", &data);
+        assert_eq!(broken(&data, &before, 3), [Aspect::Data], "and has it, by some name");
         let synced = performed("create n; fsync n", &[before.clone(), made.clone(), made.clone()]);
         assert!(broken(&synced, &before, 1).is_empty());
         assert_eq!(broken(&synced, &before, 2), [Aspect::Names]);
