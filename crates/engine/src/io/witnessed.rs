@@ -1,7 +1,7 @@
 //! The engines that reach a filesystem, with a [`Witness`] that writes down what the kernel acknowledged.
 //!
-//! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. Transfers
-//! through memory mappings pass it by: they are never taken for promised.
+//! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. What
+//! `mmap-write` writes passes it by: it is never taken for promised.
 
 use super::{Completion, Direction, Fd, Io, Part, Real, Result, Setup, SetupError, Space, kernel};
 use crate::data::stamp;
