@@ -60,7 +60,7 @@ impl Spent {
 /// far all may be from what was measured.
 const NEWEST: f64 = 1.0 / 32.0;
 const UNUSUAL: f64 = 0.25;
-const PACES: [f64; 2] = [0.5, 3.0];
+const PACES: [f64; 2] = [0.7, 1.6];
 
 /// What stops cost: as measured at the start, at the pace that the machine has now. Processors change their clock, and share their core
 /// with others: a stop can take half as long again for some tenths of a second. How long it takes until the tracer knows of a stop is seen
@@ -432,7 +432,7 @@ mod tests {
         assert!((14_500..15_100).contains(&now[0].wall_ns) && (4_400..4_600).contains(&now[1].usage.ran_ns), "{now:?}");
         // However often it seems to take no time at all.
         (0..1000).for_each(|_| overhead.saw(&stop(3_000, 5_000)));
-        assert_eq!(overhead.now(1).wall_ns, 4_500);
+        assert_eq!(overhead.now(1).wall_ns, 6_300);
         // Nothing is taken out while it is measured.
         let mut none = Overhead::default();
         none.saw(&stop(3_000, 9_000));
