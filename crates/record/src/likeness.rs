@@ -629,4 +629,15 @@ mod tests {
         assert!(matches!(distribution(&[0, 0]), SizeDistribution::Fixed(0)));
         assert!(matches!(distribution(&[0, 0, 9]), SizeDistribution::Weighted(of) if of[..] == [(0, 2), (9, 1)]));
     }
+
+    #[test]
+    fn sleeps_of_any_length_are_added() {
+        let sleep = Call { kind: Kind::Wakeup, flags: crate::call::TIMED_OUT, took_ns: u64::MAX, ..Call::default() };
+        let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+        (0..2).for_each(|_| writer.call(Call { thread: 1, ..sleep }).expect("memory"));
+        let (bytes, _) = writer.finish(End { at_ns: 1, status: 0 }).expect("memory");
+        let reader = || Reader::new(&bytes[..]).expect("sound");
+        assert_eq!(crate::summarize(&mut reader()).expect("memory").think_ns, u64::MAX);
+        likeness(&mut reader(), "a").expect("memory");
+    }
 }

@@ -150,7 +150,8 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             }
             if call.kind.is_of_threads() {
                 // Of a wait that ended because its time was over, that is how long the thread slept.
-                summary.think_ns += if call.is_sleep() { call.took_ns } else { 0 };
+                let slept_ns = if call.is_sleep() { call.took_ns } else { 0 };
+                summary.think_ns = summary.think_ns.saturating_add(slept_ns);
                 continue;
             }
             summary.calls += 1;
