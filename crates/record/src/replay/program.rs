@@ -4,7 +4,7 @@
 //! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
 
 use super::names::{Found, Mark, Marks, Names, TOP, What};
-use crate::call::{Block, Call, Entry, INHERITED, IS_ACL, Kind, Node, Place, Start, TIMED_OUT};
+use crate::call::{Block, Call, Entry, INHERITED, IS_ACL, Kind, Node, Place, Start};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
 use crate::trace::Roots;
@@ -532,7 +532,7 @@ impl<'a> Compiler<'a> {
     fn wakeup(&mut self, call: &Call, action: &mut Action, mark: Mark) {
         let awaited = self.awaited(call);
         let thread = self.threads.get_mut(&call.thread).expect("its lane was made above");
-        if call.flags & TIMED_OUT != 0 {
+        if call.is_sleep() {
             (action.bits, action.length) = (TIMED, call.took_ns);
             thread.timed.push(mark.count - 1);
             thread.slept_ns = thread.slept_ns.saturating_add(call.took_ns);

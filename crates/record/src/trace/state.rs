@@ -157,6 +157,14 @@ impl Thread {
         self.interrupted.iter_mut().for_each(|interrupted| interrupted.counted_ns += ns);
     }
 
+    /// Reads its account, for itself and for what all threads had.
+    pub(super) fn reckon(&mut self, of_all: &mut Usage, sums: &mut Sums) {
+        let usage = self.account.since();
+        self.usage += usage;
+        *of_all += usage;
+        sums.ran_ns += usage.ran_ns;
+    }
+
     /// How much of the time that it waited for a processor it did so because of the tracer: no more than that was at work since the thread
     /// went on or this was asked, and than other threads of the program then had of a processor that they would not share without it. For the
     /// rest other programs ran, which they do without a tracer as well.

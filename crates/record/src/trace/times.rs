@@ -36,10 +36,7 @@ impl Tracer {
                 *active_ns *= FADING;
             }
             all_known &= state.account.is_kept();
-            let usage = state.account.since();
-            state.usage += usage;
-            self.usage[0] += usage;
-            self.sums.ran_ns += usage.ran_ns;
+            state.reckon(&mut self.usage[0], &mut self.sums);
         }
         let [program, tracer] = std::mem::take(&mut self.usage);
         let time_ns = now.saturating_sub(std::mem::replace(&mut self.decided_ns, now));
@@ -84,10 +81,7 @@ impl Tracer {
         let half_ns = to_ns.saturating_sub(from_ns) / 2;
         let stopped_ns = from_ns + half_ns;
         let wall_ns = stopped_ns.saturating_sub(state.resumed_ns);
-        let last = state.account.since();
-        self.usage[0] += last;
-        self.sums.ran_ns += last.ran_ns;
-        state.usage += last;
+        state.reckon(&mut self.usage[0], &mut self.sums);
         let mut usage = std::mem::take(&mut state.usage);
         if std::mem::take(&mut state.kept) {
             usage = Usage::default();
@@ -217,10 +211,7 @@ impl Tracer {
         if let Some(state) = self.threads.get_mut(&waker) {
             if state.pending.is_none() && state.stopped_ns.is_none() && state.resumed_ns < woken_ns {
                 // It ran until then, but for what its last stop cost, and while it waited for a processor.
-                let usage = state.account.since();
-                self.usage[0] += usage;
-                self.sums.ran_ns += usage.ran_ns;
-                state.usage += usage;
+                state.reckon(&mut self.usage[0], &mut self.sums);
                 let usage = std::mem::take(&mut state.usage);
                 let delayed_ns = state.delayed_ns(usage, self.processors.blamed(others, worked_ns, self.sums.ran_ns));
                 state.ran((woken_ns - state.resumed_ns).saturating_sub(after.wall_ns + delayed_ns));
@@ -253,10 +244,7 @@ impl Tracer {
         for (thread, (_, most)) in longest {
             let (others, worked_ns) = (self.others(thread).unwrap_or(0), self.now().saturating_sub(self.idle_ns));
             let Some(state) = self.threads.get_mut(&thread) else { continue };
-            let usage = state.account.since();
-            self.usage[0] += usage;
-            self.sums.ran_ns += usage.ran_ns;
-            state.usage += usage;
+            state.reckon(&mut self.usage[0], &mut self.sums);
             let usage = std::mem::take(&mut state.usage);
             let blamed = self.processors.blamed(others, worked_ns, self.sums.ran_ns);
             let delayed_ns = state.delayed_ns(usage, blamed).min(all[most]);
