@@ -41,6 +41,6 @@ pub use measure::clock::thread_usage;
 pub use measure::idleness::IdleMeter;
 pub use options::{Observer, Ownership, Progress, RunOptions, Unobserved};
 pub use peers::{Parted, Peers};
-pub use promises::{Broken, Change, FileId, Kept, Property, Witness};
+pub use promises::{Broken, Change, FileId, Kept, Made, Property, Witness};
 pub use run::{Damage, Prepared, Removed, Verification, prepare, remove_directories, run, run_verified};
 pub use worker::raise_descriptor_limit;

@@ -349,6 +349,34 @@ fn names_of_a_synced_directory_and_files_with_durable_data_are_asked_for() {
     }
 }
 
+/// Their names and data are promised from the beginning: by an fsync of the load, that they are shorter, and empty in part.
+#[test]
+fn lengths_and_holes_of_files_that_were_built_are_asked_for() {
+    let Some(kernels) = exact_kernels() else { return };
+    let workload = |operation: &str| {
+        let sequence =
+            |operation: &str| format!("[[phase.group.sequence]]\n{operation}\nchoice = \"same\"\nfileset = \"set\"\n");
+        format!(
+            "name = \"mail\"\nfinal-sync = \"none\"\n[[fileset]]\nname = \"set\"\ndirectory = \"set\"\nfiles = 30\nsize = \"16 KiB\"\n\
+             [[phase]]\nname = \"cut\"\nstop = {{ operations = 60 }}\n[[phase.group]]\nname = \"cut\"\nthreads = 2\n{}{}",
+            sequence(operation).replace("\"same\"", "\"uniform\""),
+            sequence("fsync = {}"),
+        )
+    };
+    for (operation, words) in [("truncate", "and was cut to 4096"), ("punch-hole", "data where zeros were synced")] {
+        for (disk, sound) in [("sound", true), ("forgets-flushes", false)] {
+            let bench = Bench::new();
+            let cut = format!("states = 40, disk = \"{disk}\"");
+            let workload = workload(&format!("{operation} = {{ size = \"4 KiB\" }}"));
+            study_of(&bench, &workload, "\"ext4\" = { type = \"ext4\" }", &cut);
+            let trial = &carry_out_on("sata-ssd", &bench, &kernels, &[])[0];
+            assert!(figure(trial, "promises checked") > 50.0, "{operation} {disk}: {trial:#}");
+            assert_eq!(figure(trial, "promises lost") == 0.0, sound, "{operation} {disk}: {trial:#}");
+            assert_eq!(warnings(trial).iter().any(|it| it.contains(words)), !sound, "{operation} {disk}: {trial:#}");
+        }
+    }
+}
+
 #[test]
 fn a_log_that_outgrows_its_bound_fails_the_trial_in_virtual_time() {
     let Some(kernels) = exact_kernels() else { return };

@@ -94,6 +94,15 @@ pub(crate) fn inode(fd: Fd) -> Result<u64> {
     Ok(fs::fstat(fd.borrow())?.st_ino)
 }
 
+pub(crate) fn length(fd: Fd) -> Result<u64> {
+    Ok(u64::try_from(fs::fstat(fd.borrow())?.st_size).unwrap_or(0))
+}
+
+/// Where the next call goes that does not say where.
+pub(crate) fn position(fd: Fd) -> Result<u64> {
+    fs::tell(fd.borrow())
+}
+
 #[inline]
 pub(crate) fn close(fd: Fd) -> Result<()> {
     // SAFETY: the caller owns it and gives it up here. `close` is called by number to learn its error, which

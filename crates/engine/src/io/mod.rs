@@ -179,6 +179,14 @@ pub(crate) trait Io: Sized {
         Err(Errno::OPNOTSUPP)
     }
 
+    /// A file is to be written to through a mapping; what is returned is for [`mapped`](Self::mapped).
+    fn mapping(&self) -> u64 {
+        0
+    }
+
+    /// A file of so many bytes was written to through a mapping, in any places.
+    fn mapped(&mut self, _fd: Fd, _begun: u64, _size: u64) {}
+
     /// Tells that these files stay open as long as the engine is used, under these numbers.
     fn keep(&mut self, _files: &[Fd]) {}
 

@@ -1,11 +1,11 @@
 //! The engines that reach a filesystem, with a [`Witness`] that writes down what the kernel acknowledged.
 //!
 //! Every descriptor costs a look at its file's inode number more, so only loads whose promises are to be checked run on it. What
-//! `mmap-write` writes passes it by: it is never taken for promised.
+//! `mmap-write` writes is never taken for promised.
 
 use super::{Completion, Direction, Fd, Io, Part, Real, Result, Setup, SetupError, Space, kernel};
 use crate::data::stamp;
-use crate::promises::{Change, FileId, Witness};
+use crate::promises::{Change, FileId, Made, Witness};
 use fstone_model::workload::OpenSync;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{Advice, FileType, OFlags};
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,12 +48,14 @@ struct Writing {
     begun: u64,
     file: FileId,
     offset: u64,
+    length: u64,
     says: Option<(u64, u64)>,
 }
 
 impl Witnessed {
     fn writing(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<Writing> {
-        Ok(Writing { file: self.file(fd)?, offset, says: stamp::says(data, offset), begun: self.witness.tick() })
+        let (file, length, says) = (self.file(fd)?, data.len() as u64, stamp::says(data, offset));
+        Ok(Writing { file, offset, length, says, begun: self.witness.tick() })
     }
 
     fn path(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Arc<str> {
@@ -100,12 +103,35 @@ impl Witnessed {
         Ok((self.inner.open(directory, path, flags)?, false))
     }
 
-    fn wrote(&self, Writing { begun, file, offset, says }: Writing, got: usize) {
-        if got == 0 {
-            return;
-        }
+    /// A write returned. One that failed may have written some of its data.
+    fn wrote(&self, Writing { begun, file, offset, length, says }: Writing, got: Result<usize>) {
         let durable = self.synchronous;
-        self.witness.changed(begun, Change::Wrote { file, offset, bytes: got as u64, says, durable });
+        match got {
+            Ok(0) => {}
+            Ok(got) => self.witness.changed(begun, Change::Wrote { file, offset, bytes: got as u64, says, durable }),
+            Err(_) => self.made(begun, file, offset..offset + length, Made::Unknown),
+        }
+    }
+
+    fn made(&self, begun: u64, file: FileId, part: Range<u64>, what: Made) {
+        self.witness.changed(begun, Change::Made { file, part, what });
+    }
+
+    /// Makes a call that changes a part of a file, and writes down what became of it, by what the call returned. What a call did
+    /// that failed is not known.
+    fn making<T: Copy>(
+        &mut self,
+        fd: Fd,
+        at_most: Range<u64>,
+        call: impl FnOnce(&mut Real) -> Result<T>,
+        made: impl FnOnce(T) -> (Range<u64>, Made),
+    ) -> Result<T> {
+        let file = self.file(fd)?;
+        let begun = self.witness.tick();
+        let got = call(&mut self.inner);
+        let (part, what) = got.map_or((at_most, Made::Unknown), made);
+        self.made(begun, file, part, what);
+        got
     }
 
     /// Makes a call, and writes the change down if the kernel acknowledged it.
@@ -135,9 +161,9 @@ impl Io for Witnessed {
 
     fn write(&mut self, fd: Fd, data: &[u8], offset: u64) -> Result<usize> {
         let writing = self.writing(fd, data, offset)?;
-        let got = self.inner.write(fd, data, offset)?;
+        let got = self.inner.write(fd, data, offset);
         self.wrote(writing, got);
-        Ok(got)
+        got
     }
 
     fn slot(&mut self, slot: u32) -> &mut [u8] {
@@ -149,7 +175,8 @@ impl Io for Witnessed {
             Direction::Read => None,
             Direction::Write => {
                 let says = stamp::says(&self.inner.slot(slot)[..length], offset);
-                Some(Queued::Write(Writing { file: self.file(fd)?, offset, says, begun: self.witness.tick() }))
+                let (file, length) = (self.file(fd)?, length as u64);
+                Some(Queued::Write(Writing { file, offset, length, says, begun: self.witness.tick() }))
             }
         };
         self.inner.push(slot, direction, fd, length, offset)
@@ -173,7 +200,7 @@ impl Io for Witnessed {
         })?;
         for completion in done {
             match (self.queued[completion.slot as usize].take(), completion.outcome) {
-                (Some(Queued::Write(writing)), Ok(got)) => self.wrote(writing, got),
+                (Some(Queued::Write(writing)), got) => self.wrote(writing, got),
                 (Some(Queued::Sync { begun, file, names }), Ok(_)) => {
                     self.witness.changed(begun, Change::Synced { file, names });
                 }
@@ -181,6 +208,16 @@ impl Io for Witnessed {
             }
         }
         Ok(())
+    }
+
+    fn mapping(&self) -> u64 {
+        self.witness.tick()
+    }
+
+    fn mapped(&mut self, fd: Fd, begun: u64, size: u64) {
+        if let Ok(file) = self.file(fd) {
+            self.made(begun, file, 0..size, Made::Mapped);
+        }
     }
 
     fn keep(&mut self, files: &[Fd]) {
@@ -196,10 +233,10 @@ impl Io for Witnessed {
             let path = name.strip_suffix("/.").map_or_else(|| Arc::clone(&name), Arc::from);
             self.opened.insert(fd.number, path);
         } else {
-            let (file, new) = self.witness.opened(begun, &name, kernel::inode(fd)?, made);
+            let (file, _) = self.witness.opened(begun, &name, kernel::inode(fd)?, made);
             self.files.insert(fd.number, (fd.generation, file));
-            if flags.contains(OFlags::TRUNC) && !new {
-                self.witness.changed(begun, Change::Cut { file });
+            if flags.contains(OFlags::TRUNC) && !made {
+                self.made(begun, file, 0..u64::MAX, Made::End);
             }
         }
         Ok(fd)
@@ -233,16 +270,22 @@ impl Io for Witnessed {
     }
 
     fn truncate(&mut self, fd: Fd, size_bytes: u64) -> Result<()> {
-        let file = self.file(fd)?;
-        self.acknowledged(Change::Cut { file }, |inner| inner.truncate(fd, size_bytes))
+        let rest = size_bytes..u64::MAX;
+        self.making(fd, rest.clone(), |inner| inner.truncate(fd, size_bytes), |()| (rest, Made::End))
     }
 
     fn fallocate(&mut self, fd: Fd, part: Part, space: Space) -> Result<()> {
-        let file = self.file(fd)?;
-        if space == Space::Allocated {
-            return self.inner.fallocate(fd, part, space);
+        let (from, to) = (part.0, part.0 + part.1);
+        let allocate = |inner: &mut Real| inner.fallocate(fd, part, space);
+        match space {
+            Space::Allocated => self.making(fd, to..to, allocate, |()| (to..to, Made::Copied)),
+            Space::Reserved | Space::Discarded => allocate(&mut self.inner),
+            Space::Freed => {
+                let punch = |inner: &mut Real| allocate(inner).map(|()| kernel::length(fd));
+                let zeros = |length: u64| (from..to.min(length).max(from), Made::Zeros);
+                self.making(fd, from..to, punch, |length| length.map_or((from..to, Made::Unknown), zeros)).map(drop)
+            }
         }
-        self.acknowledged(Change::Cut { file }, |inner| inner.fallocate(fd, part, space))
     }
 
     fn stat(&mut self, directory: BorrowedFd<'_>, path: &CStr) -> Result<()> {
@@ -301,16 +344,21 @@ impl Io for Witnessed {
 
     fn copy_file_range(&mut self, from: Fd, to: Fd, length: u64) -> Result<usize> {
         // What is copied has the stamps of another file.
-        let file = self.file(to)?;
-        let begun = self.witness.tick();
-        let got = self.inner.copy_file_range(from, to, length)?;
-        self.witness.changed(begun, Change::Cut { file });
-        Ok(got)
+        let begins = kernel::position(to)?;
+        let at_most = begins..begins.saturating_add(length);
+        let copy = |inner: &mut Real| inner.copy_file_range(from, to, length);
+        let made = |got: usize| match got as u64 {
+            0 => (begins..begins, Made::Unknown),
+            got => (begins..begins + got, Made::Copied),
+        };
+        self.making(to, at_most, copy, made)
     }
 
     fn reflink(&mut self, from: Fd, to: Fd) -> Result<()> {
-        let file = self.file(to)?;
-        self.acknowledged(Change::Cut { file }, |inner| inner.reflink(from, to))
+        let clone = |inner: &mut Real| inner.reflink(from, to).map(|()| kernel::length(to));
+        let made =
+            |length: Result<u64>| length.map_or((0..u64::MAX, Made::Unknown), |length| (0..length, Made::Copied));
+        self.making(to, 0..u64::MAX, clone, made).map(drop)
     }
 
     fn list(&mut self, fd: Fd, buffer: &mut [MaybeUninit<u8>], each: impl FnMut(&CStr, Option<bool>)) -> Result<u64> {
@@ -357,5 +405,63 @@ mod tests {
         std::fs::write(place.path().join("two"), [0; stamp::UNIT]).unwrap();
         assert_eq!(witness.look(witness.now(), true).broken, 1);
         second.close(two).unwrap();
+    }
+
+    /// By what the kernel makes of it, and by what was there before, which is all that is left where a disk forgets it.
+    #[test]
+    fn what_calls_leave_and_make_is_promised_by_the_next_sync() {
+        type Calls<'a> = &'a dyn Fn(&mut Witnessed, Fd, Fd) -> Result<()>;
+        const UNIT: u64 = stamp::UNIT as u64;
+        let longer = |io: &mut Witnessed, fd, space| io.fallocate(fd, (32 * UNIT, 32 * UNIT), space);
+        let freed = |io: &mut Witnessed, fd, at| io.fallocate(fd, (at * UNIT, 8 * UNIT), Space::Freed);
+        let mapped = |io: &mut Witnessed, fd| {
+            let begun = io.mapping();
+            io.mapped(fd, begun, 32 * UNIT);
+        };
+        let cases: [(Calls<'_>, bool); 11] = [
+            (&|io, fd, _| freed(io, fd, 8).map(|()| mapped(io, fd)), false),
+            (&|io, fd, _| io.truncate(fd, 8 * UNIT), true),
+            (&|io, fd, _| io.truncate(fd, 64 * UNIT), true),
+            (&|io, fd, _| longer(io, fd, Space::Allocated), true),
+            (&|io, fd, _| longer(io, fd, Space::Reserved), false),
+            (&|io, fd, _| freed(io, fd, 8), true),
+            // Behind its end.
+            (&|io, fd, _| freed(io, fd, 64), false),
+            (&|io, fd, other| io.copy_file_range(other, fd, 64 * UNIT).map(drop), true),
+            // Calls that fail: they are of no length.
+            (&|io, fd, _| io.fallocate(fd, (UNIT, 0), Space::Allocated).err().map(drop).ok_or(Errno::IO), false),
+            (&|io, fd, _| io.fallocate(fd, (0, 0), Space::Freed).err().map(drop).ok_or(Errno::IO), false),
+            (&|io, fd, other| io.reflink(other, fd).or_else(|_| io.truncate(fd, UNIT)), true),
+        ];
+        for (number, (calls, is_promised)) in cases.into_iter().enumerate() {
+            let place = tempfile::tempdir().unwrap();
+            let directory = std::fs::File::open(place.path()).unwrap();
+            std::fs::write(place.path().join("other"), [7; 64 * stamp::UNIT]).unwrap();
+            let witness = Witness::new();
+            let mut io = Witnessed::new(Setup { witness: Some(witness.clone()), ..Setup::of_test(1) }).unwrap();
+            let fd = io.open(directory.as_fd(), c"a", OFlags::RDWR | OFlags::CREATE).unwrap();
+            let other = io.open(directory.as_fd(), c"other", OFlags::RDONLY).unwrap();
+            let mut data = vec![0; 32 * stamp::UNIT];
+            stamp::write(&mut data, 1, 0, 1);
+            io.write(fd, &data, 0).unwrap();
+            io.fsync(fd).unwrap();
+            calls(&mut io, fd, other).unwrap();
+            let broken = || witness.look(witness.now(), true).broken;
+            let after = std::fs::read(place.path().join("a")).unwrap();
+            let put = |content: &[u8]| std::fs::write(place.path().join("a"), content).unwrap();
+            for synced in [false, true] {
+                put(&after);
+                assert_eq!(broken(), 0, "{number}, synced {synced}");
+                put(&data);
+                assert_eq!(broken() > 0, synced && is_promised, "{number}, synced {synced}: as it was before");
+                let mut damaged = after.clone();
+                damaged[3] ^= 1;
+                put(&damaged);
+                // Copies have data of another file.
+                assert_eq!(broken() > 0, !matches!(number, 7 | 10), "{number}, synced {synced}: what was to stay");
+                put(&after);
+                io.fdatasync(fd).unwrap();
+            }
+        }
     }
 }

@@ -226,6 +226,7 @@ pub(super) fn mapped_write<E: Io>(
 ) -> Attempt<()> {
     worker.with_open_file(index, OFlags::RDWR, |worker, picked, fd| {
         let size = worker.files(picked.fileset).table.size(picked.file);
+        let begun = worker.io.mapping();
         let map = map(worker, fd, size, true)?;
         let attempt = each_block(worker, index, transfer, picked, |worker, offset, length| {
             let destination = worker.destination(picked, offset);
@@ -246,7 +247,9 @@ pub(super) fn mapped_write<E: Io>(
             worker.done.written_bytes += length as u64;
             Ok(())
         });
-        worker.call(Call::Munmap, |_| map.unmap())?;
+        let unmapped = worker.call(Call::Munmap, |_| map.unmap());
+        worker.io.mapped(fd, begun, size);
+        unmapped?;
         attempt?;
         finish(worker, transfer, fd)
     })

@@ -1,5 +1,6 @@
 //! What calls change, or make durable.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A file of the kernel: its inode number, and how many files had that number before.
@@ -35,9 +36,11 @@ pub enum Change {
         says: Option<(u64, u64)>,
         durable: bool,
     },
-    /// The file was cut or given a length, or lost data in between.
-    Cut {
+    /// What a part of a file holds changed otherwise, or the file's length.
+    Made {
         file: FileId,
+        part: Range<u64>,
+        what: Made,
     },
     /// The file's data is durable; with `names`, so are its names.
     Synced {
@@ -55,12 +58,28 @@ pub enum Change {
     },
 }
 
+/// What became of a part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// It is zeros, and lies within the file.
+    Zeros,
+    /// It has data that is not known here. The file reaches to its end at least: a copy, or an allocation of no data.
+    Copied,
+    /// Newer data may have been written there through a mapping, in units at their multiples.
+    Mapped,
+    /// The file ends where the part begins.
+    End,
+    /// It may be anything: the call failed, or its place is not known. A part up to `u64::MAX` may have been cut off.
+    Unknown,
+}
+
 impl Change {
     pub(super) const fn file(&self) -> Option<FileId> {
         match self {
-            Self::Named { file, .. } | Self::Wrote { file, .. } | Self::Cut { file } | Self::Synced { file, .. } => {
-                Some(*file)
-            }
+            Self::Named { file, .. }
+            | Self::Wrote { file, .. }
+            | Self::Made { file, .. }
+            | Self::Synced { file, .. } => Some(*file),
             Self::Unnamed { .. }
             | Self::Renamed { .. }
             | Self::SyncedNames { .. }

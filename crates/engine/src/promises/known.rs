@@ -1,6 +1,6 @@
 //! What is promised of a file, and whether it is there.
 
-use super::event::{Change, Event, FileId};
+use super::event::{Change, Event, FileId, Made};
 use super::kept::{Broken, Kept, Property};
 use super::reading::{Blocks, open};
 use crate::data::stamp;
@@ -11,37 +11,97 @@ use std::sync::Arc;
 
 pub(super) const UNIT: u64 = stamp::UNIT as u64;
 
-/// A write that returned. Its data has a stamp at its beginning, and every [`UNIT`] bytes after that; the last one may be cut short.
+/// A call that returned, and changed a part of a file.
 #[derive(Debug, Clone)]
 pub(super) struct Pending {
     begun: u64,
     ended: u64,
-    offset: u64,
-    bytes: u64,
+    part: Range<u64>,
+    /// What became of the part; `None` for data, with what its stamps say.
+    made: Option<Made>,
+    /// Data has a stamp at its beginning, and every [`UNIT`] bytes after that; the last one may be cut short.
     says: Option<(u64, u64)>,
 }
 
 impl Pending {
-    /// The write that an event is of, its file, and whether it was durable when it returned.
+    /// The call that an event is of, its file, and whether what it did was durable when it returned.
     pub(super) fn of(event: &Event) -> Option<(FileId, Self, bool)> {
-        let Change::Wrote { file, offset, bytes, says, durable } = event.change else { return None };
-        Some((file, Self { begun: event.begun, ended: event.ended, offset, bytes, says }, durable))
+        let Event { begun, ended, ref change } = *event;
+        match change {
+            Change::Wrote { file, offset, bytes, says, durable } => {
+                let part = *offset..offset + bytes;
+                Some((*file, Self { begun, ended, part, made: None, says: *says }, *durable))
+            }
+            Change::Made { file, part, what } => {
+                Some((*file, Self { begun, ended, part: part.clone(), made: Some(*what), says: None }, false))
+            }
+            _ => None,
+        }
     }
 
-    const fn end(&self) -> u64 {
-        self.offset + self.bytes
+    /// Where its file may end after it, at the most. A call that leaves the length as it is says nothing of it.
+    const fn longest(&self) -> u64 {
+        match self.made {
+            None | Some(Made::Copied | Made::Unknown) => self.part.end,
+            Some(Made::End) => self.part.start,
+            Some(Made::Zeros | Made::Mapped) => 0,
+        }
+    }
+
+    /// What is left of its file for certain if the call cut it.
+    fn shortest(&self) -> Option<u64> {
+        let cuts = match self.made {
+            Some(Made::End) => true,
+            Some(Made::Unknown) => self.part.end == u64::MAX,
+            None | Some(Made::Zeros | Made::Copied | Made::Mapped) => false,
+        };
+        cuts.then_some(self.part.start)
     }
 
     /// Its parts with a stamp each: where, and how many bytes.
     fn parts(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
-        let end = self.end();
-        (self.offset..end).step_by(stamp::UNIT).map(move |at| (at, UNIT.min(end - at)))
+        let end = self.part.end;
+        self.part.clone().step_by(stamp::UNIT).map(move |at| (at, UNIT.min(end - at)))
     }
 
     /// How many bytes of it have a stamp that begins there; none where no stamp does.
-    fn part(&self, at: u64) -> u64 {
-        let begins = at >= self.offset && (at - self.offset).is_multiple_of(UNIT);
-        if begins { UNIT.min(self.end().saturating_sub(at)) } else { 0 }
+    fn bytes(&self, at: u64) -> u64 {
+        let begins = at >= self.part.start && (at - self.part.start).is_multiple_of(UNIT);
+        if begins { UNIT.min(self.part.end.saturating_sub(at)) } else { 0 }
+    }
+}
+
+/// Parts of a file that are zeros: where each begins, where it ends, and when the call that emptied it returned.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Zeros(BTreeMap<u64, (u64, u64)>);
+
+impl Zeros {
+    fn within(&self, part: &Range<u64>) -> impl Iterator<Item = (u64, u64, u64)> {
+        let start = part.start;
+        let before = self.0.range(..part.end).rev().map(|(from, (to, ended))| (*from, *to, *ended));
+        // They do not overlap, so none that begins earlier reaches further.
+        before.take_while(move |(_, to, _)| *to > start)
+    }
+
+    fn remove(&mut self, part: &Range<u64>) {
+        let found: Vec<(u64, u64, u64)> = self.within(part).collect();
+        for (from, to, ended) in found {
+            self.0.remove(&from);
+            for rest in [from..part.start, part.end..to].into_iter().filter(|rest| !rest.is_empty()) {
+                self.0.insert(rest.start, (rest.end, ended));
+            }
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(_, (to, _))| *to)
+    }
+
+    fn add(&mut self, part: &Range<u64>, ended: u64) {
+        self.remove(part);
+        if !part.is_empty() {
+            self.0.insert(part.start, (part.end, ended));
+        }
     }
 }
 
@@ -61,7 +121,7 @@ impl Unit {
     fn or(&mut self, at: u64, write: &Pending) {
         // What is in two sectors of a disk may be there in part.
         let is_torn = at / UNIT != (at + self.bytes - 1) / UNIT;
-        let alone = write.part(at) >= self.bytes && !is_torn;
+        let alone = write.bytes(at) >= self.bytes && !is_torn;
         self.says = match (self.says, write.says) {
             (Some((of, generation)), Some((stamp, other))) if alone && of == stamp => Some((of, generation.min(other))),
             _ => None,
@@ -71,10 +131,19 @@ impl Unit {
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
-    /// Written, and not yet promised.
+    /// Done, and not yet promised.
     pub(super) pending: Vec<Pending>,
     /// By where it begins, what is promised.
     pub(super) units: Arc<BTreeMap<u64, Unit>>,
+    pub(super) zeros: Zeros,
+    /// How long it is at least, and at most if that is known.
+    pub(super) least: u64,
+    pub(super) most: Option<u64>,
+    /// When the last of the calls ended of which something is promised, the last of those that cut it, and the last of those
+    /// after which a part of it may be anything.
+    pub(super) ended: u64,
+    pub(super) cut: u64,
+    pub(super) unknown: u64,
     /// Whether anything about its data is promised, be it that there is none.
     pub(super) synced: bool,
     pub(super) names: Vec<(u64, Arc<str>)>,
@@ -82,11 +151,9 @@ pub(super) struct Known {
     pub(super) later_names: BTreeSet<Arc<str>>,
     /// Whether it has to be there by some name, even if none is promised: its data is.
     pub(super) kept: bool,
-    /// When it was cut, if that is not promised yet.
-    pub(super) cut: Option<u64>,
-    /// Whether it may be gone, or cut later.
+    /// Whether it may be gone.
     pub(super) excused: bool,
-    /// Whether it may be cut later, or was remade.
+    /// Whether it was remade.
     pub(super) uncertain: bool,
 }
 
@@ -115,12 +182,11 @@ impl Known {
         for event in &events[..acknowledged] {
             is_there |= event.change.file() == Some(file);
             match &event.change {
-                Change::Wrote { file: of, .. } if *of == file => {
-                    if let Some((_, write, durable)) = Pending::of(event) {
-                        known.wrote(write, durable);
+                Change::Wrote { file: of, .. } | Change::Made { file: of, .. } if *of == file => {
+                    if let Some((_, change, durable)) = Pending::of(event) {
+                        known.changed(change, durable);
                     }
                 }
-                Change::Cut { file: of } if *of == file => known.was_cut(event.ended),
                 Change::Synced { file: of, .. } if *of == file => known.sync(event.begun, false),
                 Change::SyncedAll if is_there => known.sync(event.begun, false),
                 // Whether it was there is for those to say who know its names.
@@ -131,12 +197,11 @@ impl Known {
         known.allow_pending();
         for event in events[acknowledged..].iter().filter(|event| event.begun < cut.end) {
             match &event.change {
-                Change::Wrote { file: of, .. } if *of == file => {
-                    if let Some((_, write, _)) = Pending::of(event) {
-                        known.may_hold(&write);
+                Change::Wrote { file: of, .. } | Change::Made { file: of, .. } if *of == file => {
+                    if let Some((_, change, _)) = Pending::of(event) {
+                        known.may_hold(&change);
                     }
                 }
-                Change::Cut { file: of } if *of == file => known.uncertain = true,
                 Change::Remade { .. } => known.uncertain = true,
                 _ => {}
             }
@@ -144,31 +209,21 @@ impl Known {
         known
     }
 
-    pub(super) fn wrote(&mut self, write: Pending, durable: bool) {
+    pub(super) fn changed(&mut self, change: Pending, durable: bool) {
         if durable {
-            self.promise(&write);
+            self.promise(&change);
             (self.synced, self.kept) = (true, true);
         } else {
-            self.pending.push(write);
+            self.pending.push(change);
         }
-    }
-
-    pub(super) fn was_cut(&mut self, ended: u64) {
-        self.pending.clear();
-        self.cut = Some(ended);
     }
 
     pub(super) fn sync(&mut self, begun: u64, names: bool) {
-        let mut was_there = self.names.iter().any(|(ended, _)| *ended < begun);
-        if self.cut.is_some_and(|ended| ended < begun) {
-            self.cut = None;
-            self.units = Arc::default();
-            was_there = true;
-        }
-        let (covered, pending) = std::mem::take(&mut self.pending).into_iter().partition(|write| write.ended < begun);
+        let was_there = self.names.iter().any(|(ended, _)| *ended < begun);
+        let (covered, pending) = std::mem::take(&mut self.pending).into_iter().partition(|change| change.ended < begun);
         self.pending = pending;
         let covered: Vec<Pending> = covered;
-        covered.iter().for_each(|write| self.promise(write));
+        covered.iter().for_each(|change| self.promise(change));
         // A sync of everything promises nothing of a file that is made meanwhile.
         if was_there || !covered.is_empty() {
             (self.synced, self.kept) = (true, true);
@@ -199,10 +254,95 @@ impl Known {
         self.synced || !self.promised_names.is_empty()
     }
 
-    pub(super) fn promise(&mut self, write: &Pending) {
+    fn promise(&mut self, change: &Pending) {
+        let Pending { begun, ended, ref part, made, .. } = *change;
+        match made {
+            None => self.promise_data(change),
+            Some(Made::Zeros) => self.promise_zeros(change),
+            Some(Made::Mapped) => self.may_be_newer(part),
+            Some(Made::Copied | Made::End | Made::Unknown) => self.forget(part),
+        }
+        let reaches = matches!(made, None | Some(Made::Copied));
+        // Whether one that cut it came before or after this one, nobody can tell.
+        if reaches && begun >= self.cut {
+            self.least = self.least.max(part.end);
+        }
+        self.may_end(change);
+        if made == Some(Made::End) && begun >= self.ended {
+            (self.least, self.most) = (part.start, Some(part.start));
+        }
+        self.ended = self.ended.max(ended);
+        if change.shortest().is_some() {
+            self.cut = self.cut.max(ended);
+        }
+        if matches!(made, Some(Made::Copied | Made::Unknown | Made::Mapped)) && !part.is_empty() {
+            self.unknown = self.unknown.max(ended);
+        }
+    }
+
+    /// It may be cut by a call, or be longer.
+    fn may_end(&mut self, change: &Pending) {
+        self.least = self.least.min(change.shortest().unwrap_or(u64::MAX));
+        self.most = self.most.map(|most| most.max(change.longest())).filter(|most| *most < u64::MAX);
+    }
+
+    /// Nothing is known any more of what a part of it holds. Of data that begins before it and ends in it, the beginning is.
+    fn forget(&mut self, part: &Range<u64>) {
+        self.zeros.remove(part);
+        let overlaps = overlapping_in(&self.units, part.start, part.end);
+        let found: Vec<(u64, Unit)> = overlaps.collect();
+        if found.is_empty() {
+            return;
+        }
+        let units = Arc::make_mut(&mut self.units);
+        for (at, unit) in found {
+            units.remove(&at);
+            let bytes = part.start.saturating_sub(at);
+            if bytes > 0 {
+                units.insert(at, Unit { bytes, says: unit.says.filter(|_| bytes >= stamp::NAME as u64), ..unit });
+            }
+            // When the end of it was written is still of interest for what else was written there at that time.
+            let rest = (at + unit.bytes).saturating_sub(part.end);
+            if rest > 0 {
+                let end = units.entry(part.end).or_insert(Unit { bytes: rest, says: None, ended: unit.ended });
+                end.ended = end.ended.max(unit.ended);
+                if end.bytes < rest {
+                    (end.bytes, end.says) = (rest, None);
+                }
+            }
+        }
+    }
+
+    /// Mappings are written to in whole units, at their multiples: there is the data that is promised, or newer data of the file.
+    fn may_be_newer(&mut self, part: &Range<u64>) {
+        self.zeros.remove(part);
+        let is_other = |at: u64| !at.is_multiple_of(UNIT);
+        if overlapping_in(&self.units, part.start, part.end).any(|(at, _)| is_other(at)) {
+            let units = overlapping(Arc::make_mut(&mut self.units), part.start, part.end);
+            units.filter(|(at, _)| is_other(*at)).for_each(|(_, unit)| unit.says = None);
+        }
+    }
+
+    fn promise_zeros(&mut self, change: &Pending) {
+        let Pending { begun, ended, ref part, .. } = *change;
+        // Of calls that ran at the same time, either may have been the last.
+        let alone = begun >= self.cut.max(self.unknown)
+            && overlapping_in(&self.units, part.start, part.end).all(|(_, unit)| unit.ended <= begun);
+        self.forget(part);
+        if alone {
+            self.zeros.add(part, ended);
+        } else {
+            self.unknown = self.unknown.max(ended);
+        }
+    }
+
+    fn promise_data(&mut self, write: &Pending) {
+        let Self { cut, unknown, ref zeros, .. } = *self;
         let units = Arc::make_mut(&mut self.units);
         for (at, bytes) in write.parts() {
-            let says = write.says.filter(|_| bytes >= stamp::NAME as u64);
+            let alone = write.begun >= cut.max(unknown)
+                && zeros.within(&(at..at + bytes)).all(|(.., ended)| ended <= write.begun);
+            let says = write.says.filter(|_| bytes >= stamp::NAME as u64 && alone);
             let mut held = Unit { bytes, says, ended: write.ended };
             // What it overwrote of others in part cannot be told any more.
             for (_, other) in overlapping(units, at, at + bytes).filter(|(start, _)| *start != at) {
@@ -221,6 +361,7 @@ impl Known {
             }
             units.insert(at, held);
         }
+        self.zeros.remove(&write.part);
     }
 
     pub(super) fn excuse(known: &mut Arc<Self>) {
@@ -229,25 +370,40 @@ impl Known {
         }
     }
 
-    pub(super) fn promises_any(&self, write: &Pending) -> bool {
-        let before = self.units.range(before(write.offset)..write.end());
-        before.into_iter().any(|(at, unit)| at + unit.bytes > write.offset)
+    /// Whether a call could change anything that is promised.
+    pub(super) fn promises_any(&self, change: &Pending) -> bool {
+        let part = &change.part;
+        overlapping_in(&self.units, part.start, part.end).next().is_some()
+            || self.zeros.within(part).next().is_some()
+            || self.most.is_some_and(|most| most < change.longest())
+            || change.shortest().is_some_and(|shortest| shortest < self.least)
     }
 
-    /// What is promised may hold a write that is not. Its generation is not always above what is: it was given before the call
-    /// began, and another thread may have written in between.
-    pub(super) fn may_hold(&mut self, write: &Pending) {
-        if !self.promises_any(write) {
+    /// What is promised may hold a change that is not. The generation of a write is not always above what is: it was given before
+    /// the call began, and another thread may have written in between.
+    pub(super) fn may_hold(&mut self, change: &Pending) {
+        if !self.promises_any(change) {
             return;
         }
-        let units = Arc::make_mut(&mut self.units);
-        overlapping(units, write.offset, write.end()).for_each(|(at, unit)| unit.or(at, write));
+        let part = &change.part;
+        self.may_end(change);
+        match change.made {
+            None => self.zeros.remove(part),
+            Some(Made::Mapped) => return self.may_be_newer(part),
+            // They are zeros either way.
+            Some(Made::Zeros) => {}
+            Some(Made::Copied | Made::End | Made::Unknown) => return self.forget(part),
+        }
+        if overlapping_in(&self.units, part.start, part.end).next().is_some() {
+            let units = Arc::make_mut(&mut self.units);
+            overlapping(units, part.start, part.end).for_each(|(at, unit)| unit.or(at, change));
+        }
     }
 
     /// The same for what was acknowledged and not yet made durable.
     pub(super) fn allow_pending(&mut self) {
-        for write in std::mem::take(&mut self.pending) {
-            self.may_hold(&write);
+        for change in std::mem::take(&mut self.pending) {
+            self.may_hold(&change);
         }
     }
 
@@ -277,7 +433,7 @@ impl Known {
             kept.note(None);
         }
         let (length, data) = found.swap_remove(0);
-        if self.end() > 0 {
+        if self.has_length() {
             kept.note(length);
         }
         if self.is_compared() || data.is_some() {
@@ -287,19 +443,31 @@ impl Known {
 
     /// It is there by one of its names, as long as it was promised and with its data.
     pub(super) fn note_whole(&self, kept: &mut Kept) {
-        let promises = [self.kept || !self.promised_names.is_empty(), self.end() > 0, self.is_compared()];
+        let promises = [self.kept || !self.promised_names.is_empty(), self.has_length(), self.is_compared()];
         promises.into_iter().filter(|it| *it).for_each(|_| kept.note(None));
     }
 
     fn is_compared(&self) -> bool {
-        self.units.values().any(|unit| unit.says.is_some())
+        !self.zeros.0.is_empty() || self.units.values().any(|unit| unit.says.is_some())
     }
 
-    /// Where what is promised of its data ends.
-    pub(super) fn end(&self) -> u64 {
-        // None is longer than a unit, so the one that begins last need not end last.
-        let Some(last) = self.units.keys().next_back() else { return 0 };
-        self.units.range(before(*last)..).map(|(at, unit)| at + unit.bytes).max().unwrap_or(0)
+    const fn has_length(&self) -> bool {
+        self.least > 0 || self.most.is_some()
+    }
+
+    /// Whether all that is promised of what it holds and of its length can be seen in so many bytes of its beginning.
+    pub(super) fn is_seen_in(&self, bytes: u64) -> bool {
+        self.least <= bytes && self.most.is_none_or(|most| most < bytes) && self.zeros.end() <= bytes
+    }
+
+    /// What is wrong with its length.
+    fn misfit(&self, length: u64) -> Option<String> {
+        let least = self.least;
+        match self.most {
+            _ if length < least => Some(format!("it has {length} bytes, and {least} were synced")),
+            Some(most) if length > most => Some(format!("it has {length} bytes, and was cut to {most}")),
+            _ => None,
+        }
     }
 
     /// Whether this is the file's beginning, with everything that is promised of it.
@@ -310,7 +478,9 @@ impl Known {
     }
 
     pub(super) fn is_in(&self, blocks: &mut Blocks<'_>, id: FileId, writers: &Writers) -> bool {
-        self.end() <= blocks.length && !self.begins_as_other(blocks, id, writers) && self.damage(blocks).is_none()
+        self.misfit(blocks.length).is_none()
+            && !self.begins_as_other(blocks, id, writers)
+            && self.damage(blocks).is_none()
     }
 
     /// What is at a path; `None` without a file there.
@@ -327,11 +497,9 @@ impl Known {
         if self.begins_as_other(&mut blocks, id, writers) {
             return Some(Found::Others);
         }
-        let end = self.end();
-        let short =
-            (length < end).then(|| broken(Property::Length, format!("it has {length} bytes, and {end} were synced")));
+        let misfit = self.misfit(length).map(|words| broken(Property::Length, words));
         let damage = self.damage(&mut blocks).map(|words| broken(Property::Data, words));
-        Some(Found::Its { length: short, data: damage })
+        Some(Found::Its { length: misfit, data: damage })
     }
 
     /// Whether the first unit that is promised holds what another file was given. Stamps name a place in the fileset, and a
@@ -363,13 +531,19 @@ impl Known {
             };
             return Some(format!("byte {at}: {words}"));
         }
-        None
+        let zeros = self.zeros.0.iter().map(|(from, (to, _))| *from..(*to).min(length));
+        zeros.filter_map(|part| blocks.other_than_zeros(part)).next()
     }
 }
 
 /// Where a unit begins at the earliest that reaches behind a place.
 const fn before(at: u64) -> u64 {
     (at + 1).saturating_sub(UNIT)
+}
+
+fn overlapping_in(units: &BTreeMap<u64, Unit>, from: u64, to: u64) -> impl Iterator<Item = (u64, Unit)> {
+    let near = if from < to { before(from)..to } else { 0..0 };
+    units.range(near).map(|(at, unit)| (*at, *unit)).filter(move |(at, unit)| at + unit.bytes > from)
 }
 
 fn overlapping(units: &mut BTreeMap<u64, Unit>, from: u64, to: u64) -> impl Iterator<Item = (u64, &mut Unit)> {

@@ -124,12 +124,11 @@ impl Promises {
                 known.names.push((event.ended, Arc::clone(to)));
                 known.later_names.insert(Arc::clone(to));
             }
-            Change::Wrote { .. } => {
-                if let Some((file, write, durable)) = Pending::of(event) {
-                    self.file(file).wrote(write, durable);
+            Change::Wrote { .. } | Change::Made { .. } => {
+                if let Some((file, change, durable)) = Pending::of(event) {
+                    self.file(file).changed(change, durable);
                 }
             }
-            Change::Cut { file } => self.file(*file).was_cut(event.ended),
             Change::Synced { file, names } => {
                 if let Some(known) = self.files.get_mut(file).map(Arc::make_mut) {
                     known.sync(event.begun, *names);
@@ -246,15 +245,11 @@ impl Promises {
                     self.file(file).later_names.insert(Arc::clone(to));
                 }
             }
-            Change::Cut { file } => {
-                let known = self.file(*file);
-                (known.excused, known.uncertain) = (true, true);
-            }
             Change::Remade { below } => self.forget(below),
-            Change::Wrote { .. } => {
-                let Some((file, write, _)) = Pending::of(event) else { return };
-                if let Some(known) = self.files.get_mut(&file).filter(|known| known.promises_any(&write)) {
-                    Arc::make_mut(known).may_hold(&write);
+            Change::Wrote { .. } | Change::Made { .. } => {
+                let Some((file, change, _)) = Pending::of(event) else { return };
+                if let Some(known) = self.files.get_mut(&file).filter(|known| known.promises_any(&change)) {
+                    Arc::make_mut(known).may_hold(&change);
                 }
             }
             Change::Synced { .. } | Change::SyncedNames { .. } | Change::SyncedAll => {}
@@ -263,8 +258,8 @@ impl Promises {
 
     /// What was acknowledged and not yet made durable may be there. Nothing else is asked of it after that.
     fn allow_pending(&mut self) {
-        // A file without promised data has nothing that could be otherwise: it stays shared.
-        let pending = self.files.values_mut().filter(|known| !known.pending.is_empty() && !known.units.is_empty());
+        // A file of which nothing could be otherwise stays shared.
+        let pending = self.files.values_mut().filter(|known| known.pending.iter().any(|it| known.promises_any(it)));
         pending.for_each(|known| Arc::make_mut(known).allow_pending());
     }
 
@@ -274,7 +269,7 @@ impl Promises {
             .files
             .iter()
             .map(|(id, known)| (*id, &**known))
-            .filter(|(_, known)| known.is_promised() && !known.excused && known.cut.is_none())
+            .filter(|(_, known)| known.is_promised() && !known.excused)
             .collect();
         asked.sort_unstable_by_key(|(id, _)| *id);
         if together {
@@ -304,7 +299,7 @@ impl Promises {
         let named = |known: &Known| known.names.last().map(|(_, name)| Arc::clone(name));
         let small: Vec<(FileId, &Known, Arc<str>)> = asked
             .iter()
-            .filter(|(_, known)| (1..=Ahead::BYTES).contains(&known.end()))
+            .filter(|(_, known)| known.least > 0 && known.is_seen_in(Ahead::BYTES))
             .filter_map(|(id, known)| Some((*id, *known, named(known)?)))
             .collect();
         let paths: Vec<&str> = small.iter().map(|(.., name)| &**name).collect();
@@ -328,7 +323,7 @@ impl Promises {
             return broken("it was only replaced, and neither the old file nor the new one is there");
         };
         // What was not synced may be there in any state.
-        let told = |known: &Known| known.synced && !known.uncertain && known.cut.is_none();
+        let told = |known: &Known| known.synced && !known.uncertain;
         let known = |id| self.then.get(id).or_else(|| self.files.get(id).map(|known| &**known));
         let candidates: Vec<(FileId, Option<&Known>)> = replaced.files.iter().map(|id| (*id, known(id))).collect();
         if !candidates.iter().all(|(_, known)| known.is_some_and(told)) {

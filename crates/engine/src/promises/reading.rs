@@ -1,6 +1,8 @@
 //! Reading the files of a state.
 
 use super::ahead::Ahead;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -50,6 +52,36 @@ impl Blocks<'_> {
         }
         let from = (at - self.held.start) as usize;
         Ok(&self.buffer[from..from + length as usize])
+    }
+
+    /// What is wrong with a part that has to be zeros, and is within the file.
+    pub(super) fn other_than_zeros(&mut self, part: Range<u64>) -> Option<String> {
+        const STEP: u64 = 4096;
+        let mut at = part.start;
+        while at < part.end {
+            // Holes may be much larger than what is to be read of them.
+            if let Some(file) = self.file.filter(|_| !self.held.contains(&at)) {
+                match rustix::fs::seek(file, SeekFrom::Data(at)) {
+                    Ok(data) if data > at => {
+                        at = data;
+                        continue;
+                    }
+                    Err(Errno::NXIO) => return None,
+                    _ => {}
+                }
+            }
+            let bytes = STEP.min(part.end - at);
+            match self.part(at, bytes) {
+                Ok(found) => {
+                    if let Some(place) = found.iter().position(|byte| *byte != 0) {
+                        return Some(format!("byte {}: data where zeros were synced", at + place as u64));
+                    }
+                }
+                Err(error) => return Some(format!("byte {at}: {error}")),
+            }
+            at += bytes;
+        }
+        None
     }
 }
 

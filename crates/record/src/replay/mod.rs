@@ -848,6 +848,67 @@ mod tests {
         harm("two", |path| std::fs::remove_file(path).expect("it is there"));
     }
 
+    /// By what it was before the last calls, which a disk may have forgotten.
+    #[test]
+    fn what_calls_leave_and_make_of_files_is_promised_by_the_next_sync() {
+        type Change = fn(&mut Call);
+        let calls: [(Kind, Change, bool); 6] = [
+            (Kind::Ftruncate, |call| call.length = 1000, true),
+            (Kind::Fallocate, |call| (call.offset, call.length) = (0, 9000), true),
+            (Kind::Fallocate, |call| (call.length, call.flags) = (9000, libc::FALLOC_FL_KEEP_SIZE as u32), false),
+            (
+                Kind::Fallocate,
+                |call| {
+                    let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+                    (call.offset, call.length, call.flags) = (1000, 9000, hole as u32);
+                },
+                true,
+            ),
+            (
+                Kind::CopyRange,
+                |call| {
+                    (call.file, call.other, call.offset, call.other_offset) = (2, 1, 0, 6000);
+                    (call.length, call.result) = (5000, 5000);
+                },
+                true,
+            ),
+            (Kind::Fallocate, |call| (call.length, call.result) = (0, -i64::from(libc::EINVAL)), false),
+        ];
+        for (number, (kind, change, is_promised)) in calls.into_iter().enumerate() {
+            let witness = Witness::new();
+            let (place, report) = replayed_before(Some(&witness), |writer| {
+                for (name, file) in [("it", 1), ("other", 2)] {
+                    let flags = (libc::O_RDWR | libc::O_CREAT) as u32;
+                    call(writer, Kind::Open, name, "", |call| (call.flags, call.other) = (flags, file));
+                    let bytes = |call: &mut Call| (call.file, call.length, call.result) = (file, 7000, 7000);
+                    call(writer, Kind::Write, "", "", bytes);
+                }
+                call(writer, Kind::Fsync, "", "", |call| call.file = 1);
+                call(writer, kind, "", "", |call| {
+                    call.file = 1;
+                    change(call);
+                });
+                call(writer, Kind::Fsync, "", "", |call| call.file = 1);
+            });
+            assert_eq!(report.differences, 0, "{number}: {:?}", report.first);
+            let broken = || witness.look(witness.now(), false).broken;
+            let path = place.path().join("replay/it");
+            let after = std::fs::read(&path).expect("it is there");
+            assert_eq!(broken(), 0, "{number}");
+            let mut before = after.clone();
+            before.resize(7000, 0);
+            if number == 3 {
+                before[1000..].fill(1);
+            }
+            std::fs::write(&path, before).expect("writable");
+            assert_eq!(broken() > 0, is_promised, "{number}: as it was before");
+            let mut damaged = after;
+            damaged[3] ^= 1;
+            std::fs::write(&path, damaged).expect("writable");
+            assert!(broken() > 0, "{number}: what was to stay");
+        }
+    }
+
     #[test]
     fn an_application_that_syncs_nothing_is_promised_nothing() {
         for (flags, promised) in [(0, false), (libc::O_DSYNC, true)] {

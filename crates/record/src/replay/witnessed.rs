@@ -5,7 +5,8 @@
 use super::calls::{Caller, facts, position};
 use super::program::Action;
 use crate::call::Kind;
-use fstone_engine::{Change, FileId, Witness};
+use fstone_engine::{Change, FileId, Made, Witness};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -87,6 +88,28 @@ impl<'a> Witnessed<'a> {
     }
 }
 
+fn length(caller: &Caller<'_>, slot: u32) -> Option<u64> {
+    facts(caller.file(slot), c"").map(|facts| facts.st_size as u64)
+}
+
+/// What fallocate makes of which part of a file that has a length after it.
+fn allocated(action: &Action, length: Option<u64>) -> (Range<u64>, Made) {
+    let from = action.offset.max(0) as u64;
+    let to = from.saturating_add(action.length);
+    let (kept, flags) = (libc::FALLOC_FL_KEEP_SIZE as u32, action.flags);
+    match (flags & !kept) as i32 {
+        // What is only reserved changes nothing that is promised.
+        0 if flags & kept != 0 => (from..from, Made::Unknown),
+        0 => (to..to, Made::Copied),
+        libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE => match length {
+            Some(length) => (from..to.min(length).max(from), Made::Zeros),
+            None => (from..to, Made::Unknown),
+        },
+        // What comes after it may have been moved.
+        _ => (from..u64::MAX, Made::Unknown),
+    }
+}
+
 fn there(caller: &mut Caller<'_>, index: u32) -> Option<libc::stat> {
     let (directory, name) = caller.place(index).ok()?;
     facts(directory.into(), name)
@@ -130,7 +153,7 @@ impl Witnessed<'_> {
                     expected.there = Some((facts.st_ino, facts.st_mode));
                 }
             }
-            kind if kind.writes() || kind.is_copy() && action.file == 0 => {
+            kind if kind.writes() || kind.is_copy() => {
                 expected.writing = self.writing(caller, action);
             }
             _ => {}
@@ -151,17 +174,19 @@ impl Witnessed<'_> {
             _ => None,
         };
         let (is_placed, offset) = (placed.is_some(), placed.unwrap_or_else(|| position(caller.file(slot), appends)));
-        let data = caller.stamped.filled(action.moved()).filter(|_| offset >= 0);
+        // What is copied from a file has the stamps of that.
+        let is_stamped = offset >= 0 && !(action.kind.is_copy() && action.file != 0);
+        let data = if is_stamped { caller.stamped.filled(action.moved()) } else { None };
         let says = data.and_then(|data| self.witness.stamp(data, file, offset as u64));
         Some(Writing { slot, file, appends, synchronous, is_placed, offset, says })
     }
 
     /// Writes down what a call did.
     pub(super) fn acknowledged(&self, caller: &mut Caller<'_>, action: &Action, expected: &Expected, got: i64) {
-        if got < 0 {
-            return;
-        }
         let (witness, begun) = (self.witness, expected.begun);
+        if got < 0 {
+            return self.failed(action, expected);
+        }
         let change = |change| witness.changed(begun, change);
         let has_two = matches!(action.kind, Kind::Rename | Kind::Link);
         let (at, to) = (self.path(caller, action.at), if has_two { self.path(caller, action.to) } else { None });
@@ -184,12 +209,27 @@ impl Witnessed<'_> {
             Kind::Sync | Kind::Syncfs => self.promise(begun, Change::SyncedAll),
             Kind::Truncate => {
                 if let Some((inode, _)) = expected.there {
-                    change(Change::Cut { file: witness.file(inode) });
+                    self.made(begun, witness.file(inode), action.length..u64::MAX, Made::End);
                 }
             }
-            // What is only reserved changes no data.
-            Kind::Fallocate if action.flags & !(libc::FALLOC_FL_KEEP_SIZE as u32) == 0 => {}
-            Kind::Ftruncate | Kind::Fallocate => self.was_cut(begun, action.file),
+            Kind::Ftruncate => {
+                if let Some((file, ..)) = self.file(action.file) {
+                    self.made(begun, file, action.length..u64::MAX, Made::End);
+                }
+            }
+            Kind::Fallocate => {
+                if let Some((file, ..)) = self.file(action.file) {
+                    let (part, what) = allocated(action, length(caller, action.file));
+                    self.made(begun, file, part, what);
+                }
+            }
+            Kind::Reflink => {
+                if let Some((file, ..)) = self.file(action.other) {
+                    let copied = length(caller, action.other).map(|length| (0..length, Made::Copied));
+                    let (part, what) = copied.unwrap_or((0..u64::MAX, Made::Unknown));
+                    self.made(begun, file, part, what);
+                }
+            }
             Kind::Unlink => match at {
                 Some(path) => change(Change::Unnamed { path }),
                 None => self.forget_all(begun),
@@ -206,17 +246,39 @@ impl Witnessed<'_> {
                     _ => self.appeared(begun, path),
                 }
             }
-            _ => match expected.writing {
-                Some(writing) => self.wrote(caller, begun, writing, got),
-                None if action.kind.is_copy() || action.kind == Kind::Reflink => self.was_cut(begun, action.other),
-                None => {}
-            },
+            _ => {
+                if let Some(writing) = expected.writing {
+                    self.wrote(caller, begun, writing, got, action.kind.is_copy());
+                }
+            }
         }
     }
 
-    fn was_cut(&self, begun: u64, slot: u32) {
-        if let Some((file, ..)) = self.file(slot) {
-            self.witness.changed(begun, Change::Cut { file });
+    fn made(&self, begun: u64, file: FileId, part: Range<u64>, what: Made) {
+        self.witness.changed(begun, Change::Made { file, part, what });
+    }
+
+    /// A call that failed may have had its effect in part.
+    fn failed(&self, action: &Action, expected: &Expected) {
+        let of = |slot| self.file(slot).map(|(file, ..)| file);
+        let (file, part) = match action.kind {
+            Kind::Truncate => {
+                let file = expected.there.map(|(inode, _)| self.witness.file(inode));
+                (file, action.length..u64::MAX)
+            }
+            Kind::Ftruncate => (of(action.file), action.length..u64::MAX),
+            Kind::Fallocate => (of(action.file), allocated(action, None).0),
+            Kind::Reflink => (of(action.other), 0..u64::MAX),
+            _ => match expected.writing {
+                Some(Writing { file, offset, is_placed: true, .. }) => {
+                    (Some(file), offset as u64..(offset as u64).saturating_add(action.length))
+                }
+                Some(Writing { file, .. }) => (Some(file), 0..u64::MAX),
+                None => return,
+            },
+        };
+        if let Some(file) = file {
+            self.made(expected.begun, file, part, Made::Unknown);
         }
     }
 
@@ -242,9 +304,9 @@ impl Witnessed<'_> {
             let file = match path.filter(|_| !has(libc::O_TMPFILE)) {
                 Some(path) => {
                     let made = expected.there.is_none();
-                    let (file, is_new) = self.witness.opened(expected.begun, &path, facts.st_ino, made);
-                    if has(libc::O_TRUNC) && !is_new {
-                        self.witness.changed(expected.begun, Change::Cut { file });
+                    let (file, _) = self.witness.opened(expected.begun, &path, facts.st_ino, made);
+                    if has(libc::O_TRUNC) && !made {
+                        self.made(expected.begun, file, 0..u64::MAX, Made::End);
                     }
                     file
                 }
@@ -255,13 +317,17 @@ impl Witnessed<'_> {
         let _ = self.opened[action.other as usize].set(opened);
     }
 
-    fn wrote(&self, caller: &Caller<'_>, begun: u64, writing: Writing, got: i64) {
+    fn wrote(&self, caller: &Caller<'_>, begun: u64, writing: Writing, got: i64, is_copy: bool) {
         let Writing { slot, file, appends, synchronous: durable, is_placed, offset, says } = writing;
         let is_where_expected = is_placed || position(caller.file(slot), appends) == offset + got;
-        let change = match (got, is_where_expected && offset >= 0) {
+        let (offset, bytes, is_known) = (offset as u64, got as u64, is_where_expected && offset >= 0);
+        let change = match (got, is_known) {
             (0, _) => return,
-            (_, true) => Change::Wrote { file, offset: offset as u64, bytes: got as u64, says, durable },
-            (_, false) => Change::Cut { file },
+            (_, false) => return self.made(begun, file, 0..u64::MAX, Made::Unknown),
+            (_, true) if is_copy && says.is_none() => {
+                return self.made(begun, file, offset..offset + bytes, Made::Copied);
+            }
+            (_, true) => Change::Wrote { file, offset, bytes, says, durable },
         };
         if durable { self.promise(begun, change) } else { self.witness.changed(begun, change) }
     }

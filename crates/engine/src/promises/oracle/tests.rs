@@ -1,11 +1,12 @@
 use super::super::known::UNIT;
 use super::*;
 use crate::data::stamp;
-use crate::promises::Witness;
+use crate::promises::{Made, Witness};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 mod left;
+mod parts;
 
 const DIRECTORY: &str = "/nowhere";
 
@@ -166,21 +167,6 @@ fn a_file_whose_data_is_durable_is_there_by_some_name() {
     assert_eq!(lost(&|told, _| told.change(written(false))), (0, None));
     assert_eq!(lost(&|told, _| told.change(written(true))), (1, Some(Property::Name)));
     assert_eq!(lost(&|told, file| told.change(Change::Synced { file, names: false })), (1, Some(Property::Name)));
-}
-
-#[test]
-fn a_cut_file_is_asked_for_once_that_is_synced() {
-    let told = Told(Witness::new());
-    let file = told.open("a", 5);
-    told.write(file, 0, 1);
-    told.change(Change::Synced { file, names: true });
-    told.change(Change::Cut { file });
-    told.write(file, 512, 2);
-    assert!(told.promises().files[&file].cut.is_some());
-    told.change(Change::Synced { file, names: true });
-    let promises = told.promises();
-    assert!(promises.files[&file].cut.is_none());
-    assert_eq!(promises.files[&file].units.keys().copied().collect::<Vec<_>>(), [512]);
 }
 
 #[test]
@@ -617,6 +603,10 @@ fn assert_same(one: &Promises, other: &Promises) {
     assert_eq!(one.writers.0, other.writers.0);
 }
 
+fn made() -> impl Strategy<Value = Made> {
+    prop::sample::select(vec![Made::Zeros, Made::Copied, Made::Mapped, Made::End, Made::Unknown])
+}
+
 fn history() -> impl Strategy<Value = Vec<Event>> {
     let file = || (1..5u64, 1..3u32).prop_map(|(inode, incarnation)| FileId { inode, incarnation });
     let name = || prop::sample::select(vec!["a", "b", "set/a", "set/b", "set/c"]).prop_map(path);
@@ -625,6 +615,7 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
         (0..6u64, 0..4u64).prop_map(|(unit, units)| (unit * UNIT, units * UNIT)),
         (0..6 * UNIT, 1..3 * UNIT),
     ];
+    let place2 = place.clone();
     let wrote = (file(), place, 1..3u64, 1..9u64, any::<bool>());
     let change = prop_oneof![
         3 => (file(), name(), any::<bool>()).prop_map(|(file, path, durable)| Change::Named { file, path, durable }),
@@ -633,7 +624,9 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
         6 => wrote.prop_map(|(file, (offset, bytes), stamp, generation, durable)| {
             Change::Wrote { file, offset, bytes, says: Some((stamp, generation)), durable }
         }),
-        1 => file().prop_map(|file| Change::Cut { file }),
+        3 => (file(), place2, made()).prop_map(|(file, (offset, bytes), what)| {
+            Change::Made { file, part: offset..offset + bytes, what }
+        }),
         4 => (file(), any::<bool>()).prop_map(|(file, names)| Change::Synced { file, names }),
         1 => Just(Change::SyncedAll),
         1 => Just(Change::Remade { below: path("set") }),
