@@ -37,6 +37,8 @@ pub(super) struct Heard {
     pub(super) at: Option<Vec<u8>>,
     /// A path too, or a text.
     pub(super) to: Option<Vec<u8>>,
+    /// Of an open file, where it is without links, if the log says so.
+    pub(super) real: Option<Vec<u8>>,
     /// What stat(2) said of it: mode and size.
     pub(super) facts: Option<(u32, u64)>,
 }
@@ -44,7 +46,7 @@ pub(super) struct Heard {
 impl Heard {
     /// Others are a damaged log's, and no recording has them.
     pub(super) fn is_possible(&self) -> bool {
-        let mut names = [&self.at, &self.to].into_iter().flatten();
+        let mut names = [&self.at, &self.to, &self.real].into_iter().flatten();
         self.call.has_possible_result() && names.all(|name| name.len() <= MOST_PATH && !name.contains(&0))
     }
 }
@@ -59,6 +61,8 @@ pub(super) struct Log {
     pub(super) status: i32,
     /// Where it worked.
     pub(super) directory: Option<Vec<u8>>,
+    /// Relative names came before it was known.
+    pub(super) was_directory_needed: bool,
     pub(super) unknown: Vec<String>,
 }
 
@@ -69,6 +73,8 @@ pub(crate) struct Lines {
     has_no_end: bool,
     lenient: bool,
     pub(super) left_out: u64,
+    /// Where the log's first process began to work, as an earlier reading has found.
+    pub(super) directory: Option<Vec<u8>>,
     /// The last line has no end: who wrote the log was stopped.
     pub(super) is_cut: bool,
 }
@@ -76,7 +82,16 @@ pub(crate) struct Lines {
 impl Lines {
     pub(crate) fn open(log: &Path, lenient: bool) -> Result<Self, ImportError> {
         let input = BufReader::with_capacity(1 << 18, File::open(log).map_err(ImportError::Read)?);
-        Ok(Self { input, number: 0, line: String::new(), has_no_end: false, lenient, left_out: 0, is_cut: false })
+        Ok(Self {
+            input,
+            number: 0,
+            line: String::new(),
+            has_no_end: false,
+            lenient,
+            left_out: 0,
+            directory: None,
+            is_cut: false,
+        })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<String>, ImportError> {

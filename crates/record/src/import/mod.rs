@@ -1,7 +1,7 @@
 //! Logs of other tools as recordings.
 //!
 //! A log is read twice. What it says of files tells first which of them were there before (`survey`), because the tree comes before the
-//! calls; then its calls are written. Readers of formats (`strace`, `plain`) hand over calls whose names are absolute paths.
+//! calls; then its calls are written. If it says only later where it worked, or that a name is another file's, it is surveyed again. Readers of formats (`strace`, `plain`) hand over calls whose names are absolute paths.
 
 pub(crate) mod log;
 mod plain;
@@ -70,25 +70,41 @@ fn format_of(import: &Import<'_>) -> Result<(&'static str, Reads), ImportError> 
 /// If it cannot be read, has a line of unknown form, or the recording cannot be written.
 pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let (format, read) = format_of(import)?;
-    let mut survey = Survey::default();
     let mut lines = Lines::open(import.log, import.lenient)?;
-    let log = read(&mut lines, &mut |heard| {
-        if heard.is_possible() {
-            survey.hear(&Heard {
-                at: heard.at.as_deref().map(normal),
-                to: heard.to.map(|to| if heard.call.has_two_names() { normal(&to) } else { to }),
-                ..heard
-            });
-        }
-        Ok(())
-    })?;
-    let roots = match (import.under, log.directory) {
+    let mut are_elsewhere = false;
+    let surveyed = |lines: &mut Lines, below: &Roots, are_elsewhere: &mut bool| {
+        let mut survey = Survey::default();
+        let log = read(lines, &mut |heard| {
+            if heard.is_possible() {
+                *are_elsewhere |= heard.real.is_some() && heard.real != heard.at.as_deref().map(normal);
+                let heard = by_known_name(heard, below);
+                survey.hear(&Heard {
+                    at: heard.at.as_deref().map(normal),
+                    to: heard.to.map(|to| if heard.call.has_two_names() { normal(&to) } else { to }),
+                    ..heard
+                });
+            }
+            Ok(())
+        })?;
+        Ok::<_, ImportError>((survey, log))
+    };
+    let roots_of = |roots: &[Vec<u8>]| {
+        let pairs: Vec<_> = roots.iter().map(|root| (root.clone(), root.clone())).collect();
+        Roots::new(&pairs)
+    };
+    let (mut survey, mut log) = surveyed(&mut lines, &roots_of(import.under), &mut are_elsewhere)?;
+    let roots = match (import.under, log.directory.clone()) {
         ([], Some(directory)) => vec![directory],
         ([], None) => vec![survey.common_directory()],
         (under, _) => under.to_vec(),
     };
-    let pairs: Vec<_> = roots.iter().map(|root| (root.clone(), root.clone())).collect();
-    let below = Roots::new(&pairs);
+    let below = roots_of(&roots);
+    let directory = log.directory.take().filter(|_| log.was_directory_needed);
+    if directory.is_some() || are_elsewhere && import.under.is_empty() {
+        lines = Lines::open(import.log, import.lenient)?;
+        lines.directory.clone_from(&directory);
+        (survey, log) = surveyed(&mut lines, &below, &mut are_elsewhere)?;
+    }
     let mut unknown = log.unknown;
     if lines.is_cut {
         unknown.push("what its last line was to be: it was cut, and is left out".to_owned());
@@ -97,6 +113,7 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
         "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
     );
     let shown = roots.iter().map(|root| text::line(&String::from_utf8_lossy(root))).collect::<Vec<_>>().join(", ");
+    let roots_count = roots.len();
     let start = Start { roots, began_unix_ns: log.began_unix_ns, unknown: unknown.clone(), ..Start::default() };
     let mut writing = Writing {
         writer: Writer::new(BufWriter::new(out), start).map_err(ImportError::Write)?,
@@ -104,8 +121,9 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
         files: HashSet::new(),
         ends_ns: HashMap::new(),
     };
-    writing.tree(survey, pairs.len()).map_err(ImportError::Write)?;
+    writing.tree(survey, roots_count).map_err(ImportError::Write)?;
     let mut lines = Lines::open(import.log, import.lenient)?;
+    lines.directory = directory;
     read(&mut lines, &mut |heard| writing.write(heard)).map_err(|error| match error {
         // What was read once without an error can only fail here by being written.
         ImportError::Read(cause) => ImportError::Write(cause),
@@ -118,6 +136,17 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     let end = End { at_ns: log.end_ns, status: log.status };
     let (_, bytes) = writing.writer.finish(end).map_err(ImportError::Write)?;
     Ok(Imported { format, calls, bytes, left_out_lines: lines.left_out, unknown })
+}
+
+/// A file that was opened by a name elsewhere, through a link or by a descriptor's, has the name that it has below.
+fn by_known_name(mut heard: Heard, below: &Roots) -> Heard {
+    let is_inside = |path: &Vec<u8>| below.below(&normal(path)).is_some();
+    if let Some(real) = heard.real.take_if(|real| is_inside(real))
+        && !heard.at.as_ref().is_some_and(is_inside)
+    {
+        heard.at = Some(real);
+    }
+    heard
 }
 
 struct Writing {
@@ -149,7 +178,7 @@ impl Writing {
 
     fn write(&mut self, heard: Heard) -> io::Result<()> {
         let is_possible = heard.is_possible();
-        let Heard { mut call, at, to, .. } = heard;
+        let Heard { mut call, at, to, .. } = by_known_name(heard, &self.below);
         let end_ns = call.begin_ns.saturating_add(call.took_ns);
         let last = self.ends_ns.entry(call.thread).or_insert(0);
         call.think_ns = call.begin_ns.saturating_sub(*last);

@@ -13,6 +13,9 @@ use std::rc::Rc;
 /// Where relative names are, as long as the log does not say.
 const SOMEWHERE: &[u8] = b"/working-directory";
 
+/// Where names are that are relative to a descriptor of which the log does not say what it is of.
+const UNKNOWN: &[u8] = b"/unknown-directory";
+
 /// What most programs begin with.
 const USUAL_UMASK: u16 = 0o022;
 
@@ -285,6 +288,8 @@ struct Thread {
 
 struct Reading<'a, 'e> {
     each: Each<'e>,
+    /// Where processes work of which the log does not say it (yet).
+    first_directory: Option<Vec<u8>>,
     words: HashMap<&'static str, i32>,
     calls: HashMap<&'static str, (Kind, &'static str)>,
     threads: HashMap<u32, Thread>,
@@ -305,8 +310,10 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     let mut log = Log::default();
     let (mut began_ns, mut now_ns, mut has_durations) = (None, 0u64, false);
     let (mut last_ns, mut has_pids) = (0, false);
+    log.directory.clone_from(&lines.directory);
     let mut reading = Reading {
         each,
+        first_directory: lines.directory.clone(),
         words: WORDS.iter().copied().collect(),
         calls: CALLS.iter().map(|(_, name, kind, roles)| (*name, (*kind, *roles))).collect(),
         threads: HashMap::new(),
@@ -433,6 +440,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     // A time of day says nothing of the day.
     log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
+    log.was_directory_needed &= log.directory.is_some();
     log.directory.get_or_insert_with(|| SOMEWHERE.to_vec());
     unknown.push("the umask, until it is set: 022 is taken".to_owned());
     log.unknown = unknown;
@@ -470,7 +478,10 @@ impl Reading<'_, '_> {
         let number = self.last_thread;
         self.numbers.insert(pid, number);
         let (table, around) = match parent {
-            None => (Table::default(), Rc::new(RefCell::new(Surroundings { directory: None, umask: USUAL_UMASK }))),
+            None => {
+                let directory = self.first_directory.clone();
+                (Table::default(), Rc::new(RefCell::new(Surroundings { directory, umask: USUAL_UMASK })))
+            }
             Some((_, flags, table, around)) => {
                 let has = |flag: i32| flags & i64::from(flag) != 0;
                 let table = if has(libc::CLONE_FILES) { Rc::clone(table) } else { Rc::new((**table).clone()) };
@@ -557,20 +568,33 @@ impl Reading<'_, '_> {
         let is_here = directory.is_empty() || directory.starts_with("AT_FDCWD");
         if is_here && let Some(known) = annotated(directory) {
             self.is_annotated = true;
-            self.log.directory.get_or_insert_with(|| known.clone());
-            self.threads[&pid].around.borrow_mut().directory = Some(known);
+            let before = self.threads[&pid].around.borrow_mut().directory.replace(known.clone());
+            self.learn(before.as_deref().unwrap_or(SOMEWHERE), &known);
         }
         if name.starts_with(b"/") {
             return Ok(name.to_vec());
         }
         let above = if is_here {
-            self.threads[&pid].around.borrow().directory.clone().unwrap_or_else(|| SOMEWHERE.to_vec())
+            let known = self.threads[&pid].around.borrow().directory.clone();
+            self.log.was_directory_needed |= known.is_none();
+            known.unwrap_or_else(|| SOMEWHERE.to_vec())
         } else {
             let opened = self.slot(pid, directory, now_ns)?.map(|slot| slot.file.path.clone());
             // It may have been renamed since it was opened.
-            annotated(directory).or(opened).unwrap_or_else(|| b"/unknown-directory".to_vec())
+            annotated(directory).or(opened).unwrap_or_else(|| UNKNOWN.to_vec())
         };
         Ok(joined(&above, name))
+    }
+
+    /// What a name turns out to stand for that is relative to where the log began to work.
+    fn learn(&mut self, name: &[u8], real: &[u8]) {
+        let is_end = |rest: &&[u8]| matches!(rest, [] | [b'/', ..]);
+        if self.log.directory.is_none()
+            && let Some(rest) = name.strip_prefix(SOMEWHERE).filter(is_end)
+            && let Some(found) = real.strip_suffix(rest)
+        {
+            self.log.directory = Some(if found.is_empty() { b"/".to_vec() } else { found.to_vec() });
+        }
     }
 
     fn call(
@@ -723,7 +747,9 @@ impl Reading<'_, '_> {
             return self.hand_over(Heard { call, ..Heard::default() });
         };
         let call = Call { kind, thread, begin_ns, took_ns, result: value, ..Call::default() };
-        self.made(pid, name, &parts(), roles, Heard { call, ..Heard::default() })
+        let real = if kind == Kind::Open { annotated(result) } else { None };
+        self.is_annotated |= real.is_some();
+        self.made(pid, name, &parts(), roles, Heard { call, real, ..Heard::default() })
     }
 
     fn duplicated(&mut self, pid: u32, parts: &[&str], to: i32, now_ns: u64) -> Result<(), ImportError> {
@@ -907,6 +933,13 @@ impl Reading<'_, '_> {
             Kind::Unlink if heard.call.flags & libc::AT_REMOVEDIR as u32 != 0 => heard.call.kind = Kind::Rmdir,
             Kind::Open if heard.call.result >= 0 => {
                 let fd = heard.call.result as i32;
+                if let Some(real) = &heard.real {
+                    let name = heard.at.as_deref().map(normal).unwrap_or_default();
+                    self.learn(&name, real);
+                    if name.is_empty() || name.starts_with(UNKNOWN) {
+                        heard.at = Some(real.clone());
+                    }
+                }
                 let Some(path) = heard.at.clone() else { return Ok(()) };
                 let slot = self.opened(normal(&path), heard.call.flags & libc::O_CLOEXEC as u32 != 0);
                 (heard.call.other, heard.call.result) = (slot.file.number, 0);
@@ -1080,6 +1113,48 @@ mod tests {
         assert_eq!(told, expected);
         let made = calls.iter().find(|(call, _)| call.kind == crate::call::Kind::Setxattr).expect("there is one").0;
         assert_eq!(made.flags, libc::XATTR_CREATE as u32);
+    }
+
+    /// Through a link, by a descriptor that is not known, and relative to where the log says only later that it worked.
+    #[test]
+    fn what_a_descriptor_is_of_says_which_file_was_opened() {
+        let log = r#"
+101 10.0 stat("first", {st_mode=S_IFREG|0644, st_size=7, ...}) = 0 <0.000010>
+101 10.1 openat(9, "two", O_RDONLY) = 3</w/d/two> <0.000010>
+101 10.2 read(3</w/d/two>, "x"..., 100) = 100 <0.000010>
+101 10.3 open("/link/to/three", O_RDWR|O_CREAT, 0666) = 4</w/three> <0.000010>
+101 10.4 write(4</w/three>, "x", 1) = 1 <0.000010>
+101 10.5 open("d/four", O_RDONLY) = 5</w/d/four> <0.000010>
+101 10.6 open("d/link", O_RDONLY) = 6</w/five> <0.000010>
+101 10.7 open("/w/link/six", O_RDONLY) = 7</elsewhere/six> <0.000010>
+101 10.8 open("/link/other", O_RDONLY) = 8</elsewhere/other> <0.000010>
+"#;
+        for under in [&[][..], &["/w"]] {
+            let (calls, tree, _) = named(log, under, false).expect("sound");
+            let told: Vec<String> = calls.iter().map(|(call, names)| format!("{} {names}", call.kind.name())).collect();
+            let expected = [
+                "stat first",
+                "open d/two",
+                "read ",
+                "open three",
+                "write ",
+                "open d/four",
+                "open d/link",
+                "open link/six",
+            ];
+            assert_eq!(told, expected, "{under:?}");
+            let there = ["d", "d/four 0", "d/link 0", "d/two 100", "first 7", "link", "link/six 0"];
+            assert_eq!(tree, there, "{under:?}");
+        }
+        // As with the options -y and -yy of an strace that does not say it of AT_FDCWD, after a relative chdir.
+        let log = r#"
+101 10.0 chdir("d") = 0 <0.000010>
+101 10.1 openat(AT_FDCWD, "../one", O_RDONLY) = 3</w/one> <0.000010>
+101 10.2 openat(AT_FDCWD, "two", O_RDONLY) = 3</w/d/two> <0.000010>
+"#;
+        let (calls, ..) = named(log, &["/w"], false).expect("sound");
+        let names: Vec<&str> = calls.iter().map(|(_, names)| &**names).filter(|names| !names.is_empty()).collect();
+        assert_eq!(names, ["d/../one", "d/two"]);
     }
 
     /// What is behind a name says what it stands for: without it, the calls that failed here would be made.

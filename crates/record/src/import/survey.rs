@@ -300,7 +300,7 @@ mod tests {
         let mut survey = Survey::default();
         for to in [b"/a/b", b"/a/c"].into_iter().cycle().take(16) {
             let call = Call { kind: Kind::Rename, ..Call::default() };
-            survey.hear(&Heard { call, at: Some(b"/a".to_vec()), to: Some(to.to_vec()), facts: None });
+            survey.hear(&Heard { call, at: Some(b"/a".to_vec()), to: Some(to.to_vec()), ..Heard::default() });
         }
         assert!(survey.names.len() < 1000, "{}", survey.names.len());
     }
