@@ -61,6 +61,8 @@ pub(super) struct Log {
     pub(super) status: i32,
     /// Where it worked.
     pub(super) directory: Option<Vec<u8>>,
+    /// Its lines say which process or thread they are of.
+    pub(super) has_pids: bool,
     /// Relative names came before it was known.
     pub(super) was_directory_needed: bool,
     pub(super) unknown: Vec<String>,

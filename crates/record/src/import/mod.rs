@@ -15,7 +15,8 @@ use fstone_model::text;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use survey::Survey;
 
 pub use log::ImportError;
@@ -109,6 +110,15 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
     if lines.is_cut {
         unknown.push("what its last line was to be: it was cut, and is left out".to_owned());
     }
+    let of_others = if log.has_pids || format != "strace" { 0 } else { beside(import.log) };
+    if of_others > 0 {
+        let prefix = import.log.with_extension("");
+        unknown.push(format!(
+            "what other processes did: {of_others} logs of strace -ff are beside this one; put them together with \
+             `strace-log-merge {} >FILE`, or log with -f",
+            text::line(&prefix.display().to_string())
+        ));
+    }
     unknown.push(
         "the tree: files that are used before they are made were there, as long as what is read of them".to_owned(),
     );
@@ -147,6 +157,21 @@ fn by_known_name(mut heard: Heard, below: &Roots) -> Heard {
         heard.at = Some(real);
     }
     heard
+}
+
+/// Logs of other processes, as strace -ff writes them: each has its process's number behind the same name.
+fn beside(log: &Path) -> usize {
+    let is_one = |path: &Path| {
+        path.extension().is_some_and(|pid| !pid.is_empty() && pid.as_bytes().iter().all(u8::is_ascii_digit))
+    };
+    let directory = log.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some((prefix, entries)) = log.file_stem().filter(|_| is_one(log)).zip(directory.read_dir().ok()) else {
+        return 0;
+    };
+    let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
+    names
+        .filter(|name| is_one(name) && name.file_stem() == Some(prefix) && Some(name.as_os_str()) != log.file_name())
+        .count()
 }
 
 struct Writing {
@@ -260,5 +285,34 @@ mod tests {
             }));
         }
         Ok((calls, tree, done))
+    }
+
+    /// As strace -ff writes them.
+    #[test]
+    fn logs_of_other_processes_beside_one_are_named() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| place.path().join(name);
+        let write = |name: &str, pid: &str| {
+            std::fs::write(path(name), format!("{pid}10.0 mkdir(\"/w/a\", 0777) = 0 <0.000010>\n")).expect("writable");
+        };
+        let said = |name: &str| {
+            let out = File::create(path("out")).expect("writable");
+            let log = path(name);
+            let done = import(&Import { log: &log, under: &[b"/w".to_vec()], lenient: false }, out).expect("sound");
+            done.unknown.into_iter().find(|unknown| unknown.contains("strace -ff"))
+        };
+        for name in ["app.log.20", "app.log.x3", "app.log.20.rec", "app.21", "app.log"] {
+            write(name, "");
+        }
+        assert_eq!(said("app.log.20"), None);
+        for name in ["app.log.21", "app.log.9"] {
+            write(name, "");
+        }
+        let words = said("app.log.20").expect("two are beside it");
+        assert!(words.starts_with("what other processes did: 2 logs "), "{words}");
+        assert!(words.contains(&format!("`strace-log-merge {} >FILE`", path("app.log").display())), "{words}");
+        assert_eq!(said("app.log"), None);
+        write("app.log.20", "20 ");
+        assert_eq!(said("app.log.20"), None, "its lines say whose they are");
     }
 }

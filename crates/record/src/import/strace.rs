@@ -440,6 +440,7 @@ pub(super) fn read(lines: &mut Lines, each: Each<'_>) -> Result<Log, ImportError
     }
     // A time of day says nothing of the day.
     log.began_unix_ns = began_ns.filter(|ns| *ns > 86_400_000_000_000).unwrap_or(0);
+    log.has_pids = has_pids;
     log.was_directory_needed &= log.directory.is_some();
     log.directory.get_or_insert_with(|| SOMEWHERE.to_vec());
     unknown.push("the umask, until it is set: 022 is taken".to_owned());
