@@ -112,6 +112,7 @@ pub struct Call {
     /// (lseek(2)'s numbers).
     pub offset: i64,
     pub other_offset: i64,
+    /// Of a mapping, how much of it is the file's.
     pub length: u64,
     /// The kernel's own, and those below.
     pub flags: u32,

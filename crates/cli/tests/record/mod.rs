@@ -1587,6 +1587,23 @@ fn what_is_not_for_a_command_is_named() {
 }
 
 #[test]
+fn of_a_mapping_what_the_file_has_counts() {
+    let bench = Bench::new();
+    let place = bench.path("place");
+    fs::create_dir(&place).expect("writable");
+    fs::write(place.join("f"), vec![7; 10_000]).expect("writable");
+    let program = "import ctypes, mmap, os\nf = os.open('f', os.O_RDWR)\nmap = ctypes.CDLL(None).mmap\nmap.restype = ctypes.c_void_p\n\
+        for at in 0, 8192: map(None, ctypes.c_size_t(1 << 30), 1, mmap.MAP_SHARED, f, ctypes.c_long(at))";
+    record(&bench, &place, "a.rec", &["python3", "-c", program]);
+    let text = bench.succeed(&["record", "show", "a.rec"]);
+    let line = text.lines().find(|line| line.contains("were mapped")).expect("two are");
+    assert!(line.contains("11.5 KiB were mapped"), "{line}");
+    let calls = bench.succeed(&["record", "show", "--calls", "a.rec"]);
+    let lengths = ["length 10000 ", "length 1808 offset 8192 "];
+    assert!(lengths.iter().all(|length| calls.contains(length)), "{calls}");
+}
+
+#[test]
 fn a_recording_is_converted_to_a_workload_that_resembles_it() {
     let bench = Bench::new();
     let place = bench.path("place");

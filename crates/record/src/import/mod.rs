@@ -12,7 +12,7 @@ use crate::call::{End, Entry, Kind, Node, Start};
 use crate::file::{Writer, is_recording};
 use crate::trace::{Roots, normal, top_name};
 use fstone_model::text;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -129,6 +129,7 @@ pub fn import(import: &Import<'_>, out: File) -> Result<Imported, ImportError> {
         writer: Writer::new(BufWriter::new(out), start).map_err(ImportError::Write)?,
         below,
         files: HashSet::new(),
+        mapped: std::mem::take(&mut survey.mapped),
         ends_ns: HashMap::new(),
     };
     writing.tree(survey, roots_count).map_err(ImportError::Write)?;
@@ -179,6 +180,8 @@ struct Writing {
     below: Roots,
     /// Open files that are recorded.
     files: HashSet<u32>,
+    /// How long mapped files were.
+    mapped: VecDeque<Option<u64>>,
     /// Of each thread, when its last call ended, or it began.
     ends_ns: HashMap<u32, u64>,
 }
@@ -204,6 +207,12 @@ impl Writing {
     fn write(&mut self, heard: Heard) -> io::Result<()> {
         let is_possible = heard.is_possible();
         let Heard { mut call, at, to, .. } = by_known_name(heard, &self.below);
+        if call.kind == Kind::Map
+            && is_possible
+            && let Some(bytes) = self.mapped.pop_front().flatten()
+        {
+            call.length = call.length.min(bytes.saturating_sub(call.offset.max(0) as u64));
+        }
         let end_ns = call.begin_ns.saturating_add(call.took_ns);
         let last = self.ends_ns.entry(call.thread).or_insert(0);
         call.think_ns = call.begin_ns.saturating_sub(*last);

@@ -1158,6 +1158,23 @@ mod tests {
         assert_eq!(names, ["d/../one", "d/two"]);
     }
 
+    #[test]
+    fn of_a_mapping_what_is_behind_the_file_s_end_is_none_of_it() {
+        let log = r#"
+101 10.0 openat(AT_FDCWD</w>, "f", O_RDONLY) = 3</w/f> <0.000010>
+101 10.1 mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3</w/f>, 0) = 0x7f0000000000 <0.000010>
+101 10.2 fstat(3</w/f>, {st_mode=S_IFREG|0644, st_size=5000, ...}) = 0 <0.000010>
+101 10.3 mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3</w/f>, 0) = 0x7f0000000000 <0.000010>
+101 10.4 mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3</w/f>, 0x1000) = 0x7f0000000000 <0.000010>
+101 10.5 mmap(NULL, 1048576, PROT_READ, MAP_SHARED, 3</w/f>, 0x2000) = 0x7f0000000000 <0.000010>
+101 10.6 mmap(NULL, 4096, PROT_READ, MAP_SHARED, 3</w/f>, 0) = 0x7f0000000000 <0.000010>
+"#;
+        let (calls, ..) = named(log, &["/w"], false).expect("sound");
+        let maps = calls.iter().filter(|(call, _)| call.kind == crate::call::Kind::Map);
+        let lengths: Vec<u64> = maps.map(|(call, _)| call.length).collect();
+        assert_eq!(lengths, [1 << 20, 5000, 904, 0, 4096], "how long it is is not known at first");
+    }
+
     /// What is behind a name says what it stands for: without it, the calls that failed here would be made.
     #[test]
     fn slashes_and_dots_of_names_stay() {

@@ -2,7 +2,7 @@
 
 use super::log::Heard;
 use crate::call::{INHERITED, Kind, Node};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Was {
@@ -22,6 +22,8 @@ struct Known {
     mode: Option<u16>,
     before_bytes: u64,
     bytes: u64,
+    /// stat(2) said how long it is.
+    is_sized: bool,
     /// Its size says nothing of what it was before.
     is_cut: bool,
 }
@@ -33,6 +35,8 @@ pub(super) struct Survey {
     names: BTreeMap<Vec<u8>, Option<usize>>,
     /// Open files: which, where, and whether it appends.
     open: HashMap<u32, (usize, u64, bool)>,
+    /// How long files were that were mapped, in the order of the calls, as far as something says it.
+    pub(super) mapped: VecDeque<Option<u64>>,
 }
 
 fn above(path: &[u8]) -> Option<&[u8]> {
@@ -77,6 +81,7 @@ impl Survey {
             mode: None,
             before_bytes: 0,
             bytes: 0,
+            is_sized: false,
             is_cut: false,
         });
         self.files.len() - 1
@@ -139,6 +144,12 @@ impl Survey {
             return;
         }
         let at = heard.at.as_deref();
+        if call.kind == Kind::Map {
+            let known = self.open.get(&call.file).map(|(file, ..)| &self.files[*file]);
+            let is_sized = |known: &&Known| known.is_sized || known.is_cut || known.was == Was::Not;
+            self.mapped.push_back(known.filter(is_sized).map(|known| known.bytes));
+            return;
+        }
         if call.result < 0 {
             match (at, call.result.saturating_neg() as i32) {
                 (Some(path), libc::ENOENT) => _ = self.names.entry(path.to_vec()).or_insert(None),
@@ -285,6 +296,7 @@ impl Survey {
             }
             if mode & libc::S_IFMT == libc::S_IFREG {
                 self.is_as_long(file, bytes);
+                self.files[file].is_sized = true;
             }
         }
     }

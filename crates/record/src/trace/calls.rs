@@ -356,6 +356,13 @@ impl Tracer {
             // With a pipe or a file elsewhere on one side it is still a read or a write of the other.
             (pending.outside, pending.is_lost) = (None, false);
         }
+        // What is mapped behind a file's end is none of its bytes.
+        if kind == Kind::Map
+            && self.pointed.is_none()
+            && let Some(size_bytes) = asked.fd.and_then(|fd| tables::size_bytes(thread, fd))
+        {
+            call.length = call.length.min(size_bytes.saturating_sub(call.offset.max(0) as u64));
+        }
         if self.measures_data && kind.writes() && pending.outside.is_none() {
             call.mode = self.entropy(thread, &asked, call.length);
         }

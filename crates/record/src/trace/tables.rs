@@ -210,6 +210,10 @@ pub(super) fn identity(thread: i32, fd: i32) -> Option<(u64, u64)> {
     Some((facts.dev(), facts.ino()))
 }
 
+pub(super) fn size_bytes(thread: i32, fd: i32) -> Option<u64> {
+    Some(fs::metadata(format!("/proc/{thread}/fd/{fd}")).ok()?.len())
+}
+
 /// Whether a descriptor may be open: of a program that others may not look into, nothing shows that it is not.
 pub(super) fn is_open(thread: i32, fd: i32) -> bool {
     let found = fs::read_link(format!("/proc/{thread}/fd/{fd}"));
