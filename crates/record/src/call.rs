@@ -130,6 +130,12 @@ impl Call {
         matches!(self.kind, Kind::Wakeup) && self.flags & TIMED_OUT != 0
     }
 
+    /// Whether the program made it, and it is no thread's. A file that was open before, or is still open when its process ends, has no
+    /// call of its own, which would take no time.
+    pub(crate) const fn counts(&self) -> bool {
+        !self.kind.is_of_threads() && !is_implied(self.kind, self.flags)
+    }
+
     /// Whether a kernel can have returned this: a number that counts something, or an errno. Only of a mapping it is an address.
     pub const fn has_possible_result(&self) -> bool {
         self.result >= -4095 || matches!(self.kind, Kind::Map)
@@ -213,6 +219,11 @@ pub(crate) fn mode_of_acl(acl: &[u8]) -> Option<u16> {
 
 /// In [`Call::flags`] of `close`: the process ended or started another program, and had not closed it.
 pub const IMPLICIT: u32 = 1 << 31;
+
+/// Whether it stands for an open or a close that the program did not make.
+pub(crate) const fn is_implied(kind: Kind, flags: u32) -> bool {
+    matches!(kind, Kind::Open) && flags & INHERITED != 0 || matches!(kind, Kind::Close) && flags & IMPLICIT != 0
+}
 
 /// In [`Call::flags`] of `wakeup`: the thread waited as long as it had wanted to at most.
 pub(crate) const TIMED_OUT: u32 = 1 << 31;

@@ -110,7 +110,7 @@ impl<W: Write> Writer<W> {
     /// Those of writing.
     pub fn call(&mut self, call: Call) -> io::Result<()> {
         self.block.calls.push(call);
-        self.calls += u64::from(!call.kind.is_of_threads());
+        self.calls += u64::from(call.counts());
         self.written_if_full()
     }
 

@@ -194,8 +194,13 @@ pub fn likeness<R: Read>(reader: &mut Reader<R>, name: &str) -> io::Result<Liken
                 busy_ns = busy_ns.saturating_add(call.think_ns).saturating_add(call.took_ns);
             }
             if !call.kind.is_of_threads() {
-                calls += 1;
+                let covered = looking.covered;
                 looking.call(&block, call);
+                if call.counts() {
+                    calls += 1;
+                } else {
+                    looking.covered = covered;
+                }
             }
         }
     }

@@ -154,14 +154,15 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
                 summary.think_ns = summary.think_ns.saturating_add(slept_ns);
                 continue;
             }
-            summary.calls += 1;
+            let counts = u64::from(call.counts());
+            summary.calls += counts;
             while call.begin_ns / part_ns >= PARTS as u64 {
                 part_ns = part_ns.saturating_mul(2);
                 for part in 0..PARTS {
                     over_time[part] = if part < PARTS / 2 { over_time[2 * part] + over_time[2 * part + 1] } else { 0 };
                 }
             }
-            over_time[(call.begin_ns / part_ns) as usize] += 1;
+            over_time[(call.begin_ns / part_ns) as usize] += counts;
             let moved = call.result.max(0) as u64;
             let is_copy = call.kind.is_copy();
             let (reads, writes) = (call.kind.reads() || is_copy, call.kind.writes() || is_copy);
@@ -186,16 +187,18 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             }
             let failed = (-4095..0).contains(&call.result);
             summary.took_ns = summary.took_ns.saturating_add(call.took_ns);
-            let (group, latencies) = kinds.entry(call.kind).or_default();
-            group.kind = call.kind;
-            group.calls += 1;
-            group.failed += u64::from(failed);
-            if reads || writes {
-                group.bytes = group.bytes.saturating_add(moved);
-            } else if call.kind == Kind::Map && !failed {
-                group.bytes = group.bytes.saturating_add(call.length);
+            if call.counts() {
+                let (group, latencies) = kinds.entry(call.kind).or_default();
+                group.kind = call.kind;
+                group.calls += 1;
+                group.failed += u64::from(failed);
+                if reads || writes {
+                    group.bytes = group.bytes.saturating_add(moved);
+                } else if call.kind == Kind::Map && !failed {
+                    group.bytes = group.bytes.saturating_add(call.length);
+                }
+                latencies.record(call.took_ns);
             }
-            latencies.record(call.took_ns);
             let base =
                 |number: u32| if number == 0 { Some(&[][..]) } else { files.open.get(&number).map(Vec::as_slice) };
             let name = match call.at {
@@ -206,7 +209,7 @@ pub fn summarize<R: Read>(reader: &mut Reader<R>) -> io::Result<Summary> {
             let name = name.map(|name| crate::trace::normal(&[b"/", name.as_slice()].concat())[1..].to_vec());
             if let Some(name) = name.filter(|name| name.len() <= MOST_NAME) {
                 let one = files.touch(&name);
-                one.calls += 1;
+                one.calls += counts;
                 one.read_bytes = one.read_bytes.saturating_add(if reads { moved } else { 0 });
                 one.written_bytes = one.written_bytes.saturating_add(if call.kind.writes() { moved } else { 0 });
                 if call.kind == Kind::Open && call.other != 0 {
@@ -282,6 +285,40 @@ mod tests {
         let touched = summarize(&mut Reader::new(&bytes[..]).expect("sound")).expect("memory").touched;
         let one = |read_bytes, written_bytes| Touched { calls: 2, read_bytes, written_bytes };
         assert_eq!(touched, [(b"from".to_vec(), one(5000, 0)), (b"to".to_vec(), one(0, 5000))]);
+    }
+
+    /// A file that was open before, and is left open: the program made neither call.
+    #[test]
+    fn what_no_call_opened_or_closed_is_not_counted() {
+        let recording = |[opened, closed]: [u32; 2]| {
+            let mut writer = Writer::new(Vec::new(), Start::default()).expect("memory");
+            let at = Some(writer.place(0, b"f"));
+            let call = Call { thread: 1, took_ns: 10, ..Call::default() };
+            for call in [
+                Call { kind: Kind::Open, at, other: 1, flags: opened, ..call },
+                Call { kind: Kind::Fsync, file: 1, ..call },
+                Call { kind: Kind::Close, file: 1, flags: closed, ..call },
+            ] {
+                writer.call(call).expect("memory");
+            }
+            let calls = writer.calls;
+            (calls, writer.finish(End { at_ns: 1, status: 0 }).expect("memory").0)
+        };
+        for (flags, expected) in [
+            ([0, 0], &[Kind::Open, Kind::Close, Kind::Fsync][..]),
+            ([crate::INHERITED, 0], &[Kind::Close, Kind::Fsync]),
+            ([0, crate::IMPLICIT], &[Kind::Open, Kind::Fsync]),
+        ] {
+            let (calls, bytes) = recording(flags);
+            let reader = || Reader::new(&bytes[..]).expect("sound");
+            let summary = summarize(&mut reader()).expect("memory");
+            let kinds: Vec<Kind> = summary.groups.iter().map(|group| group.kind).collect();
+            assert_eq!(kinds, expected);
+            let likeness = crate::likeness(&mut reader(), "a").expect("memory");
+            let counted = [calls, summary.calls, summary.touched[0].1.calls, likeness.calls, likeness.covered];
+            assert_eq!(counted, [expected.len() as u64; 5]);
+            assert_eq!(summary.over_time.iter().sum::<u64>(), calls);
+        }
     }
 
     #[test]

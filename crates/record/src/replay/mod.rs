@@ -7,7 +7,7 @@ mod witnessed;
 
 pub use program::{CompileError, EMPTY, OUTSIDE, Program};
 
-use crate::call::{Kind, Node};
+use crate::call::{Kind, Node, is_implied};
 use crate::latencies::Latencies;
 pub(crate) use calls::Buffer;
 use calls::{Caller, Common, close, open_beneath};
@@ -651,6 +651,9 @@ fn lacks_feature(action: &Action, result: i64) -> bool {
 
 impl Done {
     fn count(&mut self, action: &Action, got: i64, took_ns: u64) {
+        if is_implied(action.kind, action.flags) {
+            return;
+        }
         let tally = &mut self.kinds[action.kind as usize];
         tally.latencies.record(took_ns);
         tally.failed += u64::from(got < 0);
@@ -693,12 +696,12 @@ impl Done {
         report.unexplained += self.unexplained;
         report.full += self.full;
         for (kind, tally) in Kind::ALL.iter().zip(self.kinds) {
+            report.differences += tally.different;
             let calls = tally.latencies.count;
             if calls == 0 {
                 continue;
             }
             let into = report.kinds.entry(*kind).or_default();
-            report.differences += tally.different;
             report.calls_ns += tally.latencies.sum_ns as u64;
             into.calls += calls;
             into.failed += tally.failed;
@@ -788,6 +791,21 @@ mod tests {
         assert_eq!(std::os::unix::fs::MetadataExt::nlink(&facts), 1);
         assert_eq!(std::fs::read_dir(place.path()).expect("it is there").count(), 2);
         assert!(report.differences > 4 && report.first.len() == SHOWN, "{report:?}");
+    }
+
+    /// They are made, and have no part in what calls took.
+    #[test]
+    fn opens_and_closes_that_the_program_did_not_make_are_not_counted() {
+        let (_, report) = replayed(|writer| {
+            for (other, opened, closed) in [(1, MAKE, 0), (2, crate::INHERITED, 0), (3, MAKE, crate::IMPLICIT)] {
+                call(writer, Kind::Open, "f", "", |call| (call.flags, call.other) = (opened, other));
+                call(writer, Kind::Fsync, "", "", |call| call.file = other);
+                call(writer, Kind::Close, "", "", |call| (call.file, call.flags) = (other, closed));
+            }
+        });
+        let counts: Vec<_> = report.kinds.iter().map(|(kind, one)| (*kind, one.calls, one.recorded.count())).collect();
+        assert_eq!(counts, [(Kind::Open, 2, 2), (Kind::Close, 2, 2), (Kind::Fsync, 3, 3)]);
+        assert_eq!((report.calls(), report.differences), (7, 0));
     }
 
     /// What the kernel acknowledged is there, and its loss is found, by whatever names files came to have.

@@ -4,7 +4,7 @@
 //! name or a file is made before it is used, and used before it ends. What a thread made is used by others only after that.
 
 use super::names::{Found, Mark, Marks, Names, TOP, What};
-use crate::call::{Block, Call, Entry, INHERITED, IS_ACL, Kind, Node, Place, Start};
+use crate::call::{Block, Call, Entry, INHERITED, IS_ACL, Kind, Node, Place, Start, is_implied};
 use crate::file::{Ending, Reader};
 use crate::latencies::Latencies;
 use crate::trace::Roots;
@@ -561,9 +561,11 @@ impl<'a> Compiler<'a> {
     fn push(&mut self, lane: u32, mut action: Action, took_ns: u64) {
         if !action.kind.is_of_threads() {
             self.program.calls += 1;
-            let counts = self.counts.entry(action.kind).or_default();
-            if self.program.has_durations {
-                counts.record(took_ns);
+            if !is_implied(action.kind, action.flags) {
+                let counts = self.counts.entry(action.kind).or_default();
+                if self.program.has_durations {
+                    counts.record(took_ns);
+                }
             }
         }
         action.waits = self.program.lanes[lane as usize].waits.len() as u32;
