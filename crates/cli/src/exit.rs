@@ -141,6 +141,9 @@ fn system_error(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> 
     if let Some(error) = error.downcast_ref::<CleanError>() {
         return error.system().map(std::io::Error::kind);
     }
+    if let Some(kind) = fstone_record::system_error(error) {
+        return Some(kind);
+    }
     match error.downcast_ref::<LabError>().map(LabError::root) {
         Some(root) => root.and_then(system_error),
         None => fstone_store::system_error(error),

@@ -12,6 +12,7 @@
 //! This crate does not know studies, results or reports.
 
 mod call;
+mod cause;
 mod file;
 mod import;
 mod iolog;
@@ -24,6 +25,7 @@ mod trace;
 mod tree;
 
 pub use call::{Block, Call, End, Entry, IMPLICIT, INHERITED, Kind, Node, Place, Start};
+pub use cause::system_error;
 pub use file::{Ending, ReadError, Reader, VERSION, Writer, is_recording};
 pub use import::{Import, ImportError, Imported, import};
 pub use iolog::{Iolog, IologError, IologFault, IologReport, IologSettings, IologWriter, Transfers};

@@ -68,7 +68,7 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
             RecordError::Root { .. } | RecordError::Program { .. } | RecordError::Word => Exit::BadInput,
             RecordError::Trace { .. } | RecordError::Join { .. } => Exit::CannotHere,
             RecordError::Cancelled => Exit::Interrupted,
-            RecordError::Write { cause, .. } => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
+            RecordError::Write { .. } => Exit::LabFailed,
         };
         let failed = match &error {
             RecordError::Write { status: Some(status), .. } => {
@@ -170,7 +170,7 @@ fn imported(log: &Path, output: Option<&Path>, under: &[PathBuf], lenient: bool)
         discard(&output, identity);
         let exit = match &error {
             ImportError::Read(cause) if cause.kind() != std::io::ErrorKind::NotFound => Exit::LabFailed,
-            ImportError::Write(cause) => Exit::of_kind(cause.kind()).unwrap_or(Exit::LabFailed),
+            ImportError::Write(_) => Exit::LabFailed,
             _ => Exit::BadInput,
         };
         Failure { exit, error: anyhow::Error::new(error).context(format!("cannot import {}", log.display())) }

@@ -34,7 +34,13 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
         Failure { exit, error: anyhow::Error::new(error).context(failed()) }
     })?;
     let above = &arguments.directory;
-    if !above.is_dir() {
+    let is_directory = match above.metadata() {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot use {}", above.display())).or_exit(Exit::BadInput);
+        }
+        found => found.is_ok_and(|found| found.is_dir()),
+    };
+    if !is_directory {
         return Err(Failure::new(Exit::BadInput, format!("{} is no directory", above.display())));
     }
     OwnDirectory::remove_left(above, PREFIX);
@@ -48,8 +54,7 @@ pub(crate) fn replay(_: &Context, arguments: &ReplayArguments) -> CommandResult 
             ReplayError::Room { .. } => Exit::NoRoom,
             ReplayError::Kernel => Exit::CannotHere,
             ReplayError::Interrupted(_) => Exit::Interrupted,
-            ReplayError::Tree { errno, .. } => Exit::of_kind(errno.kind()).unwrap_or(Exit::LabFailed),
-            ReplayError::Thread(_) => Exit::LabFailed,
+            ReplayError::Tree { .. } | ReplayError::Thread(_) => Exit::LabFailed,
         };
         Failure { exit, error: anyhow::Error::new(error).context("failed to replay the recording") }
     })?;

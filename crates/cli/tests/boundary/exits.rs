@@ -311,6 +311,26 @@ fn a_right_that_is_missing_is_not_a_fault_of_the_store() {
         let (code, _, err) = bench.run(arguments);
         assert!(code == 3 && err.contains("Permission denied"), "{arguments:?}: {code} {err}");
     }
+    bench.write("x.rec", "");
+    fs::set_permissions(bench.path("x.rec"), fs::Permissions::from_mode(0o000)).expect("ours");
+    bench.succeed(&["record", "-o", "true.rec", "--under", ".", "--", "cat", "one.toml"]);
+    for arguments in [
+        &["record", "-o", "y.rec", "--under", "locked/d", "--", "true"][..],
+        &["record", "-o", "locked/y.rec", "--", "true"],
+        &["record", "-o", "y.rec", "--", "./x.rec"],
+        &["record", "show", "x.rec"],
+        &["record", "import", "x.rec"],
+        &["replay", "x.rec", "--directory", "."],
+        &["replay", "true.rec", "--directory", "locked"],
+        &["replay", "true.rec", "--directory", "locked/d"],
+        &["convert", "x.rec"],
+    ] {
+        let (code, _, err) = bench.run(arguments);
+        assert!(code == 3 && err.contains("Permission denied"), "{arguments:?}: {code} {err}");
+    }
+    // Root's, where this is not root.
+    let (code, _, err) = bench.run(&["record", "-o", "y.rec", "--pid", "1"]);
+    assert!(code == 3 && err.contains("try as root"), "{code} {err}");
 }
 
 #[test]

@@ -65,8 +65,8 @@ pub enum RecordError {
         ""
     })]
     Join { process: i32, cause: io::Error },
-    #[error("cannot start {program}")]
-    Program { program: String },
+    #[error("cannot start {program}{}", cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
+    Program { program: String, cause: Option<io::Error> },
     #[error("a signal came while the files were listed, before the program")]
     Cancelled,
     #[error("a word of the command has a zero byte")]
@@ -127,7 +127,12 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .map(|word| CString::new(word.as_slice()))
         .collect::<Result<_, _>>()
         .map_err(|_| RecordError::Word)?;
-    let roots = real_roots(wanted.under)?;
+    let roots = real_roots(wanted.under).map_err(|error| match (error, wanted.process) {
+        (RecordError::Root { path, cause }, Some(process)) if path.starts_with(format!("/proc/{process}")) => {
+            RecordError::Join { process, cause }
+        }
+        (error, _) => error,
+    })?;
     let filter = filter::program();
     let preload = if wanted.process.is_none() && !wanted.data_entropy { Preload::new() } else { None };
     let bare_ns = bare();
@@ -203,7 +208,10 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
     let status = tracer.follow(first, Some(wanted.cancel));
     drop(ticks);
     if !tracer.began {
-        return Err(RecordError::Program { program: words[0].to_string_lossy().into_owned() });
+        let program = words[0].to_string_lossy().into_owned();
+        let is_path = program.contains('/');
+        let cause = rustix::fs::access(&*words[0], rustix::fs::Access::EXEC_OK).err().filter(|_| is_path);
+        return Err(RecordError::Program { program, cause: cause.map(io::Error::from) });
     }
     let elapsed_ns = tracer.now();
     let write = |cause| RecordError::Write { cause, status: wanted.process.is_none().then_some(status) };
