@@ -5,7 +5,7 @@ use crate::{
     args::{RecordAction, RecordArguments},
     exit::{self, Exit},
     paths, signals,
-    terminal::{self, CommandResult, Failure, OrExit},
+    terminal::{self, Bar, CommandResult, Failure, OrExit},
 };
 use anyhow::Context as _;
 use fstone_files::{FileIdentity, create_file};
@@ -15,12 +15,16 @@ use fstone_record::{
     Summary, Touched, Wanted,
 };
 use fstone_report::{Grid, Sheet, wrap};
+use std::cell::RefCell;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufReader;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+/// A tree that is listed sooner needs no progress.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Of the files, in `show`.
 const MOST_FILES: usize = 10;
 
@@ -51,6 +55,19 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         signals::leave_quit_to_program().and_then(|()| signals::cancel_unless_ignored())
     };
     handled.context("cannot handle signals").or_exit(Exit::LabFailed)?;
+    let (began, bar) = (Instant::now(), RefCell::new(None));
+    let hint = if arguments.under.is_empty() { "; --under DIR limits it" } else { "" };
+    let listing = |found: Option<u64>| {
+        let mut bar = bar.borrow_mut();
+        let Some(found) = found else { return bar.take().iter().for_each(Bar::finish) };
+        if began.elapsed() >= SILENCE {
+            *bar = bar.take().or_else(Bar::spinning);
+            if let Some(bar) = &*bar {
+                bar.say(&format!("{found} files and directories are below {} so far{hint}", listed(under)));
+                bar.tick();
+            }
+        }
+    };
     let wanted = Wanted {
         command: &command,
         process: arguments.pid,
@@ -58,6 +75,7 @@ pub(crate) fn record(_: &Context, arguments: &RecordArguments) -> CommandResult 
         hash_names: arguments.hash_names,
         data_entropy: arguments.data_entropy,
         cancel: signals::first(),
+        listing: &listing,
     };
     let recorded = fstone_record::record(&wanted, file).map_err(|error| {
         // Nothing is in it, unless it could not be written to its end.

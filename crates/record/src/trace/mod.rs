@@ -79,6 +79,9 @@ pub enum RecordError {
     },
 }
 
+/// How many parts of the tree are found between two calls of [`Wanted::listing`].
+const LISTED: u64 = 64;
+
 pub struct Recorded {
     pub calls: u64,
     pub bytes: u64,
@@ -113,6 +116,8 @@ pub struct Wanted<'a> {
     /// A signal's number, set from outside, ends the program: with that signal, unless it has come to the program as well, as from a
     /// terminal; some seconds later with SIGTERM, and then SIGKILL. Of a process that ran before it ends the recording only.
     pub cancel: &'a AtomicI32,
+    /// Called again and again while the tree is listed, with how much of it was found; with `None` when that ends.
+    pub listing: &'a dyn Fn(Option<u64>),
 }
 
 /// Runs a command, or joins a process that runs, and records it. Returns when the last of its processes has ended. A process that still
@@ -167,12 +172,19 @@ pub fn record(wanted: &Wanted<'_>, out: File) -> Result<Recorded, RecordError> {
         .map(|process| ptrace::attach(process).map_err(|cause| RecordError::Join { process, cause }))
         .transpose()?;
     let mut walk = Walk { leave_out: (facts.dev(), facts.ino()), cancel: Some(wanted.cancel), ..Walk::default() };
-    tree::walk(&paths, &mut walk, &mut |entry| writer.entry(hashed_entry(entry, secret.as_ref()))).map_err(
-        |cause| {
-            let is_cancelled = cause.kind() == io::ErrorKind::Interrupted && wanted.cancel.load(Ordering::Relaxed) != 0;
-            if is_cancelled { RecordError::Cancelled } else { write(cause) }
-        },
-    )?;
+    let mut found = 0u64;
+    let walked = tree::walk(&paths, &mut walk, &mut |entry| {
+        found += 1;
+        if found.is_multiple_of(LISTED) {
+            (wanted.listing)(Some(found));
+        }
+        writer.entry(hashed_entry(entry, secret.as_ref()))
+    });
+    (wanted.listing)(None);
+    walked.map_err(|cause| {
+        let is_cancelled = cause.kind() == io::ErrorKind::Interrupted && wanted.cancel.load(Ordering::Relaxed) != 0;
+        if is_cancelled { RecordError::Cancelled } else { write(cause) }
+    })?;
     writer.flush().map_err(write)?;
     let mut tracer = Tracer::new(
         Roots::new(&roots).except(own.as_os_str().as_bytes()).without(&walk.made_up),
@@ -700,10 +712,34 @@ mod tests {
             hash_names: false,
             data_entropy: false,
             cancel: &AtomicI32::new(0),
+            listing: &|_| {},
         };
         std::env::set_current_dir(place.path()).expect("it was just made");
         let file = File::options().read(true).write(true).create_new(true).open(place.path().join("a.rec"));
         record(&wanted, file.expect("writable")).expect("it can be recorded")
+    }
+
+    #[test]
+    fn how_far_the_listing_of_the_tree_is_can_be_seen() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let tree = place.path().join("tree");
+        std::fs::create_dir(&tree).expect("writable");
+        for number in 0..3 * LISTED {
+            File::create(tree.join(number.to_string())).expect("writable");
+        }
+        let seen = std::cell::RefCell::new(Vec::new());
+        let wanted = Wanted {
+            command: &[b"true".to_vec()],
+            process: None,
+            under: &[tree],
+            hash_names: false,
+            data_entropy: false,
+            cancel: &AtomicI32::new(0),
+            listing: &|found| seen.borrow_mut().push(found),
+        };
+        let file = File::options().read(true).write(true).create_new(true).open(place.path().join("a.rec"));
+        record(&wanted, file.expect("writable")).expect("it can be recorded");
+        assert_eq!(*seen.borrow(), [Some(LISTED), Some(2 * LISTED), Some(3 * LISTED), None]);
     }
 
     #[test]
