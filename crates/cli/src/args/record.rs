@@ -35,9 +35,22 @@ pub(crate) struct RecordArguments {
     pub(crate) command: Vec<OsString>,
 }
 
+/// The notation of `record show --calls`.
+const CALLS: &str = "A line of --calls, as in `1.500000  2 pread  #7 length 4096 offset 8192 = 4096  <0.000012> after 0.000300`:
+  1.500000        when the call began, in seconds; with what recording cost until then
+  2               the thread; they are numbered in the order in which they began
+  \"a/b\"  #7/\"b\"  a name from the top of the recorded tree; one in the open directory 7
+  #7  → #8        the open file that it is about; the one that it opened, or that a copy writes. Numbers are given once
+  length, offset  in bytes; of a wait, of locks and of threads as the call has it
+  flags           the kernel's, in octal
+  (inherited)     open before the program first used it; (implicit): still open at its end. The program did not make this call
+  = 4096          the result; -2 is an error's number (ENOENT). Of clone, wait4 and wakeup it is a thread
+  <0.000012>      how long it took, and after how many seconds since the thread's last call; both without what recording cost";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum RecordAction {
     /// Print what a recording holds: calls, sizes, files, threads over time, and what it does not cover
+    #[command(after_help = CALLS)]
     Show {
         /// The recording
         #[arg(value_name = "FILE", value_parser = PathBufValueParser::new())]
